@@ -23,6 +23,7 @@ const SHAPES: &[&[usize]] = &[
     &[2, 3, 1, 2, 3],
     // Runs that are moved without a call for each, of every element.
     &[5, 37],
+    &[300, 3],
     &[3, 6, 9],
     &[2, 4, 64],
 ];

@@ -18,6 +18,9 @@ const TILE: usize = 32;
 /// An innermost axis of at most this size is no line of its own.
 const SHORT: usize = 4;
 
+/// Copies of up to two axes and this many bytes take less than to sort and merge their axes.
+const SMALL_BYTES: usize = 1 << 10;
+
 /// Runs of so many bytes are moved without a call for each.
 pub(super) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=128;
 /// Bytes that are moved at once.
@@ -43,6 +46,10 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
         return;
     }
     let bytes = numel * size_of::<W>();
+    // SAFETY: both views are valid for their elements and do not overlap.
+    if bytes <= SMALL_BYTES && unsafe { few::<W>(&src, &dst) } {
+        return;
+    }
     if bytes < SPLIT_BYTES && src.is_contiguous() && dst.is_contiguous() {
         // SAFETY: both views are valid for their elements, which lie in a run, and do not overlap.
         return unsafe {
@@ -66,6 +73,29 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
         // SAFETY: as above; the blocks are disjoint along the first axis.
         unsafe { job.run(&part) };
     });
+}
+
+/// Copies from element to element, if there are at most two axes.
+///
+/// # Safety
+/// Both views are valid for their elements, have the same dims and do not overlap.
+#[inline(always)]
+unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
+    let (rows, by, n, step) = match (dst.dims, dst.strides, src.strides) {
+        ([], _, _) => (1, [0, 0], 1, [1, 1]),
+        (&[n], &[to], &[from]) => (1, [0, 0], n, [to, from]),
+        (&[rows, n], &[down, to], &[under, from]) => (rows, [down, under], n, [to, from]),
+        _ => return false,
+    };
+    let (mut to, mut from) = (dst.ptr.cast::<W>(), src.ptr.cast::<W>());
+    for _ in 0..rows {
+        for i in 0..n as isize {
+            // SAFETY: the caller's contract.
+            unsafe { *to.wrapping_offset(i * step[0]) = *from.wrapping_offset(i * step[1]) };
+        }
+        (to, from) = (to.wrapping_offset(by[0]), from.wrapping_offset(by[1]));
+    }
+    true
 }
 
 #[derive(Clone, Copy)]

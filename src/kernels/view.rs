@@ -210,6 +210,21 @@ impl<'a> ViewMut<'a> {
         }
     }
 
+    /// As many elements as `dims` says, from the one at `start` of an axis on.
+    ///
+    /// # Panics
+    /// When they are not among those of this view: a bug of the caller.
+    #[inline]
+    pub fn part(&self, axis: usize, start: usize, dims: &'a [usize]) -> ViewMut<'a> {
+        assert!(dims.len() == self.dims.len(), "a part of other axes");
+        for (a, (&all, &d)) in self.dims.iter().zip(dims).enumerate() {
+            let before = if a == axis { start } else { 0 };
+            assert!(before <= all && d <= all - before, "a part that is not inside");
+        }
+        let ptr = self.byte_at(start as isize * self.strides[axis]);
+        ViewMut { dtype: self.dtype, ptr, dims, strides: self.strides, life: PhantomData }
+    }
+
     /// The number of elements.
     #[inline]
     pub fn numel(&self) -> usize {

@@ -125,6 +125,27 @@ def test_signs_of_zeros_are_those_of_whole_gradients(size: int) -> None:
         assert grad(x).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_signs_of_zeros_in_rows_and_columns(dtype: str) -> None:
+    """The same of parts whose elements do not lie in a row, and of gradients that do not."""
+    keys: list[Any] = [np.s_[:, 1], np.s_[1], np.s_[:, 1:3], np.s_[::2, ::3], np.s_[2, 3]]
+    keys += [np.s_[:, ::-1], np.s_[1:2, 4], np.s_[2:, :2], np.s_[0, 1::2], np.s_[...]]
+    rng = np.random.default_rng(3)
+    signs = np.array([-1.0, 0.0, -0.0, 0.25], dtype)
+    for _ in range(80):
+        x = fg.tensor(np.ones((4, 5), dtype), requires_grad=True)
+        chosen = [keys[k] for k in rng.integers(0, len(keys), 5)]
+        roots = [x[key] for key in chosen]
+        seeds = [np.asarray(rng.choice(signs, root.shape)) for root in roots]
+        fg.autograd.backward(roots, [fg.tensor(np.array(seed, order="F")) for seed in seeds])
+        expected: Any = None
+        for key, seed in list(zip(chosen, seeds, strict=True))[::-1]:
+            part = np.zeros((4, 5), dtype)
+            part[key] = seed
+            expected = part if expected is None else expected + part
+        assert grad(x).tobytes() == expected.tobytes(), chosen
+
+
 def test_hooks_and_second_derivatives_see_whole_gradients() -> None:
     x = fg.tensor(np.arange(1.0, 5.0), requires_grad=True)
     y = x * 2.0

@@ -1,7 +1,7 @@
 //! The launch gate stands in every public kernel: what reads or writes elements is seen by a recording.
 //!
 //! Owns: that one rule. Invariant: a public function of `src/kernels` that takes views says `launch!`, hands a launch to
-//! the recorder, or calls a function of its file that does.
+//! the recorder, calls a function of its file that does, or refuses while there is a recording.
 
 use std::fs;
 
@@ -34,7 +34,8 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 }
 
 fn is_gated(body: &str) -> bool {
-    ["launch!(", "record(Launch", "launch::record(", "launch::run_kernel(", "recorded::"]
+    let refuses = "    if capture::active() {\n        return false;\n    }\n";
+    ["launch!(", "record(Launch", "launch::record(", "launch::run_kernel(", "recorded::", refuses]
         .iter()
         .any(|gate| body.contains(gate))
 }

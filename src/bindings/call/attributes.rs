@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
-use crate::bindings::call::bind::Args;
 use crate::bindings::call::show::value_of;
 use crate::graph;
 use crate::ops::core::declare::{Arg, Kind, OpDecl, Output, Param, Scalar};
@@ -18,11 +17,19 @@ use crate::tensor::{Node, Tensor};
 /// The arguments of a call that is about to run.
 pub(crate) struct Call {
     decl: &'static OpDecl,
-    args: Args,
+    args: SmallVec<[Kept; 4]>,
 }
 
 /// A call with the nodes of its operands.
 pub(crate) struct Pending(Box<Call>, SmallVec<[usize; 4]>);
+
+/// An argument as a node keeps it: most are numbers, and an `Arg` has room for a tensor.
+enum Kept {
+    Operand,
+    Missing,
+    Number(Scalar),
+    Other(Box<Arg>),
+}
 
 /// The address of the node that produced a tensor.
 fn producer(x: &Tensor) -> Option<usize> {
@@ -34,9 +41,6 @@ fn is_attribute(param: &Param, arg: &Arg) -> bool {
     let number = param.is_limit() && matches!(arg, Arg::Scalar(_) | Arg::None | Arg::Missing);
     !param.kind.is_input() || number
 }
-
-/// What a node remembers in place of an operand.
-const OPERAND: Arg = Arg::Tensors(Vec::new());
 
 /// Copies what a node is to tell of a call, if the call will be recorded.
 #[inline]
@@ -54,11 +58,18 @@ pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
     if !tensors().any(Tensor::requires_grad) {
         return None;
     }
-    let keep = |(param, arg): (&Param, &Arg)| {
-        if is_attribute(param, arg) { arg.clone() } else { OPERAND }
-    };
-    let args = decl.params.iter().zip(args).map(keep).collect();
-    Some(Pending(Box::new(Call { decl, args }), tensors().filter_map(producer).collect()))
+    let mut call = Box::new(Call { decl, args: SmallVec::new() });
+    for (param, arg) in decl.params.iter().zip(args) {
+        call.args.push(match arg {
+            arg if !is_attribute(param, arg) => Kept::Operand,
+            Arg::Missing => Kept::Missing,
+            Arg::Scalar(number) => Kept::Number(*number),
+            other => Kept::Other(Box::new(other.clone())),
+        });
+    }
+    let mut nodes = SmallVec::new();
+    tensors().filter_map(producer).for_each(|node| nodes.push(node));
+    Some(Pending(call, nodes))
 }
 
 /// The node of the first recorded part of a result.
@@ -119,9 +130,11 @@ pub(crate) fn attributes<'py>(
     let named = PyDict::new(py);
     for (i, param) in decl.params.iter().enumerate() {
         let arg = match (args.get(i), param.default) {
-            (None | Some(Arg::Missing), Some(default)) => default(),
-            (None | Some(Arg::Missing), None) => Arg::None,
-            (Some(arg), _) => arg.clone(),
+            (Some(Kept::Operand), _) => continue,
+            (Some(Kept::Number(number)), _) => Arg::Scalar(*number),
+            (Some(Kept::Other(arg)), _) => (**arg).clone(),
+            (None | Some(Kept::Missing), Some(default)) => default(),
+            (None | Some(Kept::Missing), None) => Arg::None,
         };
         if is_attribute(param, &arg) {
             named.set_item(param.name, value_of(py, &plain(param, arg))?)?;

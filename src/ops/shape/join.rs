@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::kernels::{self, ViewMut};
+use crate::kernels;
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::layout::{astype, reshape_dims};
 use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
@@ -47,19 +47,18 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         dims[axis] += piece.shape()[axis];
     }
     let out = Tensor::empty(&dims, pieces[0].dtype())?;
-    let mut start = 0;
+    let (whole, mut start) = (out.view_mut(), 0);
+    let (mut inputs, mut lengths) = (SmallVec::<[&Tensor; 8]>::new(), ShapeVec::new());
     for piece in pieces {
-        let len = piece.shape()[axis];
-        let part = out.layout().slice(axis, start, 1, len);
-        let target = ViewMut::of(out.storage(), &part, out.dtype());
-        kernels::copy(piece.view_of(), target);
-        start += len;
+        kernels::copy(piece.view_of(), whole.part(axis, start, piece.shape()));
+        start += piece.shape()[axis];
+        inputs.push(piece);
+        lengths.push(piece.shape()[axis]);
     }
-    let inputs: SmallVec<[&Tensor; 8]> = pieces.iter().collect();
     finish(out, &inputs, |out| Record {
         name: "concatenate",
         cost: move_cost(out),
-        params: (from_end(out, axis), pieces.iter().map(|p| p.shape()[axis]).collect::<ShapeVec>()),
+        params: (from_end(out, axis), lengths),
         saved: nothing(),
         backward: |(axis, lengths), g, cx| {
             let (axis, mut start) = (from_end(&g, *axis), 0);
