@@ -64,6 +64,9 @@ MATRICES = {
     "low rank": np.outer(np.arange(4.0), np.ones(4)),
     "float32": RANDOM.normal(size=(4, 4)).astype(np.float32),
     "integers": RANDOM.integers(-3, 4, (4, 4)),
+    "complex": RANDOM.normal(size=(4, 4)) + 1j * RANDOM.normal(size=(4, 4)),
+    "complex64": (RANDOM.normal(size=(3, 3)) * (1 + 2j)).astype(np.complex64),
+    "complex, equal values": np.eye(3) * (1 + 0j),
     "list": [[2.0, 1.0], [1.0, 3.0]],
     "empty": np.zeros((0, 0)),
 }
@@ -105,10 +108,7 @@ def test_a_result_is_the_one_that_is_differentiated() -> None:
 
 
 def test_what_no_tensor_holds_is_numpy_s() -> None:
-    a = RANDOM.normal(size=(3, 3)) + 1j * RANDOM.normal(size=(3, 3))
     for f in ("svd", "qr", "eigh"):
-        ours, theirs = getattr(fnp.linalg, f)(a), getattr(np.linalg, f)(a)
-        assert all(np.array_equal(x, y) for x, y in zip(ours, theirs, strict=True))
         assert type(getattr(fnp.linalg, f)(np.eye(2))) is type(getattr(np.linalg, f)(np.eye(2)))
     assert np.array_equal(fnp.linalg.svd(np.eye(3), hermitian=True)[1], np.ones(3))
     with pytest.raises(np.linalg.LinAlgError):

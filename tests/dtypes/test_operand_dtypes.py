@@ -170,3 +170,45 @@ def test_indices_stay_integers_beside_float32(theirs: Any) -> None:
     assert fg.cross_entropy(rows[:2], index).dtype == np.float32
     assert fg.nn.functional.nll_loss(rows[:2], index).item() == 0
     assert fg.searchsorted(x, x, sorter=np.array([0, 1, 2], theirs)).tolist() == [0, 1, 2]
+
+
+class Metres(float):
+    """A number that would rather compute itself, as NumPy's arrays do not let it."""
+
+    def __radd__(self, other: Any) -> Any:
+        return "reflected"
+
+    __rmul__ = __radd__
+
+
+class Count(int):
+    """The same of an integer."""
+
+    def __radd__(self, other: Any) -> Any:
+        return "reflected"
+
+    __rmul__ = __radd__
+
+
+class Plain(float):
+    """A number without operators of its own."""
+
+
+class Phase(complex):
+    """The same of a complex number."""
+
+
+@pytest.mark.parametrize("number", [Metres(2), Count(2), Plain(2), Phase(2j)], ids=repr)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_subclasses_of_numbers_are_numbers(number: Any, dtype: str) -> None:
+    x, t = np.array([1, 3], dtype=dtype), fg.tensor([1, 3], dtype=dtype)
+    for compute in (operator.add, operator.mul, operator.truediv, operator.pow, operator.eq):
+        for one, two in ((compute(x, number), compute(t, number)),) + (
+            ((compute(number, x), compute(number, t)),) if type(number) is not Count else ()
+        ):
+            assert isinstance(two, fg.Tensor)
+            # Subclasses of int stay weak here.
+            assert two.dtype == one.dtype or type(number) is Count
+            np.testing.assert_allclose(two.numpy(), one, rtol=1e-6)
+    assert fg.tensor(number).item() == number
+    assert (t * np.float64(2)).dtype == (x * np.float64(2)).dtype

@@ -15,6 +15,7 @@ import scipy.signal
 import scipy.stats
 
 import ferrograd as fg
+import ferrograd.scipy.linalg
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])
 V = np.array([1.0, 2.0])
@@ -31,6 +32,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "scipy.interpolate.interp1d": lambda a, v: scipy.interpolate.interp1d([0.0, 1.0], v),
     "scipy.stats.norm.pdf": lambda a, v: scipy.stats.norm.pdf(v),
     "scipy.optimize.minimize": lambda a, v: scipy.optimize.minimize(np.sum, v),
+    "scipy.linalg.subspace_angles": lambda a, v: scipy.linalg.subspace_angles(a, a),
+    "scipy.linalg.funm": lambda a, v: fg.scipy.linalg.funm(a, np.cos),
     "numpy.ma.MaskedArray.__mul__": lambda a, v: np.ma.array([1.0, 2.0], mask=[0, 1]) * v,
 }
 OURS = {
@@ -56,6 +59,9 @@ def test_the_error_names_the_function_and_ours(name: str) -> None:
     message = str(caught.value)
     assert message.startswith(f"{name}: the result would silently leave the graph"), message
     assert (f"use ferrograd.{name}," in message) == (name in OURS), message
+    missing = name.startswith("scipy.") and name not in OURS
+    assert ("ferrograd has no derivative of it: write it" in message) == missing, message
+    assert not missing or "ferrograd.scipy" not in message, message
     CALLS[name](a.detach(), v.detach()) if "minimize" not in name else None
 
 

@@ -134,7 +134,9 @@ TABLE: list[Row] = [
     ("BadIndex", lambda: ones(2)[0, 0],
      "index: 2 indices for 1 dimensions; give at most one index per dimension"),
     ("BadIndex", lambda: ones(2)[..., ...], "index: more than one ellipsis; use ... once"),
-    ("BadIndex", lambda: ones(2)[::0], "index: a slice step of 0; use a step other than 0"),
+    ("BadIndex", lambda: ones(2)[-(10**19)],
+     "index: index -10000000000000000000 is out of range for every axis; use a smaller index"),
+    ("Argument", lambda: ones(2)[::0], "index: a slice step of 0; use a step other than 0"),
     ("BadIndex", lambda: ones(2)[[True]],
      "index: a boolean index of shape (1,) over axes of shape (2,); give a mask of the shape it"
      " covers"),

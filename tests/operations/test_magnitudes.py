@@ -26,6 +26,14 @@ def test_quantiles_among_infinite_elements(x: list[float]) -> None:
     assert slope(lambda t: fg.quantile(t, 0.5, method="lower"), x) == [[0.0, 1.0, 0.0]]
 
 
+@pytest.mark.parametrize("name", ["median", "nanmedian", "mean", "nanmean"])
+@pytest.mark.parametrize("x", [[-1.7e308], [-1.7e308, 1.7e308, 1.7e308], [5e-324], [3.0, 2.0, 7.0]])
+def test_a_middle_element_is_itself_at_every_magnitude(name: str, x: list[float]) -> None:
+    found, expected = getattr(fg, name)(fg.tensor(x)).item(), getattr(np, name)(np.array(x)).item()
+    assert str(found) == str(expected)
+    assert np.all(np.isfinite(fg.grad(getattr(fg, name))(np.array(x[:1]))))
+
+
 def test_a_quantile_that_picks_an_element_keeps_integers() -> None:
     x = np.array([2**60 + 1, 5, 3])
     for method in PICKING:

@@ -222,6 +222,17 @@ def test_copies_of_a_leaf_keep_its_state(how: Any) -> None:
         how(t * 2)
 
 
+def test_every_bound_method_is_pickled_by_its_name() -> None:
+    t = fg.tensor([0.25, 0.75])
+    for name in dir(t):
+        method = getattr(t, name, None) if name not in ("H", "mH", "mT", "size") else None
+        if callable(method) and not isinstance(method, type):
+            again = pickle.loads(pickle.dumps(method))
+            assert again.__name__ == method.__name__, name
+            assert isinstance(copy.deepcopy(method), type(method)), name
+    assert pickle.loads(pickle.dumps(t.sum))().item() == 1.0
+
+
 def test_identity_and_weak_references() -> None:
     t = matrix(requires_grad=True)
     y = (t * 2).sum()

@@ -46,6 +46,16 @@ def test_correlate(mode: str) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_sums_of_booleans_are_booleans(name: str) -> None:
+    a, b = np.array([True, False, True, True]), np.array([True, True])
+    expected = getattr(theirs, name)(a, b)
+    for make in (np.asarray, fg.tensor):
+        found = getattr(ours, name)(make(a), make(b))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize(("b", "a"), [(B, A), (A, B[::-1]), (B, A[:1]), (B[:1], A), (B[:1], A[:1])])
 def test_lfilter(b: Any, a: Any) -> None:
     agree(ours.lfilter, theirs.lfilter, b, a, X)

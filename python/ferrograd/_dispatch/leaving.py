@@ -27,6 +27,7 @@ _ANY = (
     "use fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take"
     " tensors and lists of them, or detach() or no_grad() to mean it"
 )
+_WRITTEN = "write it with functions of ferrograd, or use detach() or no_grad() to mean it"
 _LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
 
 
@@ -90,6 +91,8 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError:
         remedy = _LABELLED
     elif _have(home, name):
         remedy = f"use ferrograd.{home}.{name}, or detach() or no_grad() to mean it"
+    elif home.split(".")[0] == "scipy":
+        remedy = f"ferrograd has no derivative of it: {_WRITTEN}"
     return GraphCutError(
         f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"

@@ -264,6 +264,8 @@ def _bernoulli(self: Tensor, *, generator: Generator | np.random.Generator | Non
     return bernoulli(self, generator=generator)
 
 
+# Pickles of a method name it as its function is named.
+_bernoulli.__name__ = "bernoulli"
 Tensor.bernoulli = _bernoulli  # type: ignore[method-assign]
 for _method in (bernoulli_, normal_, uniform_, random_):
     setattr(Tensor, _method.__name__, _method)

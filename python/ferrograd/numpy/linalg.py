@@ -22,9 +22,11 @@ def _as_tensor(a: Any) -> Any:
     """An array of numbers that tensors can hold as a tensor; None for every other argument."""
     if type(a) in (list, tuple):
         a = numpy.asarray(a)
-    if type(a) is not numpy.ndarray or a.dtype.kind not in "fiub" or a.dtype.itemsize < 4:
+    if type(a) is not numpy.ndarray or a.dtype.kind not in "fiubc" or a.dtype.itemsize < 4:
         return None
-    return _core.asarray(a if a.dtype == numpy.float32 else a.astype(numpy.float64))
+    if a.dtype.char in "fF":
+        return _core.asarray(a)
+    return _core.asarray(a.astype(numpy.complex128 if a.dtype.kind == "c" else numpy.float64))
 
 
 def _array(part: Any) -> Any:

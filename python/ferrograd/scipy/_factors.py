@@ -18,6 +18,7 @@ from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._face import face
 from ferrograd.scipy._library import library, of_scipy
+from ferrograd.scipy._options import plain_only
 
 _triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
 _pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
@@ -159,6 +160,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Any:
     """The solution of `a x = b`, `aᵀ x = b` or `aᴴ x = b` from what `lu_factor` gives."""
     factors, pivots = lu_and_piv
+    plain_only("lu_solve", options, factors, b)
     order = numpy.arange(len(pivots))
     for k, pivot in enumerate(numpy.asarray(pivots)):
         order[[k, pivot]] = order[[pivot, k]]
@@ -232,6 +234,7 @@ def null_space(a: Any, rcond: Any = None, **options: Any) -> Any:
     The derivative is that of the space, whose basis moves no further than it must: it is exact for
     what does not depend on the choice of a basis, as the projector `n @ n.conj().T`.
     """
+    plain_only("null_space", options, a)
     return _null_basis(floats(a), rcond)
 
 

@@ -11,10 +11,12 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd import _core
+from ferrograd.errors import ArgumentError
 from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._face import face
 from ferrograd.scipy._factors import adjoint, solve_sylvester
 from ferrograd.scipy._library import library
+from ferrograd.scipy._options import chosen, plain_only
 
 _expm = face(_core._namespaces["linalg"]["expm"], "expm")
 
@@ -117,7 +119,8 @@ def tanhm(a: Any) -> Any:
 def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with the first column `c`, the first row `r` and constant diagonals."""
     c = np.ravel(np.asarray(c))
-    r = np.conj(c) if r is None else np.ravel(np.asarray(r))
+    conjugate = np.conj(c) if np.iscomplexobj(c) else c
+    r = conjugate if r is None else np.ravel(np.asarray(r))
     rows, columns = np.shape(c)[0], np.shape(r)[0]
     places = numpy.arange(rows)[:, None] - numpy.arange(columns) + columns - 1
     return np.concatenate([r[:0:-1], c])[places]
@@ -175,15 +178,36 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
     return toeplitz(c, r) @ np.asarray(x)
 
 
-def eigvalsh_tridiagonal(d: Any, e: Any, **options: Any) -> Any:
+def eigvalsh_tridiagonal(
+    d: Any, e: Any, select: str = "a", select_range: Any = None, **options: Any
+) -> Any:
     """The eigenvalues of the symmetric matrix with the diagonals `d` and `e`."""
-    return np.linalg.eigvalsh(_tridiagonal(floats(d), floats(e)))
+    return eigh_tridiagonal(d, e, True, select, select_range, **options)
 
 
-def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, **options: Any) -> Any:
-    """The eigenvalues and eigenvectors of the symmetric matrix with the diagonals `d` and `e`."""
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: Any = None,
+    **options: Any,
+) -> Any:
+    """The eigenvalues and eigenvectors of the symmetric matrix with the diagonals `d` and `e`.
+
+    With `select="i"` those with numbers `select_range[0]` to `select_range[1]`, with `"v"` those
+    with values above the first and up to the second.
+    """
+    plain_only("eigh_tridiagonal", {**options, "tol": None}, d, e)
+    if select not in ("a", "i", "v", "all", "index", "value"):
+        raise ArgumentError(f"eigh_tridiagonal: select is {select!r}; give 'a', 'i' or 'v'")
     matrix = _tridiagonal(floats(d), floats(e))
-    return np.linalg.eigvalsh(matrix) if eigvals_only else np.linalg.eigh(matrix)
+    if eigvals_only:
+        values, vectors = np.linalg.eigvalsh(matrix), None
+    else:
+        values, vectors = np.linalg.eigh(matrix)
+    index, value = (select_range if select[0] == letter else None for letter in "iv")
+    return chosen(values, vectors, index, value)
 
 
 def _tridiagonal(d: Any, e: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd import _core
-from ferrograd.errors import MatrixError, NotDifferentiableError
+from ferrograd.errors import MatrixError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.scipy._face import face as _face
 from ferrograd.scipy._factors import (
@@ -26,6 +26,7 @@ from ferrograd.scipy._factors import (
     solve_sylvester as solve_sylvester,
 )
 from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._options import chosen as _chosen, plain_only as _no_options, rank as _rank
 from ferrograd.scipy._reduced import (
     cossin as cossin,
     hessenberg as hessenberg,
@@ -65,83 +66,192 @@ _space = _core._namespaces["linalg"]
 _cholesky = _face(_space["cholesky"], "cholesky")
 _triangular = _face(_space["solve_triangular"], "solve_triangular")
 
-det = _face(_space["det"], "det")
-inv = _face(_space["inv"], "inv")
-lstsq = _face(_space["lstsq"], "lstsq")
-pinv = _face(_space["pinv"], "pinv")
-svdvals = _face(_space["svdvals"], "svdvals")
-eig = _face(_space["eig"], "eig")
-eigvals = _face(_space["eigvals"], "eigvals")
+_det = _face(_space["det"], "det")
+_inv = _face(_space["inv"], "inv")
+_lstsq = _face(_space["lstsq"], "lstsq")
+_pinv = _face(_space["pinv"], "pinv")
+_svdvals = _face(_space["svdvals"], "svdvals")
+_eig = _face(_space["eig"], "eig")
+_eigvals = _face(_space["eigvals"], "eigvals")
 expm = _face(_space["expm"], "expm")
-schur = _face(_space["schur"], "schur")
+_schur = _face(_space["schur"], "schur")
 _sqrtm = _face(_space["sqrtm"], "sqrtm")
 _logm = _face(_space["logm"], "logm")
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False) -> Any:
+def det(a: Any, overwrite_a: bool = False, **options: Any) -> Any:
+    """The determinant of a matrix."""
+    _no_options("det", options, a)
+    return _det(a)
+
+
+def inv(a: Any, overwrite_a: bool = False, **options: Any) -> Any:
+    """The inverse of a matrix."""
+    _no_options("inv", options, a)
+    return _inv(a)
+
+
+def pinv(
+    a: Any,
+    rcond: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    return_rank: bool = False,
+    **options: Any,
+) -> Any:
+    """The pseudoinverse; singular values up to `atol + rtol * s[0]` count as 0."""
+    _no_options("pinv", options, a)
+    rtol = rcond if rtol is None else rtol
+    if atol is None and not return_rank:
+        return _pinv(a, rtol)
+    rank, least = _rank("pinv", a, atol, rtol)
+    return (_pinv(a, least), rank) if return_rank else _pinv(a, least)
+
+
+def svdvals(a: Any, overwrite_a: bool = False, **options: Any) -> Any:
+    """The singular values of a matrix."""
+    _no_options("svdvals", options, a)
+    return _svdvals(a)
+
+
+def lstsq(a: Any, b: Any, cond: Any = None, **options: Any) -> Any:
+    """`(x, residues, rank, s)`: the least-squares solution of `a x = b`."""
+    _no_options("lstsq", options, a, b)
+    return _lstsq(a, b, cond)
+
+
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
+    """Eigenvalues and eigenvectors of a matrix, without `right` only the values."""
+    _no_options("eig", {**options, "b": b, "left": left}, a)
+    return _eig(a) if right else _eigvals(a)
+
+
+def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, **options: Any) -> Any:
+    """The eigenvalues of a matrix."""
+    _no_options("eigvals", {**options, "b": b}, a)
+    return _eigvals(a)
+
+
+def schur(a: Any, output: str = "real", lwork: Any = None, **options: Any) -> Any:
+    """Schur decomposition `(t, z)` with `a = z t zᴴ`."""
+    _no_options("schur", options, a)
+    return _schur(a, output)
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, **options: Any) -> Any:
     """The triangular factor of a positive definite matrix, by default the upper one."""
+    _no_options("cholesky", options, a)
     return _cholesky(a, upper=not lower)
 
 
-def solve(a: Any, b: Any, lower: bool = False, **options: Any) -> Any:
-    """The solution of `a x = b`."""
-    _no_options("solve", options)
-    return np.linalg.solve(np.asarray(a), np.asarray(b))
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    *,
+    assume_a: Any = None,
+    transposed: bool = False,
+    **options: Any,
+) -> Any:
+    """The solution of `a x = b`, or of `aᵀ x = b`.
+
+    Of a matrix that `assume_a` calls symmetric, Hermitian or positive definite one triangle is
+    read, of a triangular one that; the other words change nothing.
+    """
+    _no_options("solve", options, a, b)
+    a, b = np.asarray(a), np.asarray(b)
+    kind = {"pos": "her", "positive definite": "her", "hermitian": "her", "symmetric": "sym"}
+    kind = kind.get(assume_a, assume_a)
+    if kind == "her" or (kind == "sym" and not np.iscomplexobj(a)):
+        a = _hermitian(a, lower)
+    elif kind == "sym":
+        half = np.tril(a, -1) if lower else np.triu(a, 1)
+        a = half + half.T + np.diag(np.diag(a))
+    elif assume_a in ("upper triangular", "lower triangular"):
+        a = np.triu(a) if assume_a[0] == "u" else np.tril(a)
+    return np.linalg.solve(a.T if transposed else a, b)
 
 
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Any:
     """The solution of `a x = b` for triangular `a`."""
-    _no_options("solve_triangular", options)
+    _no_options("solve_triangular", options, a, b)
     trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     return _triangular(a, b, trans, lower, unit_diagonal)
 
 
 def cho_factor(a: Any, lower: bool = False, **options: Any) -> tuple[Any, bool]:
     """`(c, lower)` for `cho_solve`: the triangular factor, the other triangle zero."""
-    _no_options("cho_factor", options)
+    _no_options("cho_factor", options, a)
     return cholesky(a, lower=lower), lower
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **options: Any) -> Any:
     """The solution of `a x = b` from the factor of `a` that `cho_factor` gives."""
-    _no_options("cho_solve", options)
     c, lower = c_and_lower
+    _no_options("cho_solve", options, c, b)
     half = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
     return solve_triangular(c, half, trans=2 if lower else 0, lower=lower)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
     """Singular value decomposition `(u, s, vh)`."""
-    _no_options("svd", options)
+    _no_options("svd", options, a)
     return np.linalg.svd(a, full_matrices, compute_uv)
 
 
-def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full") -> Any:
-    """QR decomposition `(q, r)`."""
+def qr(
+    a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", **options: Any
+) -> Any:
+    """QR decomposition `(q, r)`, with `mode="r"` only `(r,)`."""
+    _no_options("qr", options, a)
+    if mode == "r":
+        return (np.linalg.qr(a, "complete")[1],)
     return np.linalg.qr(a, {"full": "complete", "economic": "reduced"}.get(mode, mode))
 
 
 def eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    type: int = 1,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    **options: Any,
 ) -> Any:
-    """Eigenvalues and eigenvectors of a Hermitian matrix, or of `a v = w b v`."""
-    _no_options("eigh", options)
+    """Eigenvalues and eigenvectors of a Hermitian matrix, or of `a v = w b v`.
+
+    Those with numbers `subset_by_index[0]` to `subset_by_index[1]`, or with values above
+    `subset_by_value[0]` and up to `subset_by_value[1]`, where a subset is asked for.
+    """
+    _no_options("eigh", {**options, "type": None if type == 1 else type}, a, b)
+    values, vectors = _eigen(a, b, lower, eigvals_only)
+    return _chosen(values, vectors, subset_by_index, subset_by_value)
+
+
+def _eigen(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
+    """All of them; no vectors where only values are wanted."""
     triangle = "L" if lower else "U"
     if b is None:
-        return np.linalg.eigvalsh(a, triangle) if eigvals_only else np.linalg.eigh(a, triangle)
+        if eigvals_only:
+            return np.linalg.eigvalsh(a, triangle), None
+        values, vectors = np.linalg.eigh(a, triangle)
+        return values, vectors
     factor = _cholesky(_hermitian(np.asarray(b), lower), upper=False)
     half = _triangular(factor, _hermitian(np.asarray(a), lower), 0, True)
     inner = _adjoint(_triangular(factor, _adjoint(half), 0, True))
     if eigvals_only:
-        return np.linalg.eigvalsh(inner)
+        return np.linalg.eigvalsh(inner), None
     values, vectors = np.linalg.eigh(inner)
     return values, _triangular(factor, vectors, 2, True)
 
 
 def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
-    """Eigenvalues of a Hermitian matrix, or of `a v = w b v`."""
+    """Eigenvalues of a Hermitian matrix, or of `a v = w b v`; subsets as of `eigh`."""
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
@@ -151,15 +261,23 @@ def _hermitian(a: Any, lower: bool) -> Any:
     return half + _adjoint(half) + np.diag(np.real(np.diag(a)))
 
 
-def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, **options: Any) -> Any:
+def pinvh(
+    a: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    lower: bool = True,
+    return_rank: bool = False,
+    **options: Any,
+) -> Any:
     """The pseudoinverse of a Hermitian matrix, of which one triangle is read."""
-    _no_options("pinvh", {**options, "atol": atol, "rtol": rtol})
-    return pinv(_hermitian(np.asarray(a), lower))
+    _no_options("pinvh", options, a)
+    a = _hermitian(np.asarray(a), lower)
+    return pinv(a, atol=atol, rtol=rtol, return_rank=return_rank)
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
     """The norm of a vector or a matrix."""
-    _no_options("norm", options)
+    _no_options("norm", options, a)
     return np.linalg.norm(np.asarray(a), ord, axis, keepdims=keepdims)
 
 
@@ -187,15 +305,6 @@ def block_diag(*arrays: Any) -> Any:
     return np.block(rows)
 
 
-def _no_options(name: str, options: dict[str, Any]) -> None:
-    for key, value in options.items():
-        known = key in ("overwrite_a", "overwrite_b", "check_finite", "lapack_driver")
-        if not known and value is not None and value is not False:
-            raise NotDifferentiableError(
-                f"scipy.linalg.{name}: {key}={value!r} has no derivative here; leave it out"
-            )
-
-
 def sqrtm(a: Any) -> Any:
     """The principal square root of a matrix, complex where a real one has a negative eigenvalue."""
     try:
@@ -218,7 +327,7 @@ def logm(a: Any) -> Any:
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:
     """The solution of `a x = b` for the matrix with diagonals `ab[u + i - j, j] = a[i, j]`."""
-    _no_options("solve_banded", options)
+    _no_options("solve_banded", options, ab, b)
     return _banded(tuple(map(int, l_and_u)), ab, b)
 
 

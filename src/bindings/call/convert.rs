@@ -2,7 +2,8 @@
 //!
 //! Owns: every such conversion and its error message. Never computes and never touches array memory:
 //! that is `numpy.rs`.
-//! Invariant: `bool`, `int` and exact `float` and `complex` objects stay weak numbers; NumPy scalars are 0-d arrays.
+//! Invariant: `bool`, `int` and exact `float` and `complex` objects stay weak numbers; NumPy scalars and other subclasses
+//! are 0-d arrays, as in NumPy.
 
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -96,7 +97,8 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     if is_sequence(ob) {
         return from_sequence(op, ob).map(Some);
     }
-    if numpy::is_scalar(ob)? {
+    let number = ob.is_instance_of::<PyFloat>() || ob.is_instance_of::<PyComplex>();
+    if number || numpy::is_scalar(ob)? {
         return numpy::take_over(op, &numpy::asarray(op, ob)?).map(Some);
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
@@ -331,9 +333,22 @@ pub(crate) fn index_of(key: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 
     Ok(items)
 }
 
+/// The integer of an index; one that no axis has the size for is no overflow but out of range.
+#[inline]
+pub(crate) fn position(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
+    ob.extract::<i64>().map_err(|_| {
+        bad_index(format!("index {ob} is out of range for every axis"), "use a smaller index")
+    })
+}
+
+#[cold]
+fn bad_index(what: String, remedy: &'static str) -> PyErr {
+    to_python(Box::new(Error::BadIndex { op: "index".into(), what, remedy }))
+}
+
 fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if part.is_exact_instance_of::<PyInt>() {
-        return Ok(IndexItem::Int(integer(part)?));
+        return position(part).map(IndexItem::Int);
     }
     if let Ok(slice) = part.cast::<PySlice>() {
         return slice::item(slice);
@@ -359,9 +374,6 @@ fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if let Some(number) = index_number(part)? {
         return Ok(IndexItem::Int(number));
     }
-    Err(to_python(Box::new(Error::BadIndex {
-        op: "index".into(),
-        what: format!("a {} cannot index", type_name(part)),
-        remedy: "use integers, slices, None, ..., and integer or boolean arrays",
-    })))
+    let remedy = "use integers, slices, None, ..., and integer or boolean arrays";
+    Err(bad_index(format!("a {} cannot index", type_name(part)), remedy))
 }

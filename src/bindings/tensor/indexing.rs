@@ -30,7 +30,7 @@ impl PyTensor {
         let operands = [slf.as_any(), key];
         let call = Call::operator("index", &operands);
         if key.is_exact_instance_of::<PyInt>() {
-            let item = IndexItem::Int(convert::integer(key)?);
+            let item = IndexItem::Int(convert::position(key)?);
             return call.part(slf, 1, || getitem::index(tensor, &[item]));
         }
         let items = convert::index_of(key)?;

@@ -24,7 +24,6 @@ use crate::ops::fold::reduce::{
 };
 use crate::ops::fold::scan::taken_along;
 use crate::ops::fold::sort::order_along;
-use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
 /// Lines of at least one element, of which elements are read by rank.
@@ -104,13 +103,16 @@ fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let counts = sum_over(&logical_not(&isnan(&plain)?)?, &[last], true)?;
     let some = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let half = |rank: &Tensor| binary_scalar(&FLOOR_DIVIDE, rank, Scalar::Int(2));
-    let before = binary_scalar(&SUBTRACT, &some, Scalar::Int(1))?;
-    let middle = concatenate(&[half(&before)?, half(&some)?], Some(last as isize))?;
-    let chosen = taken_along("nanmedian", &order, last, &middle)?;
-    let pairs = taken_along("nanmedian", &lines, last, &chosen)?;
-    let none = reshape_dims(&binary_scalar(&EQUAL, &counts, Scalar::Int(0))?, &dims)?;
-    let value = reshape_dims(&mean_over(&pairs, &[last], true)?, &dims)?;
-    where_(&none, &Operand::Scalar(Scalar::Float(f64::NAN)), &Operand::Tensor(value))
+    let (low, high) = (half(&binary_scalar(&SUBTRACT, &some, Scalar::Int(1))?)?, half(&some)?);
+    let taken = |x: &Tensor, ranks: &Tensor| taken_along("nanmedian", x, last, ranks);
+    let a = taken(&lines, &taken(&order, &low)?)?;
+    let b = taken(&lines, &taken(&order, &high)?)?;
+    let mean = binary_scalar(&MULTIPLY, &binary(&ADD, &a, &b)?, Scalar::Float(0.5))?;
+    // A middle element is no mean of itself: its double may lie beyond the largest number.
+    let value = where_(&binary(&EQUAL, &low, &high)?, &Operand::Tensor(a), &Operand::Tensor(mean))?;
+    let none = binary_scalar(&EQUAL, &counts, Scalar::Int(0))?;
+    let nan = Operand::Scalar(Scalar::Float(f64::NAN));
+    reshape_dims(&where_(&none, &nan, &Operand::Tensor(value))?, &dims)
 }
 
 fn level_error(op: &'static str, what: String) -> Box<Error> {

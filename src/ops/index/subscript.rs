@@ -73,7 +73,11 @@ fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
 fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Result<Option<Step>> {
     let step = step.unwrap_or(1);
     if step == 0 {
-        return Err(bad("a slice step of 0".into(), "use a step other than 0"));
+        return Err(Box::new(Error::Argument {
+            op: "index".into(),
+            what: "a slice step of 0".into(),
+            remedy: "use a step other than 0".into(),
+        }));
     }
     let (start, len) = slice_bounds(start, stop, step, size);
     let whole = start == 0 && len == size && step == 1;

@@ -100,7 +100,10 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     >>> signal.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]), "valid").tolist()
     [2.0, 3.0]
     """
-    return convolve(np.asarray(in1), np.flip(np.conj(np.asarray(in2))), mode=mode, method=method)
+    in2 = np.asarray(in2)
+    # NumPy's conjugates of booleans are integers.
+    in2 = np.conj(in2) if np.iscomplexobj(in2) else in2
+    return convolve(np.asarray(in1), np.flip(in2), mode=mode, method=method)
 
 
 def _contracted(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:

@@ -1,0 +1,81 @@
+"""What functions of `scipy.linalg` have in common beside their operands.
+
+Owns: the words that change no result, checks for infinities, subsets of eigenvalues, and ranks.
+Never factorises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd.errors import ArgumentError, NotDifferentiableError
+from ferrograd.scipy._closures import fixed
+
+_ABOUT_WORK = {"overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver", "driver", "lwork"}
+
+
+def plain_only(name: str, options: dict[str, Any], *arrays: Any) -> None:
+    """Refuses options that we do not have; those about memory and drivers change nothing.
+
+    `check_finite=True` checks the arrays. Unlike SciPy, nothing is checked without it: a
+    factorisation refuses what is not finite by itself.
+    """
+    for key, value in options.items():
+        if key == "check_finite":
+            if value:
+                _finite(name, arrays)
+        elif key not in _ABOUT_WORK and value is not None and value is not False:
+            raise NotDifferentiableError(
+                f"scipy.linalg.{name}: {key}={value!r} has no derivative here; leave it out"
+            )
+
+
+def _finite(name: str, arrays: tuple[Any, ...]) -> None:
+    for k, a in enumerate(arrays):
+        if a is not None and not numpy.isfinite(numpy.asarray(fixed(a))).all():
+            raise ArgumentError(
+                f"scipy.linalg.{name}: array {k} holds infinities or NaN, and check_finite is"
+                " True; check where the values come from"
+            )
+
+
+def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
+    """The eigenvalues of a subset, which is a constant, and their vectors where there are any."""
+    if index is not None and value is not None:
+        raise ArgumentError("eigh: a subset by index and one by value were given; give one of them")
+    if index is not None:
+        first, last = map(int, index)
+        size = np.shape(values)[-1]
+        if not 0 <= first <= last < size:
+            raise ArgumentError(
+                f"eigh: the subset from {first} to {last} of {size} eigenvalues; give two numbers"
+                f" from 0 to {size - 1} in ascending order"
+            )
+        kept: Any = slice(first, last + 1)
+    elif value is not None:
+        low, high = value
+        known = numpy.asarray(fixed(values))
+        kept = (known > low) & (known <= high)
+    else:
+        kept = slice(None)
+    return values[..., kept] if vectors is None else (values[..., kept], vectors[..., kept])
+
+
+def rank(name: str, a: Any, atol: Any, rtol: Any) -> tuple[int, float]:
+    """How many singular values lie above `atol + rtol * s[0]`, and that bound as part of `s[0]`."""
+    known = numpy.asarray(fixed(np.asarray(a)))
+    if known.ndim != 2:
+        raise ArgumentError(
+            f"scipy.linalg.{name}: atol or return_rank with an array of {known.ndim} dimensions;"
+            " give one matrix"
+        )
+    values = numpy.linalg.svdvals(known)
+    if rtol is None:
+        eps = numpy.finfo(values.dtype).eps
+        rtol = 0.0 if atol is not None else max(known.shape[-2:]) * float(eps)
+    top = float(values[0]) if len(values) else 0.0
+    least = rtol + (atol / top if atol and top else 0.0)
+    return int((values > least * top).sum()), least
