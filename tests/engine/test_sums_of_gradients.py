@@ -101,3 +101,57 @@ def test_a_changed_operand_is_found_beside_one_that_is_added_to() -> None:
         z.sum().backward()
     assert x.grad is None
     assert w.grad is None
+
+
+FORMULAS = {
+    "a constant factor": lambda x, w: 3.0 * x,
+    "constants alone": lambda x, w: -(3.0 * x) * 0.5,
+    "a power": lambda x, w: x**2 - w,
+    "two factors": lambda x, w: x * w,
+    "a shared gradient": lambda x, w: (x - w) ** 2 + (1 - x) ** 2 + x,
+    "functions": lambda x, w: fg.tanh(x) * 2.0 - w / 4.0,
+    "a leaf alone": lambda x, w: x,
+}
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (2, 3, 5), (256,), (257,), (0,)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
+def test_the_gradient_of_a_sum_is_that_of_its_elements(
+    formula: Any, dtype: str, shape: Any
+) -> None:
+    """Below a sum one element stands for all: the bits are those of ones."""
+    sums, elements = [], []
+    for found in sums, elements:
+        leaf = [
+            fg.tensor(x.detach().reshape(shape), requires_grad=True)
+            for x in leaves(int(np.prod(shape)), dtype)
+        ]
+        y = formula(*leaf)
+        if found is sums:
+            root, weights = y.sum(), np.ones((), dtype)
+        else:
+            root, weights = y, np.ones(shape, dtype)
+        found += fg.autograd.grad(root, leaf, weights, allow_unused=True)
+    for one, other in zip(sums, elements, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+            one += 1  # It has memory of its own, an element for each.
+            np.testing.assert_array_equal(one.numpy(), other.numpy() + np.ones((), dtype))
+
+
+def test_targets_that_are_all_leaves_and_some_of_them() -> None:
+    x, w = leaves(5, "float64")
+    a, b, c = fg.autograd.grad((x * w).sum(), [x, w, x])
+    np.testing.assert_array_equal(a.numpy(), w.detach().numpy())
+    np.testing.assert_array_equal(b.numpy(), x.detach().numpy())
+    a += 1
+    np.testing.assert_array_equal(c.numpy(), w.detach().numpy())
+    y = x * w
+    one, other = fg.autograd.grad((y * y).sum(), [y, x])
+    np.testing.assert_allclose(one.numpy(), 2 * y.detach().numpy())
+    np.testing.assert_allclose(other.numpy(), one.numpy() * w.detach().numpy())
+    (alone,) = fg.autograd.grad((x * 2.0 + w.sin()).sum(), [x])
+    np.testing.assert_array_equal(alone.numpy(), np.full(5, 2.0))
+    assert w.grad is None

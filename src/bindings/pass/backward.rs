@@ -5,7 +5,7 @@
 //! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
 use crate::bindings::call::convert;
@@ -41,10 +41,16 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
             format!("give a tensor or a sequence of tensors as {name}"),
         )
     };
-    if ob.try_iter().is_err() {
+    let mut items = Objects::new();
+    if let Ok(list) = ob.cast_exact::<PyList>()
+        && list.len() <= MOST_ITEMS
+    {
+        list.iter().for_each(|item| items.push(item));
+    } else if ob.try_iter().is_err() {
         return Err(refuse(ob));
+    } else {
+        items = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
     }
-    let items = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<Objects<'py>>>()?;
     match items.iter().find(|item| !one(item)) {
         None => Ok(items),
         Some(other) => Err(refuse(other)),

@@ -69,6 +69,9 @@ fn oldest<V: Value>(targets: &[Edge<V>]) -> u64 {
     targets.iter().map(|target| target.node().seq()).min().unwrap_or(u64::MAX)
 }
 
+/// So many nodes are sorted where they lie: their numbers are at hand.
+const SHORT: usize = 32;
+
 /// Builds a plan.
 pub(super) struct Finder<'g, V: Value> {
     plan: Plan<'g, V>,
@@ -84,6 +87,8 @@ pub(super) struct Finder<'g, V: Value> {
     since: u64,
     /// How many nodes have had their edges read.
     done: usize,
+    /// Some node leads, in part or not at all, to what is left out.
+    cut: bool,
 }
 
 impl<'g, V: Value> Finder<'g, V> {
@@ -100,6 +105,7 @@ impl<'g, V: Value> Finder<'g, V> {
             floor: 0,
             since: 0,
             done: 0,
+            cut: false,
         }
     }
 
@@ -124,20 +130,27 @@ impl<'g, V: Value> Finder<'g, V> {
         let below = |cost: f32| limit.is_none_or(|limit| cost < limit);
         while below(self.plan.cost) && self.done < self.plan.items.len() {
             if let Some(before) = self.done.checked_sub(1) {
-                let [before, now] = [before, self.done].map(|k| self.plan.items[k].node);
-                now.fetch_beyond(before);
+                self.plan.items[self.done].node.fetch_beyond(self.plan.items[before].node);
             }
             let item = &mut self.plan.items[self.done];
             item.edges = self.plan.targets.len() as u32;
             let node: &'g Node<V> = item.node.get();
             let floor = if node.seq() < self.since { u64::MAX } else { self.floor };
+            let mut leads = node.flags().has(Flags::ACCUMULATOR);
             for edge in node.edges() {
                 let target = match edge {
-                    Some(edge) if edge.node().seq() >= floor => self.output(edge),
-                    _ => NOWHERE,
+                    Some(edge) if edge.node().seq() >= floor => {
+                        leads = true;
+                        self.output(edge)
+                    }
+                    _ => {
+                        self.cut |= edge.is_some();
+                        NOWHERE
+                    }
                 };
                 self.plan.targets.push(target);
             }
+            self.cut |= !leads;
             self.done += 1;
         }
         below(self.plan.cost)
@@ -160,7 +173,9 @@ impl<'g, V: Value> Finder<'g, V> {
         if !self.sorted || !self.hooked.is_empty() {
             self.sort();
         }
-        if let Some(targets) = targets {
+        if let Some(targets) = targets
+            && !self.ends_at(targets)
+        {
             self.mark(targets);
             self.plan.prune();
         }
@@ -203,6 +218,9 @@ impl<'g, V: Value> Finder<'g, V> {
     }
 
     fn sort(&mut self) {
+        if self.hooked.is_empty() && self.plan.order.len() <= SHORT {
+            return self.insert_in_order();
+        }
         let due = self.due();
         let items = &self.plan.items;
         let key = |&k: &u32| match due.get(items[k as usize].output as usize) {
@@ -213,6 +231,20 @@ impl<'g, V: Value> Finder<'g, V> {
         keyed.sort_unstable();
         self.plan.order.clear();
         self.plan.order.extend(keyed.iter().map(|(_, _, k)| *k));
+    }
+
+    /// Sorts a few nodes where they lie.
+    fn insert_in_order(&mut self) {
+        let (items, order) = (&self.plan.items, &mut self.plan.order[..]);
+        let seq = |k: u32| items[k as usize].node.get().seq();
+        for i in 1..order.len() {
+            let (k, mut at) = (order[i], i);
+            while at > 0 && seq(order[at - 1]) < seq(k) {
+                order[at] = order[at - 1];
+                at -= 1;
+            }
+            order[at] = k;
+        }
     }
 
     /// Per output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however
@@ -231,17 +263,29 @@ impl<'g, V: Value> Finder<'g, V> {
         due
     }
 
-    /// Notes the targets that were reached.
-    fn mark(&mut self, targets: &[Edge<V>]) {
-        self.plan.needs.resize(self.plan.items.len(), 0);
+    /// Notes the targets that were reached; whether they are all that the roots lead to, and wait for the end of the walk.
+    fn ends_at(&mut self, targets: &[Edge<V>]) -> bool {
+        let mut leaves = self.hooked.is_empty() && !self.cut;
         for (position, edge) in targets.iter().enumerate() {
             if let Some(k) = self.index.get(edge.node().borrow()) {
-                self.plan.needs[k as usize] |= TARGET;
+                leaves &= edge.node().flags().has(Flags::ACCUMULATOR);
                 let output = self.plan.items[k as usize].output + edge.output();
                 self.plan.captures.push((output, position as u32));
             }
         }
         self.plan.captures.sort_unstable();
+        let outputs = self.plan.captures.chunk_by(|a, b| a.0 == b.0).count();
+        leaves && outputs == self.plan.leaves.len()
+    }
+
+    /// Marks the targets that were reached.
+    fn mark(&mut self, targets: &[Edge<V>]) {
+        self.plan.needs.resize(self.plan.items.len(), 0);
+        for edge in targets {
+            if let Some(k) = self.index.get(edge.node().borrow()) {
+                self.plan.needs[k as usize] |= TARGET;
+            }
+        }
     }
 }
 

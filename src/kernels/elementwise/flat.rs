@@ -72,6 +72,18 @@ impl<'a> Flat<'a> {
         }
         inside.then_some(Flat { dtype, ptr, n, life: PhantomData })
     }
+
+    /// The bytes of the first element.
+    ///
+    /// # Safety
+    /// There is one, and it is no larger than a word.
+    #[inline(always)]
+    pub(super) unsafe fn word(self) -> u64 {
+        let mut bytes = [0; 8];
+        // SAFETY: the element lies inside the storage; the caller's contract.
+        unsafe { ptr::copy_nonoverlapping(self.ptr, bytes.as_mut_ptr(), self.dtype.size()) };
+        u64::from_ne_bytes(bytes)
+    }
 }
 
 /// An operand of a small call.
@@ -106,10 +118,8 @@ impl FlatIn<'_> {
             FlatIn::Int(int) => Some(word(In::Int(int), dtype)),
             // A recording is to read the element again.
             FlatIn::Repeated(x) if x.n == n && x.dtype == dtype && !capture::active() => {
-                let mut bytes = [0; 8];
                 // SAFETY: the element was inside its storage, and no element is larger than a word.
-                unsafe { ptr::copy_nonoverlapping(x.ptr, bytes.as_mut_ptr(), dtype.size()) };
-                Some(u64::from_ne_bytes(bytes))
+                Some(unsafe { x.word() })
             }
             _ => None,
         }

@@ -51,6 +51,44 @@ impl<'a> Small<'a> {
         self.first.is_some()
     }
 
+    /// The first operand alone: one element that stands for as many as the operands beside it have.
+    #[inline(always)]
+    pub(crate) fn repeated(first: Option<Flat<'a>>) -> Small<'a> {
+        let mut small = Small::new(first.filter(|first| !first.dtype.is_complex() && first.n > 0));
+        if let Some(first) = small.first {
+            small.elements[0] = ptr::null();
+            // SAFETY: there is an element, and only complex ones may be larger than a word.
+            small.words[0] = unsafe { first.word() };
+            small.numbers = 1;
+        }
+        small
+    }
+
+    /// Whether the first operand is one element for all.
+    #[inline(always)]
+    fn is_repeated(&self) -> bool {
+        self.numbers & 1 != 0
+    }
+
+    /// Whether what a loop makes of the operands with these numbers is one element for all.
+    #[inline(always)]
+    pub(crate) fn is_one(&self, mut at: impl Iterator<Item = usize>) -> bool {
+        self.is_repeated() && at.all(|k| self.numbers >> k & 1 != 0)
+    }
+
+    /// Writes that one element to `out`: fresh memory.
+    #[inline(always)]
+    pub(crate) fn write_one(
+        &self,
+        table: &LoopTable,
+        at: impl Iterator<Item = usize>,
+        out: Flat<'_>,
+    ) -> bool {
+        let fits = self.first.is_some_and(|first| (out.n, out.dtype) == (1, first.dtype));
+        // SAFETY: the output has room for an element, and the caller may write to it.
+        fits && unsafe { self.call(table, at, out.ptr, 1) }
+    }
+
     /// Operand `k`: a run of elements. It stays absent if it is not like the first.
     #[inline(always)]
     pub(crate) fn elements(
@@ -99,13 +137,14 @@ impl<'a> Small<'a> {
         out: Flat<'_>,
     ) -> bool {
         // SAFETY: the output has room for the elements, and the caller may write to it.
-        self.is_like(out) && unsafe { self.call(table, at, out.ptr) }
+        self.is_like(out) && unsafe { self.call(table, at, out.ptr, out.n) }
     }
 
-    /// The same over the first operand.
+    /// The same over the first operand, if that has all elements.
     #[inline(always)]
     pub(crate) fn rewrite(&self, table: &LoopTable, at: impl Iterator<Item = usize>) -> bool {
-        self.first.is_some_and(|first| self.write(table, at, first))
+        let first = self.first.filter(|_| !self.is_repeated());
+        first.is_some_and(|first| self.write(table, at, first))
     }
 
     /// Adds what the loop makes of the operands with these numbers to `sum`, which is none of them.
@@ -120,7 +159,7 @@ impl<'a> Small<'a> {
         let made = room.as_mut_ptr().cast::<u8>();
         let fits = sum.n * sum.dtype.size() <= size_of_val(&room);
         // SAFETY: the room holds so many elements.
-        if !self.is_like(sum) || !fits || !unsafe { self.call(table, at, made) } {
+        if !self.is_like(sum) || !fits || !unsafe { self.call(table, at, made, sum.n) } {
             return false;
         }
         // SAFETY: both hold the same number of elements of one dtype, and the caller may write to the sum.
@@ -130,7 +169,9 @@ impl<'a> Small<'a> {
     /// Adds the first operand to `sum`, which is none of the operands.
     pub(crate) fn add_first(&self, sum: Flat<'_>, plus: &LoopTable) -> bool {
         // SAFETY: both hold the same number of elements of one dtype, and the caller may write to the sum.
-        self.is_like(sum) && unsafe { self.plus(plus, self.elements[0], sum) }
+        self.is_like(sum)
+            && !self.is_repeated()
+            && unsafe { self.plus(plus, self.elements[0], sum) }
     }
 
     #[inline(always)]
@@ -152,31 +193,33 @@ impl<'a> Small<'a> {
     }
 
     /// # Safety
-    /// `out` has room for as many elements as the first operand has, and overlaps no operand unless it is one exactly.
+    /// `out` has room for `n` elements, which is one if no operand has more and otherwise as many as the first operand has;
+    /// it overlaps no operand unless it is one exactly.
     #[inline(never)]
     unsafe fn call(
         &self,
         table: &LoopTable,
         at: impl Iterator<Item = usize>,
         out: *mut u8,
+        n: usize,
     ) -> bool {
-        let Some(Flat { dtype, n, .. }) = self.first else { return false };
+        let Some(Flat { dtype, .. }) = self.first else { return false };
         let mut ptrs = [ptr::null(); MAX_OPERANDS];
-        let mut words = [const { MaybeUninit::uninit() }; FEW];
-        let mut repeated = false;
+        let mut words = [[const { MaybeUninit::uninit() }; FEW]; 2];
+        let mut room = words.iter_mut();
         for (place, k) in ptrs.iter_mut().zip(at) {
             let Some(&elements) = self.elements.get(k) else { return false };
             *place = elements;
             if !elements.is_null() {
                 continue;
             }
-            if self.numbers >> k & 1 == 0 || repeated {
+            if self.numbers >> k & 1 == 0 {
                 return false;
             }
             if n == 1 {
                 *place = (&raw const self.words[k]).cast();
             } else {
-                repeated = true;
+                let Some(words) = room.next() else { return false };
                 repeat(self.words[k], dtype, &mut words[..(n * dtype.size()).div_ceil(8)]);
                 *place = words.as_ptr().cast();
             }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
 use crate::kernels::elementwise::{In, LoopTable, Small, apply};
@@ -82,7 +83,10 @@ impl Rule<Tensor> for Elementwise {
         // The derivative that may use up the gradient comes last. Those that have a sum to be added to need no memory.
         let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
         let last = (0..self.by.len()).rev().find(free);
-        let mut small = Small::new(if plain { g.flat() } else { None });
+        let mut small = match g.flat() {
+            flat if !plain || flat.is_some() => Small::new(flat.filter(|_| plain)),
+            _ => Small::repeated(g.repeated()),
+        };
         self.fill(cx, &mut small);
         let mut operands = None;
         let mut given = false;
@@ -101,8 +105,12 @@ impl Rule<Tensor> for Elementwise {
             Some(i) if given && self.added(cx, i, g, &small) => Ok(()),
             Some(i) if self.rewritten(i, g, &small) => cx.pass(i, place),
             Some(i) => {
+                let made = self.made(i, g, &small);
                 let Some(g) = place.take() else { return Ok(()) };
-                let gradient = self.derived(cx, &self.by[i], g, &mut operands)?;
+                let gradient = match made {
+                    Some(gradient) => gradient,
+                    None => self.derived(cx, &self.by[i], g, &mut operands)?,
+                };
                 cx.give(i, gradient)
             }
             None => Ok(()),
@@ -180,12 +188,18 @@ impl Elementwise {
         }
     }
 
-    /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop.
+    /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop. Where the result's is
+    /// one element for all, as below a sum, and so is what is read beside it, one element is all that is computed.
     #[inline(never)]
     fn made(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
         let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
         if !small.is_open() {
             return None;
+        }
+        if small.is_one(self.numbered(uses)) {
+            let out = Tensor::empty_as(&Layout::scalar(), g.dtype()).ok()?;
+            let done = small.write_one(table, self.numbered(uses), out.flat()?);
+            return done.then(|| out.relaid(g.layout().with_offset(0)));
         }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
         small.write(table, self.numbered(uses), out.flat()?).then_some(out)

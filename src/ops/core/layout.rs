@@ -278,6 +278,10 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
         params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
         saved: nothing(),
         backward: |(dims, axes), g, cx| {
+            if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
+                let layout = g.layout().broadcast_to(dims)?;
+                return cx.give(0, g.relaid(layout));
+            }
             let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
             cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
         },
