@@ -89,9 +89,15 @@ unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
     };
     let (mut to, mut from) = (dst.ptr.cast::<W>(), src.ptr.cast::<W>());
     for _ in 0..rows {
-        for i in 0..n as isize {
-            // SAFETY: the caller's contract.
-            unsafe { *to.wrapping_offset(i * step[0]) = *from.wrapping_offset(i * step[1]) };
+        // SAFETY: the caller's contract.
+        unsafe {
+            if step == [1, 1] && n >= SHORT {
+                ptr::copy_nonoverlapping(from, to, n);
+            } else {
+                for i in 0..n as isize {
+                    *to.wrapping_offset(i * step[0]) = *from.wrapping_offset(i * step[1]);
+                }
+            }
         }
         (to, from) = (to.wrapping_offset(by[0]), from.wrapping_offset(by[1]));
     }

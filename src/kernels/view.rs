@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, Storage, capture, fits, sort_axes};
+use crate::array::{Layout, Storage, capture, fits};
 use crate::dtype::{DType, Element};
 
 /// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
@@ -285,8 +285,9 @@ pub(crate) struct Axes<const N: usize> {
 impl<const N: usize> Axes<N> {
     /// Collects the axes of operands of the same dims.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N]) -> Axes<N> {
-        let per_axis = |i: usize| std::array::from_fn(|k| strides[k][i]);
-        Axes { dims: dims.into(), strides: (0..dims.len()).map(per_axis).collect() }
+        let mut axes = Axes { dims: SmallVec::from_slice(dims), strides: SmallVec::new() };
+        (0..dims.len()).for_each(|i| axes.strides.push(std::array::from_fn(|k| strides[k][i])));
+        axes
     }
 
     /// No axes: one position.
@@ -313,29 +314,35 @@ impl<const N: usize> Axes<N> {
     /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
     /// `reorder` allows it, and merges neighbours that run on in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
-        let mut order: SmallVec<[usize; 8]> =
-            (0..self.dims.len()).filter(|&i| self.dims[i] != 1).collect();
-        if reorder {
-            let key = |i: usize| self.strides[i].map(isize::unsigned_abs);
-            sort_axes(&mut order, |a, b| key(a) > key(b));
-        }
-        let mut out = Axes::none();
-        for &i in &order {
-            let (dim, stride) = (self.dims[i], self.strides[i]);
-            if let Some(last) = out.strides.last_mut() {
-                let runs_on = (0..N).all(|k| last[k] == stride[k].wrapping_mul(dim as isize));
-                if runs_on {
-                    *last = stride;
-                    if let Some(d) = out.dims.last_mut() {
-                        *d *= dim;
-                    }
-                    continue;
-                }
+        let (dims, strides) = (&mut self.dims[..], &mut self.strides[..]);
+        let mut kept = 0;
+        for i in 0..dims.len() {
+            if dims[i] != 1 {
+                (dims[kept], strides[kept]) = (dims[i], strides[i]);
+                kept += 1;
             }
-            out.dims.push(dim);
-            out.strides.push(stride);
         }
-        self = out;
+        for end in 1..if reorder { kept } else { 0 } {
+            let key = |strides: &[[isize; N]], i: usize| strides[i].map(isize::unsigned_abs);
+            let mut at = end;
+            while at > 0 && key(strides, at) > key(strides, at - 1) {
+                dims.swap(at, at - 1);
+                strides.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+        let mut merged = kept.min(1);
+        for i in 1..kept {
+            let (dim, stride, last) = (dims[i], strides[i], merged - 1);
+            if (0..N).all(|k| strides[last][k] == stride[k].wrapping_mul(dim as isize)) {
+                (dims[last], strides[last]) = (dims[last] * dim, stride);
+            } else {
+                (dims[merged], strides[merged]) = (dim, stride);
+                merged += 1;
+            }
+        }
+        self.dims.truncate(merged);
+        self.strides.truncate(merged);
         self
     }
 

@@ -80,6 +80,18 @@ impl Tensor {
         self.producer_edge().map(|edge| edge.node().clone())
     }
 
+    /// The address of the node that produced this tensor, or `None` for a leaf.
+    #[cfg(feature = "python")]
+    pub(crate) fn producer(&self) -> Option<usize> {
+        match &self.edge {
+            Some(edge) if self.meta().is_none() && self.version == self.storage.version() => {
+                let leaf = edge.node().flags().has(Flags::ACCUMULATOR);
+                (!leaf).then(|| edge.node().address())
+            }
+            _ => self.grad_fn().map(|node| node.address()),
+        }
+    }
+
     /// The edge to the producer; a leaf has none.
     pub(crate) fn producer_edge(&self) -> Option<Edge> {
         self.produced_edge().filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))

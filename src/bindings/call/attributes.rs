@@ -31,11 +31,6 @@ enum Kept {
     Other(Box<Arg>),
 }
 
-/// The address of the node that produced a tensor.
-fn producer(x: &Tensor) -> Option<usize> {
-    x.grad_fn().map(|node| node.address())
-}
-
 /// Whether an argument says how to compute: not an operand, save a number where an operand may be left out.
 fn is_attribute(param: &Param, arg: &Arg) -> bool {
     let number = param.is_limit() && matches!(arg, Arg::Scalar(_) | Arg::None | Arg::Missing);
@@ -68,7 +63,7 @@ pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
         });
     }
     let mut nodes = SmallVec::new();
-    tensors().filter_map(producer).for_each(|node| nodes.push(node));
+    tensors().filter_map(Tensor::producer).for_each(|node| nodes.push(node));
     Some(Pending(call, nodes))
 }
 
@@ -110,7 +105,7 @@ pub(crate) fn of_default(index: usize, x: &Tensor, out: &Tensor) {
 fn label(index: usize, x: &Tensor, node: Option<Node>) {
     if let Some(node) = node
         && node.label() == 0
-        && producer(x) != Some(node.address())
+        && x.producer() != Some(node.address())
     {
         node.set_label(index as u16 + 1);
     }

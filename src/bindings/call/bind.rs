@@ -28,7 +28,7 @@ pub(crate) fn bind<'py>(
 ) -> PyResult<ResultOptions<'py>> {
     let params = decl.params;
     let mut options = ResultOptions::default();
-    args.extend(params.iter().map(|_| Arg::Missing));
+    params.iter().for_each(|_| args.push(Arg::Missing));
     let positional = match positional.split_last() {
         Some((last, before)) if decl.facts.named && before.len() == params.len() => {
             options.set_name(decl, last)?;

@@ -225,14 +225,21 @@ pub(crate) fn tensors_of(
 
 /// The tensors in a list or tuple that holds nothing else; `None` for any other object.
 fn plain_tensors(ob: &Bound<'_, PyAny>) -> Option<Vec<Tensor>> {
-    let tensor = |item: Bound<'_, PyAny>| {
-        item.cast_exact::<PyTensor>().ok().map(|tensor| tensor.get().tensor.clone())
+    let mut tensors = Vec::new();
+    let mut add = |item: &Bound<'_, PyAny>| {
+        tensors.push(item.cast_exact::<PyTensor>().ok()?.get().tensor.clone());
+        Some(())
     };
     if let Ok(list) = ob.cast_exact::<PyList>() {
-        list.iter().map(tensor).collect()
+        for item in list {
+            add(&item)?;
+        }
     } else {
-        ob.cast_exact::<PyTuple>().ok()?.iter().map(tensor).collect()
+        for item in ob.cast_exact::<PyTuple>().ok()?.iter_borrowed() {
+            add(&item)?;
+        }
     }
+    Some(tensors)
 }
 
 /// A tensor of each object.

@@ -6,7 +6,7 @@
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::{ptr, slice};
 
 use pyo3::ffi as c;
 use pyo3::prelude::*;
@@ -225,9 +225,21 @@ unsafe fn general(
     Python::attach(|py| {
         let run = || -> PyResult<Bound<'_, PyAny>> {
             // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per
-            // keyword name.
-            let (positional, keywords) = unsafe { collect(py, slf, args, nargs, kwnames)? };
-            call(py, decl, &positional, &keywords)
+            // keyword name. A `Bound` is the pointer to its object.
+            unsafe {
+                let given = match nargs {
+                    0 => &[],
+                    _ => slice::from_raw_parts(args.cast::<Bound<'_, PyAny>>(), nargs),
+                };
+                let keywords = named(py, args, nargs, kwnames)?;
+                if slf.is_null() {
+                    return call(py, decl, given, &keywords);
+                }
+                let mut positional = Positional::new();
+                positional.push(Bound::from_borrowed_ptr(py, slf));
+                given.iter().for_each(|value| positional.push(value.clone()));
+                call(py, decl, &positional, &keywords)
+            }
         };
         match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))) {
             Ok(value) => value.into_ptr(),
@@ -236,34 +248,30 @@ unsafe fn general(
     })
 }
 
+/// The keyword arguments of a call.
+///
 /// # Safety
 /// The pointers are those of a METH_FASTCALL | METH_KEYWORDS call.
-unsafe fn collect<'py>(
+#[inline]
+unsafe fn named<'py>(
     py: Python<'py>,
-    slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
     nargs: usize,
     kwnames: *mut c::PyObject,
-) -> PyResult<(Positional<'py>, Keywords<'py>)> {
-    let mut positional = Positional::new();
+) -> PyResult<Keywords<'py>> {
     let mut keywords = Keywords::new();
+    if kwnames.is_null() {
+        return Ok(keywords);
+    }
     // SAFETY: the caller's contract.
     unsafe {
-        if !slf.is_null() {
-            positional.push(Bound::from_borrowed_ptr(py, slf));
-        }
-        for i in 0..nargs {
-            positional.push(Bound::from_borrowed_ptr(py, *args.add(i)));
-        }
-        if !kwnames.is_null() {
-            let names = Bound::from_borrowed_ptr(py, kwnames).cast_into::<PyTuple>()?;
-            for (i, name) in names.iter().enumerate() {
-                let value = Bound::from_borrowed_ptr(py, *args.add(nargs + i));
-                keywords.push((name.cast_into::<PyString>()?, value));
-            }
+        let names = Bound::from_borrowed_ptr(py, kwnames).cast_into::<PyTuple>()?;
+        for (i, name) in names.iter().enumerate() {
+            let value = Bound::from_borrowed_ptr(py, *args.add(nargs + i));
+            keywords.push((name.cast_into::<PyString>()?, value));
         }
     }
-    Ok((positional, keywords))
+    Ok(keywords)
 }
 
 fn leak(text: String) -> PyResult<*const c_char> {

@@ -227,7 +227,7 @@ pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
 /// How pyo3 ends an object.
 static DEALLOC: OnceLock<c::destructor> = OnceLock::new();
 
-/// Ends an object. One that holds data alone needs none of pyo3's preparations for code of the host.
+/// Ends an object. One that holds data, its own or those of a base, needs none of pyo3's preparations for code of the host.
 ///
 /// # Safety
 /// As `tp_dealloc` of the class.
@@ -237,15 +237,16 @@ unsafe extern "C" fn dealloc(ob: *mut c::PyObject) {
     unsafe {
         let value = (&raw mut (*object).value).cast::<PyTensor>();
         let exact = c::Py_TYPE(ob) == BLOCKS.class.get() && (*object).weak.is_null();
-        if exact
-            && (*value).base.is_none()
-            && (*value).node.get().is_none()
-            && (*value).tensor.is_bare()
-        {
+        if exact && (*value).node.get().is_none() && (*value).tensor.is_bare() {
             c::PyObject_GC_UnTrack(ob.cast());
+            let base = (&raw mut (*value).base).read();
             (&raw mut (*value).tensor).drop_in_place();
             put_back(object);
             c::Py_DECREF(BLOCKS.class.get().cast());
+            // Last, as this may be the end of the base, and its end may run code of the host.
+            if let Some(base) = base {
+                c::Py_DECREF(base.into_ptr());
+            }
         } else if let Some(before) = DEALLOC.get() {
             before(ob);
         }

@@ -193,6 +193,31 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     Ok(out)
 }
 
+/// The same of an operation of one tensor that keeps nothing for its backward. `record` gives the nanoseconds of the
+/// backward, and its parameters.
+///
+/// # Errors
+/// As `finish`.
+#[inline]
+pub(crate) fn finish_view<P: Send + Sync + 'static>(
+    mut out: Tensor,
+    x: &Tensor,
+    name: &'static str,
+    record: impl FnOnce() -> (f32, P),
+    backward: Backward<P>,
+) -> Result<Tensor> {
+    let recorded = graph::recording() && out.dtype().is_inexact();
+    let Some(edge) = (if recorded { x.grad_edge() } else { None }) else {
+        note_unrecorded(&mut out, &[x]);
+        return Ok(out);
+    };
+    let (cost, params) = record();
+    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
+    let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, _| to.push(Some(edge)))?;
+    out.set_edge(Edge::new(node, 0));
+    Ok(out)
+}
+
 /// Notes why a result that is not recorded has no history, if there was one to have.
 #[inline(never)]
 fn note_unrecorded(out: &mut Tensor, inputs: &[&Tensor]) {
@@ -236,9 +261,10 @@ pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
 /// The dims of a value in the running pass: behind the batch axis, if there is one.
 #[inline]
 pub(crate) fn batched(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
-    let mut all = ShapeVec::from_slice(cx.batch());
-    all.extend_from_slice(dims);
-    all
+    match *cx.batch() {
+        [] => ShapeVec::from_slice(dims),
+        ref front => [front, dims].concat().into(),
+    }
 }
 
 /// An axis of `x` counted from the end, or back: the number from the end is that of the same axis in a batch of

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels::{self, ViewMut};
-use crate::ops::core::structured::{Record, batched, finish, move_cost, nothing};
+use crate::ops::core::structured::{Record, batched, finish, finish_view, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// One step of a view, replayed on another tensor of the same shape.
@@ -115,24 +115,19 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         return view_identity(x);
     }
     let out = x.with_layout(steps.replay(x.layout()));
-    finish(out, &[x], |_| Record {
-        name,
-        cost: move_cost(x),
-        params: (ShapeVec::from_slice(x.shape()), steps),
-        saved: nothing(),
-        backward: |(dims, steps), g, cx| {
-            let dims = batched(cx, dims);
-            let small = dims.iter().product::<usize>() <= SMALL;
-            let plain = !cx.create_graph();
-            let added = |sum: &mut Tensor| sum.shape() == &dims[..] && steps.add(&g, sum);
-            if small && plain && cx.sum(0).is_some_and(added) {
-                return Ok(());
-            }
-            if small || !plain {
-                return cx.give_with(0, |_| placed(&g, &dims, steps));
-            }
-            cx.give_part(0, Part { g, dims, steps: steps.clone() })
-        },
+    let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps));
+    finish_view(out, x, name, record, |(dims, steps), g, cx| {
+        let dims = batched(cx, dims);
+        let small = dims.iter().product::<usize>() <= SMALL;
+        let plain = !cx.create_graph();
+        let added = |sum: &mut Tensor| sum.shape() == &dims[..] && steps.add(&g, sum);
+        if small && plain && cx.sum(0).is_some_and(added) {
+            return Ok(());
+        }
+        if small || !plain {
+            return cx.give_with(0, |_| placed(&g, &dims, steps));
+        }
+        cx.give_part(0, Part { g, dims, steps: steps.clone() })
     })
 }
 

@@ -10,7 +10,7 @@ use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::row_indices::take_rows;
 use crate::ops::core::view::{Steps, shown, view_through};
-use crate::ops::index::subscript::{AdvancedIndex, plain_steps, subscript};
+use crate::ops::index::subscript::{AdvancedIndex, is_plain, plain_steps, subscript};
 use crate::tensor::Tensor;
 
 impl AdvancedIndex {
@@ -60,8 +60,8 @@ impl AdvancedIndex {
 crate::operations! { family "indexing";
     /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
-        if let Some(steps) = plain_steps(x.shape(), key)? {
-            return shown(x, "index", Steps::new(x.ndim(), steps));
+        if is_plain(x.shape(), key) {
+            return shown(x, "index", Steps::new(x.ndim(), plain_steps(x.shape(), key)?));
         }
         let plan = subscript(x.shape(), key)?;
         let read = match plan.advanced {

@@ -84,12 +84,17 @@ fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Re
     Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
 }
 
-/// The steps of integers and slices, of which there are not too many; `None` for any other expression.
-pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<Option<StepList>> {
+/// Whether an expression consists of integers and slices, of which there are not too many.
+#[inline]
+pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
+    let plain = |item: &IndexItem| matches!(item, IndexItem::Int(_) | IndexItem::Slice(..));
+    items.len() <= dims.len() && items.iter().all(plain)
+}
+
+/// The steps of the integers and slices of an expression that is plain.
+#[inline]
+pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<StepList> {
     let (mut steps, mut target) = (StepList::new(), 0);
-    if items.len() > dims.len() {
-        return Ok(None);
-    }
     for (source, (item, &size)) in items.iter().zip(dims).enumerate() {
         match *item {
             IndexItem::Int(index) => {
@@ -102,10 +107,10 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<Option<
                 }
                 target += 1;
             }
-            _ => return Ok(None),
+            IndexItem::NewAxis | IndexItem::Ellipsis | IndexItem::Array(_) => {}
         }
     }
-    Ok(Some(steps))
+    Ok(steps)
 }
 
 struct Reader<'a> {

@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::kernels;
+use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::layout::{astype, reshape_dims};
 use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
-use crate::ops::core::view::slice_axis;
+use crate::ops::core::view::{Step, slice_axis, view_through};
 use crate::ops::shape::grid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
 
@@ -73,6 +73,34 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     })
 }
 
+/// Joins pieces of one dtype and one shape along a new axis.
+fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(pieces[0].shape());
+    dims.insert(axis, pieces.len());
+    let out = Tensor::empty(&dims, pieces[0].dtype())?;
+    let mut inputs = SmallVec::<[&Tensor; 8]>::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let place = out.layout().select(axis, i);
+        kernels::copy(piece.view_of(), ViewMut::of(out.storage(), &place, out.dtype()));
+        inputs.push(piece);
+    }
+    finish(out, &inputs, |out| Record {
+        name: "stack",
+        cost: move_cost(out),
+        params: from_end(out, axis),
+        saved: nothing(),
+        backward: |axis, g, cx| {
+            let axis = from_end(&g, *axis);
+            for index in 0..cx.inputs() {
+                if cx.wants(index) {
+                    cx.give(index, view_through(&g, "select", [Step::Select { axis, index }])?)?;
+                }
+            }
+            Ok(())
+        },
+    })
+}
+
 /// The tensors with at least so many dimensions, as NumPy's stacking functions see them.
 fn raised(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
     tensors.iter().map(to).collect()
@@ -112,10 +140,11 @@ crate::operations! { family "joining";
             }));
         }
         let axis = normalize_axis("stack", axis, first.ndim() + 1)?;
-        let mut dims = ShapeVec::from_slice(first.shape());
-        dims.insert(axis, 1);
-        let pieces = tensors.iter().map(|x| reshape_dims(&astype(x, dtype)?, &dims)).collect::<Result<Vec<_>>>()?;
-        join(&pieces, axis)
+        if tensors.iter().all(|x| x.dtype() == dtype) {
+            return stacked(tensors, axis);
+        }
+        let pieces = tensors.iter().map(|x| astype(x, dtype)).collect::<Result<Vec<_>>>()?;
+        stacked(&pieces, axis)
     }
     /// Joined along axis 0, vectors as rows.
     [numpy("vstack"), aliases("row_stack")]
