@@ -76,7 +76,7 @@ functions! {
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
     joint: _record_joint;
     control: _scan, _while_loop, _switch;
-    short: _traced_call, _short_gradient, _short_push;
+    short: _traced_call, _short_push;
     safetensors: _safetensors_header, _safetensors_write;
 }
 

@@ -361,3 +361,39 @@ def test_an_error_does_not_make_later_calls_nested() -> None:
 def test_a_closed_over_array_counts_with_the_values_at_the_call() -> None:
     found = fg.grad(changing(np.full(5, 3.0)))(X)
     np.testing.assert_array_equal(found, np.full(5, 3.0))
+
+
+class Refusing(fg.Function):
+    """Its backward changes what it was given, which the engine refuses, or says no itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        leaf = fg.tensor(1.0, requires_grad=True)
+        if g[0].item() == 1.0:
+            with fg.enable_grad():
+                leaf += 1.0
+        raise ValueError("no gradient here")
+
+
+REFUSALS = [(2.0, ValueError, "no gradient"), (1.0, fg.errors.InPlaceError, "a leaf that requires")]
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.value_and_grad])
+@pytest.mark.parametrize("has_aux", [False, True])
+@pytest.mark.parametrize(("scale", "kind", "said"), REFUSALS)
+def test_an_error_of_a_backward_is_raised_as_it_is(
+    transform: Any, has_aux: bool, scale: float, kind: type[Exception], said: str
+) -> None:
+    def f(x: Any) -> Any:
+        y = (Refusing.apply(x) * scale).sum()
+        return (y, None) if has_aux else y
+
+    with pytest.raises(kind, match=said) as raised:
+        transform(f, has_aux=has_aux)(X)
+    assert type(raised.value) is kind
+    assert raised.traceback[-1].name == "backward"
+    assert fg.is_grad_enabled()

@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _short_gradient, grad as _grad, ones_like, tensor
+from ferrograd._core import Tensor, _traced_call, grad as _grad, ones_like, tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
-from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ferrograd.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    InPlaceError,
+    ShapeError,
+)
 from ferrograd.transforms._argnums import Argnums, P, R, Wanted, name_of, named
 from ferrograd.transforms._trace import (
     GRAD,
@@ -26,8 +32,8 @@ from ferrograd.transforms._trace import (
     no_value,
     outputs_of,
     pull,
-    quick,
     quick_trace,
+    reveal,
     trace,
     traced,
 )
@@ -63,15 +69,7 @@ def grad(
 
 def gradient(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
     """`grad` under the name of the transform it serves."""
-
-    def slope_of(*args: Any, **kwargs: Any) -> Any:
-        found, _, slope = _differentiated(wanted, has_aux, False, args, kwargs)
-        if found is None:
-            return slope
-        attached, slope = _gradient(found)
-        return (slope, found.leave_aux(attached)) if has_aux else slope
-
-    return named(slope_of, wanted.function, "grad_of")
+    return _derived(wanted, has_aux, False, "grad_of")
 
 
 def value_and_grad(
@@ -95,36 +93,38 @@ def value_and_grad(
 
 def valued(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
     """`value_and_grad` under the name of the transform it serves."""
+    return _derived(wanted, has_aux, True, "value_and_grad_of")
 
-    def both(*args: Any, **kwargs: Any) -> Any:
-        found, value, slope = _differentiated(wanted, has_aux, True, args, kwargs)
-        if found is None:
-            return value, slope
+
+def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callable[..., Any]:
+    """The function that gives the gradient, with the value if it is wanted."""
+    op, function, position = wanted.op, wanted.function, wanted.position
+    short = None if has_aux or wanted.holomorphic else valued
+
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        try:
+            hit = _traced_call(function, position, args, kwargs, short)
+        except (ValueError, InPlaceError) as error:
+            reveal(op, function, error)
+            raise
+        if hit is None:
+            found = trace(wanted, args, kwargs)
+        elif type(hit) is not tuple or len(hit) == 2:
+            return hit
+        elif len(hit) == 1:
+            raise hit[0]
+        else:
+            found = quick_trace(wanted, *hit)
+        if has_aux:
+            found.split_aux()
         attached, slope = _gradient(found)
+        aux = found.leave_aux(attached) if has_aux else None
+        if not valued:
+            return (slope, aux) if has_aux else slope
         value = value_of(found.kind, found.result, attached)
-        return ((value, found.leave_aux(attached)), slope) if has_aux else (value, slope)
+        return ((value, aux), slope) if has_aux else (value, slope)
 
-    return named(both, wanted.function, "value_and_grad_of")
-
-
-def _differentiated(
-    wanted: Wanted, has_aux: bool, valued: bool, args: Any, kwargs: Any
-) -> tuple[Trace | None, Any, Any]:
-    """The trace of a call; or None, the value if it is wanted, and the gradient the short way."""
-    hit = quick(wanted.op, wanted.function, wanted.position, args, kwargs)
-    if hit is None:
-        found = trace(wanted, args, kwargs)
-    else:
-        before, leaf, kind, out = hit
-        if not has_aux and not wanted.holomorphic:
-            short = _short_gradient(before, out, leaf, kind, valued)
-            if short is not None:
-                value, slope = short
-                return None, value, slope
-        found = quick_trace(wanted, before, leaf, kind, out)
-    if has_aux:
-        found.split_aux()
-    return found, None, None
+    return named(derived, function, prefix)
 
 
 def _gradient(found: Trace) -> tuple[bool, Any]:

@@ -146,13 +146,13 @@ def run(before: int, wanted: Wanted, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
         return wanted.function(*args, **kwargs)
     except (ValueError, InPlaceError) as error:
-        _reveal(wanted.op, wanted.function, error)
+        reveal(wanted.op, wanted.function, error)
         raise
     finally:
         _restore_mode(before)
 
 
-def _reveal(op: str, function: Callable[..., Any], error: Exception) -> None:
+def reveal(op: str, function: Callable[..., Any], error: Exception) -> None:
     """Says what really happened: NumPy hides errors, the core knows no owner of a leaf."""
     if isinstance(error, InPlaceError):
         if "a leaf that requires grad" in str(error):
@@ -256,10 +256,11 @@ def quick(
     is not of this sort, and then nothing has happened.
     """
     try:
-        return _traced_call(function, position, args, kwargs)
+        hit: tuple[int, Tensor, int, Any] | None = _traced_call(function, position, args, kwargs)
     except (ValueError, InPlaceError) as error:
-        _reveal(op, function, error)
+        reveal(op, function, error)
         raise
+    return hit
 
 
 def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:

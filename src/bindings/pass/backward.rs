@@ -63,6 +63,9 @@ fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Endpoi
         Ok(tensor) => Ok(Endpoint::root(op, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
     };
+    if let Ok(tensor) = ob.cast::<PyTensor>() {
+        return Ok(smallvec![Endpoint::root(op, &tensor.get().tensor)?]);
+    }
     several(op, name, ob)?.iter().map(root).collect()
 }
 
@@ -195,11 +198,15 @@ pub(crate) fn backward(
 
 /// Where `grad` ends.
 fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
-    let point = |(i, ob): (usize, &Bound<'_, PyAny>)| match ob.cast::<PyTensor>() {
-        Ok(tensor) => Ok(Endpoint::target("grad", i, &tensor.get().tensor)?),
+    let point = |i: usize, ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
+        Ok(tensor) => PyResult::Ok(Endpoint::target("grad", i, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
     };
-    inputs_of("grad", inputs)?.iter().enumerate().map(point).collect()
+    let mut points = Endpoints::new();
+    for (i, input) in inputs_of("grad", inputs)?.iter().enumerate() {
+        points.push(point(i, input)?);
+    }
+    Ok(points)
 }
 
 #[cold]

@@ -52,9 +52,6 @@ impl FromPyObject<'_, '_> for Kind {
     }
 }
 
-/// The mode before, the argument as a tensor, its kind, and what the function returned.
-type Traced<'py> = (u32, Bound<'py, PyTensor>, u8, Bound<'py, PyAny>);
-
 /// A copy of a Python float or of an array of float64 or float32; None for anything else.
 fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, Kind)>> {
     if let Ok(number) = x.cast_exact::<PyFloat>() {
@@ -94,14 +91,20 @@ fn entered<'py>(
 }
 
 /// Calls `function` with a tensor for the argument at `position`. None, and nothing has happened, when that argument is
-/// no float and no array or tensor of floats, or when a transform or inference mode surrounds the call.
+/// no float and no array or tensor of floats, or when a transform or inference mode surrounds the call. Otherwise a tuple:
+/// the mode before, the tensor, its kind, and what the function returned.
+///
+/// With `valued` the gradient instead, or the value with the gradient, where there is a short way to it; or a tuple of
+/// the error that was raised on it.
 #[pyfunction]
+#[pyo3(signature = (function, position, args, kwargs, valued=None))]
 pub(crate) fn _traced_call<'py>(
     function: &Bound<'py, PyAny>,
     position: isize,
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
-) -> PyResult<Option<Traced<'py>>> {
+    valued: Option<bool>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     room("grad")?;
     let before = Mode::current();
     let place = usize::try_from(position).ok().filter(|place| *place < args.len());
@@ -111,7 +114,7 @@ pub(crate) fn _traced_call<'py>(
     let Some((x, kind)) = entered(&args.get_item(place)?, before)? else {
         return Ok(None);
     };
-    let _mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
+    let mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
     let result = if args.len() == 1 && kwargs.is_empty() {
         function.call1((&x,))?
     } else {
@@ -119,7 +122,19 @@ pub(crate) fn _traced_call<'py>(
         all[place] = x.clone().into_any();
         function.call(PyTuple::new(function.py(), all)?, Some(kwargs))?
     };
-    Ok(Some((before.0, x, kind.number(), result)))
+    drop(mode);
+    let py = function.py();
+    if let Some(valued) = valued {
+        match short_gradient(before, &result, &x, kind, valued) {
+            Ok(None) => {}
+            Ok(Some((None, slope))) => return Ok(Some(slope)),
+            Ok(Some((Some(value), slope))) => {
+                return Ok(Some(PyTuple::new(py, [value, slope])?.into_any()));
+            }
+            Err(error) => return Ok(Some(PyTuple::new(py, [error.into_value(py)])?.into_any())),
+        }
+    }
+    Ok(Some((before.0, x, kind.number(), result).into_pyobject(py)?.into_any()))
 }
 
 /// The result, if it is a recorded tensor, and the argument is what it was.
@@ -151,9 +166,8 @@ type Pulled<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>);
 /// The value, if it is wanted, and the gradient of a scalar result of `_traced_call`, in the kind of the argument;
 /// recorded where a tensor among what they depend on is the caller's. None when the result is no recorded scalar, does
 /// not depend on the argument, or the argument was changed.
-#[pyfunction]
-pub(crate) fn _short_gradient<'py>(
-    before: u32,
+fn short_gradient<'py>(
+    before: Mode,
     result: &Bound<'py, PyAny>,
     x: &Bound<'py, PyTensor>,
     kind: Kind,
@@ -165,7 +179,7 @@ pub(crate) fn _short_gradient<'py>(
         return Ok(None);
     };
     let attached = kind == Kind::Tensor
-        && Mode(before).has(GRAD)
+        && before.has(GRAD)
         && (!x.is_leaf() || depends_on_others(&[out], &[x]));
     let Some(slope) = pulled(py, out, x, None, attached)? else {
         return Ok(None);

@@ -190,8 +190,17 @@ fn finish<V: Value>(
     wanted: usize,
 ) -> Result<Vec<Option<V>>> {
     options.enter();
-    if options.checks() || options.capture {
+    let mut captured: Vec<Option<V>> = (0..wanted).map(|_| None).collect();
+    if options.checks() {
         serial::leaves(plan, options, take, &mut outcome);
+    } else if options.capture {
+        for &k in &plan.leaves {
+            let output = plan.items[k as usize].output;
+            let Some(grad) = take(output) else { continue };
+            for position in plan.captures_of(output) {
+                captured[position] = Some(grad.clone());
+            }
+        }
     }
     if options.checks() {
         for (k, grad) in &outcome.commits {
@@ -210,7 +219,6 @@ fn finish<V: Value>(
     for (sink, grad) in outcome.stored {
         sink.store(grad, options.create_graph)?;
     }
-    let mut captured: Vec<Option<V>> = (0..wanted).map(|_| None).collect();
     for (position, grad) in outcome.captured {
         captured[position] = Some(grad);
     }

@@ -28,11 +28,11 @@ pub(super) struct Item<'g, V: Value> {
 /// Everything the walk needs to know about the graph.
 pub(super) struct Plan<'g, V: Value> {
     /// The nodes, in order of discovery.
-    pub(super) items: SmallVec<[Item<'g, V>; 8]>,
+    pub(super) items: SmallVec<[Item<'g, V>; 16]>,
     /// For every edge of every node: the output that receives the gradient, or `NOWHERE`.
-    pub(super) targets: SmallVec<[u32; 16]>,
+    pub(super) targets: SmallVec<[u32; 24]>,
     /// The nodes to run, consumers first.
-    pub(super) order: SmallVec<[u32; 8]>,
+    pub(super) order: SmallVec<[u32; 16]>,
     /// Accumulators whose gradient is committed after the walk.
     pub(super) leaves: SmallVec<[u32; 8]>,
     /// The outputs of the roots.

@@ -49,7 +49,7 @@ impl<V: Value> Table<V> {
         Table {
             options,
             place: smallvec![ABSENT; outputs],
-            values: Vec::with_capacity(2),
+            values: Vec::with_capacity(4),
             vacant: SmallVec::new(),
             parts: Vec::new(),
         }

@@ -105,6 +105,7 @@ fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
             1 if dtype.is_complex() => Err(complex_root(op, *dtype)),
+            1 if dims.is_empty() && *dtype == DType::F64 => Ok(Tensor::from(1.0)),
             1 => Tensor::ones(dims, *dtype),
             _ => {
                 let argument = if op == "grad" { "grad_outputs" } else { "gradient" };
@@ -142,10 +143,12 @@ fn seeded(
             remedy: "give one gradient (or None) per output".into(),
         }));
     }
-    let gradient = |i: usize| gradients.get(i).and_then(Option::as_ref);
-    let seed = |(i, root): (usize, Endpoint)| Ok((seed(op, &root, gradient(i))?, root.edge));
-    let seeds = roots.into_iter().enumerate().map(seed);
-    seeds.map(|both| both.map(|(seed, edge): (Tensor, Edge)| (edge, seed))).collect()
+    let mut seeds = Vec::with_capacity(roots.len());
+    for (i, root) in roots.into_iter().enumerate() {
+        let seed = seed(op, &root, gradients.get(i).and_then(Option::as_ref))?;
+        seeds.push((root.edge, seed));
+    }
+    Ok(seeds)
 }
 
 /// Accumulates the gradients of `outputs` into the leaves they depend on.
