@@ -60,9 +60,13 @@ $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
 
 # --- the wheel ---------------------------------------------------------------------------------
 
+# The linker that rustc brings can put similar functions side by side: the wheel is 5 % smaller. Not every linker can.
+SORTED := -Clink-arg=-Wl,--bp-compression-sort=both
+BUILD  := if rustc $(SORTED) -o $(VENV)/.linked - <<<'fn main() {}' 2>/dev/null; then export RUSTFLAGS="$${RUSTFLAGS:-} $(SORTED)"; fi
+
 dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.builders
 	@rm -f dist/*.whl
-	$(call step,build the wheel,$(BIN)/maturin build --release $(LOCKED) --quiet --interpreter $(BIN)/python --out dist)
+	$(call step,build the wheel,$(BUILD); $(BIN)/maturin build --release $(LOCKED) --quiet --interpreter $(BIN)/python --out dist)
 	$(call step,compress it further,$(BIN)/python tools/recompress.py dist/*.whl)
 	@touch $@
 
