@@ -21,5 +21,5 @@ pub use local::live_bytes;
 pub use pool::{afford, cached_bytes, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
 pub use storage::{Access, Storage};
-pub use views::from_array;
 pub(crate) use views::{array_view, fits};
+pub use views::{from_array, from_slice, from_vec};

@@ -14,22 +14,38 @@ const COPY_BELOW: usize = 1 << 12;
 
 /// The storage and layout of an owned array, whose buffer is taken over (or copied, if small).
 pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Storage, Layout)> {
-    let nbytes = array.len() * size_of::<T>();
-    if nbytes < COPY_BELOW {
-        let layout = Layout::contiguous(array.shape())?;
-        let storage = Storage::alloc(nbytes)?;
-        let out = storage.ptr().cast::<T>();
-        for (i, &value) in array.iter().enumerate() {
-            // SAFETY: the storage is new, aligned for `T`, and holds `array.len()` elements.
-            unsafe { out.add(i).write(value) };
-        }
-        capture::filled(&storage);
-        return Ok((storage, layout));
+    if array.len() * size_of::<T>() < COPY_BELOW {
+        let elements: Vec<T> = array.iter().copied().collect();
+        return Ok((from_slice(&elements)?, Layout::contiguous(array.shape())?));
     }
     let (dims, strides) = (array.shape().to_vec(), array.strides().to_vec());
     let (data, offset) = array.into_raw_vec_and_offset();
     let layout = Layout::strided(&dims, &strides, offset.unwrap_or(0) as isize)?;
     Ok((Storage::from_vec(data), layout))
+}
+
+/// The storage of a vector, which is taken over (or copied, if small).
+pub fn from_vec<T: Element>(data: Vec<T>) -> Result<Storage> {
+    if size_of_val(&data[..]) < COPY_BELOW {
+        return from_slice(&data);
+    }
+    Ok(Storage::from_vec(data))
+}
+
+/// The storage of a copy of elements.
+pub fn from_slice<T: Element>(data: &[T]) -> Result<Storage> {
+    // SAFETY: elements have no bytes between them that nobody wrote.
+    unsafe { from_bytes(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// # Safety
+/// There are so many initialised bytes.
+unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
+    let storage = Storage::alloc(nbytes)?;
+    // SAFETY: the caller's contract; the storage is new and has room for them.
+    unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
+    capture::filled(&storage);
+    Ok(storage)
 }
 
 /// A view of initialised elements of dtype `dtype`; `None` when `T` is another type or the memory

@@ -81,7 +81,13 @@ impl<'a, V: Value> Context<'a, V> {
     /// Whether input `i` needs a gradient in this pass.
     #[inline]
     pub fn wants(&self, i: usize) -> bool {
-        self.targets.get(i).is_some_and(|t| *t != NOWHERE)
+        self.target(i).is_some()
+    }
+
+    /// Where the pass keeps the gradient of input `i`, if it needs one.
+    #[inline(always)]
+    fn target(&self, i: usize) -> Option<u32> {
+        self.targets.get(i).copied().filter(|target| *target != NOWHERE)
     }
 
     /// Whether the gradients are themselves recorded.
@@ -163,9 +169,9 @@ impl<'a, V: Value> Context<'a, V> {
     /// Gives `v` as the gradient of input `i`, adding to what that input has. Dropped if the pass does not want it.
     #[inline]
     pub fn give(&mut self, i: usize, v: V) -> Result<()> {
-        match self.targets.get(i) {
-            Some(&target) if target != NOWHERE => self.input_grads.give(i, target, v),
-            Some(_) => Ok(()),
+        match self.target(i) {
+            Some(target) => self.input_grads.give(i, target, v),
+            None if i < self.inputs() => Ok(()),
             None => {
                 let what = format!("a gradient was given to input {i} of {}", self.inputs());
                 Err(self.internal(what))
@@ -177,9 +183,9 @@ impl<'a, V: Value> Context<'a, V> {
     /// nothing.
     #[inline]
     pub fn give_part(&mut self, i: usize, part: V::Part) -> Result<()> {
-        match self.targets.get(i) {
-            Some(&target) if target != NOWHERE => self.input_grads.give_part(i, target, part),
-            _ => Ok(()),
+        match self.target(i) {
+            Some(target) => self.input_grads.give_part(i, target, part),
+            None => Ok(()),
         }
     }
 
@@ -187,18 +193,15 @@ impl<'a, V: Value> Context<'a, V> {
     /// not record may.
     #[inline]
     pub(crate) fn sum(&mut self, i: usize) -> Option<&mut V> {
-        match self.targets.get(i) {
-            Some(&target) if target != NOWHERE => self.input_grads.sum(target),
-            _ => None,
-        }
+        self.target(i).and_then(|target| self.input_grads.sum(target))
     }
 
     /// Gives what lies there as the gradient of input `i`, as `give` does; it is taken only if the pass wants it.
     #[inline]
     pub(crate) fn pass(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
-        match self.targets.get(i) {
-            Some(&target) if target != NOWHERE => self.input_grads.pass(i, target, from),
-            _ => Ok(()),
+        match self.target(i) {
+            Some(target) => self.input_grads.pass(i, target, from),
+            None => Ok(()),
         }
     }
 

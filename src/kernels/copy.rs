@@ -6,9 +6,10 @@
 
 use std::ptr;
 
-use super::launch::{Work, known_to_programs, launch};
+use super::launch::{Work, c_strides, known_to_programs, launch};
 use super::leveled::leveled;
 use super::view::{Axes, View, ViewMut, one_dtype, with_word};
+use crate::dtype::Element;
 use crate::threads::parallel_for;
 
 /// Copies from this many bytes on are split over the threads, in blocks of half as much.
@@ -32,6 +33,34 @@ pub fn copy(src: View, dst: ViewMut) {
         launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
     } else {
         launch!("copy", [src] => [dst];; copy_elements(src, dst));
+    }
+}
+
+impl View<'_> {
+    /// The elements in C order.
+    ///
+    /// # Panics
+    /// When `T` is not the type of the elements: a bug of the caller.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
+        let mut out: Vec<T> = Vec::with_capacity(self.numel());
+        // SAFETY: the vector has room for the elements, of this type, and all of them are written.
+        unsafe {
+            self.copy_to(out.as_mut_ptr().cast());
+            out.set_len(self.numel());
+        }
+        out
+    }
+
+    /// Writes the elements in C order.
+    ///
+    /// # Safety
+    /// There is room for them, which nobody else touches.
+    unsafe fn copy_to(&self, to: *mut u8) {
+        let strides = c_strides(self.dims);
+        // SAFETY: the caller's contract.
+        let to = unsafe { ViewMut::from_raw(self.dtype, to, self.dims, &strides) };
+        copy_elements(*self, to);
     }
 }
 

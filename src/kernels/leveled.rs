@@ -77,7 +77,10 @@ macro_rules! leveled {
             }
             #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
             {
-                $(let _: $crate::kernels::leveled::Levels = $levels;)?
+                $({
+                    use $crate::kernels::leveled::Levels;
+                    let _: Levels = $levels;
+                })?
                 // SAFETY: the caller's contract.
                 unsafe { $body $(::<$($g),*>)? ($($arg),*) }
             }

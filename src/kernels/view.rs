@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use crate::array::{Layout, Storage, capture, fits};
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 
 /// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
 #[derive(Clone, Copy, Debug)]
@@ -89,19 +89,6 @@ impl<'a> View<'a> {
     #[inline]
     pub fn dims(&self) -> &'a [usize] {
         self.dims
-    }
-
-    /// The elements in C order.
-    ///
-    /// # Panics
-    /// When `T` is not the type of the elements: a bug of the caller.
-    pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
-        let mut out = Vec::with_capacity(self.numel());
-        // SAFETY: the view is valid for every position of its axes.
-        Axes::new(self.dims, [self.strides])
-            .for_each(|[at]| out.push(unsafe { *self.at::<T>(at) }));
-        out
     }
 
     /// The address of the element `offset` elements from the first.

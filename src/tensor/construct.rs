@@ -4,7 +4,7 @@
 //! Never records: a constructor's result is a leaf outside the graph.
 //! Invariant: data that leaves is copied or borrowed under a guard that keeps the storage alive.
 
-use ndarray::{Array, ArrayD, ArrayViewD, Dimension, IxDyn};
+use ndarray::{Array, ArrayViewD, Dimension};
 
 use crate::array::{self, Layout, Storage, afford};
 use crate::dtype::{DType, Element};
@@ -35,16 +35,14 @@ impl Tensor {
     /// A tensor of this shape from elements in C order.
     ///
     /// # Errors
-    /// `Shape` when the number of elements is not the product of the dimensions.
+    /// `Shape` when the number of elements is not the product of the dimensions, `Memory` when the system refuses the
+    /// copy of a few elements.
     pub fn from_vec<T: Element>(data: Vec<T>, dims: &[usize]) -> Result<Tensor> {
-        let len = data.len();
-        ArrayD::from_shape_vec(IxDyn(dims), data).map(Tensor::from).map_err(|_| {
-            Box::new(Error::Shape {
-                op: "from_vec".into(),
-                what: format!("{len} elements do not fill shape {}", Dims::from(dims)),
-                remedy: "give as many elements as the product of the dimensions",
-            })
-        })
+        let layout = Layout::contiguous(dims)?;
+        if layout.numel() != data.len() {
+            return Err(unfilled(data.len(), dims));
+        }
+        Ok(Tensor::assemble(array::from_vec(data)?, layout, T::DTYPE, None))
     }
 
     /// The one element of a tensor of size 1.
@@ -80,11 +78,8 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
         afford(self.size().saturating_mul(size_of::<T>()))?;
-        let view = self.view::<T>()?;
-        Ok(match view.array().as_slice() {
-            Some(elements) => elements.to_vec(),
-            None => view.array().iter().copied().collect(),
-        })
+        let data = self.view::<T>()?.tensor;
+        Ok(data.view_of().to_vec())
     }
 
     fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {
@@ -97,6 +92,32 @@ impl Tensor {
             remedy: "ask for the tensor's own element type or convert it with astype",
         }))
     }
+}
+
+#[cold]
+fn unfilled(len: usize, dims: &[usize]) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: "from_vec".into(),
+        what: format!("{len} elements do not fill shape {}", Dims::from(dims)),
+        remedy: "give as many elements as the product of the dimensions",
+    })
+}
+
+/// The tensor of elements that were brought into a storage.
+///
+/// # Panics
+/// When the system refused the memory.
+fn made(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
+    match parts {
+        Ok((storage, layout)) => Tensor::assemble(storage, layout, dtype, None),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The tensor of a copy of elements in C order.
+fn copied<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
+    let layout = Layout::contiguous(dims);
+    made(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
 }
 
 /// A borrowed view of a tensor's elements.
@@ -122,42 +143,40 @@ impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
     /// # Panics
     /// When the system refuses the memory.
     fn from(data: Array<T, D>) -> Tensor {
-        match array::from_array(data) {
-            Ok((storage, layout)) => Tensor::assemble(storage, layout, T::DTYPE, None),
-            Err(error) => panic!("{error}"),
-        }
+        made(array::from_array(data), T::DTYPE)
     }
 }
 
 impl<T: Element> From<Vec<T>> for Tensor {
     fn from(data: Vec<T>) -> Tensor {
-        Tensor::from(Array::from_vec(data))
+        let layout = Layout::contiguous(&[data.len()]);
+        made(array::from_vec(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
     }
 }
 
 impl<T: Element> From<&[T]> for Tensor {
     /// Copies the elements.
     fn from(data: &[T]) -> Tensor {
-        Tensor::from(data.to_vec())
+        copied(data, &[data.len()])
     }
 }
 
 impl<T: Element, const N: usize> From<[T; N]> for Tensor {
     fn from(data: [T; N]) -> Tensor {
-        Tensor::from(ndarray::arr1(&data))
+        copied(&data, &[N])
     }
 }
 
 impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Tensor {
     /// A matrix, row by row.
     fn from(data: [[T; N]; M]) -> Tensor {
-        Tensor::from(Array::from_shape_fn((M, N), |(i, j)| data[i][j]))
+        copied(data.as_flattened(), &[M, N])
     }
 }
 
 impl<T: Element> From<T> for Tensor {
     /// A 0-d tensor.
     fn from(value: T) -> Tensor {
-        Tensor::from(ndarray::arr0(value))
+        copied(&[value], &[])
     }
 }

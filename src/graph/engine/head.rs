@@ -23,13 +23,13 @@ const MOST: usize = 8;
 type Targets = SmallVec<[u32; MOST]>;
 
 /// The gradients that a rule gives: number 0 goes on, the others are those of leaves.
-struct Given<'g, V: Value> {
+struct RowGrads<'g, V: Value> {
     options: PassOptions,
     next: Option<V>,
     leaves: SmallVec<[(&'g Edge<V>, Option<V>); 2]>,
 }
 
-impl<V: Value> Given<'_, V> {
+impl<V: Value> RowGrads<'_, V> {
     #[inline]
     fn place(&mut self, target: u32) -> &mut Option<V> {
         match target.checked_sub(1) {
@@ -39,7 +39,7 @@ impl<V: Value> Given<'_, V> {
     }
 }
 
-impl<V: Value> InputGrads<V> for Given<'_, V> {
+impl<V: Value> InputGrads<V> for RowGrads<'_, V> {
     #[inline]
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
         let options = self.options;
@@ -71,7 +71,7 @@ impl<V: Value> InputGrads<V> for Given<'_, V> {
 pub(super) struct Head<'g, V: Value> {
     at: &'g Edge<V>,
     grads: [Option<V>; 1],
-    given: Given<'g, V>,
+    given: RowGrads<'g, V>,
     poll: Poll,
     /// The estimated nanoseconds of the nodes so far.
     cost: f32,
@@ -82,7 +82,7 @@ impl<'g, V: Value> Head<'g, V> {
     /// Before the root.
     #[inline(always)]
     pub(super) fn new(root: &'g Edge<V>, seed: V, options: PassOptions) -> Head<'g, V> {
-        let given = Given { options, next: None, leaves: SmallVec::new() };
+        let given = RowGrads { options, next: None, leaves: SmallVec::new() };
         let (poll, grads) = (Poll::default(), [Some(seed)]);
         Head { at: root, grads, given, poll, cost: 0.0, met: 0 }
     }

@@ -59,18 +59,11 @@ impl<'a> Flat<'a> {
 
     /// `n` elements in a run from a position on, if they are few and inside the storage.
     #[inline(always)]
-    pub(crate) fn run(
-        storage: &'a Storage,
-        (offset, n): (isize, usize),
-        dtype: DType,
-    ) -> Option<Flat<'a>> {
-        let size = dtype.size();
-        let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
-        let ptr = storage.ptr().wrapping_add(offset as usize * size);
+    pub(crate) fn run(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Flat<'a>> {
         if capture::active() {
             capture::seen(storage);
         }
-        inside.then_some(Flat { dtype, ptr, n, life: PhantomData })
+        start(storage, run, dtype).map(|ptr| Flat { dtype, ptr, n: run.1, life: PhantomData })
     }
 
     /// The bytes of the first element.
@@ -84,6 +77,18 @@ impl<'a> Flat<'a> {
         unsafe { ptr::copy_nonoverlapping(self.ptr, bytes.as_mut_ptr(), self.dtype.size()) };
         u64::from_ne_bytes(bytes)
     }
+}
+
+/// Where `n` elements in a run from a position on begin, if they are few and inside the storage.
+#[inline(always)]
+pub(super) fn start(
+    storage: &Storage,
+    (offset, n): (isize, usize),
+    dtype: DType,
+) -> Option<*mut u8> {
+    let size = dtype.size();
+    let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
+    inside.then_some(storage.ptr().wrapping_add(offset as usize * size))
 }
 
 /// An operand of a small call.

@@ -9,7 +9,7 @@ use std::ptr;
 
 use super::LoopTable;
 use super::apply::{In, word};
-use super::flat::{FEW, repeat};
+use super::flat::{FEW, repeat, start};
 use super::table::Loop;
 use crate::array::Storage;
 use crate::dtype::DType;
@@ -35,15 +35,8 @@ pub(crate) struct Run<'a> {
 impl<'a> Run<'a> {
     /// `n` elements from a position on, if they are inside the storage.
     #[inline(always)]
-    pub(crate) fn of(
-        storage: &'a Storage,
-        (offset, n): (isize, usize),
-        dtype: DType,
-    ) -> Option<Run<'a>> {
-        let size = dtype.size();
-        let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
-        let ptr = storage.ptr().wrapping_add(offset as usize * size);
-        inside.then_some(Run { ptr, n, dtype, life: PhantomData })
+    pub(crate) fn of(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Run<'a>> {
+        start(storage, run, dtype).map(|ptr| Run { ptr, n: run.1, dtype, life: PhantomData })
     }
 }
 

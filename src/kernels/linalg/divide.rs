@@ -10,6 +10,7 @@ use nalgebra::DMatrix;
 use super::field::subtract;
 use super::secular::Secular;
 use super::vectors::turn;
+use crate::kernels::order::sorted;
 
 /// Rows up to which a matrix is not divided.
 const LEAF: usize = 24;
@@ -81,9 +82,7 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
 
 /// The order in which values rise.
 fn rising(values: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&i, &k| values[i].total_cmp(&values[k]));
-    order
+    sorted(values.len(), &|i, k| values[i].total_cmp(&values[k]))
 }
 
 /// Rising eigenvalues alone, of a diagonal and what is beside it; `None` without convergence.

@@ -144,7 +144,8 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
         let paired = divide::values(vec![0.0; 2 * diagonal.len()], alternating(&diagonal, &above))?;
         Some(paired[diagonal.len()..].iter().map(|s| s.max(0.0)).collect())
     })?;
-    found.sort_by(|a, b| b.total_cmp(a));
+    found.sort_by(f64::total_cmp);
+    found.reverse();
     Some(found)
 }
 

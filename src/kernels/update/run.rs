@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::rules::{MOST_COUNTS, MOST_NUMBERS, Rule, with_rule};
-use super::span::{Change, OPERANDS, Row, span};
-use crate::dtype::{DType, Half};
+use super::span::{Change, OPERANDS, Row, halves, span};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::{self, Run};
 use crate::kernels::view::Axes;
@@ -184,7 +184,7 @@ impl Member {
             match self.dtype {
                 DType::F64 => span::<T, f64>(change, row),
                 DType::F32 => span::<T, f32>(change, row),
-                DType::F16 => span::<T, Half>(change, row),
+                DType::F16 => halves(span::<T, f32>, rule.states(), change, row),
                 other => panic!("an update has no loop for {other}"),
             }
         });

@@ -2,16 +2,18 @@
 //!
 //! Owns: the loads and stores around the texts of the rules. Never splits work or looks at a dtype.
 //! Invariant: all operands of an element are read before one is written, so that a gradient may lie where its parameter
-//! does; float16 is converted on the way and computed in float32.
+//! does; float16 is converted on the way and goes through the loop of float32.
 
 use super::rules::{MOST_NUMBERS, MOST_STATES, Text};
 use crate::dtype::Half;
-use crate::kernels::leveled::{Levels, leveled};
+use crate::kernels::leveled::leveled;
 use crate::kernels::number::lane::Lane;
 use crate::kernels::number::real::Real;
 
 /// Elements that are loaded, computed and stored together: a plane of each operand is what the compiler makes vectors of.
 const LANES: usize = 32;
+/// Elements of float16 that are converted at once.
+const BLOCK: usize = 256;
 /// The place of the gradient among them, which is not written.
 const GRADIENT: usize = 1;
 /// The most operands of an element: the parameter, the gradient, the states.
@@ -40,8 +42,6 @@ pub(super) struct Row {
 pub(super) trait Stored: Copy {
     /// What a text computes with.
     type Value: Real;
-    /// Wider vectors do not make divisions, roots or memory faster; float16 is rare.
-    const LEVELS: Levels;
     fn load(self) -> Self::Value;
     fn store(value: Self::Value) -> Self;
 }
@@ -50,7 +50,6 @@ macro_rules! stored {
     ($($t:ident),*) => {$(
         impl Stored for $t {
             type Value = Lane<$t, false>;
-            const LEVELS: Levels = Levels::UpToAvx2;
             #[inline(always)]
             fn load(self) -> Self::Value {
                 Lane(self)
@@ -65,22 +64,43 @@ macro_rules! stored {
 
 stored!(f32, f64);
 
-impl Stored for Half {
-    type Value = Lane<f32, false>;
-    const LEVELS: Levels = Levels::Baseline;
-    #[inline(always)]
-    fn load(self) -> Self::Value {
-        Lane(self.to_f32())
-    }
-    #[inline(always)]
-    fn store(value: Self::Value) -> Half {
-        Half::from_f32(value.0)
+/// What changes a row.
+pub(super) type Span = unsafe fn(&Change, &Row);
+
+/// Changes the elements of a row of float16 with the loop of float32 for the rule of so many states, block by block.
+///
+/// # Safety
+/// The operands of the rule have the elements of the row.
+pub(super) unsafe fn halves(span: Span, states: usize, change: &Change, row: &Row) {
+    let used = 2 + states;
+    let mut blocks = [[0.0f32; BLOCK]; OPERANDS];
+    for start in (0..row.len).step_by(BLOCK) {
+        let len = (row.len - start).min(BLOCK);
+        let place = |k: usize, i: usize| {
+            row.at[k].cast::<Half>().wrapping_offset((start + i) as isize * row.strides[k])
+        };
+        for (k, block) in blocks.iter_mut().enumerate().take(used) {
+            for (i, value) in block.iter_mut().enumerate().take(len) {
+                // SAFETY: the caller's contract; memory may have any alignment.
+                *value = unsafe { place(k, i).read_unaligned() }.to_f32();
+            }
+        }
+        let at = blocks.each_mut().map(|block| block.as_mut_ptr().cast());
+        // SAFETY: each block has `len` elements of float32.
+        unsafe { span(change, &Row { at, strides: [1; OPERANDS], len }) };
+        for (k, block) in blocks.iter().enumerate().take(used).filter(|(k, _)| *k != GRADIENT) {
+            for (i, &value) in block.iter().enumerate().take(len) {
+                // SAFETY: as above.
+                unsafe { place(k, i).write_unaligned(Half::from_f32(value)) };
+            }
+        }
     }
 }
 
 leveled! {
-    /// Changes the elements of a row, which are of type `S` in every operand that the rule has.
-    pub(super) unsafe fn span<T: Text, S: Stored>(change: &Change, row: &Row) = span_body, S::LEVELS
+    /// Changes the elements of a row, which are of type `S` in every operand that the rule has. Wider vectors do not make
+    /// divisions, roots or memory faster.
+    pub(super) unsafe fn span<T: Text, S: Stored>(change: &Change, row: &Row) = span_body, Levels::UpToAvx2
 }
 
 /// A change in the numbers of a loop.

@@ -8,6 +8,7 @@ use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
+use crate::kernels::order::sorted;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
@@ -45,8 +46,7 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
             remedy: "give weights of the tensor's shape, or of the size of the axis named",
         }));
     }
-    let mut order: ShapeVec = (0..named.len()).collect();
-    order.sort_unstable_by_key(|&i| named[i]);
+    let order = sorted(named.len(), &|i, k| named[i].cmp(&named[k]));
     let mut dims = ShapeVec::from_elem(1, x.ndim());
     named.iter().for_each(|&a| dims[a] = x.shape()[a]);
     reshape_dims(&permute_axes(weights, &order)?, &dims)

@@ -43,7 +43,7 @@ impl Original for Derived {
         let cotangents: Vec<_> = cotangents.collect();
         let closures = Closures::Reached(&self.closures);
         let call = |copies: &[Tensor]| self.branch.call(copies);
-        let found = gradients(operands, &self.requires, &closures, &cotangents, true, call)?;
+        let found = gradients(operands, &self.requires, &closures, &cotangents, true, &call)?;
         let all = self.requires.iter().copied().chain(self.closures.iter().map(|_| true));
         let wanted = found.into_iter().zip(all).filter(|(_, wanted)| *wanted);
         let filled = |((gradient, _), spec): ((Option<Tensor>, bool), &Spec)| match gradient {

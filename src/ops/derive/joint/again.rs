@@ -27,6 +27,9 @@ pub trait Original: Send + Sync {
     }
 }
 
+/// The function on copies of its arguments.
+pub(crate) type Call<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
+
 /// Where gradients go beside the arguments.
 pub(crate) enum Closures<'a> {
     /// To these edges, and the function must not lead elsewhere when it is called again.
@@ -53,11 +56,11 @@ pub(crate) fn computed(
     cx: &Context<'_, Tensor>,
     requires: &[bool],
     closures: &Closures<'_>,
-    histories: impl Iterator<Item = usize>,
-    call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+    histories: &[usize],
+    call: Call<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
     let arguments = arguments(cx, requires.len())?;
-    let seeds: Vec<_> = histories.map(|k| (k, cx.grad(k).cloned())).collect();
+    let seeds: Vec<_> = histories.iter().map(|&k| (k, cx.grad(k).cloned())).collect();
     gradients(&arguments, requires, closures, &seeds, cx.create_graph(), call)
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn gradients(
     closures: &Closures<'_>,
     cotangents: &[(usize, Option<Tensor>)],
     create_graph: bool,
-    call: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+    call: Call<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
     let closed = closures.edges();
     let _mode = ModeGuard::grad(true);

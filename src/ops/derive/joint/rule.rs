@@ -55,9 +55,8 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// # Errors
     /// What it reports.
     fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let histories = self.histories().into_iter();
         let call = |copies: &[Tensor]| self.call_again(copies);
-        computed(cx, self.requires(), &self.closures(), histories, call)
+        computed(cx, self.requires(), &self.closures(), &self.histories(), &call)
     }
 }
 
