@@ -70,7 +70,7 @@ const UNSAFE: &[&str] = &[
     "src/bindings/exchange/dlpack/",
     "src/bindings/call/entry.rs",
     "src/bindings/call/few.rs",
-    "src/bindings/call/late.rs",
+    "src/bindings/call/names/late.rs",
     "src/bindings/call/slice.rs",
     "src/bindings/object/recycle.rs",
     "src/bindings/tensor/slots.rs",

@@ -123,8 +123,10 @@ unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
             if step == [1, 1] && n >= SHORT {
                 ptr::copy_nonoverlapping(from, to, n);
             } else {
-                for i in 0..n as isize {
-                    *to.wrapping_offset(i * step[0]) = *from.wrapping_offset(i * step[1]);
+                let (mut to, mut from) = (to, from);
+                for _ in 0..n {
+                    *to = *from;
+                    (to, from) = (to.wrapping_offset(step[0]), from.wrapping_offset(step[1]));
                 }
             }
         }

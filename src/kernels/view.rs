@@ -164,25 +164,15 @@ impl<'a> ViewMut<'a> {
     /// The same elements to read, once they are written.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
-        View {
-            dtype: self.dtype,
-            ptr: self.ptr,
-            dims: self.dims,
-            strides: self.strides,
-            life: PhantomData,
-        }
+        let ViewMut { dtype, ptr, dims, strides, life } = *self;
+        View { dtype, ptr, dims, strides, life }
     }
 
     /// The same elements to read, for as long as they could have been written.
     #[inline]
     pub fn into_view(self) -> View<'a> {
-        View {
-            dtype: self.dtype,
-            ptr: self.ptr,
-            dims: self.dims,
-            strides: self.strides,
-            life: PhantomData,
-        }
+        let ViewMut { dtype, ptr, dims, strides, life } = self;
+        View { dtype, ptr, dims, strides, life }
     }
 
     /// The same elements to write, for a shorter time.
@@ -301,6 +291,13 @@ impl<const N: usize> Axes<N> {
     /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
     /// `reorder` allows it, and merges neighbours that run on in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
+        self.merge(reorder, |strides| strides);
+        self
+    }
+
+    /// The same in place; axes are sorted by what `order` makes of their strides.
+    #[inline(always)]
+    pub(crate) fn merge(&mut self, reorder: bool, order: impl Fn([isize; N]) -> [isize; N]) {
         let (dims, strides) = (&mut self.dims[..], &mut self.strides[..]);
         let mut kept = 0;
         for i in 0..dims.len() {
@@ -310,9 +307,9 @@ impl<const N: usize> Axes<N> {
             }
         }
         for end in 1..if reorder { kept } else { 0 } {
-            let key = |strides: &[[isize; N]], i: usize| strides[i].map(isize::unsigned_abs);
+            let key = |strides| order(strides).map(isize::unsigned_abs);
             let mut at = end;
-            while at > 0 && key(strides, at) > key(strides, at - 1) {
+            while at > 0 && key(strides[at]) > key(strides[at - 1]) {
                 dims.swap(at, at - 1);
                 strides.swap(at, at - 1);
                 at -= 1;
@@ -330,7 +327,6 @@ impl<const N: usize> Axes<N> {
         }
         self.dims.truncate(merged);
         self.strides.truncate(merged);
-        self
     }
 
     /// Calls `body` with the offsets (in elements) of every combination of positions of the axes, in

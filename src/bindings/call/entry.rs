@@ -1,7 +1,7 @@
 //! Functions and methods of `_core`, made from the registry without a macro per operation.
 //!
 //! Owns: the C entry points and the method definitions handed to CPython, which live for ever.
-//! Never binds an argument: that is `dispatch.rs`. Never decides which there are: that is `names.rs`.
+//! Never binds an argument: that is `dispatch.rs`. Never decides which there are: that is `names/list.rs`.
 //! Invariant: entry point `I` calls `registry()[I]`; no panic crosses into C.
 
 use std::ffi::{CString, c_char};

@@ -1,5 +1,4 @@
 //! What a call of an operation passes through, from CPython to the registry.
-pub(crate) mod attributes;
 pub(crate) mod bind;
 pub(crate) mod callback;
 pub(crate) mod convert;
@@ -9,11 +8,11 @@ pub(crate) mod door;
 pub(crate) mod entry;
 pub(crate) mod few;
 pub(crate) mod foreign;
-pub(crate) mod late;
 pub(crate) mod names;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;
-pub(crate) mod show;
 pub(crate) mod slice;
 pub(crate) mod thread_state;
+
+pub(crate) use names::{attributes, late, show};

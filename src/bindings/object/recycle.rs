@@ -122,7 +122,7 @@ pub(crate) fn object<'py>(
 /// The Python object of a tensor that is computed into its place: each move of one costs as much as a small operation's
 /// bookkeeping. `base` says whose memory it shows, or nothing of a tensor that becomes an object by `otherwise`.
 #[inline]
-pub(super) fn object_of<'py>(
+pub(super) fn computed<'py>(
     py: Python<'py>,
     compute: impl FnOnce() -> Result<Tensor>,
     base: impl FnOnce(&Tensor) -> Option<Base>,

@@ -54,7 +54,7 @@ pub(crate) fn wrap_computed<'py>(
     compute: impl FnOnce() -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let plain = |tensor: &Tensor| (tensor.meta().is_none() && !tensor.is_view()).then_some(None);
-    recycle::object_of(py, compute, plain, |tensor| wrap_slow(py, tensor))
+    recycle::computed(py, compute, plain, |tensor| wrap_slow(py, tensor))
 }
 
 /// The same of a tensor that may be a view of `source`.
@@ -70,7 +70,7 @@ pub(crate) fn wrap_part<'py>(
         true if tensor.storage().same(from.tensor.storage()) => Some(Some(base_of(source))),
         true => None,
     };
-    recycle::object_of(py, compute, base, |tensor| wrap_of(source, tensor))
+    recycle::computed(py, compute, base, |tensor| wrap_of(source, tensor))
 }
 
 /// The object that a view of `source` is a view of.

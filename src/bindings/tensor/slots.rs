@@ -143,7 +143,10 @@ unsafe fn part(a: Object, key: Object) -> Answer {
     };
     let items = match key.cast_exact::<PyTuple>() {
         Ok(keys) => {
-            let items = keys.iter_borrowed().map(|key| item(&key)).collect::<Option<Items>>()?;
+            let mut items = Items::new();
+            for key in keys.iter_borrowed() {
+                items.push(item(&key)?);
+            }
             wrap_part(&source, || getitem::index(x, &items))
         }
         Err(_) => {

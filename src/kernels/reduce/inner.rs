@@ -26,8 +26,8 @@ pub(super) struct Shape<'a> {
     piece_n: usize,
 }
 
-pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
-    let mut rows = plan.reduced.clone();
+pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) {
+    let Plan { kept, reduced: rows } = plan;
     let (n, [step]) = rows.pop();
     let count = rows.count();
     let (piece_rows, piece_n) = match count {
@@ -35,16 +35,16 @@ pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
         _ => ((PIECE / n).max(1).next_power_of_two(), n),
     };
     let pieces = count.div_ceil(piece_rows) * if count == 1 { n.div_ceil(piece_n) } else { 1 };
-    let shape = Shape { rows: &rows, count, n, step, piece_rows, piece_n };
-    let results = plan.kept.count();
+    let shape = Shape { rows, count, n, step, piece_rows, piece_n };
+    let results = kept.count();
     if pieces == 1 {
-        return many(loops, plan, &shape, results, input, out);
+        return many(loops, kept, &shape, results, input, out);
     }
     let size = out.dtype.size();
     let mut partial = vec![0u64; (results * pieces * size).div_ceil(8)];
     let partial = Partials(partial.as_mut_ptr().cast::<u8>());
     parallel_for(results * pieces, &|i| {
-        plan.kept.for_range(i / pieces, i / pieces + 1, &mut |[_, from]| {
+        kept.for_range(i / pieces, i / pieces + 1, &mut |[_, from]| {
             // SAFETY: the view is valid for every position; `i` is this block's own slot.
             unsafe {
                 (loops.piece)(&shape, input.byte_at(from), i % pieces, partial.slot(i * size))
@@ -52,7 +52,7 @@ pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
         });
     });
     let mut first = 0;
-    plan.kept.for_each(|[to, _]| {
+    kept.for_each(|[to, _]| {
         // SAFETY: the view is valid for every position of the kept axes; every piece was folded.
         unsafe { (loops.tree)(partial.slot(first * size), pieces, out.byte_at(to)) };
         first += pieces;
@@ -60,9 +60,15 @@ pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
 }
 
 /// Results of one piece each, in blocks of results.
-fn many(loops: &Loops, plan: &Plan, shape: &Shape, results: usize, input: View, out: ViewMut) {
+fn many(
+    loops: &Loops,
+    kept: &mut Axes<2>,
+    shape: &Shape,
+    results: usize,
+    input: View,
+    out: ViewMut,
+) {
     let per_block = (PIECE / (shape.n * shape.count)).max(1);
-    let mut kept = plan.kept.clone();
     let row_wise = shape.count == 1 && (shape.step == 1 || shape.n == 1) && !kept.dims.is_empty();
     if !row_wise {
         return parallel_for(blocks(results, per_block), &|block| {

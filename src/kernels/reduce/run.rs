@@ -98,16 +98,19 @@ fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
         // SAFETY: the view holds `n` elements, and `out` one.
         return unsafe { (loops.run)(input.ptr, n, out.ptr) };
     }
-    let (kept, reduced) = sorted(&input, axes, &out);
-    if kept.dims.contains(&0) {
+    let mut plan = Plan { kept: Axes::none(), reduced: Axes::none() };
+    plan.sort(&input, axes, &out);
+    if plan.kept.dims.contains(&0) {
         return;
     }
-    if reduced.dims.contains(&0) {
+    if plan.reduced.dims.contains(&0) {
         let axes = Axes::new(out.dims, [out.strides]);
         // SAFETY: the view is valid for every position of its axes, with results of the fold.
         return axes.for_each(|[at]| unsafe { (loops.empty)(out.byte_at(at)) });
     }
-    let plan = Plan { kept: by_input(kept), reduced: reduced.collapse(true) };
+    // Kept axes in the order of the input's strides.
+    plan.kept.merge(true, |[to, from]| [from, to]);
+    plan.reduced.merge(true, |strides| strides);
     let finest = |strides: &mut dyn Iterator<Item = isize>| {
         strides.map(isize::unsigned_abs).min().unwrap_or(usize::MAX)
     };
@@ -115,35 +118,27 @@ fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
     let reduced_step = finest(&mut plan.reduced.strides.iter().map(|s| s[0]));
     // A kept axis of stride 0 repeats its input: folding along it gains nothing.
     if plan.kept.dims.is_empty() || reduced_step <= kept_step || kept_step == 0 {
-        inner::reduce(loops, &plan, input, out);
+        inner::reduce(loops, &mut plan, input, out);
     } else {
         outer::reduce(loops, &plan, input, out);
     }
 }
 
-/// The kept axes (strides of the output and the input) and the reduced ones.
-fn sorted(input: &View, axes: &[usize], out: &ViewMut) -> (Axes<2>, Axes<1>) {
-    let keepdims = out.dims.len() == input.dims.len();
-    let missing = if keepdims { 0 } else { axes.len() };
-    assert_eq!(out.dims.len() + missing, input.dims.len(), "reduce: the axes of the output");
-    let (mut kept, mut reduced) = (Axes::none(), Axes::none());
-    for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
-        if axes.contains(&axis) {
-            reduced.push(dim, [stride]);
-        } else {
-            let at = if keepdims { axis } else { kept.dims.len() };
-            assert_eq!(out.dims[at], dim, "reduce: the dims of the output");
-            kept.push(dim, [out.strides[at], stride]);
+impl Plan {
+    /// Adds the axes, each to its kind.
+    #[inline(always)]
+    fn sort(&mut self, input: &View, axes: &[usize], out: &ViewMut) {
+        let keepdims = out.dims.len() == input.dims.len();
+        let missing = if keepdims { 0 } else { axes.len() };
+        assert_eq!(out.dims.len() + missing, input.dims.len(), "reduce: the axes of the output");
+        for (axis, (&dim, &stride)) in input.dims.iter().zip(input.strides).enumerate() {
+            if axes.contains(&axis) {
+                self.reduced.push(dim, [stride]);
+            } else {
+                let at = if keepdims { axis } else { self.kept.dims.len() };
+                assert_eq!(out.dims[at], dim, "reduce: the dims of the output");
+                self.kept.push(dim, [out.strides[at], stride]);
+            }
         }
     }
-    (kept, reduced)
-}
-
-/// Collapses kept axes in the order of the input's strides.
-fn by_input(axes: Axes<2>) -> Axes<2> {
-    let swap = |axes: Axes<2>| Axes {
-        dims: axes.dims,
-        strides: axes.strides.into_iter().map(|[a, b]| [b, a]).collect(),
-    };
-    swap(swap(axes).collapse(true))
 }

@@ -12,7 +12,9 @@ use crate::error::{Dims, Error, Result, Warning, warn};
 use crate::kernels::launch::decide;
 use crate::kernels::truncate::all_fit;
 use crate::kernels::{self, Reduction};
-use crate::ops::core::structured::{Record, Save, VIEW_COST, batched, finish, move_cost, nothing};
+use crate::ops::core::structured::{
+    Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
+};
 use crate::tensor::Tensor;
 
 /// The same values in another dtype; a tensor of that dtype is returned as it is.
@@ -100,33 +102,24 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    finish(out, &[x], |_| Record {
-        name: "reshape",
-        cost: VIEW_COST,
-        params: ShapeVec::from_slice(x.shape()),
-        saved: nothing(),
-        backward: |dims, g, cx| cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims))),
+    let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
+    finish_one(out, x, "reshape", record, |dims, g, cx| {
+        cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims)))
     })
 }
 
 /// The axes in another order; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
-    finish(out, &[x], |_| Record {
-        name: "permute",
-        cost: VIEW_COST,
-        params: {
-            let mut inverse: ShapeVec = smallvec![0; axes.len()];
-            axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
-            inverse
-        },
-        saved: nothing(),
-        backward: |inverse, g, cx| {
-            let front = g.ndim() - inverse.len();
-            let order: ShapeVec =
-                (0..front).chain(inverse.iter().map(|axis| front + axis)).collect();
-            cx.give_with(0, |_| permute_axes(&g, &order))
-        },
+    let record = || {
+        let mut inverse: ShapeVec = smallvec![0; axes.len()];
+        axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
+        (VIEW_COST, inverse)
+    };
+    finish_one(out, x, "permute", record, |inverse, g, cx| {
+        let front = g.ndim() - inverse.len();
+        let order: ShapeVec = (0..front).chain(inverse.iter().map(|axis| front + axis)).collect();
+        cx.give_with(0, |_| permute_axes(&g, &order))
     })
 }
 
@@ -226,11 +219,19 @@ pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> 
 }
 
 pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
-    dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect()
+    let mut kept = ShapeVec::from_slice(dims);
+    axes.iter().for_each(|&axis| kept[axis] = 1);
+    kept
 }
 
 pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
-    (0..dims.len()).filter(|i| !axes.contains(i)).map(|i| dims[i]).collect()
+    let mut others = ShapeVec::new();
+    for (i, &d) in dims.iter().enumerate() {
+        if !axes.contains(&i) {
+            others.push(d);
+        }
+    }
+    others
 }
 
 /// Whether any element of a mask is true.
@@ -270,21 +271,17 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     let dtype = x.dtype().accumulates();
     let out = reduced(Reduction::Sum, x, axes, dtype)?;
     // The result's final shape is decided before recording: one node, not two.
-    let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
+    let dims =
+        if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
-    finish(out, &[x], |_| Record {
-        name: "sum",
-        cost: move_cost(x),
-        params: (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)),
-        saved: nothing(),
-        backward: |(dims, axes), g, cx| {
-            if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
-                let layout = g.layout().broadcast_to(dims)?;
-                return cx.give(0, g.relaid(layout));
-            }
-            let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
-            cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
-        },
+    let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)));
+    finish_one(out, x, "sum", record, |(dims, axes), g, cx| {
+        if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
+            let layout = g.layout().broadcast_to(dims)?;
+            return cx.give(0, g.relaid(layout));
+        }
+        let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
+        cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
     })
 }
 

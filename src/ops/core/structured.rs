@@ -199,7 +199,7 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
 /// # Errors
 /// As `finish`.
 #[inline]
-pub(crate) fn finish_view<P: Send + Sync + 'static>(
+pub(crate) fn finish_one<P: Send + Sync + 'static>(
     mut out: Tensor,
     x: &Tensor,
     name: &'static str,

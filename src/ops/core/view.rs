@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels::{self, ViewMut};
-use crate::ops::core::structured::{Record, batched, finish, finish_view, move_cost, nothing};
+use crate::ops::core::structured::{Record, batched, finish, finish_one, move_cost, nothing};
 use crate::tensor::Tensor;
 
 /// One step of a view, replayed on another tensor of the same shape.
@@ -116,7 +116,7 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
     }
     let out = x.with_layout(steps.replay(x.layout()));
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps));
-    finish_view(out, x, name, record, |(dims, steps), g, cx| {
+    finish_one(out, x, name, record, |(dims, steps), g, cx| {
         let dims = batched(cx, dims);
         let small = dims.iter().product::<usize>() <= SMALL;
         let plain = !cx.create_graph();

@@ -28,7 +28,11 @@ use crate::tensor::Tensor;
 
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     match axis.named() {
-        None => Ok((0..ndim).collect()),
+        None => {
+            let mut all = ShapeVec::new();
+            (0..ndim).for_each(|axis| all.push(axis));
+            Ok(all)
+        }
         Some(named) => {
             let mut axes = normalize_axes(op, named, ndim)?;
             axes.sort_unstable();

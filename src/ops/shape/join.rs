@@ -29,10 +29,12 @@ fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
 
 /// Joins pieces of one dtype along a valid axis.
 pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
-    let mut dims = ShapeVec::from_slice(pieces[0].shape());
+    let first = pieces[0].shape();
+    let mut length = first[axis];
     for (i, piece) in pieces.iter().enumerate().skip(1) {
-        let fits = piece.ndim() == dims.len()
-            && (0..dims.len()).all(|a| a == axis || piece.shape()[a] == dims[a]);
+        let shape = piece.shape();
+        let fits = shape.len() == first.len()
+            && shape.iter().zip(first).enumerate().all(|(a, (own, dim))| a == axis || own == dim);
         if !fits {
             return Err(Box::new(Error::Shape {
                 op: "concatenate".into(),
@@ -44,8 +46,10 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
                 remedy: "the shapes must agree except along the joined axis",
             }));
         }
-        dims[axis] += piece.shape()[axis];
+        length += shape[axis];
     }
+    let mut dims = ShapeVec::from_slice(first);
+    dims[axis] = length;
     let out = Tensor::empty(&dims, pieces[0].dtype())?;
     let (whole, mut start) = (out.view_mut(), 0);
     let (mut inputs, mut lengths) = (SmallVec::<[&Tensor; 8]>::new(), ShapeVec::new());

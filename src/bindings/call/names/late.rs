@@ -1,7 +1,7 @@
 //! Methods of tensors that are made when they are first asked for.
 //!
 //! Owns: what stands in the class until then, and the putting of the method there. Never decides which methods there
-//! are: that is `names.rs`.
+//! are: that is `list.rs`.
 //! Invariant: what a program has put under the name of a method stays.
 
 use std::ffi::{c_int, c_uint, c_void};
