@@ -119,3 +119,21 @@ fn a_training_step_holds_what_the_pass_needs() {
     );
     assert_eq!(BYTES.get(), before, "a step leaves nothing behind");
 }
+
+#[test]
+fn long_nodes_in_a_row_lay_out_no_gradient_between_them() {
+    const N: usize = 1 << 17;
+    let mut y = Tensor::zeros(&[N], DType::F64).unwrap().with_grad();
+    for _ in 0..4 {
+        y = &y.tanh().unwrap() * &y;
+    }
+    let value = y.sum(Axes::All, false, None).unwrap();
+    let before = BYTES.get();
+    PEAK.set(before);
+    value.backward().unwrap();
+    let (peak, gradient) = (PEAK.get() - before, 8 * N as isize);
+    assert!(
+        peak < gradient * 5 / 4,
+        "{peak} bytes, where the gradient that is asked for has {gradient}"
+    );
+}

@@ -86,7 +86,7 @@ impl<'a, V: Value> Context<'a, V> {
 
     /// Where the pass keeps the gradient of input `i`, if it needs one.
     #[inline(always)]
-    fn target(&self, i: usize) -> Option<u32> {
+    pub(crate) fn target(&self, i: usize) -> Option<u32> {
         self.targets.get(i).copied().filter(|target| *target != NOWHERE)
     }
 

@@ -17,6 +17,7 @@ mod record;
 mod rule;
 mod saved;
 mod site;
+mod together;
 mod value;
 
 pub use arena::{Arena, Edge, NodeId, NodeRef};
@@ -36,4 +37,5 @@ pub use record::{next_node, record, record_plain, record_with, recording};
 pub use rule::{Rule, RuleRef};
 pub use saved::{Origin, Saved, SavedRef};
 pub use site::{Caller, here, latest, set_caller};
+pub use together::Together;
 pub use value::Value;

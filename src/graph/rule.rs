@@ -33,6 +33,12 @@ pub trait Rule<V: Value>: Send + Sync {
         false
     }
 
+    /// The rule itself, where each element of a gradient it gives follows from those at the same place of what it reads:
+    /// such rules may run together, see [`Value::together`].
+    fn local(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// The rule itself, for introspection of its parameters.
     fn as_any(&self) -> Option<&dyn Any> {
         None

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::arena::{Arena, Edge};
 use super::packing::Pack;
+use super::together::Together;
 use crate::error::{Error, Result};
 
 /// A value that operations record and gradients are made of.
@@ -67,6 +68,13 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// Recorded when grad mode is on.
     fn batched(_rows: Vec<Option<Self>>) -> Result<Option<Self>> {
         Err(no_axes())
+    }
+
+    /// Runs rules that are local ([`Rule::local`](super::rule::Rule::local)) at once, and leaves the gradients that go
+    /// beyond them, to the bit what the rules would give one after the other; false if that is not to be had, then the
+    /// gradients are as they were. Never recorded.
+    fn together(_nodes: &mut Together<'_, Self>) -> Result<bool> {
+        Ok(false)
     }
 
     /// `acc + new`. May reuse `acc`'s buffer if it is unique and recording is off; recorded when grad mode is on.

@@ -30,7 +30,7 @@ pub mod reduce;
 mod room;
 pub mod scan;
 pub mod softmax;
-mod stream;
+pub(crate) mod stream;
 pub mod truncate;
 pub mod update;
 pub mod view;

@@ -32,7 +32,7 @@ impl<const BYTES: usize> Tile<BYTES> {
 /// Asks for memory that a loop will soon need. Where a loop computes for long, its next loads are too far behind what is being
 /// computed for the processor to begin them by itself: a power of 4M numbers takes half the time so, a sum that is streamed seven eighths.
 #[inline(always)]
-pub(super) fn call_for(from: *const u8, bytes: usize) {
+pub(crate) fn call_for(from: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for at in (0..bytes).step_by(LINE) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -45,7 +45,7 @@ pub(super) fn call_for(from: *const u8, bytes: usize) {
 
 /// Whether a result of so many bytes at an address is to be streamed, which this machine can.
 #[inline]
-pub(super) fn pays(out: *const u8, bytes: usize) -> bool {
+pub(crate) fn pays(out: *const u8, bytes: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     return bytes >= FROM && out.addr().is_multiple_of(LINE) && level() >= Level::Avx2;
     #[cfg(not(target_arch = "x86_64"))]
@@ -57,7 +57,7 @@ pub(super) fn pays(out: *const u8, bytes: usize) -> bool {
 /// # Safety
 /// The tile holds so many bytes, the target has room for them, and nothing else reads or writes it until `finish`.
 #[inline]
-pub(super) unsafe fn stream(tile: *const u8, out: *mut u8, bytes: usize) {
+pub(crate) unsafe fn stream(tile: *const u8, out: *mut u8, bytes: usize) {
     debug_assert!(tile.addr().is_multiple_of(LINE) && out.addr().is_multiple_of(LINE));
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's contract; `pays` has seen that the CPU has the level.
@@ -103,7 +103,7 @@ unsafe fn lines256(tile: *const u8, out: *mut u8, bytes: usize) {
 
 /// Orders what was streamed before what follows: other threads see it as they see ordinary stores.
 #[inline]
-pub(super) fn finish() {
+pub(crate) fn finish() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has this instruction.
     unsafe {

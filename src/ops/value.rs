@@ -9,11 +9,12 @@ use std::sync::Arc;
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
-use crate::graph::{self, Arena, Pack, Value};
+use crate::graph::{self, Arena, Pack, Together, Value};
 use crate::kernels;
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::reshape_dims;
+use crate::ops::core::together::together;
 use crate::ops::core::view::{Part, Step, view_through};
 use crate::ops::elementwise::arith::ADD;
 use crate::ops::shape::join::join;
@@ -90,6 +91,10 @@ impl Value for Tensor {
             })
             .collect();
         join(&pieces?, 0).map(Some)
+    }
+
+    fn together(nodes: &mut Together<'_, Tensor>) -> Result<bool> {
+        together(nodes)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {

@@ -15,4 +15,6 @@ pub use control::{
 };
 pub use record::{Joint, Narrowed, Recorded, Recording, Taken};
 pub use run::{Bound, Callable, Entry, Program, Results, States, Told, places};
-pub use steps::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};
+pub use steps::{
+    Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step, Tile, Tiles,
+};

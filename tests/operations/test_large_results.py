@@ -55,3 +55,29 @@ def test_large_results_in_place_and_their_gradients() -> None:
     p = fg.tensor(x, requires_grad=True)
     (p * b + p).sum().backward()
     np.testing.assert_array_equal(p.grad.numpy(), y + 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_large_results_of_functions_have_the_bits_of_small_ones(dtype: str) -> None:
+    x = fg.tensor(np.linspace(-9, 9, BYTES // np.dtype(dtype).itemsize + 3, dtype=dtype))
+    piece = 100_003
+    for function in (fg.exp, fg.tanh, lambda x: fg.sin(x * x * 1e4), lambda x: fg.abs(x) ** x):
+        whole = function(x).numpy()
+        for start in range(0, x.size, piece):
+            part = function(x[start : start + piece]).numpy()
+            np.testing.assert_array_equal(whole[start : start + piece], part)
+
+
+def test_large_gradients_of_operations_that_run_together() -> None:
+    """The result of a run of derivatives is streamed as well; a hook keeps them apart."""
+    x, y = operands("float64")
+    gradients = []
+    for hook in (False, True):
+        p, q = (fg.tensor(z / len(x), requires_grad=True) for z in (x, y))
+        z = fg.tanh(p * 0.5)
+        if hook:
+            z.register_hook(lambda _: None)
+        (z * q + z).sum().backward()
+        gradients.append((p.grad.numpy(), q.grad.numpy()))
+    for together, apart in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(together, apart)

@@ -19,6 +19,6 @@ mod word;
 pub(super) use handle::NodeBorrow;
 pub use handle::{Edge, NodeId, NodeRef};
 pub(super) use local::{last_seq, next_seq, set_last_seq};
-pub(super) use saved_cell::SavedCell;
+pub(super) use saved_cell::{InUse, SavedCell};
 pub use store::Arena;
 pub(super) use store::Stamps;

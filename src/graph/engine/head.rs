@@ -10,6 +10,7 @@ use super::discover;
 use super::host::Host;
 use super::serial::Poll;
 use super::step::{self, PassOptions, Seeds};
+use super::stretch;
 use super::table::InputGrads;
 use crate::error::Result;
 use crate::graph::arena::Edge;
@@ -118,7 +119,7 @@ impl<'g, V: Value> Head<'g, V> {
     /// Where the gradients of a node's inputs go, and the node that comes next; `None` for a node that is no part of a row.
     #[inline]
     fn targets(&mut self, node: &'g Node<V>, targets: &mut Targets) -> Option<Option<&'g Edge<V>>> {
-        if !node.is_plain() || node.edges().len() > MOST {
+        if !node.is_plain() || node.edges().len() > MOST || self.joins(node) {
             return None;
         }
         let mut next: Option<&'g Edge<V>> = None;
@@ -134,6 +135,12 @@ impl<'g, V: Value> Head<'g, V> {
             });
         }
         Some(next)
+    }
+
+    /// Whether a node is left to the planned walk, which runs it together with others.
+    #[inline]
+    fn joins(&self, node: &Node<V>) -> bool {
+        !self.given.options.create_graph && stretch::begins(node)
     }
 
     /// The number of a leaf; `None` if it takes more than a commit at the end.

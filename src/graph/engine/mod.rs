@@ -17,6 +17,7 @@ mod serial;
 mod single;
 mod slots;
 mod step;
+mod stretch;
 mod table;
 mod watch;
 

@@ -13,6 +13,7 @@ use super::plan::Plan;
 use super::schedule::Schedule;
 use super::serial::{self, Walk};
 use super::step::{Outcome, PassOptions, Seeds};
+use super::stretch;
 use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
@@ -166,7 +167,8 @@ impl Run<'_> {
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
         let schedule = long.then(|| Schedule::new(plan));
         let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
-        if let Some(schedule) = schedule.filter(|schedule| schedule.forkable >= GATE_NS) {
+        let forks = |schedule: &Schedule| schedule.forkable >= GATE_NS && !stretch::prevail(plan);
+        if let Some(schedule) = schedule.filter(forks) {
             let seeds = std::mem::take(seeds);
             let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;
             return finish(plan, options, host, (outcome, &mut |_| None), wanted).map(Some);

@@ -6,6 +6,7 @@
 use super::host::Host;
 use super::plan::Plan;
 use super::step::{self, Grads, Outcome, PassOptions, Seeds};
+use super::stretch;
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::graph::node::Flags;
@@ -17,14 +18,14 @@ const AHEAD: usize = 4;
 
 /// A walk over a whole plan on this thread.
 pub(super) struct Walk<'w, 'g, V: Value> {
-    plan: &'w Plan<'g, V>,
-    options: PassOptions,
-    host: &'w dyn Host,
-    table: Table<V>,
+    pub(super) plan: &'w Plan<'g, V>,
+    pub(super) options: PassOptions,
+    pub(super) host: &'w dyn Host,
+    pub(super) table: Table<V>,
     /// Every node without attachments needs its rule and nothing else.
     plain: bool,
     pub(super) outcome: Outcome<V>,
-    poll: Poll,
+    pub(super) poll: Poll,
 }
 
 impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
@@ -64,12 +65,21 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
 
     fn nodes(&mut self) -> Result<()> {
         let order = &self.plan.order;
+        let joins = self.options.is_plain() && !self.options.create_graph;
         let mut at = 0;
         while at < order.len() {
             if let Some(&later) = order.get(at + AHEAD) {
                 self.plan.items[later as usize].node.fetch();
             }
-            if self.plain && self.plan.items[order[at] as usize].node.get().is_plain() {
+            let node = self.plan.items[order[at] as usize].node.get();
+            if joins && stretch::begins(node) {
+                let ran = self.stretch(at)?;
+                at += ran;
+                if ran > 0 {
+                    continue;
+                }
+            }
+            if self.plain && node.is_plain() {
                 self.plain_node(order[at])?;
                 at += 1;
                 continue;

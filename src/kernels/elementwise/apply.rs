@@ -29,7 +29,7 @@ pub enum In<'a> {
 
 /// The bytes of a number in a dtype, as a word, so that they are aligned for every dtype.
 #[inline]
-pub(super) fn word(input: In<'_>, dtype: DType) -> u64 {
+pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
     let (float, int) = match input {
         In::Int(i) => (i as f64, i),
         In::Float(f) => (f, f as i64),

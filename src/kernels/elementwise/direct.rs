@@ -184,7 +184,7 @@ impl Direct {
         let bytes = dims.iter().product::<usize>() * out.itemsize;
         // Where a loop computes for longer, it does so while stores wait for memory.
         let arrays = table[..ins.len()].iter().filter(|x| !x.value).count();
-        let streamed = work.plain && arrays > 0 && !out.read && stream::pays(out.ptr, bytes);
+        let streamed = arrays > 0 && !out.read && stream::pays(out.ptr, bytes);
         let ahead = (!work.plain && bytes >= FAR) || streamed;
         let out = (out.ptr, out.itemsize);
         Some(Direct { work, ins: table, count: ins.len(), out, values, streamed, ahead })

@@ -18,7 +18,7 @@ mod straight;
 mod table;
 
 pub use apply::{In, apply, select};
-pub(crate) use apply::{Input, run_loop};
+pub(crate) use apply::{Input, run_loop, word};
 pub use choose::where_loop;
 pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};

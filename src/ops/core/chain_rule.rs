@@ -4,6 +4,7 @@
 //! under `create_graph`, tensor operations that record themselves.
 //! Never contains a formula. Invariant: each saved value is restored at most once.
 
+use std::any::Any;
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
@@ -17,18 +18,24 @@ use crate::ops::core::sym::{self, Sym};
 use crate::tensor::Tensor;
 
 /// What a derivative reads: tensors or constants, restored once.
-struct Operands {
+pub(super) struct Operands {
     values: SmallVec<[(Source, Read); 3]>,
-    params: SmallVec<[f64; 2]>,
+    pub(super) params: SmallVec<[f64; 2]>,
 }
 
-enum Read {
+pub(super) enum Read {
     Tensor(Tensor),
     Scalar(f64),
 }
 
 impl Operands {
-    fn restore(
+    /// The parameters alone.
+    pub(super) fn new(op: &Elementwise, cx: &Context<'_, Tensor>) -> Result<Operands> {
+        let params = (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i));
+        Ok(Operands { values: SmallVec::new(), params: params.collect::<Result<_>>()? })
+    }
+
+    pub(super) fn restore(
         op: &Elementwise,
         cx: &mut Context<'_, Tensor>,
         uses: &[Source],
@@ -36,10 +43,7 @@ impl Operands {
     ) -> Result<Operands> {
         let mut all = match known {
             Some(known) => known,
-            None => {
-                let params = (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i));
-                Operands { values: SmallVec::new(), params: params.collect::<Result<_>>()? }
-            }
+            None => Operands::new(op, cx)?,
         };
         for (slot, &source) in op.saves.iter().enumerate() {
             if uses.contains(&source) && all.find(source).is_none() {
@@ -54,7 +58,7 @@ impl Operands {
         Ok(all)
     }
 
-    fn find(&self, source: Source) -> Option<&Read> {
+    pub(super) fn find(&self, source: Source) -> Option<&Read> {
         self.values.iter().find(|(s, _)| *s == source).map(|(_, value)| value)
     }
 }
@@ -66,6 +70,10 @@ impl Rule<Tensor> for Elementwise {
 
     fn batches(&self) -> bool {
         true
+    }
+
+    fn local(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn is_zero(&self, input: usize) -> bool {

@@ -23,4 +23,5 @@ pub(crate) mod row_indices;
 pub(crate) mod slot;
 pub(crate) mod structured;
 pub mod sym;
+pub(crate) mod together;
 pub(crate) mod view;

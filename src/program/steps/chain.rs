@@ -15,6 +15,7 @@ use super::room::{Line, with_room};
 use super::step::Id;
 use crate::kernels::elementwise::in_units;
 use crate::kernels::reduce::WHOLE_LEAF;
+use crate::kernels::stream;
 
 /// Shorter steps gain nothing: their operands are in the cache anyway.
 pub(in crate::program) const SHORTEST: usize = 2048;
@@ -26,6 +27,8 @@ const MOST: usize = 1024;
 pub(in crate::program) const LONGEST_ROW: usize = 1 << 14;
 /// Bytes of the largest element that has room in a piece.
 pub(in crate::program) const WIDEST: usize = 8;
+/// Elements from which on operands lie beyond the nearer caches: the memory of a piece is called for a piece ahead.
+const FAR: usize = 1 << 17;
 /// Nanoseconds per element of a reduction.
 pub(in crate::program) const REDUCING: f32 = 0.15;
 /// Elements from which on a chain is split, and of which its parts are multiples: whole pages.
@@ -143,17 +146,15 @@ impl Chain {
         }
     }
 
+    /// Fills the slots of what is repeated alike in every piece, and gives back what is not.
+    ///
     /// # Safety
-    /// As `run`, for a range of the rows that begins with a leaf, with slots that hold a piece.
-    unsafe fn block(
+    /// As `block`.
+    unsafe fn repeated(
         &self,
         addresses: &Addresses<'_>,
         slot: impl Fn(usize) -> *mut u8,
-        start: usize,
-        end: usize,
-    ) {
-        // Where the pieces of a leaf meet.
-        let mut leaves: Leaves = [[MaybeUninit::uninit(); WHOLE_LEAF]; REDUCTIONS];
+    ) -> SmallVec<[(&Value, Broadcast); 4]> {
         let (row, rows) = (self.shape.row, self.shape.piece());
         let mut broadcasts: SmallVec<[(&Value, Broadcast); 4]> = SmallVec::new();
         for value in &self.values {
@@ -175,9 +176,31 @@ impl Chain {
             // SAFETY: one element is read, and the slot holds the piece.
             unsafe { repeat((from, value.size), slot(value.slot), rows * row) };
         }
+        broadcasts
+    }
+
+    /// # Safety
+    /// As `run`, for a range of the rows that begins with a leaf, with slots that hold a piece.
+    unsafe fn block(
+        &self,
+        addresses: &Addresses<'_>,
+        slot: impl Fn(usize) -> *mut u8,
+        start: usize,
+        end: usize,
+    ) {
+        // Where the pieces of a leaf meet.
+        let mut leaves: Leaves = [[MaybeUninit::uninit(); WHOLE_LEAF]; REDUCTIONS];
+        let (row, rows) = (self.shape.row, self.shape.piece());
+        let far = self.shape.n() >= FAR;
+        // SAFETY: the caller's contract.
+        let broadcasts = unsafe { self.repeated(addresses, &slot) };
         let place = |place: &Place, at: usize| match *place {
             Place::Memory { buffer, offset, step } => {
-                addresses.at(buffer, offset).wrapping_add(at * step)
+                let piece = addresses.at(buffer, offset).wrapping_add(at * step);
+                if far {
+                    stream::call_for(piece.wrapping_add(rows * step), rows * step);
+                }
+                piece
             }
             Place::Slot(number) => slot(number),
         };
@@ -193,6 +216,9 @@ impl Chain {
                 // exactly or apart from it. The block begins with a leaf.
                 unsafe { link.run(piece, |operand| place(operand, at), &mut leaves, addresses) };
             }
+        }
+        if self.links.iter().any(|link| matches!(link, Link::Stream { .. })) {
+            stream::finish();
         }
     }
 }

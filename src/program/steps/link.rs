@@ -10,6 +10,7 @@ use super::repeat::repeat;
 use super::step::Id;
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::reduce::{RowLoop, WHOLE_LEAF, Whole};
+use crate::kernels::stream;
 
 /// The most reductions of all elements of a chain.
 pub(in crate::program) const REDUCTIONS: usize = 3;
@@ -35,6 +36,8 @@ pub(in crate::program) enum Link {
     },
     /// A copy, with so many bytes for each row.
     Copy { from: Place, to: Place, step: usize },
+    /// A copy from a slot that passes the caches by, to results that do not fit them.
+    Stream { from: Place, buffer: Id, step: usize },
     /// One element of this size for each row, repeated along the row.
     Spread { from: Place, to: Place, size: usize },
     /// A reduction of each row.
@@ -87,6 +90,11 @@ impl Link {
             Link::Copy { from, to, step } => {
                 // SAFETY: the caller's contract; the two sides are apart.
                 unsafe { place(to).copy_from_nonoverlapping(place(from), piece.rows * step) };
+            }
+            Link::Stream { from, buffer, step } => {
+                let to = addresses.at(*buffer, (piece.at * step) as isize);
+                // SAFETY: as above; slots and pieces of the result begin with a cache line, and the block waits for the stores.
+                unsafe { stream::stream(place(from), to, piece.rows * step) };
             }
             Link::Spread { from, to, size } => {
                 let (from, to) = (place(from), place(to));

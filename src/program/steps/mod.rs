@@ -11,6 +11,8 @@ pub(in crate::program) mod link;
 pub(in crate::program) mod repeat;
 mod room;
 pub(in crate::program) mod step;
+mod tiles;
 
 pub use chain::Chain;
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
+pub use tiles::{Tile, Tiles};

@@ -16,9 +16,13 @@ pub(super) struct Broadcast {
 
 /// For how many neighbours each element of a slice stands, and how many elements there are, if the slice is broadcast so.
 pub(in crate::program) fn broadcast_form(slice: &Slice) -> Option<(usize, usize)> {
+    spread(&slice.dims, &slice.strides)
+}
+
+/// The same for elements that lie so.
+pub(super) fn spread(dims: &[usize], strides: &[isize]) -> Option<(usize, usize)> {
     let (mut inner, mut count, mut ended) = (1, 1, false);
-    for (&dim, &stride) in slice.dims.iter().zip(&slice.strides).rev().filter(|(dim, _)| **dim != 1)
-    {
+    for (&dim, &stride) in dims.iter().zip(strides).rev().filter(|(dim, _)| **dim != 1) {
         if stride == 0 {
             match count {
                 1 => inner *= dim,

@@ -1,0 +1,194 @@
+//! Derivatives of several element-wise operations, read as one run over their elements.
+//!
+//! Owns: the way of gradients through a stretch of nodes, from those that reach it to those that leave it. What is given
+//! within the stretch has no memory. Never contains a formula, and records nothing.
+//! Invariant: every element is computed and summed as the rules would do it one after the other.
+
+use smallvec::SmallVec;
+
+use crate::array::capture;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{Context, Together};
+use crate::ops::core::chain_rule::{Operands, Read};
+use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
+use crate::ops::core::sym;
+use crate::program::{Tile, Tiles};
+use crate::tensor::Tensor;
+
+/// Gradients of fewer bytes stay in the second cache.
+const FROM_BYTES: usize = 1 << 18;
+
+/// A node of the stretch: its derivatives, what they read, and the place where each gives, by operand.
+struct Node {
+    by: &'static [Derivative],
+    read: Operands,
+    targets: SmallVec<[Option<usize>; 3]>,
+}
+
+/// What is known of a gradient.
+#[derive(Clone, Copy)]
+enum Gradient {
+    /// It is the tensor of this place.
+    Given(usize, Tile),
+    /// A loop makes it.
+    Made(Tile),
+    /// Zero everywhere.
+    Zero,
+}
+
+/// Runs the nodes; false where operands lie otherwise than in a row.
+pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
+    if !run.grads()[0].as_ref().is_some_and(suits) {
+        return Ok(false);
+    }
+    let mut nodes: Vec<Node> = Vec::with_capacity(run.nodes());
+    for k in 0..run.nodes() {
+        match run.node(k, Node::restore)?.flatten() {
+            Some(node) => nodes.push(node),
+            None => return Ok(false),
+        }
+    }
+    let given = std::mem::take(run.grads());
+    match gradients(&nodes, &given)? {
+        Some(grads) => *run.grads() = grads,
+        None => {
+            *run.grads() = given;
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What leaves the nodes, by place; none where an operand lies otherwise than in a row.
+fn gradients(nodes: &[Node], given: &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> {
+    let Some(like) = &given[0] else { return Ok(None) };
+    let mut tiles = Tiles::new(like.dtype(), like.shape());
+    match walk(nodes, given, &mut tiles) {
+        Some(places) => results(given, &places, like, tiles).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn suits(g: &Tensor) -> bool {
+    let (bytes, dtype) = (g.size() * g.dtype().size(), g.dtype());
+    bytes >= FROM_BYTES && matches!(dtype, DType::F64 | DType::F32) && !capture::active()
+}
+
+impl Node {
+    fn restore(cx: &mut Context<'_, Tensor>, rule: &dyn std::any::Any) -> Result<Option<Node>> {
+        let Some(op) = rule.downcast_ref::<Elementwise>() else { return Ok(None) };
+        let targets: SmallVec<[Option<usize>; 3]> =
+            (0..op.by.len()).map(|i| Some(cx.target(i)? as usize)).collect();
+        let mut read = Operands::new(op, cx)?;
+        for (derivative, _) in op.by.iter().zip(&targets).filter(|(_, target)| target.is_some()) {
+            if let Derivative::Formula { uses, .. } = derivative {
+                read = Operands::restore(op, cx, uses, Some(read))?;
+            }
+        }
+        Ok(Some(Node { by: op.by, read, targets }))
+    }
+}
+
+/// The gradients by place when all nodes have given theirs; none where an operand lies otherwise than in a row.
+fn walk<'t>(
+    nodes: &'t [Node],
+    given: &'t [Option<Tensor>],
+    tiles: &mut Tiles<'t>,
+) -> Option<Vec<Option<Gradient>>> {
+    let mut places: Vec<Option<Gradient>> = Vec::with_capacity(given.len());
+    for (place, grad) in given.iter().enumerate() {
+        places.push(match grad {
+            Some(grad) => Some(Gradient::Given(place, tiles.read(grad.view_of())?)),
+            None => None,
+        });
+    }
+    for (k, node) in nodes.iter().enumerate() {
+        let g = places[k].take()?;
+        for (derivative, target) in node.by.iter().zip(&node.targets) {
+            let Some(target) = *target else { continue };
+            let gradient = match derivative {
+                Derivative::Identity => g,
+                Derivative::Zero => Gradient::Zero,
+                Derivative::Formula { uses, table, .. } => {
+                    let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
+                    for source in *uses {
+                        ins.push(node.operand(*source, g, tiles)?);
+                    }
+                    Gradient::Made(tiles.apply(table, &ins, &node.read.params)?)
+                }
+            };
+            places[target] = Some(match places[target] {
+                None => gradient,
+                Some(sum) => {
+                    let ins = [sum.tile(tiles), gradient.tile(tiles)];
+                    Gradient::Made(tiles.apply(sym::sums(), &ins, &[])?)
+                }
+            });
+        }
+    }
+    Some(places)
+}
+
+impl Node {
+    fn operand<'t>(&'t self, source: Source, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Tile> {
+        match self.read.find(source) {
+            Some(Read::Tensor(t)) => tiles.read(t.view_of()),
+            Some(Read::Scalar(number)) => Some(tiles.number(*number)),
+            None => Some(g.tile(tiles)),
+        }
+    }
+}
+
+impl Gradient {
+    fn tile(self, tiles: &mut Tiles<'_>) -> Tile {
+        match self {
+            Gradient::Given(_, tile) | Gradient::Made(tile) => tile,
+            Gradient::Zero => tiles.number(0.0),
+        }
+    }
+}
+
+/// The gradients that leave the nodes, by place, computed. One that was given, and that nobody else has, lends its memory.
+fn results(
+    given: &[Option<Tensor>],
+    places: &[Option<Gradient>],
+    like: &Tensor,
+    tiles: Tiles<'_>,
+) -> Result<Vec<Option<Tensor>>> {
+    let kept =
+        |at: usize| places.iter().any(|p| matches!(p, Some(Gradient::Given(k, _)) if *k == at));
+    let mut spare: Vec<Tensor> = Vec::new();
+    for (at, grad) in given.iter().enumerate() {
+        spare.extend(
+            grad.as_ref()
+                .filter(|g| !kept(at) && g.is_contiguous() && g.storage().is_reusable())
+                .map(Tensor::detach),
+        );
+    }
+    let mut out: Vec<Option<Tensor>> = Vec::with_capacity(places.len());
+    let mut made: Vec<(Tile, usize)> = Vec::new();
+    for (place, gradient) in places.iter().enumerate() {
+        out.push(match gradient {
+            None => None,
+            Some(Gradient::Given(k, _)) => given[*k].clone(),
+            Some(Gradient::Zero) => Some(Tensor::zeros(like.shape(), like.dtype())?),
+            Some(Gradient::Made(tile)) => {
+                made.push((*tile, place));
+                match spare.pop() {
+                    Some(own) => Some(own),
+                    None => Some(Tensor::empty(like.shape(), like.dtype())?),
+                }
+            }
+        });
+    }
+    let mut views = Vec::with_capacity(made.len());
+    for (tile, place) in &made {
+        if let Some(out) = &out[*place] {
+            views.push((*tile, out.shared_view_mut()));
+        }
+    }
+    tiles.run(&mut views);
+    drop(views);
+    Ok(out)
+}
