@@ -80,15 +80,20 @@ impl Tensor {
         self.producer_edge().map(|edge| edge.node().clone())
     }
 
+    /// The node that produced this tensor, if it has no state and was not changed since.
+    #[cfg(feature = "python")]
+    pub(crate) fn own_producer(&self) -> Option<&crate::tensor::Node> {
+        let own = self.meta().is_none() && self.version == self.storage.version();
+        let edge = self.edge.as_ref().filter(|_| own)?;
+        (!edge.node().flags().has(Flags::ACCUMULATOR)).then(|| edge.node())
+    }
+
     /// The address of the node that produced this tensor, or `None` for a leaf.
     #[cfg(feature = "python")]
     pub(crate) fn producer(&self) -> Option<usize> {
-        match &self.edge {
-            Some(edge) if self.meta().is_none() && self.version == self.storage.version() => {
-                let leaf = edge.node().flags().has(Flags::ACCUMULATOR);
-                (!leaf).then(|| edge.node().address())
-            }
-            _ => self.grad_fn().map(|node| node.address()),
+        match self.own_producer() {
+            Some(node) => Some(node.address()),
+            None => self.grad_fn().map(|node| node.address()),
         }
     }
 

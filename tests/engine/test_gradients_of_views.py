@@ -129,7 +129,15 @@ def test_signs_of_zeros_are_those_of_whole_gradients(size: int) -> None:
 def test_signs_of_zeros_in_rows_and_columns(dtype: str) -> None:
     """The same of parts whose elements do not lie in a row, and of gradients that do not."""
     keys: list[Any] = [np.s_[:, 1], np.s_[1], np.s_[:, 1:3], np.s_[::2, ::3], np.s_[2, 3]]
-    keys += [np.s_[:, ::-1], np.s_[1:2, 4], np.s_[2:, :2], np.s_[0, 1::2], np.s_[...]]
+    keys += [
+        np.s_[:, ::-1],
+        np.s_[1:2, 4],
+        np.s_[2:, :2],
+        np.s_[0, 1::2],
+        np.s_[...],
+        np.s_[2:2],
+        np.s_[:, :0],
+    ]
     rng = np.random.default_rng(3)
     signs = np.array([-1.0, 0.0, -0.0, 0.25], dtype)
     for _ in range(80):

@@ -43,25 +43,23 @@ impl Rows {
     }
 }
 
-/// `sum += part among zeros`, where `seen` shows the part's place in `sum`; false, and nothing was done, where this is more than
-/// a plain loop over floats. For small sums: all of it is gone through.
-pub fn add_part(sum: ViewMut, seen: ViewMut, part: View) -> bool {
-    let dtype = sum.dtype;
-    let fits = seen.dtype == dtype && part.dtype == dtype && seen.dims == part.dims;
+/// `sum += part among zeros`, where the part's first element lies so many elements behind that of the sum, and the others with
+/// these strides; false, and nothing was done, where this is more than a plain loop over floats. For small sums: all of it is
+/// gone through.
+pub fn add_part(sum: ViewMut, first: isize, strides: &[isize], part: View) -> bool {
     if capture::active() {
         return false;
     }
-    if !fits || !sum.is_contiguous() {
+    let (dtype, n) = (sum.dtype, sum.numel());
+    if part.dtype != dtype || part.dims.len() != strides.len() || !sum.is_contiguous() {
         return false;
     }
-    let n = sum.numel();
-    let (Some(to), Some(from)) =
-        (Rows::of(seen.dims, seen.strides), Rows::of(part.dims, part.strides))
-    else {
-        return false;
-    };
-    let first = (seen.ptr.addr().wrapping_sub(sum.ptr.addr())) / dtype.size();
-    if to.count * to.len == 0 || !to.ascends() || first >= n || to.span() > n - first {
+    let places = (Rows::of(part.dims, strides), Rows::of(part.dims, part.strides));
+    let (Some(mut to), Some(from)) = places else { return false };
+    let mut first = first as usize;
+    if to.count * to.len == 0 {
+        (first, to.count) = (0, 0);
+    } else if !to.ascends() || first >= n || to.span() > n - first {
         return false;
     }
     // SAFETY: the sum has `n` elements in a row, among which the places ascend from the first one to the last; the part has as

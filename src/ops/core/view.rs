@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
 use crate::kernels::{self, ViewMut};
-use crate::ops::core::structured::{Record, batched, finish, finish_one, move_cost, nothing};
+use crate::ops::core::structured::{batched, finish_one, move_cost};
 use crate::tensor::Tensor;
 
 /// One step of a view, replayed on another tensor of the same shape.
@@ -78,9 +78,11 @@ impl Steps {
         if !sum.storage().is_reusable() {
             return false;
         }
-        let seen = self.replay(sum.layout());
-        let seen = ViewMut::of(sum.storage(), &seen, sum.dtype());
-        kernels::index::add_part(sum.shared_view_mut(), seen, g.view_of())
+        let (whole, seen) = (sum.layout(), self.replay(sum.layout()));
+        let first = seen.offset() - whole.offset();
+        let fits = seen.dims() == g.shape();
+        let target = sum.shared_view_mut();
+        fits && kernels::index::add_part(target, first, seen.strides(), g.view_of())
     }
 
     fn replay(&self, layout: &Layout) -> Layout {
@@ -166,13 +168,7 @@ impl Part {
 /// The same elements as a tensor of their own: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    finish(out, &[x], |_| Record {
-        name: "alias",
-        cost: 40.0,
-        params: (),
-        saved: nothing(),
-        backward: |(), g, cx| cx.give_with(0, |_| Ok(g)),
-    })
+    finish_one(out, x, "alias", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)))
 }
 
 /// Zeros of shape `dims` with `g` where the steps lead: the adjoint of a view.
@@ -183,16 +179,15 @@ pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor
 /// The same of a value or a batch of its gradients.
 fn placed(g: &Tensor, dims: &[usize], steps: &Steps) -> Result<Tensor> {
     let out = Tensor::zeros(dims, g.dtype())?;
-    let target = out.with_layout(steps.replay(out.layout()));
-    kernels::copy(g.view_of(), target.view_mut());
-    drop(target);
-    finish(out, &[g], |_| Record {
-        name: "embed",
-        cost: move_cost(g),
-        params: steps.clone(),
-        saved: nothing(),
-        backward: |steps, g, cx| cx.give_with(0, |_| shown(&g, "view", steps.clone())),
-    })
+    let seen = steps.replay(out.layout());
+    kernels::copy(g.view_of(), ViewMut::of(out.storage(), &seen, out.dtype()));
+    finish_one(
+        out,
+        g,
+        "embed",
+        || (move_cost(g), steps.clone()),
+        |steps, g, cx| cx.give_with(0, |_| shown(&g, "view", steps.clone())),
+    )
 }
 
 /// A slice along one axis; a view.

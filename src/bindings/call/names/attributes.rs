@@ -67,12 +67,30 @@ pub(crate) fn before(decl: &'static OpDecl, args: &[Arg]) -> Option<Pending> {
     Some(Pending(call, nodes))
 }
 
-/// The node of the first recorded part of a result.
-fn node_of(output: &Output) -> Option<Node> {
+/// Calls `tell` with the node of the first recorded part of a result, if it is none of the operands' and was told nothing.
+fn tell(parts: &[Tensor], operands: &[usize], tell: impl FnOnce(&Node)) {
+    let others = || parts.iter().find_map(Tensor::grad_fn);
+    let (own, found) = match parts {
+        [one] => match one.own_producer() {
+            Some(node) => (Some(node), None),
+            None => (None, others()),
+        },
+        _ => (None, others()),
+    };
+    if let Some(node) = own.or(found.as_ref())
+        && node.label() == 0
+        && !operands.contains(&node.address())
+    {
+        tell(node);
+    }
+}
+
+/// The tensors of a result.
+fn parts_of(output: &Output) -> &[Tensor] {
     match output {
-        Output::Tensor(out) => out.grad_fn(),
-        Output::Tuple(parts) | Output::List(parts) => parts.iter().find_map(Tensor::grad_fn),
-        Output::Bool(_) => None,
+        Output::Tensor(out) => std::slice::from_ref(out),
+        Output::Tuple(parts) | Output::List(parts) => parts,
+        Output::Bool(_) => &[],
     }
 }
 
@@ -80,35 +98,25 @@ impl Pending {
     /// Leaves the call on the node that it made.
     pub(crate) fn made(self, output: &Output) {
         let Pending(call, operands) = self;
-        if let Some(node) = node_of(output)
-            && node.label() == 0
-            && !operands.contains(&node.address())
-        {
-            node.set_call(call);
-        }
+        tell(parts_of(output), &operands, |node| node.set_call(call));
     }
 }
 
 /// The same for a call of operation number `index` with one tensor and all defaults.
 #[inline]
 pub(crate) fn by_default(index: usize, x: &Tensor, output: &Output) {
-    label(index, x, node_of(output));
+    label(index, x, parts_of(output));
 }
 
 /// The same for a call that gives one tensor.
 #[inline]
 pub(crate) fn of_default(index: usize, x: &Tensor, out: &Tensor) {
-    label(index, x, out.grad_fn());
+    label(index, x, std::slice::from_ref(out));
 }
 
 #[inline]
-fn label(index: usize, x: &Tensor, node: Option<Node>) {
-    if let Some(node) = node
-        && node.label() == 0
-        && x.producer() != Some(node.address())
-    {
-        node.set_label(index as u16 + 1);
-    }
+fn label(index: usize, x: &Tensor, parts: &[Tensor]) {
+    tell(parts, x.producer().as_slice(), |node| node.set_label(index as u16 + 1));
 }
 
 /// The attributes of a node by name; `None` where no call is known.
