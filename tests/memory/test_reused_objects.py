@@ -91,3 +91,28 @@ def test_objects_are_made_and_dropped_while_the_collector_runs():
         gc.set_threshold(*old)
     gc.collect()
     assert (a * 3.0).item() == 3.0
+
+
+def test_the_last_view_ends_its_base():
+    """What its end calls may make tensors, in the memory of the view that has just gone."""
+    leaf = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    made: list[fg.Tensor] = []
+    for recorded in (False, True):
+        used()
+        base = leaf * 2.0 if recorded else fg.tensor([1.0, 2.0, 3.0])
+        references = sys.getrefcount(base)
+        ref = weakref.ref(base, lambda _: made.append(fg.tensor([4.0]) + 1.0))
+        first, second = base[1:], base[0]
+        assert sys.getrefcount(base) == references + 2
+        total = first.sum() + second
+        del first
+        assert sys.getrefcount(base) == references + 1
+        del base
+        assert ref() is not None
+        count = len(made)
+        del second
+        assert ref() is None
+        assert [tensor.item() for tensor in made] == [5.0] * (count + 1)
+        if recorded:
+            total.backward()
+            np.testing.assert_array_equal(leaf.grad, [2.0, 2.0, 2.0])
