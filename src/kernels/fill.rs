@@ -41,13 +41,32 @@ pub fn fill_with(bits: u64, out: ViewMut) {
 }
 
 fn fill_elements(word: [u64; 2], out: ViewMut) {
-    let nbytes = out.numel() * out.dtype.size();
+    let (numel, size) = (out.numel(), out.dtype.size());
+    let nbytes = numel * size;
     if word == [0, 0] && nbytes < SPLIT_BYTES && out.is_contiguous() {
         // SAFETY: the elements of the view lie in a run.
         return unsafe { out.ptr.write_bytes(0, nbytes) };
     }
-    // SAFETY: a word of any size lies inside the two, from the first byte on.
-    with_word!(out.dtype.size(), W => fill_words(unsafe { *word.as_ptr().cast::<W>() }, out));
+    if numel == 0 {
+        return;
+    }
+    let line: Line = with_word!(size, W => line::<W>);
+    let target = &Target(out.ptr);
+    if !out.is_contiguous() {
+        let mut axes = Axes::new(out.dims, [out.strides]).collapse(true);
+        let (inner, [step]) = (axes.dims.pop().unwrap_or(1), axes.strides.pop().unwrap_or([1]));
+        return axes.for_each(|[at]| {
+            // SAFETY: the view is valid for every position of its axes.
+            unsafe { line(word, target.0.offset(at * size as isize), step, inner) };
+        });
+    }
+    let blocks = if nbytes < SPLIT_BYTES { 1 } else { nbytes / (SPLIT_BYTES / 2) };
+    let block = |i: usize| {
+        let (start, end) = (i * numel / blocks, (i + 1) * numel / blocks);
+        // SAFETY: the view is contiguous and `numel` long; the blocks are disjoint.
+        unsafe { line(word, target.0.add(start * size), 1, end - start) };
+    };
+    if blocks == 1 { block(0) } else { parallel_for(blocks, &block) }
 }
 
 /// The bytes of an element, from the first on; of a complex128 the real part comes first.
@@ -63,35 +82,25 @@ pub fn zero(out: ViewMut) {
     fill_with(0, out);
 }
 
-struct Target<W>(*mut W);
+struct Target(*mut u8);
 // SAFETY: the pointer comes from a ViewMut, which is Send + Sync; blocks are disjoint.
-unsafe impl<W> Sync for Target<W> {}
+unsafe impl Sync for Target {}
 
-fn fill_words<W: Copy + Send + Sync>(value: W, out: ViewMut) {
-    let numel = out.numel();
-    if numel == 0 {
-        return;
+/// Writes the first bytes of a word to so many places a step of elements apart.
+type Line = unsafe fn(word: [u64; 2], at: *mut u8, step: isize, n: usize);
+
+/// # Safety
+/// The places are writable, for elements of the size of `W`.
+unsafe fn line<W: Copy>(word: [u64; 2], at: *mut u8, step: isize, n: usize) {
+    // SAFETY: a word of any size lies inside the two, from the first byte on.
+    let (value, at) = (unsafe { *word.as_ptr().cast::<W>() }, at.cast::<W>());
+    if step == 1 {
+        // SAFETY: the caller's contract. The memory may be uninitialised, but every bit pattern of `W` is valid and it
+        // is only written.
+        return unsafe { std::slice::from_raw_parts_mut(at, n) }.fill(value);
     }
-    let target = Target(out.ptr.cast::<W>());
-    let target = &target;
-    if !out.is_contiguous() {
-        let mut axes = Axes::new(out.dims, [out.strides]).collapse(true);
-        let (inner, [step]) = (axes.dims.pop().unwrap_or(1), axes.strides.pop().unwrap_or([1]));
-        return axes.for_each(|[at]| {
-            for i in 0..inner as isize {
-                // SAFETY: the view is valid for every position of its axes.
-                unsafe { *target.0.offset(at + i * step) = value };
-            }
-        });
+    for i in 0..n as isize {
+        // SAFETY: the caller's contract.
+        unsafe { *at.offset(i * step) = value };
     }
-    let bytes = numel * size_of::<W>();
-    let blocks = if bytes < SPLIT_BYTES { 1 } else { bytes / (SPLIT_BYTES / 2) };
-    let block = |i: usize| {
-        let (start, end) = (i * numel / blocks, (i + 1) * numel / blocks);
-        // SAFETY: the view is contiguous and `numel` long; the blocks are disjoint. The memory may be
-        // uninitialised, but every bit pattern of `W` is valid and it is only written.
-        let part = unsafe { std::slice::from_raw_parts_mut(target.0.add(start), end - start) };
-        part.fill(value);
-    };
-    if blocks == 1 { block(0) } else { parallel_for(blocks, &block) }
 }
