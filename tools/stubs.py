@@ -111,7 +111,23 @@ def signature(row: Row, *, method: bool, changing: bool = False) -> str:
         parts += name if row["named"] else []
         parts += [] if marked else ["*"]
         parts += ["out: Any = None", *([] if row["named"] else name)]
-    return f"({', '.join(parts)}) -> {RETURNS[row['returns']]}"
+    return f"({', '.join(parts)}) -> {returned(row)}"
+
+
+def returned(row: Row) -> str:
+    """The type of the results: that of a named tuple where there are always several."""
+    always = row["fields"] and row["returns"] != "OneOrTuple"
+    return f"_{row['name'].capitalize()}" if always else RETURNS[row["returns"]]
+
+
+def tuples(registry: Iterable[Row]) -> str:
+    """The classes of named tuples."""
+    return "".join(
+        f"class {returned(row)}(NamedTuple):\n"
+        + "".join(f"    {field}: Tensor\n" for field in row["fields"].split())
+        for row in registry
+        if returned(row).startswith("_") and row["fields"]
+    )
 
 
 def belongs(row: Row, space: str) -> bool:
@@ -154,7 +170,9 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
     """The stub of one namespace."""
     rows = [row for row in registry if belongs(row, space)]
     public = [name for row in rows for name in names(row)]
-    return HEADER + IMPORTS + definitions(rows, method=False) + exports(public)
+    kinds = tuples(rows)
+    imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
+    return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
 
 
 def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
@@ -164,8 +182,9 @@ def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     functions = definitions((row for row in registry if belongs(row, "")), method=False)
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
-    body = classes.replace(MARKER, methods)
-    return rounding(HEADER + body.rstrip("\n") + "\n\n" + functions + exports(public))
+    body = classes.replace(MARKER, methods).rstrip("\n") + "\n\n"
+    body += tuples(row for row in registry if belongs(row, ""))
+    return rounding(HEADER + body + functions + exports(public))
 
 
 def rounding(text: str) -> str:

@@ -31,7 +31,7 @@ _HOMES = {
     "_inspect.info": "show_config",
     "_inspect.scope": "Graph",
     "_pytorch.algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky"
-    " clamp_min clamp_max",
+    " cholesky_inverse cholesky_solve clamp_min clamp_max",
     "_pytorch.devices": "cuda accelerator backends",
     "_pytorch.division": "div",
     "_pytorch.drawn": "multinomial normal poisson",

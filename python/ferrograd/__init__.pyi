@@ -61,6 +61,8 @@ from ferrograd._inspect.info import show_config as show_config
 from ferrograd._inspect.scope import Graph as Graph
 from ferrograd._pytorch.algebra import (
     cholesky as cholesky,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
     clamp_max as clamp_max,
     clamp_min as clamp_min,
     det as det,

@@ -5,7 +5,7 @@ from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, ParamSpec, Protocol, Self, TypeAlias, TypeVar, final, overload
+from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -206,6 +206,8 @@ class Tensor:
     def matrix_power(input, n: _int) -> Tensor: ...
     def matrix_exp(input) -> Tensor: ...
     def cholesky(input, upper: _bool = False) -> Tensor: ...
+    def cholesky_solve(input, L: Any, upper: _bool = False) -> Tensor: ...
+    def cholesky_inverse(L, upper: _bool = False) -> Tensor: ...
     def clamp_min(input, min: Any) -> Tensor: ...
     def clamp_max(input, max: Any) -> Tensor: ...
     def nelement(self) -> _int: ...
@@ -457,8 +459,8 @@ class Tensor:
     def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
     def ones_like(self, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Ones of the same shape and dtype."""
     def zeros_like(self, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Zeros of the same shape and dtype."""
-    def cummax(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
-    def cummin(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+    def cummax(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummax: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+    def cummin(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummin: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
     def cumprod(self, axis: _int | None = None, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero."""
     def cumsum(self, axis: _int | None = None, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end."""
     def logcumsumexp(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums."""
@@ -547,9 +549,9 @@ class Tensor:
     def trapz(self, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1, *, out: Any = None, name: str | None = None) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
     def argsort(self, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The indices that sort along an axis (None: flattened); equal elements keep their order."""
     def partition(self, kth: _Shape, axis: _int | None = -1, *, out: Any = None, name: str | None = None) -> Tensor: """The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from."""
-    def searchsorted(self, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them."""
+    def searchsorted(self, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None, right: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`."""
     def sort(self, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from."""
-    def topk(self, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
+    def topk(self, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None, name: str | None = None) -> _Topk: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
     def unique(self, return_index: _bool = False, return_inverse: _bool = False, return_counts: _bool = False, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Any: """The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each."""
     def pad(self, pad_width: _TensorLike, mode: str = "constant", constant_values: _TensorLike | None = None, end_values: _TensorLike | None = None, stat_length: _TensorLike | None = None, reflect_type: str = "even", *, out: Any = None, name: str | None = None) -> Tensor: """NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant (of `constant_values`), edge, reflect, symmetric, wrap, linear_ramp (to `end_values`), maximum, minimum, mean, median (of `stat_length` elements), or empty. Derivative: `g` summed over the places that show an element."""
     def cross(self, b: _TensorLike, axisa: _int = -1, axisb: _int = -1, axisc: _int = -1, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Cross product of vectors of 3 components along an axis; `axis` overrides the other three. Derivatives: `b × g` and `g × a`."""
@@ -1242,6 +1244,15 @@ class InternalError(FerrogradError, RuntimeError):
 class GraphCutWarning(UserWarning):
     """A conversion to a Python number that leaves a graph."""
 
+class _Cummax(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class _Cummin(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class _Topk(NamedTuple):
+    values: Tensor
+    indices: Tensor
 def celu(x: _TensorLike, alpha: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """Elu with a continuous slope: `alpha (e^(x / alpha) - 1)` below zero. Derivative: `g`, and `g e^(x / alpha)` below."""
 def elu(x: _TensorLike, alpha: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """`x` above zero, `alpha (e^x - 1)` below. Derivative: `g`, and `g alpha e^x` below."""
 def gelu(x: _TensorLike, approximate: str = "none", *, out: Any = None, name: str | None = None) -> Tensor: """`x` times the normal distribution function, or its tanh approximation with `approximate="tanh"`. Derivative: `g (cdf(x) + x pdf(x))`."""
@@ -1357,8 +1368,8 @@ def copy(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor:
 def full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
 def ones_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Ones of the same shape and dtype."""
 def zeros_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Zeros of the same shape and dtype."""
-def cummax(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
-def cummin(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+def cummax(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummax: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
+def cummin(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummin: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
 def cumprod(x: _TensorLike, axis: _int | None = None, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero."""
 def cumsum(x: _TensorLike, axis: _int | None = None, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running sum along an axis (or of the flattened tensor). Derivative: the running sum of `g` from the end."""
 def logcumsumexp(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running `ln(sum(e^x))` along an axis (or of the flattened tensor), without overflow. Derivative: the share of each element in all later sums."""
@@ -1456,9 +1467,9 @@ def trapezoid(y: _TensorLike, x: _TensorLike | None = None, dx: _float = 1.0, ax
 def trapz(y: _TensorLike, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1, *, out: Any = None, name: str | None = None) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
 def argsort(x: _TensorLike, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The indices that sort along an axis (None: flattened); equal elements keep their order."""
 def partition(x: _TensorLike, kth: _Shape, axis: _int | None = -1, *, out: Any = None, name: str | None = None) -> Tensor: """The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from."""
-def searchsorted(a: _TensorLike, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them."""
+def searchsorted(a: _TensorLike, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None, right: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`."""
 def sort(x: _TensorLike, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from."""
-def topk(x: _TensorLike, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
+def topk(x: _TensorLike, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None, name: str | None = None) -> _Topk: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
 def unique(x: _TensorLike, return_index: _bool = False, return_inverse: _bool = False, return_counts: _bool = False, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Any: """The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each."""
 def pad(x: _TensorLike, pad_width: _TensorLike, mode: str = "constant", constant_values: _TensorLike | None = None, end_values: _TensorLike | None = None, stat_length: _TensorLike | None = None, reflect_type: str = "even", *, out: Any = None, name: str | None = None) -> Tensor: """NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant (of `constant_values`), edge, reflect, symmetric, wrap, linear_ramp (to `end_values`), maximum, minimum, mean, median (of `stat_length` elements), or empty. Derivative: `g` summed over the places that show an element."""
 def cross(a: _TensorLike, b: _TensorLike, axisa: _int = -1, axisb: _int = -1, axisc: _int = -1, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Cross product of vectors of 3 components along an axis; `axis` overrides the other three. Derivatives: `b × g` and `g × a`."""

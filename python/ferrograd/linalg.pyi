@@ -4,16 +4,25 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
+class _Eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+class _Eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+class _Slogdet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
 def cholesky(x: _TensorLike, upper: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The triangular factor of positive definite Hermitian matrices: `l lᴴ = x`, or `uᴴ u = x` with upper=True; the other triangle of `x` is not read. Derivative: `l⁻ᴴ φ(lᴴ g) l⁻¹` made Hermitian, `φ` being the lower triangle with half its diagonal."""
 def det(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Determinant of square matrices. Derivative: `g` times the conjugates of the cofactors, `det(x) x⁻ᵀ` where `x` is invertible."""
-def eig(x: _TensorLike, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(w, v)`: eigenvalues and eigenvectors (columns of length 1, their largest component positive) of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ (diag(g_w) + (vᴴ g_v - vᴴ v diag(Re vᴴ g_v)) / conj(w_k - w_i)) vᴴ`; NaN in vectors of equal eigenvalues unless their gradient is zero, refused where it depends on the vectors' phases or the matrix has no basis of eigenvectors."""
-def eigh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused."""
+def eig(x: _TensorLike, *, out: Any = None, name: str | None = None) -> _Eig: """`(w, v)`: eigenvalues and eigenvectors (columns of length 1, their largest component positive) of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ (diag(g_w) + (vᴴ g_v - vᴴ v diag(Re vᴴ g_v)) / conj(w_k - w_i)) vᴴ`; NaN in vectors of equal eigenvalues unless their gradient is zero, refused where it depends on the vectors' phases or the matrix has no basis of eigenvectors."""
+def eigh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> _Eigh: """`(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused."""
 def eigvals(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Eigenvalues of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ diag(g) vᴴ`."""
 def eigvalsh(x: _TensorLike, uplo: str = "L", *, out: Any = None, name: str | None = None) -> Tensor: """Rising eigenvalues of symmetric or Hermitian matrices. Derivative: `v diag(g) vᴴ`."""
 def expm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Exponential of square matrices, by a Padé approximant with scaling and squaring. Derivative: the upper right block of the exponential of `[[x, gᴴ], [0, x]]`, transposed."""
@@ -26,7 +35,7 @@ def multi_dot(arrays: Sequence[_TensorLike], *, out: Any = None, name: str | Non
 def pinv(x: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank."""
 def qr(x: _TensorLike, mode: str = "reduced", *, out: Any = None, name: str | None = None) -> Any: """`(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᴴ`, `L` the mirrored lower triangle of `r g_rᴴ - g_qᴴ q`."""
 def schur(x: _TensorLike, output: str = "real", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. Derivative: `z (g_t + m) zᴴ` with the strictly lower `m` of `m tᴴ - tᴴ m = w`, `w` the part below the diagonal of `p - pᴴ`, `p = zᴴ g_z + tᴴ g_t - g_t tᴴ`; refused where it depends on the vectors' phases, of an eigenvalue that is there twice, and for blocks of two rows."""
-def slogdet(x: _TensorLike, *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused."""
+def slogdet(x: _TensorLike, *, out: Any = None, name: str | None = None) -> _Slogdet: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused."""
 def solve(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`."""
 def solve_triangular(a: _TensorLike, b: _TensorLike, trans: _int = 0, lower: _bool = False, unit_diagonal: _bool = False, upper: _bool | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`."""
 def sqrtm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Principal square root of square matrices, `y y = x`. A real matrix with a negative eigenvalue has no real one and is refused: convert it to a complex dtype. Derivative: the upper right block of the root of `[[x, gᴴ], [0, x]]`, transposed."""

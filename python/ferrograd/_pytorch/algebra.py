@@ -60,6 +60,30 @@ def cholesky(input: Any, upper: bool = False) -> Tensor:
     return lower.mH if upper else lower
 
 
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
+    """The solutions of `a x = input` (…, n, k) from triangular factors of `a`: `L Lᴴ`, or `Lᴴ L`.
+
+    >>> import ferrograd as fg
+    >>> fg.cholesky_solve(fg.ones(2, 1), 2 * fg.eye(2)).tolist()
+    [[0.25], [0.25]]
+    """
+    trans = (2, 0) if upper else (0, 2)
+    for t in trans:
+        input = linalg.solve_triangular(L, input, trans=t, lower=not upper)
+    found: Tensor = input
+    return found
+
+
+def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+    """The inverses of matrices from their triangular factors.
+
+    >>> import ferrograd as fg
+    >>> fg.cholesky_inverse(2 * fg.eye(2)).tolist()
+    [[0.25, 0.0], [0.0, 0.25]]
+    """
+    return cholesky_solve(core.diag_embed(core.ones_like(core.diagonal(L, 0, -2, -1))), L, upper)
+
+
 def clamp_min(input: Any, min: Any) -> Tensor:
     """The elements, those below `min` raised to it: `fg.clip(input, min, None)`."""
     return core.clip(input, min, None)

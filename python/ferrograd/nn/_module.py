@@ -90,6 +90,7 @@ class Module(Hooked, Walks):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_parameter: {name!r} is"
                 f" {kind_of(parameter)}; register a Parameter, or a leaf that requires grad"
+                + (f", or assign self.{name} = None" if parameter is None else "")
             )
         self._register("_parameters", name, parameter)
 

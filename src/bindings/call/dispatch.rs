@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyList, PyTuple};
 use smallvec::SmallVec;
 
@@ -50,7 +51,7 @@ pub(crate) fn call<'py>(
         if let Some(call) = pending {
             call.made(&output);
         }
-        let result = wrap_output(py, output, source)?;
+        let result = wrap_output(py, decl, output, source)?;
         if options.is_empty() { Ok(result) } else { options.apply(decl, result) }
     };
     Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords)).run(
@@ -101,6 +102,7 @@ fn work(args: &[Arg]) -> usize {
 /// What an operation returned, as Python objects; `source` is what parts of it may be views of.
 pub(crate) fn wrap_output<'py>(
     py: Python<'py>,
+    decl: &OpDecl,
     output: Output,
     source: Option<&Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -112,7 +114,20 @@ pub(crate) fn wrap_output<'py>(
     match output {
         Output::Tensor(tensor) => one(tensor),
         Output::Bool(flag) => Ok(PyBool::new(py, flag).to_owned().into_any()),
-        Output::Tuple(parts) => Ok(PyTuple::new(py, all(parts)?)?.into_any()),
+        Output::Tuple(parts) => {
+            let parts = PyTuple::new(py, all(parts)?)?;
+            match decl.facts.fields {
+                Some(fields) => named(decl.name, fields, parts),
+                None => Ok(parts.into_any()),
+            }
+        }
         Output::List(parts) => Ok(PyList::new(py, all(parts)?)?.into_any()),
     }
+}
+
+/// Results in a tuple that has names for them.
+fn named<'py>(name: &str, fields: &str, parts: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    static NAMED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let named = NAMED.import(parts.py(), "ferrograd._dispatch.fields", "named")?;
+    named.call1((name, fields, parts))
 }

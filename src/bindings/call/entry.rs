@@ -188,7 +188,7 @@ unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject) -> Short<'py> {
             if decl.has_attributes {
                 attributes::by_default(index, x, &output);
             }
-            dispatch::wrap_output(py, output, Some(&source()))
+            dispatch::wrap_output(py, decl, output, Some(&source()))
         }
         Shortcut::Binary(_) | Shortcut::None => Err(panicked(decl)),
     };

@@ -148,6 +148,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("fold", decl.facts.fold)?;
         row.set_item("neutral", decl.facts.neutral)?;
         row.set_item("scan", decl.facts.scan)?;
+        row.set_item("fields", decl.facts.fields)?;
         rows.append(row)?;
     }
     python(Ok(rows))

@@ -69,6 +69,8 @@ pub struct Facts {
     pub float32: bool,
     /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
     pub elementwise: Option<&'static Elementwise>,
+    /// The names of its results, which then are a named tuple; with spaces between them.
+    pub fields: Option<&'static str>,
 }
 
 /// What element-wise operations make of whole numbers that they have no loop for.
@@ -128,6 +130,7 @@ impl Facts {
         compares: false,
         float32: false,
         elementwise: None,
+        fields: None,
     };
 
     /// Other names of the operation.
@@ -247,6 +250,11 @@ impl Facts {
             () if ufunc && !self.float64 => WholeNumbers::SmallestFloat,
             () => WholeNumbers::Float64,
         }
+    }
+
+    /// The names of its results.
+    pub const fn fields(self, names: &'static [&'static str]) -> Facts {
+        Facts { fields: first(names), ..self }
     }
 
     /// The loop of its operands, then its parameters.

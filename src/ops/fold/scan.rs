@@ -233,12 +233,12 @@ crate::operations! { family "cumulative";
         cumulative_logsumexp(&x, axis)
     }
     /// Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
-    [scan("maximum")]
+    [scan("maximum"), fields("values indices")]
     fn cummax(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
         cumulative_extreme("cummax", true, x, axis)
     }
     /// Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
-    [scan("minimum")]
+    [scan("minimum"), fields("values indices")]
     fn cummin(x: Tensor, axis: Option<isize> = None) -> (Tensor, Tensor) {
         cumulative_extreme("cummin", false, x, axis)
     }

@@ -6,14 +6,16 @@
 
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::declare::Ints;
+use crate::ops::core::declare::{IndexItem, Ints};
 use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::row_indices::integers;
 use crate::ops::fold::reduce::TWO_RESULTS;
 use crate::ops::fold::scan::taken_along;
+use crate::ops::index::getitem::index;
+use crate::ops::shape::join::stack;
 use crate::tensor::Tensor;
 
 /// The indices of the first `wanted` elements in order along an axis.
@@ -67,6 +69,9 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
 
 /// Where to insert the values of `v` in the ordered vector `a`, as int64.
 pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
+    if a.ndim() > 1 {
+        return search_rows(a, v, right);
+    }
     vector("searchsorted", a)?;
     let dtype = a.dtype().promote(v.dtype());
     let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
@@ -76,6 +81,33 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     let out = Tensor::empty(v.shape(), DType::I64)?;
     kernels::order::insertion_points(a.view_of(), v.view_of(), right, out.view_mut())?;
     Ok(out)
+}
+
+/// The same for the last axis of each, row by row.
+fn search_rows(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
+    let (lead, n) = a.shape().split_at(a.ndim() - 1);
+    if v.ndim() != a.ndim() || v.shape()[..lead.len()] != *lead {
+        return Err(Box::new(Error::Shape {
+            op: "searchsorted".into(),
+            what: format!(
+                "rows of shape {} and values of shape {}",
+                Dims::from(a.shape()),
+                Dims::from(v.shape())
+            ),
+            remedy: "give values with the same axes before the last, or one ordered vector",
+        }));
+    }
+    let rows: usize = lead.iter().product();
+    let (a, values) =
+        (reshape_dims(a, &[rows, n[0]])?, reshape_dims(v, &[rows, v.shape()[lead.len()]])?);
+    let row = |x: &Tensor, i: usize| index(x, &[IndexItem::Int(i as i64)]);
+    let found: Vec<Tensor> =
+        (0..rows).map(|i| search(&row(&a, i)?, &row(&values, i)?, right)).collect::<Result<_>>()?;
+    if rows == 0 {
+        Tensor::empty(v.shape(), DType::I64)
+    } else {
+        reshape_dims(&stack(&found, 0)?, v.shape())
+    }
 }
 
 crate::operations! { family "ordering";
@@ -104,6 +136,7 @@ crate::operations! { family "ordering";
         }
     }
     /// The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen.
+    [fields("values indices")]
     fn topk(x: Tensor, k: isize, axis: isize = -1, largest: bool = true, sorted: bool = true) -> (Tensor, Tensor) {
         // They come in order even if the caller does not insist.
         let _ = sorted;
@@ -116,12 +149,12 @@ crate::operations! { family "ordering";
         let index = order_along(x, axis, wanted, largest)?;
         Ok((taken_along("topk", x, axis, &index)?, index))
     }
-    /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"`, after them.
+    /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`.
     [numpy("searchsorted"), constant, indices("sorter")]
-    fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None) -> Tensor {
+    fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None, right: bool = false) -> Tensor {
         afford(v.size().saturating_mul(WORKING))?;
         let right = match side.as_str() {
-            "left" => false,
+            "left" => right,
             "right" => true,
             other => return Err(Box::new(Error::Argument {
                 op: "searchsorted".into(),

@@ -151,7 +151,7 @@ crate::operations! { family "linear algebra" [float32];
         determinants(&square("det", x)?)
     }
     /// `(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused.
-    [numpy("linalg.slogdet"), namespace("linalg")]
+    [numpy("linalg.slogdet"), namespace("linalg"), fields("sign logabsdet")]
     fn slogdet(x: Tensor) -> (Tensor, Tensor) {
         let a = square("slogdet", x)?;
         let sign = Tensor::empty(lead(&a), a.dtype())?;

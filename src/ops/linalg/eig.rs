@@ -73,7 +73,7 @@ fn decomposed(op: &'static str, x: &Tensor) -> Result<(Tensor, Tensor)> {
 
 crate::operations! { family "linear algebra" [float32];
     /// `(w, v)`: eigenvalues and eigenvectors (columns of length 1, their largest component positive) of square matrices, complex also for real ones; in no order. Derivative: `v⁻ᴴ (diag(g_w) + (vᴴ g_v - vᴴ v diag(Re vᴴ g_v)) / conj(w_k - w_i)) vᴴ`; NaN in vectors of equal eigenvalues unless their gradient is zero, refused where it depends on the vectors' phases or the matrix has no basis of eigenvectors.
-    [numpy("linalg.eig"), namespace("linalg")]
+    [numpy("linalg.eig"), namespace("linalg"), fields("eigenvalues eigenvectors")]
     fn eig(x: Tensor) -> (Tensor, Tensor) {
         decomposed("eig", x)
     }

@@ -61,7 +61,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
 
 crate::operations! { family "linear algebra" [float32];
     /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
-    [numpy("linalg.eigh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
+    [numpy("linalg.eigh"), namespace("linalg"), fields("eigenvalues eigenvectors"), keywords(("UPLO", "uplo"))]
     fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {
         decomposed("eigh", x, &uplo)
     }

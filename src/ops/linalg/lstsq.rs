@@ -71,7 +71,7 @@ fn by_triangles(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "linear algebra" [float32];
     /// `(x, residuals, rank, s)`: the `x` of least norm that minimises `|a x - b|²`, the minima where `a` has full column rank and more rows than columns (else empty), the rank, the singular values of `a`; of stacks, each for every matrix. Derivatives: those of `pinv(a) b`.
-    [numpy("linalg.lstsq"), namespace("linalg"), keywords(("rtol", "rcond"))]
+    [numpy("linalg.lstsq"), namespace("linalg"), fields("solution residuals rank singular_values"), keywords(("rtol", "rcond"))]
     fn lstsq(a: Tensor, b: Tensor, rcond: Option<f64> = None) -> OneOrTuple {
         check(a, b)?;
         let dtype = a.dtype().to_float().promote(b.dtype().to_float());

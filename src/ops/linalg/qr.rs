@@ -136,7 +136,7 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "linear algebra" [float32];
     /// `(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᴴ`, `L` the mirrored lower triangle of `r g_rᴴ - g_qᴴ q`.
-    [numpy("linalg.qr"), namespace("linalg")]
+    [numpy("linalg.qr"), namespace("linalg"), fields("Q R")]
     fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {
         let x = matrices("qr", x)?;
         let (q, r) = reduced(&x)?;

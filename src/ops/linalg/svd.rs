@@ -268,7 +268,7 @@ pub(super) fn default_cutoff(a: &Tensor) -> f64 {
 
 crate::operations! { family "linear algebra" [float32];
     /// `(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
-    [numpy("linalg.svd"), namespace("linalg")]
+    [numpy("linalg.svd"), namespace("linalg"), fields("U S Vh")]
     fn svd(x: Tensor, full_matrices: bool = true, compute_uv: bool = true) -> OneOrTuple {
         let x = matrices("svd", x)?;
         if !compute_uv {

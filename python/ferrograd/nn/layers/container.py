@@ -250,6 +250,8 @@ class ModuleDict(_Dict):
 class ParameterDict(_Dict):
     """A dict of parameters that registers them; tensors and arrays become parameters.
 
+    Those of a plain dict come in the order of their names, as in PyTorch.
+
     >>> import ferrograd as fg
     >>> weights = fg.nn.ParameterDict({"a": fg.ones(2)})
     >>> weights["b"] = fg.zeros(3)
@@ -264,6 +266,10 @@ class ParameterDict(_Dict):
     ) -> None:
         super().__init__(name)
         self.update(parameters or {})
+
+    def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Adds or replaces members, those of a plain dict in the order of their names."""
+        super().update(sorted(members.items()) if type(members) is dict else members)
 
     def _add(self, key: str, member: Any) -> None:
         self.register_parameter(key, _parameter(self, member))
