@@ -47,6 +47,7 @@ pub(crate) static FUNCTION_CALL: LazyImport =
     LazyImport::new("ferrograd._compile.calls", "FunctionCall");
 /// The constructors behind `t.new_zeros()` and its like.
 pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
+pub(crate) static NAMED: LazyImport = LazyImport::new("ferrograd._dispatch.fields", "named");
 pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
 pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
 pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");

@@ -27,6 +27,14 @@ _SPLIT: tuple[Any, ...] = (((60, 7001), 1), ((7001, 60), 0), ((90_011,), None))
 BIG = tuple(call(A(*shape), axis=axis) for shape, axis in _SPLIT)
 
 
+def flat_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """PyTorch's norm: orders are those of vectors, of all elements by default."""
+    if ord == "nuc":
+        return np.linalg.norm(x, ord, axis, keepdims)
+    p = 2 if ord in (None, "fro") else ord
+    return np.linalg.vector_norm(x, axis=axis, ord=p, keepdims=keepdims)
+
+
 def reduced(*more: Call) -> tuple[Call, ...]:
     """The calls every reduction has: axes of all kinds, kept ones, 0-d, size 1, empty results."""
     return (
@@ -114,11 +122,15 @@ REDUCTIONS = (
     op("percentile", np.percentile, call(DISTINCT, 30.0), call(DISTINCT, 30, axis=-1),
        call(MAT, np.array([10.0, 50.0]), axis=0), call(A(), 40.0),
        call(MAT, 30.0, method="hazen"), call(MAT, 62.5, axis=0, method="lower"), ints=None),
+    op("norm", flat_norm, call(MAT), call(MAT, 1), call(MAT, 2), call(GRID, 3), call(VEC, 0), call(A()),
+       call(GRID, axis=1), call(GRID, 1, axis=(0, 2)), call(GRID, np.inf), call(MAT, "fro"), call(A(0)),
+       call(VEC, "fro"), call(MAT, None, 1, keepdims=True), call(GRID, 2, (0, 1)),
+       ints=None, f32=1e-5, kinks=((([0.0, 0.0],), ([0.0, 0.0],)),), large=BIG),
     op("norm", np.linalg.norm, call(MAT), call(VEC, 3), call(VEC, 1), call(VEC, 0), call(A()),
        call(GRID, axis=1), call(GRID, 1, axis=(0, 2)), call(MAT, np.inf), call(MAT, -1),
        call(MAT, "fro"), call(DISTINCT, np.inf, axis=0), call(A(0)),
        call(MAT, None, 1, keepdims=True),
-       ints=None, f32=1e-5, kinks=((([0.0, 0.0],), ([0.0, 0.0],)),), large=BIG),
+       ints=None, f32=1e-5, kinks=((([0.0, 0.0],), ([0.0, 0.0],)),), large=BIG, path="linalg.norm"),
     op("vector_norm", np.linalg.vector_norm, call(MAT), call(VEC, ord=3), call(GRID, axis=(0, 1)),
        call(MAT, ord=1.5, axis=1, keepdims=True), call(A()), call(A(0)), path="linalg.vector_norm",
        ints=None, f32=1e-5, kinks=((([0.0, 0.0],), ([0.0, 0.0],)),)),

@@ -227,3 +227,25 @@ class TestOldWords:
         x = leaf(2)
         (slope,) = fg.autograd.grad(outputs=(x * x).sum(), inputs=x, only_inputs=True)
         np.testing.assert_array_equal(slope, 2 * x.detach())
+
+
+@pytest.mark.parametrize("p", [None, "fro", 1, 2, 3, 0.5, 0, np.inf, -np.inf])
+@pytest.mark.parametrize("dim", [None, 1, (0, 2), (0, 1, 2)])
+def test_norms_are_of_all_elements_as_pytorch_s(p: Any, dim: Any) -> None:
+    x = leaf(2, 3, 4)
+    order = 2 if p in (None, "fro") else p
+    expected = np.linalg.vector_norm(x.detach(), axis=dim, ord=order)
+    for found in (fg.norm(x, p=p, dim=dim), x.norm(p, dim), x.norm(p, dim=dim, keepdim=True)):
+        np.testing.assert_allclose(np.squeeze(found.detach()), np.squeeze(expected))
+    if p in (1, 3):
+        fg.gradcheck(lambda x: x.norm(p, dim), (x,))
+
+
+def test_norms_of_matrices_are_in_linalg() -> None:
+    x = leaf(3, 4)
+    assert x.norm("nuc").item() == pytest.approx(fg.linalg.norm(x, "nuc").item())
+    for order in (1, 2, np.inf):
+        assert fg.linalg.norm(x, order).item() == pytest.approx(np.linalg.norm(x.detach(), order))
+        assert np.linalg.norm(x, order).item() == fg.linalg.norm(x, order).item()
+    with pytest.raises(fg.errors.ArgumentError, match="an order for 3 axes"):
+        leaf(2, 3, 4).norm("nuc")

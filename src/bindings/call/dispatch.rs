@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyList, PyTuple};
 use smallvec::SmallVec;
 
@@ -15,6 +14,7 @@ use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
 use crate::bindings::call::door::{Call, Inputs, Keyword};
 use crate::bindings::object::{PyTensor, wrap, wrap_of};
+use crate::bindings::package::NAMED;
 use crate::error::Error;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, OpDecl, Output};
@@ -127,7 +127,5 @@ pub(crate) fn wrap_output<'py>(
 
 /// Results in a tuple that has names for them.
 fn named<'py>(name: &str, fields: &str, parts: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    static NAMED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let named = NAMED.import(parts.py(), "ferrograd._dispatch.fields", "named")?;
-    named.call1((name, fields, parts))
+    NAMED.get(parts.py())?.call1((name, fields, parts))
 }

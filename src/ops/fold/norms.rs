@@ -147,7 +147,7 @@ fn sorted(mut axes: ShapeVec) -> ShapeVec {
 
 crate::operations! { family "reduction" [float32];
     /// NumPy's norm: of the flattened tensor by default; with an order, of a vector or a matrix; along one axis, or of the matrices of two. Derivative: 0 where the norm is 0.
-    [numpy("linalg.norm"), namespace("", "linalg"), positional(3), keywords(("p", "ord"))]
+    [numpy("linalg.norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
     fn norm(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
         let axes = match axis.named() {
@@ -161,6 +161,18 @@ crate::operations! { family "reduction" [float32];
             (_, n, _) => return Err(unknown(format!("an order for {n} axes"))),
         };
         finish_shape(out, &axes, keepdims)
+    }
+    /// PyTorch's norm: of all elements over the axes, `sum(|x|^ord)^(1/ord)`, that of 2 for None and "fro"; "nuc" is `linalg.norm`'s, as all orders of matrices are. Derivative: 0 where the norm is 0.
+    [positional(3), keywords(("p", "ord"))]
+    fn norm_(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
+        let p = match &ord {
+            None => 2.0,
+            Some(Order::Number(p)) => *p,
+            Some(Order::Name(name)) if matches!(name.as_str(), "fro" | "f") => 2.0,
+            Some(Order::Name(_)) => return norm(x, ord, axis, keepdims),
+        };
+        let axes = resolve("norm", &axis, x.ndim())?;
+        finish_shape(vector(&float(x)?, p, &axes)?, &axes, keepdims)
     }
     /// The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0.
     [numpy("linalg.vector_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
