@@ -135,8 +135,10 @@ impl Value for Tensor {
 impl Tensor {
     /// Adds into this tensor's own buffer; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
-        if let (Some(a), Some(b)) = (self.flat(), new.flat())
-            && apply_flat(ADD.forward, &[FlatIn::Elements(a), FlatIn::Elements(b)], a, &[])
+        let one = || new.repeated().map(FlatIn::Repeated);
+        if let Some(a) = self.flat()
+            && let Some(b) = new.flat().map(FlatIn::Elements).or_else(one)
+            && apply_flat(ADD.forward, &[FlatIn::Elements(a), b], a, &[])
         {
             return;
         }

@@ -188,24 +188,26 @@ impl<'g, V: Value> Finder<'g, V> {
     #[inline]
     fn output(&mut self, edge: &'g Edge<V>) -> u32 {
         let node = edge.node().borrow();
-        let k = match self.index.get(node) {
-            Some(k) => k,
+        let first = match self.index.get(node) {
+            Some(k) => self.plan.items[k as usize].output,
             None => self.add(node),
         };
-        self.plan.items[k as usize].output + edge.output()
+        first + edge.output()
     }
 
+    /// The number of the first output of a node that joins the plan.
+    #[inline(always)]
     fn add(&mut self, node: NodeBorrow<'g, V>) -> u32 {
-        let k = self.plan.items.len() as u32;
+        let (k, first) = (self.plan.items.len() as u32, self.outputs as u32);
         self.index.set(node, k);
-        self.plan.items.push(Item { node, output: self.outputs as u32, edges: 0 });
+        self.plan.items.push(Item { node, output: first, edges: 0 });
         let node = node.get();
         self.outputs += node.outputs() as usize;
         self.plan.cost += node.cost();
         let leaf = node.flags().has(Flags::ACCUMULATOR);
         if leaf && node.extras().is_none() && !node.commits_at_once() {
             self.plan.leaves.push(k);
-            return k;
+            return first;
         }
         self.plan.order.push(k);
         if leaf {
@@ -214,7 +216,7 @@ impl<'g, V: Value> Finder<'g, V> {
             self.sorted &= node.seq() <= self.last_seq;
             self.last_seq = node.seq();
         }
-        k
+        first
     }
 
     fn sort(&mut self) {

@@ -101,7 +101,12 @@ impl<V: Value> Plan<'_, V> {
     /// The edge targets of node `k`.
     #[inline]
     pub(super) fn targets_of(&self, k: u32) -> &[u32] {
-        let item = &self.items[k as usize];
+        self.targets_at(&self.items[k as usize])
+    }
+
+    /// The same of the node at `item`.
+    #[inline]
+    pub(super) fn targets_at(&self, item: &Item<'_, V>) -> &[u32] {
         let start = item.edges as usize;
         &self.targets[start..start + item.node.get().edges().len()]
     }

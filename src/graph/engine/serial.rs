@@ -4,7 +4,7 @@
 //! Invariant: when a node is reached, all its consumers have run.
 
 use super::host::Host;
-use super::plan::Plan;
+use super::plan::{Item, Plan};
 use super::step::{self, Grads, Outcome, PassOptions, Seeds};
 use super::stretch;
 use super::table::Table;
@@ -64,14 +64,15 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
     }
 
     fn nodes(&mut self) -> Result<()> {
-        let order = &self.plan.order;
+        let (order, items) = (&self.plan.order[..], &self.plan.items[..]);
         let joins = self.options.is_plain() && !self.options.create_graph;
         let mut at = 0;
         while at < order.len() {
             if let Some(&later) = order.get(at + AHEAD) {
-                self.plan.items[later as usize].node.fetch();
+                items[later as usize].node.fetch();
             }
-            let node = self.plan.items[order[at] as usize].node.get();
+            let item = &items[order[at] as usize];
+            let node = item.node.get();
             if joins && stretch::begins(node) {
                 let ran = self.stretch(at)?;
                 at += ran;
@@ -80,7 +81,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
                 }
             }
             if self.plain && node.is_plain() {
-                self.plain_node(order[at])?;
+                self.plain_node(item)?;
                 at += 1;
                 continue;
             }
@@ -103,16 +104,16 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
 
     /// A node with one output and nothing attached, in a pass that asks for nothing but its rule.
     #[inline]
-    fn plain_node(&mut self, k: u32) -> Result<()> {
-        let item = &self.plan.items[k as usize];
-        let mut grads = [self.table.take(item.output)];
+    fn plain_node(&mut self, item: &Item<'g, V>) -> Result<()> {
+        let mut grads = [None];
+        self.table.take_to(item.output, &mut grads[0]);
         if grads[0].is_none() {
             return Ok(());
         }
         let node = item.node.get();
         self.poll.node(node.cost(), false, self.host)?;
         self.options.enter();
-        let targets = self.plan.targets_of(k);
+        let targets = self.plan.targets_at(item);
         step::plain_rule(item.node, self.options, targets, &mut grads, &mut self.table)
     }
 

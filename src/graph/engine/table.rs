@@ -82,13 +82,21 @@ impl<V: Value> Table<V> {
     /// Takes the gradient of `output`.
     #[inline]
     pub(super) fn take(&mut self, output: u32) -> Option<V> {
+        let mut taken = None;
+        self.take_to(output, &mut taken);
+        taken
+    }
+
+    /// Takes the gradient of `output`, if there is one, to where there is none yet: a value is large to move.
+    #[inline(always)]
+    pub(super) fn take_to(&mut self, output: u32, to: &mut Option<V>) {
         let place = std::mem::replace(&mut self.place[output as usize], ABSENT);
         if place == ABSENT {
-            return None;
+            return;
         }
         self.whole(place);
         self.vacant.push(place);
-        self.values[place as usize].take()
+        *to = self.values[place as usize].take();
     }
 
     #[inline]

@@ -113,12 +113,12 @@ impl Rule<Tensor> for Elementwise {
             Some(i) if given && self.added(cx, i, g, &small) => Ok(()),
             Some(i) if self.rewritten(i, g, &small) => cx.pass(i, place),
             Some(i) => {
-                let made = self.made(i, g, &small);
+                let mut made = self.made(i, g, &small);
+                if made.is_some() {
+                    return cx.pass(i, &mut made);
+                }
                 let Some(g) = place.take() else { return Ok(()) };
-                let gradient = match made {
-                    Some(gradient) => gradient,
-                    None => self.derived(cx, &self.by[i], g, &mut operands)?,
-                };
+                let gradient = self.derived(cx, &self.by[i], g, &mut operands)?;
                 cx.give(i, gradient)
             }
             None => Ok(()),

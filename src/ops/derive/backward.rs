@@ -261,11 +261,15 @@ pub(crate) fn grad_of(
         host,
         threads: threads::num_lanes(),
     };
-    let found = pass.run()?;
+    let mut found = pass.run()?;
     // Gradients that leave the engine are values: no two share memory with each other or with anything else.
-    let _mode = ModeGuard::grad(options.create_graph);
-    let separate = |g: Option<Tensor>| g.map(|g| g.separate(options.create_graph)).transpose();
-    found.into_iter().map(separate).collect()
+    let _mode = options.create_graph.then(|| ModeGuard::grad(true));
+    for place in &mut found {
+        if let Some(gradient) = place.take() {
+            *place = Some(gradient.separate(options.create_graph)?);
+        }
+    }
+    Ok(found)
 }
 
 /// What inputs that were not used get: zeros of dims `lead` and their own, `None`, or an error.
