@@ -119,8 +119,33 @@ def test_eigh_of_tridiagonal_matrices(form: str) -> None:
     orthonormal(q)
 
 
+@pytest.mark.parametrize("form", ["diagonal", "Toeplitz", "rising", "split", "far", "rows"])
+@pytest.mark.parametrize("shape", [(86, 86), (85, 85), (150, 85)], ids=str)
+def test_svd_of_bidiagonal_matrices(form: str, shape: tuple[int, int]) -> None:
+    n = shape[1]
+    d, e = np.ones(n), np.ones(n - 1)
+    if form == "diagonal":
+        d, e = np.arange(n).astype(float), np.zeros(n - 1)
+    elif form == "rising":
+        d = np.arange(n) / 10
+    elif form == "split":
+        d[::9], e[::7] = 0, 0
+    elif form == "far":
+        d[::2], e[::3] = 1e-170, 1e-70
+    elif form == "rows":
+        d[1::2], e[1::2] = 0, 0
+    a = np.zeros(shape)
+    a[:n] = np.diag(d) + np.diag(e, 1)
+    u, s, vt = (x.numpy() for x in linalg.svd(fg.tensor(a), full_matrices=False))
+    close(s, np.linalg.svdvals(a), a)
+    close(linalg.svdvals(fg.tensor(a)).numpy(), s, a)
+    close((u * s) @ vt, a, a)
+    orthonormal(u)
+    orthonormal(vt.T)
+
+
 @pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("shape", [(40, 40), (90, 90), (90, 45), (45, 90)], ids=str)
+@pytest.mark.parametrize("shape", [(40, 40), (90, 90), (90, 45), (45, 90), (160, 90)], ids=str)
 def test_svd_of_spectra(shape: tuple[int, int], spectrum: str) -> None:
     n = min(shape)
     values = SPECTRA[spectrum](n)

@@ -11,7 +11,7 @@ use super::super::view::{View, ViewMut};
 use super::field::{Field, subtract, with_field};
 use super::singular::{self, Singular, turn};
 use super::stack::{Stack, each};
-use super::triangle;
+use super::vectors::add_times;
 use super::{hermitian, reflections};
 
 /// The sweeps after which an iteration is given up.
@@ -46,7 +46,7 @@ fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     each(out.count(), a.rows.pow(3), |index| {
         let mut matrix = a.load::<T>(index);
-        if !lower_factor(matrix.as_view_mut()) {
+        if !lower_factor(&mut matrix, 0, a.rows) {
             return false;
         }
         out.store(index, |i, k| if i < k { T::zero() } else { matrix[(i, k)] });
@@ -54,48 +54,50 @@ fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     })
 }
 
-/// Rows up to which columns are factorised one by one.
-const LEAF: usize = 24;
+/// Columns that are factorised one by one.
+const LEAF: usize = 16;
 
-/// The same, column by column. Of a diagonal the real part is read, as LAPACK does.
+/// These columns of the lower triangle, on the diagonal and below it, without what the ones between them take off: those of
+/// the Cholesky factor. Of a diagonal the real part is read, as LAPACK does; false when the matrix is not positive definite.
 fn leaf<T: Field>(mut a: DMatrixViewMut<'_, T>) -> bool {
-    for k in 0..a.nrows() {
-        for before in 0..k {
-            let factor = -a[(k, before)].conjugate();
-            let (mut column, known) = a.columns_range_pair_mut(k, before);
-            column.rows_range_mut(k..).axpy(factor, &known.rows_range(k..), T::one());
-        }
-        let pivot = a[(k, k)].real();
+    for k in 0..a.ncols() {
+        let row: Vec<T> = (0..k).map(|before| -a[(k, before)].conjugate()).collect();
+        let (mut column, known) = a.columns_range_pair_mut(k, ..k);
+        let below = &mut column.as_mut_slice()[k..];
+        add_times(below, known.rows_range(k..).as_view(), &row);
+        let pivot = below[0].real();
         if pivot.is_nan() || pivot <= 0.0 {
             return false;
         }
         let root = pivot.sqrt();
-        a[(k, k)] = T::from_real(root);
-        a.column_mut(k).rows_range_mut(k + 1..).unscale_mut(root);
+        below[0] = T::from_real(root);
+        below[1..].iter_mut().for_each(|x| *x = x.unscale(root));
     }
     true
 }
 
-/// The lower triangle becomes its Cholesky factor, by halves; false when the matrix is not positive definite.
-fn lower_factor<T: Field>(mut a: DMatrixViewMut<'_, T>) -> bool {
-    let n = a.nrows();
-    if n <= LEAF {
-        return leaf(a);
+/// The same of the columns `first..end` of a matrix, by halves.
+fn lower_factor<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
+    if end - first <= LEAF {
+        return leaf(a.view_range_mut(first.., first..end));
     }
-    let half = n / 2;
-    let (mut left, mut right) = a.columns_range_pair_mut(..half, half..);
-    let (mut first, mut below) = left.rows_range_pair_mut(..half, half..);
-    if !lower_factor(first.as_view_mut()) {
+    let half = first + (end - first) / 2;
+    if !lower_factor(a, first, half) {
         return false;
     }
-    let mut across = below.adjoint();
-    if !triangle::lower(first.as_view(), across.as_view_mut()) {
-        return false;
+    let (left, mut right) = a.columns_range_pair_mut(first..half, half..end);
+    let across = left.rows_range(half..end).adjoint();
+    // In two parts, since a quarter of the square on the diagonal is never read.
+    let middle = half + (end - half) / 2;
+    for part in [half..middle, middle..end] {
+        let columns = part.start - half..part.end - half;
+        subtract(
+            &mut right.view_range_mut(part.start.., columns.clone()),
+            left.rows_range(part.start..),
+            across.columns_range(columns),
+        );
     }
-    below.copy_from(&across.adjoint());
-    let mut last = right.rows_range_mut(half..);
-    subtract(&mut last, below.as_view(), across.as_view());
-    lower_factor(last)
+    lower_factor(a, half, end)
 }
 
 /// `q` with orthonormal columns and upper triangular `r`, both reduced, with `q r = a`.
@@ -183,7 +185,7 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     each(a.count(), 4 * a.rows * a.columns * s.rows, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let Some(found) = singular::values(over(matrix, unit)) else { return false };
+        let found = singular::values(over(matrix, unit));
         s.store(index, |i, _| found[i] * unit);
         true
     })

@@ -6,9 +6,9 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use super::super::order::sorted;
+use super::diagonals::{divide, tridiagonal};
 use super::factor::limit;
 use super::field::Field;
-use super::{divide, tridiagonal};
 
 /// Rows from which a matrix is reduced and divided.
 const LARGE: usize = 64;
@@ -28,8 +28,8 @@ pub(super) fn mirror<T: Field>(a: &mut DMatrix<T>) {
 pub(super) fn eigen<T: Field>(a: DMatrix<T>) -> Option<(Vec<f64>, DMatrix<T>)> {
     let n = a.nrows();
     if n >= LARGE {
-        let form = tridiagonal::reduce(a);
-        let found = divide::eigen(form.diagonal, &form.beside, n)?;
+        let mut form = tridiagonal::reduce(a);
+        let found = divide::eigen(&mut form.diagonal, &form.beside)?;
         let mut vectors = found.vectors.map(T::from_real);
         form.q.apply(&mut vectors);
         return Some((found.values, vectors));

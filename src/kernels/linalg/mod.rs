@@ -1,6 +1,5 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of real and complex numbers.
-mod bidiagonal;
-mod divide;
+mod diagonals;
 #[cfg(test)]
 mod draws;
 mod factor;
@@ -8,15 +7,12 @@ mod field;
 mod functions;
 mod hermitian;
 mod lu;
-mod quotients;
 mod reflections;
 mod schur;
-mod secular;
 mod singular;
 mod solve;
 mod stack;
 mod triangle;
-mod tridiagonal;
 mod vectors;
 
 pub use factor::{cholesky, cofactor, complete, eigh, qr, singular_values, svd};

@@ -15,6 +15,12 @@ pub(super) const WIDTH: usize = 32;
 /// Columns up to which a whole matrix is done one by one.
 const FEW: usize = 16;
 
+/// `1 / x`, by quotients of real numbers: one by a complex number squares it.
+pub(super) fn inverse<T: Field>(x: T) -> T {
+    let size = x.modulus();
+    x.conjugate().unscale(size).unscale(size)
+}
+
 /// Turns a column into the axis `v` of a reflection `1 - factor v vᴴ`, with 1 in front, and returns the factor and what the
 /// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
 pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
@@ -24,10 +30,7 @@ pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
         return (T::zero(), head);
     }
     let turned = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
-    // Quotients by real numbers: one by a complex number squares it.
-    let off = head - turned;
-    let size = off.modulus();
-    let unit = off.conjugate().unscale(size).unscale(size);
+    let unit = inverse(head - turned);
     axis[1..].iter_mut().for_each(|x| *x *= unit);
     ((turned - head).unscale(turned.real()), turned)
 }

@@ -7,16 +7,16 @@
 
 use nalgebra::{DMatrix, SVD};
 
-use super::bidiagonal::{self, Bidiagonal};
-use super::factor::{limit, scale};
+use super::diagonals::bidiagonal::{self, Bidiagonal};
+use super::diagonals::divide::{self, Pairs};
+use super::diagonals::quotients;
+use super::factor::limit;
 use super::field::{Field, product, subtract};
 use super::vectors::adjoint_times;
-use super::{divide, hermitian, quotients, reflections};
+use super::{hermitian, reflections};
 
 /// Rows and columns from which a matrix is divided.
 const LARGE: usize = 64;
-/// What a singular value is of the largest at least, for the halves of an eigenvector to be singular vectors to rounding.
-const REACH: f64 = 1.0 / 64.0;
 /// Vectors on which a large decomposition is checked.
 const PROBES: usize = 4;
 
@@ -108,10 +108,32 @@ pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
 
 /// The same with any signs.
 fn checked<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    let n = a.nrows().min(a.ncols());
+    squared(a, &of_square)
+}
+
+/// The decomposition by way of that of the triangle of a tall matrix, or of the adjoint of a wide one.
+fn squared<T: Field>(
+    a: &DMatrix<T>,
+    way: &dyn Fn(&DMatrix<T>) -> Option<Singular<T>>,
+) -> Option<Singular<T>> {
+    let (m, n) = a.shape();
+    if m < n {
+        return squared(&a.adjoint(), way).map(Singular::transposed);
+    }
+    if m == n {
+        return way(a);
+    }
+    let (q, r) = reflections::factors(a.clone());
+    let found = way(&r.upper_triangle())?;
+    Some(Singular { u: product(&q, &found.u), ..found })
+}
+
+/// The decomposition of a square matrix, which multiplies back to it.
+fn of_square<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+    let n = a.nrows();
     let holds = |found: &Singular<T>| found.holds(a);
     if n >= LARGE
-        && let Some(found) = by_halves(a).filter(holds)
+        && let Some(found) = Some(by_halves(a)).filter(holds)
     {
         return Some(found);
     }
@@ -128,107 +150,32 @@ fn checked<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
     by_eigenvectors(a).filter(holds).or_else(|| first.filter(holds))
 }
 
-/// Falling singular values alone, of a finite matrix with elements of about 1; `None` without convergence.
-pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
+/// Falling singular values alone, of a finite matrix with elements of about 1.
+pub(super) fn values<T: Field>(a: DMatrix<T>) -> Vec<f64> {
     let (m, n) = a.shape();
-    if m.min(n) < LARGE {
-        return checked(&a).map(|found| found.s);
-    }
     let mut tall = if m < n { a.adjoint() } else { a };
     if m != n {
         reflections::eliminate(&mut tall);
         tall = tall.resize_vertically(m.min(n), T::zero()).upper_triangle();
     }
     let Bidiagonal { diagonal, above, .. } = bidiagonal::reduce(tall);
-    let mut found = quotients::values(&diagonal, &above).or_else(|| {
-        let paired = divide::values(vec![0.0; 2 * diagonal.len()], alternating(&diagonal, &above))?;
-        Some(paired[diagonal.len()..].iter().map(|s| s.max(0.0)).collect())
-    })?;
+    let mut found = quotients::values(&diagonal, &above)
+        .unwrap_or_else(|| divide::pairs(&diagonal, &above).values);
     found.sort_by(f64::total_cmp);
     found.reverse();
-    Some(found)
+    found
 }
 
-/// What stands beside the diagonal, of zeros, of the tridiagonal form of `[[0, bᵀ], [b, 0]]`.
-fn alternating(diagonal: &[f64], above: &[f64]) -> Vec<f64> {
-    let at = |i: usize| if i.is_multiple_of(2) { diagonal[i / 2] } else { above[i / 2] };
-    (0..2 * diagonal.len() - 1).map(at).collect()
-}
-
-/// The decomposition by way of a bidiagonal matrix.
-fn by_halves<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    let (m, n) = a.shape();
-    if m < n {
-        return by_halves(&a.adjoint()).map(Singular::transposed);
-    }
-    if m > n {
-        let (q, r) = reflections::factors(a.clone());
-        let found = by_halves(&r.upper_triangle())?;
-        return Some(Singular { u: product(&q, &found.u), ..found });
-    }
+/// The decomposition of a square matrix by way of a bidiagonal one.
+fn by_halves<T: Field>(a: &DMatrix<T>) -> Singular<T> {
+    let n = a.nrows();
     let Bidiagonal { diagonal, above, q, p } = bidiagonal::reduce(a.clone());
-    let (u, s, v) = of_bidiagonal(&diagonal, &above)?;
-    let (mut u, mut v) = (u.map(T::from_real), v.map(T::from_real));
+    let Pairs { values, left, right } = divide::pairs(&diagonal, &above);
+    let falling = |x: DMatrix<f64>| DMatrix::from_fn(n, n, |i, k| T::from_real(x[(i, n - 1 - k)]));
+    let (mut u, mut v) = (falling(left), falling(right));
     q.apply(&mut u);
     p.apply(&mut v);
-    Some(Singular { u, s, vt: v.adjoint() })
-}
-
-/// Left vectors, falling values and right vectors (columns) of an upper bidiagonal matrix `b`: the eigenvectors of `[[0, bᵀ], [b, 0]]`, which is tridiagonal when rows and columns
-/// alternate. Their halves are singular vectors where the value is not small; for the rest, `b` is taken between the
-/// complements of those.
-fn of_bidiagonal(
-    diagonal: &[f64],
-    above: &[f64],
-) -> Option<(DMatrix<f64>, Vec<f64>, DMatrix<f64>)> {
-    let n = diagonal.len();
-    if diagonal.iter().chain(above).all(|&x| x == 0.0) {
-        return Some((DMatrix::identity(n, n), vec![0.0; n], DMatrix::identity(n, n)));
-    }
-    let eigen = divide::eigen(vec![0.0; 2 * n], &alternating(diagonal, above), n)?;
-    let mut s: Vec<f64> = eigen.values[n..].iter().rev().map(|s| s.max(0.0)).collect();
-    let good = s.iter().take_while(|&&x| x > REACH * s[0]).count();
-    let root = std::f64::consts::SQRT_2;
-    let half = |odd: usize| {
-        DMatrix::from_fn(n, good, |i, k| root * eigen.vectors[(2 * i + odd, n - 1 - k)])
-    };
-    let (mut u, mut v) = (half(1), half(0));
-    if good < n {
-        let (left, right) = (complement(&u), complement(&v));
-        let row = |i: usize, k: usize| {
-            let next = if i + 1 < n { above[i] * right[(i + 1, k)] } else { 0.0 };
-            diagonal[i] * right[(i, k)] + next
-        };
-        let inner = product(&left.transpose(), &DMatrix::from_fn(n, n - good, row));
-        let unit = scale(&inner)?;
-        let rest = checked(&(inner / unit))?;
-        let least = s[..good].last().copied().unwrap_or(f64::INFINITY);
-        s.truncate(good);
-        s.extend(rest.s.iter().map(|x| (x * unit).min(least)));
-        u = beside_each_other(u, product(&left, &rest.u));
-        v = beside_each_other(v, product(&right, &rest.vt.transpose()));
-    }
-    Some((u, s, v))
-}
-
-fn beside_each_other(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
-    let (n, k) = a.shape();
-    let mut out = a.resize_horizontally(k + b.ncols(), 0.0);
-    out.view_range_mut(..n, k..).copy_from(&b);
-    out
-}
-
-/// Orthonormal columns that complete those of `u`: arbitrary numbers without what `u` holds of them, twice.
-fn complement(u: &DMatrix<f64>) -> DMatrix<f64> {
-    let (n, k) = u.shape();
-    let mut out = arbitrary(n, n - k);
-    let across = u.transpose();
-    for _ in 0..2 {
-        let held = product(&across, &out);
-        subtract(&mut out.as_view_mut(), u.as_view(), held.as_view());
-        out = reflections::factors(out).0;
-    }
-    out
+    Singular { u, s: values.into_iter().rev().collect(), vt: v.adjoint() }
 }
 
 /// What to multiply a vector with that is known up to its sign, or its phase: its first large component is to be
@@ -239,24 +186,19 @@ pub(super) fn turn<T: Field>(vector: &[T]) -> T {
     first.map_or(T::one(), |x| x.signum().conjugate())
 }
 
-/// The decomposition from the eigenvectors of `[[0, r], [rᴴ, 0]]`, where `a = q r`: they are the pairs of singular
-/// vectors, for both signs of the value.
+/// The decomposition of a square matrix from the eigenvectors of `[[0, a], [aᴴ, 0]]`: they are the pairs of singular vectors, for
+/// both signs of the value.
 fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    if a.nrows() < a.ncols() {
-        return by_eigenvectors(&a.adjoint()).map(Singular::transposed);
-    }
-    let n = a.ncols();
-    let (q, r) = reflections::factors(a.clone());
-    let r = r.upper_triangle();
+    let n = a.nrows();
     let mut paired = DMatrix::zeros(2 * n, 2 * n);
-    paired.view_mut((0, n), (n, n)).copy_from(&r);
-    paired.view_mut((n, 0), (n, n)).copy_from(&r.adjoint());
+    paired.view_mut((0, n), (n, n)).copy_from(a);
+    paired.view_mut((n, 0), (n, n)).copy_from(&a.adjoint());
     let (values, vectors) = hermitian::eigen(paired)?;
     let half = |start: usize| {
         orthonormal(DMatrix::from_fn(n, n, |i, k| vectors[(start + i, 2 * n - 1 - k)]))
     };
     let s = values[n..].iter().rev().map(|s| s.max(0.0)).collect();
-    Some(Singular { u: q * half(0), s, vt: half(n).adjoint() })
+    Some(Singular { u: half(0), s, vt: half(n).adjoint() })
 }
 
 /// The columns made orthonormal, each without what the ones before it hold.
@@ -291,7 +233,7 @@ mod tests {
                 let a = left * right;
                 let found = decompose(&a).unwrap();
                 assert!(found.holds(&a));
-                assert!(by_eigenvectors(&a).unwrap().holds(&a));
+                assert!(squared(&a, &by_eigenvectors).unwrap().holds(&a));
                 assert!(found.s.windows(2).all(|pair| pair[0] >= pair[1]));
             }
         }

@@ -32,11 +32,6 @@ pub(super) fn unit_lower<T: Field>(a: DMatrixView<'_, T>, x: DMatrixViewMut<'_, 
     halves(a, Triangle::UnitLower, x);
 }
 
-/// `x = a⁻¹ x` for the lower triangle of `a`; false when a diagonal element is zero.
-pub(super) fn lower<T: Field>(a: DMatrixView<'_, T>, x: DMatrixViewMut<'_, T>) -> bool {
-    halves(a, Triangle::Lower, x)
-}
-
 fn halves<T: Field>(
     a: DMatrixView<'_, T>,
     triangle: Triangle,

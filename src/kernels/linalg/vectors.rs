@@ -34,25 +34,36 @@ impl<T: Field> Columns<T> {
     }
 }
 
+/// `sums += conj(a) x`.
+#[inline(always)]
+unsafe fn add_products<T: Field>(sums: &mut [T; LANES], a: *const T, x: [T; LANES]) {
+    // SAFETY: the caller vouches for as many elements.
+    let a = unsafe { *a.cast::<[T; LANES]>() };
+    for l in 0..LANES {
+        sums[l] += a[l].conjugate() * x[l];
+    }
+}
+
 /// `Σ conj(a_c) x` of four columns of `n` elements.
 #[inline(always)]
 unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4] {
-    let mut sums = [[T::zero(); LANES]; 4];
+    let [mut p, mut q, mut r, mut s] = [[T::zero(); LANES]; 4];
     let whole = n - n % LANES;
-    // Subscripts and whole arrays: iterators of both kinds together are not always vectors.
+    // An array and a call for each column: sums in an array of arrays are not vectors at every level of optimisation.
     let mut i = 0;
     while i < whole {
         // SAFETY: `LANES` more elements are below `n`, which the caller vouches for.
         let x = unsafe { *x.add(i).cast::<[T; LANES]>() };
-        for c in 0..4 {
-            // SAFETY: as above.
-            let a = unsafe { *a[c].add(i).cast::<[T; LANES]>() };
-            for l in 0..LANES {
-                sums[c][l] += a[l].conjugate() * x[l];
-            }
+        // SAFETY: as above.
+        unsafe {
+            add_products(&mut p, a[0].add(i), x);
+            add_products(&mut q, a[1].add(i), x);
+            add_products(&mut r, a[2].add(i), x);
+            add_products(&mut s, a[3].add(i), x);
         }
         i += LANES;
     }
+    let mut sums = [p, q, r, s];
     for i in whole..n {
         for (sum, a) in sums.iter_mut().zip(a) {
             // SAFETY: as above.
@@ -95,6 +106,31 @@ unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
             |c: usize| if k + c < a.columns { unsafe { *x.add(k + c) } } else { T::zero() };
         // SAFETY: the columns and `y` hold the rows.
         unsafe { four_axpys(a.four(k, 0), [0, 1, 2, 3].map(factor), y, a.rows) }
+    }
+}
+
+/// A vector `y` that `aᴴ v` is added to, and a vector `u` that the sum, times a factor, is taken off.
+pub(super) struct Pulled<'a, T> {
+    pub(super) y: &'a mut [T],
+    pub(super) u: &'a mut [T],
+}
+
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, four columns at a time, which are read once.
+#[inline(always)]
+unsafe fn both_body<T: Field>(a: Columns<T>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T) {
+    for k in (0..a.columns).step_by(4) {
+        let mut pushed = [T::zero(); 4];
+        // SAFETY: the columns, `v` and `x` hold the rows.
+        unsafe {
+            let sums = four_dots(a.four(k, 0), v, a.rows);
+            let columns = to.y[k..].iter_mut().zip(&mut to.u[k..]);
+            for (((y, u), sum), pushed) in columns.zip(sums).zip(&mut pushed) {
+                *y = factor * (*y + sum);
+                *u -= *y;
+                *pushed = *u;
+            }
+            four_axpys(a.four(k, 0), pushed, x, a.rows);
+        }
     }
 }
 
@@ -162,6 +198,11 @@ leveled! {
     unsafe fn plain_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = plain_body
 }
 leveled! {
+    unsafe fn both_loop<T: Field>(
+        a: Columns<T>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T,
+    ) = both_body
+}
+leveled! {
     unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
 }
 leveled! {
@@ -189,6 +230,43 @@ pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
     assert!(a.shape() == (y.len(), x.len()), "add_times: the dims do not agree");
     // SAFETY: the operands hold these dims.
     unsafe { plain_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// `y = factor (y + aᴴ v)` and `u -= y`; returns `a u`.
+pub(super) fn pull_and_push<T: Field>(
+    a: DMatrixView<'_, T>,
+    v: &[T],
+    factor: T,
+    to: Pulled<'_, T>,
+) -> DMatrix<T> {
+    let dims = (v.len(), to.y.len());
+    assert!(a.shape() == dims && to.u.len() == dims.1, "pull_and_push: the dims do not agree");
+    let mut x = DMatrix::zeros(a.nrows(), 1);
+    // SAFETY: the operands hold these dims.
+    unsafe { both_loop(Columns::of(&a), v.as_ptr(), factor, to, x.as_mut_slice().as_mut_ptr()) }
+    x
+}
+
+/// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `from` on.
+pub(super) fn without_row<T: Field>(
+    y: &mut [T],
+    (of, from): (&DMatrix<T>, usize),
+    (by, row): (&DMatrix<T>, usize),
+    k: usize,
+) {
+    let row: Vec<T> = (0..k).map(|c| -by[(row, c)].conjugate()).collect();
+    add_times(y, of.view_range(from.., ..k), &row);
+}
+
+/// `y -= of (byᴴ x)`, for `k` columns and the rows from `from` on, of `by` those that `x` has.
+pub(super) fn without<T: Field>(
+    y: &mut [T],
+    (of, from): (&DMatrix<T>, usize),
+    (by, x): (&DMatrix<T>, &[T]),
+    k: usize,
+) {
+    let inner = -adjoint_times(by.view_range(by.nrows() - x.len().., ..k), x);
+    add_times(y, of.view_range(from.., ..k), inner.as_slice());
 }
 
 /// `a x` for the Hermitian matrix of a lower triangle.

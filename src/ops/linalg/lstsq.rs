@@ -7,7 +7,7 @@
 use super::common::{columns, h, lead, matrices, mm, mul, rows, sub, with_last};
 use super::qr;
 use super::solve::{Reading, solved_triangular};
-use super::svd::{default_cutoff, pseudo_inverse, values_only};
+use super::svd::{default_cutoff, pseudo_inverse, values_from};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
@@ -58,15 +58,18 @@ fn ranks(s: &Tensor, cutoff: f64) -> Result<Tensor> {
     astype(&greater(&s, &cut)?.sum(Axes::from(-1), false, None)?, DType::I64)
 }
 
-/// The solution by triangles: of `a = q r`, or of `aᴴ = q r` where that is the tall one.
-fn by_triangles(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// `a = q r`, or `aᴴ = q r` where that is the tall one.
+fn triangles(a: &Tensor) -> Result<(Tensor, Tensor)> {
+    if rows(a) >= columns(a) { qr::reduced(a) } else { qr::reduced(&h(a)?) }
+}
+
+/// The solution by these triangles.
+fn by_triangles(a: &Tensor, (q, r): &(Tensor, Tensor), b: &Tensor) -> Result<Tensor> {
     let upper = Reading { lower: false, transposed: false, unit: false };
     if rows(a) >= columns(a) {
-        let (q, r) = qr::reduced(a)?;
-        return solved_triangular(&r, &mm(&h(&q)?, b)?, upper);
+        return solved_triangular(r, &mm(&h(q)?, b)?, upper);
     }
-    let (q, r) = qr::reduced(&h(a)?)?;
-    mm(&q, &solved_triangular(&conjugated(&r)?, b, Reading { transposed: true, ..upper })?)
+    mm(q, &solved_triangular(&conjugated(r)?, b, Reading { transposed: true, ..upper })?)
 }
 
 crate::operations! { family "linear algebra" [float32];
@@ -79,10 +82,11 @@ crate::operations! { family "linear algebra" [float32];
         let wide = if b.ndim() == 1 { reshape_dims(&b, &[b.size(), 1])? } else { b.clone() };
         let noise = default_cutoff(&a);
         let cutoff = rcond.unwrap_or(noise);
-        let s = values_only("lstsq", &a)?;
+        let factors = triangles(&a)?;
+        let s = values_from("lstsq", &a, &factors.1)?;
         let full = all_above(&s, cutoff)?;
         let x = if full && a.size() > 0 && (cutoff >= noise || all_above(&s, noise)?) {
-            by_triangles(&a, &wide)?
+            by_triangles(&a, &factors, &wide)?
         } else {
             mm(&pseudo_inverse(&a, cutoff)?, &wide)?
         };

@@ -190,9 +190,14 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
 
 /// The singular values, recorded; the vectors are computed when a gradient arrives.
 pub(super) fn values_only(op: &'static str, a: &Tensor) -> Result<Tensor> {
+    values_from(op, a, a)
+}
+
+/// The same, computed from `r`, a matrix with the singular values of `a`.
+pub(super) fn values_from(op: &'static str, a: &Tensor, r: &Tensor) -> Result<Tensor> {
     let s = Tensor::empty(&with_last(a, &[rows(a).min(columns(a))]), a.dtype().real())?;
-    room(a, 14)?;
-    kernels::linalg::singular_values(a.view_of(), s.view_mut())
+    room(r, 14)?;
+    kernels::linalg::singular_values(r.view_of(), s.view_mut())
         .map_err(|i| not_converged(op, a, i))?;
     finish(s, &[a], |_| Record {
         name: "svdvals",

@@ -6,15 +6,15 @@
 
 use nalgebra::DMatrix;
 
-use super::field::{Field, subtract};
-use super::reflections::{Block, Reflections, WIDTH, reflection};
-use super::vectors::{add_times, adjoint_times, hermitian_times};
+use super::super::field::{Field, subtract};
+use super::super::reflections::{Block, Reflections, WIDTH, reflection};
+use super::super::vectors::{hermitian_times, without, without_row};
 
 /// The diagonal, what is beside it, and the reflections.
-pub(super) struct Tridiagonal<T: Field> {
-    pub(super) diagonal: Vec<f64>,
-    pub(super) beside: Vec<f64>,
-    pub(super) q: Reflections<T>,
+pub(in super::super) struct Tridiagonal<T: Field> {
+    pub(in super::super) diagonal: Vec<f64>,
+    pub(in super::super) beside: Vec<f64>,
+    pub(in super::super) q: Reflections<T>,
 }
 
 /// The axes of a panel and the columns `w` by which it will change the rest: `a - v wᴴ - w vᴴ`. Their rows are those
@@ -26,18 +26,6 @@ struct Panel<T: Field> {
     factors: Vec<T>,
 }
 
-/// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `at` on.
-fn without_row<T: Field>(y: &mut [T], of: &DMatrix<T>, by: &DMatrix<T>, k: usize, at: usize) {
-    let row: Vec<T> = (0..k).map(|c| -by[(at, c)].conjugate()).collect();
-    add_times(y, of.view_range(at.., ..k), &row);
-}
-
-/// `y -= of (byᴴ x)`, for `k` columns and the rows from `at` on.
-fn without<T: Field>(y: &mut [T], of: &DMatrix<T>, by: &DMatrix<T>, x: &[T], k: usize, at: usize) {
-    let inner = -adjoint_times(by.view_range(at.., ..k), x);
-    add_times(y, of.view_range(at.., ..k), inner.as_slice());
-}
-
 impl<T: Field> Panel<T> {
     /// Takes in the next column, of which the earlier ones of the panel are done; `None` for the last one of the matrix.
     fn column(&mut self, a: &DMatrix<T>, into: &mut (Vec<f64>, Vec<f64>)) {
@@ -45,8 +33,8 @@ impl<T: Field> Panel<T> {
         let i = self.first + k;
         let mut column: Vec<T> = a.column(i).iter().skip(i).copied().collect();
         if k > 0 {
-            without_row(&mut column, &self.v, &self.w, k, k);
-            without_row(&mut column, &self.w, &self.v, k, k);
+            without_row(&mut column, (&self.v, k), (&self.w, k), k);
+            without_row(&mut column, (&self.w, k), (&self.v, k), k);
         }
         into.0.push(column[0].real());
         if i + 1 == n {
@@ -57,8 +45,8 @@ impl<T: Field> Panel<T> {
         into.1.push(turned.real());
         let mut w = hermitian_times(a.view_range(i + 1.., i + 1..), axis);
         if k > 0 {
-            without(w.as_mut_slice(), &self.v, &self.w, axis, k, k + 1);
-            without(w.as_mut_slice(), &self.w, &self.v, axis, k, k + 1);
+            without(w.as_mut_slice(), (&self.v, k + 1), (&self.w, axis), k);
+            without(w.as_mut_slice(), (&self.w, k + 1), (&self.v, axis), k);
         }
         w *= factor;
         let overlap = w.iter().zip(&*axis).fold(T::zero(), |s, (w, v)| s + w.conjugate() * *v);
@@ -90,7 +78,7 @@ impl<T: Field> Panel<T> {
 }
 
 /// Reduces the Hermitian matrix of a lower triangle.
-pub(super) fn reduce<T: Field>(mut a: DMatrix<T>) -> Tridiagonal<T> {
+pub(in super::super) fn reduce<T: Field>(mut a: DMatrix<T>) -> Tridiagonal<T> {
     let n = a.nrows();
     let (mut found, mut blocks) = ((Vec::with_capacity(n), Vec::with_capacity(n)), Vec::new());
     for first in (0..n).step_by(WIDTH) {

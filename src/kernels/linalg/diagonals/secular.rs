@@ -8,7 +8,7 @@
 
 use nalgebra::DMatrix;
 
-use super::super::leveled::leveled;
+use super::super::super::leveled::leveled;
 
 /// Elements added side by side.
 const LANES: usize = 8;
@@ -192,8 +192,9 @@ impl Secular<'_> {
         origin + shift
     }
 
-    /// The rising roots, and the vectors (columns) of length 1 of those from `first` on; `z` has the signs of the weights.
-    pub(super) fn solve(&self, z: &[f64], first: usize) -> (Vec<f64>, DMatrix<f64>) {
+    /// The rising roots, their vectors (columns) of length 1, and the weights that have exactly these roots where the constant
+    /// is 1; `z` has their signs.
+    pub(super) fn solve(&self, z: &[f64]) -> (Vec<f64>, DMatrix<f64>, Vec<f64>) {
         let k = self.d.len();
         let mut vectors = DMatrix::zeros(k, k);
         let (mut roots, mut products) = (Vec::with_capacity(k), vec![1.0; k]);
@@ -209,14 +210,13 @@ impl Secular<'_> {
         }
         let z: Vec<f64> =
             products.iter().zip(z).map(|(p, z)| (-p).max(0.0).sqrt().copysign(*z)).collect();
-        let mut kept = vectors.columns_range_mut(first..).into_owned();
-        for column in kept.as_mut_slice().chunks_exact_mut(k.max(1)) {
+        for column in vectors.as_mut_slice().chunks_exact_mut(k.max(1)) {
             // SAFETY: as above.
             unsafe {
                 let length = vector(&z, column).sqrt();
                 scale(column, 1.0 / length);
             }
         }
-        (roots, kept)
+        (roots, vectors, z)
     }
 }

@@ -104,13 +104,18 @@ impl Squares {
             };
             self.take(first, last);
             taken += off;
-            shift = if least.last <= least.before { least.all } else { least.all * 0.9 };
+            shift = least.all * 0.9;
+            if least.last <= least.before {
+                // The last row, less about what its tie to the row before takes off: seldom above the least value.
+                let tie = 1.2 * least.last * self.e[last - 1] / (least.before - least.last);
+                shift = (least.last - tie).max(least.last / 4.0);
+            }
         }
     }
 }
 
 /// The values, in no order, of an upper bidiagonal matrix with elements of about 1; `None` without convergence.
-pub(super) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
+pub(in super::super) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
     let square = |x: &[f64]| x.iter().map(|x| x * x).collect::<Vec<f64>>();
     let (q, e) = (square(diagonal), square(above));
     let (n, next) = (q.len(), (q.clone(), e.clone()));
@@ -123,7 +128,7 @@ pub(super) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draws::draws;
+    use super::super::super::draws::draws;
     use super::*;
 
     /// The sums of their squares and of their fourth powers are those of the matrix and of its square.
