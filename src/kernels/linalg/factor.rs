@@ -5,6 +5,7 @@
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
 use nalgebra::{DMatrix, DMatrixViewMut};
+use smallvec::SmallVec;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
@@ -56,15 +57,24 @@ fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
 
 /// Columns that are factorised one by one.
 const LEAF: usize = 16;
+/// Rows up to which a column is changed by one of them at a time.
+const FEW: usize = 40;
 
 /// These columns of the lower triangle, on the diagonal and below it, without what the ones between them take off: those of
 /// the Cholesky factor. Of a diagonal the real part is read, as LAPACK does; false when the matrix is not positive definite.
 fn leaf<T: Field>(mut a: DMatrixViewMut<'_, T>) -> bool {
     for k in 0..a.ncols() {
-        let row: Vec<T> = (0..k).map(|before| -a[(k, before)].conjugate()).collect();
+        let row: SmallVec<[T; LEAF]> = (0..k).map(|c| -a[(k, c)].conjugate()).collect();
         let (mut column, known) = a.columns_range_pair_mut(k, ..k);
+        let known = known.rows_range(k..);
         let below = &mut column.as_mut_slice()[k..];
-        add_times(below, known.rows_range(k..).as_view(), &row);
+        if below.len() > FEW {
+            add_times(below, known.as_view(), &row);
+        } else {
+            for (known, factor) in known.column_iter().zip(row) {
+                below.iter_mut().zip(known.as_slice()).for_each(|(x, y)| *x += *y * factor);
+            }
+        }
         let pivot = below[0].real();
         if pivot.is_nan() || pivot <= 0.0 {
             return false;
@@ -185,7 +195,7 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     each(a.count(), 4 * a.rows * a.columns * s.rows, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let found = singular::values(over(matrix, unit));
+        let Some(found) = singular::values(over(matrix, unit)) else { return false };
         s.store(index, |i, _| found[i] * unit);
         true
     })

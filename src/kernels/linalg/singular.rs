@@ -108,19 +108,21 @@ pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
 
 /// The same with any signs.
 fn checked<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    squared(a, &of_square)
+    let n = a.nrows().min(a.ncols());
+    squared(a, if n < LARGE { 2 * n } else { n }, &of_tall)
 }
 
-/// The decomposition by way of that of the triangle of a tall matrix, or of the adjoint of a wide one.
+/// The decomposition by way of that of the triangle of a matrix with more than `most` rows, or of the adjoint of a wide one.
 fn squared<T: Field>(
     a: &DMatrix<T>,
+    most: usize,
     way: &dyn Fn(&DMatrix<T>) -> Option<Singular<T>>,
 ) -> Option<Singular<T>> {
     let (m, n) = a.shape();
     if m < n {
-        return squared(&a.adjoint(), way).map(Singular::transposed);
+        return squared(&a.adjoint(), most, way).map(Singular::transposed);
     }
-    if m == n {
+    if m <= most {
         return way(a);
     }
     let (q, r) = reflections::factors(a.clone());
@@ -128,9 +130,9 @@ fn squared<T: Field>(
     Some(Singular { u: product(&q, &found.u), ..found })
 }
 
-/// The decomposition of a square matrix, which multiplies back to it.
-fn of_square<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    let n = a.nrows();
+/// The decomposition of a matrix that is not wide, square if it is large; it multiplies back.
+fn of_tall<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+    let n = a.ncols();
     let holds = |found: &Singular<T>| found.holds(a);
     if n >= LARGE
         && let Some(found) = Some(by_halves(a)).filter(holds)
@@ -147,12 +149,15 @@ fn of_square<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
     if first.as_ref().is_some_and(|found| found.multiplies_back(a, near)) {
         return first;
     }
-    by_eigenvectors(a).filter(holds).or_else(|| first.filter(holds))
+    squared(a, n, &by_eigenvectors).filter(holds).or_else(|| first.filter(holds))
 }
 
-/// Falling singular values alone, of a finite matrix with elements of about 1.
-pub(super) fn values<T: Field>(a: DMatrix<T>) -> Vec<f64> {
+/// Falling singular values alone, of a finite matrix with elements of about 1; `None` without convergence.
+pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
     let (m, n) = a.shape();
+    if m.min(n) < LARGE {
+        return checked(&a).map(|found| found.s);
+    }
     let mut tall = if m < n { a.adjoint() } else { a };
     if m != n {
         reflections::eliminate(&mut tall);
@@ -163,7 +168,7 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Vec<f64> {
         .unwrap_or_else(|| divide::pairs(&diagonal, &above).values);
     found.sort_by(f64::total_cmp);
     found.reverse();
-    found
+    Some(found)
 }
 
 /// The decomposition of a square matrix by way of a bidiagonal one.
@@ -233,7 +238,7 @@ mod tests {
                 let a = left * right;
                 let found = decompose(&a).unwrap();
                 assert!(found.holds(&a));
-                assert!(squared(&a, &by_eigenvectors).unwrap().holds(&a));
+                assert!(squared(&a, m.min(n), &by_eigenvectors).unwrap().holds(&a));
                 assert!(found.s.windows(2).all(|pair| pair[0] >= pair[1]));
             }
         }
