@@ -4,8 +4,7 @@
 //! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
 //! Invariant: an item that fails is named by its index, and its output is not read.
 
-use nalgebra::{DMatrix, DMatrixViewMut};
-use smallvec::SmallVec;
+use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
@@ -60,19 +59,22 @@ const LEAF: usize = 16;
 /// Rows up to which a column is changed by one of them at a time.
 const FEW: usize = 40;
 
-/// These columns of the lower triangle, on the diagonal and below it, without what the ones between them take off: those of
-/// the Cholesky factor. Of a diagonal the real part is read, as LAPACK does; false when the matrix is not positive definite.
-fn leaf<T: Field>(mut a: DMatrixViewMut<'_, T>) -> bool {
-    for k in 0..a.ncols() {
-        let row: SmallVec<[T; LEAF]> = (0..k).map(|c| -a[(k, c)].conjugate()).collect();
-        let (mut column, known) = a.columns_range_pair_mut(k, ..k);
-        let known = known.rows_range(k..);
-        let below = &mut column.as_mut_slice()[k..];
-        if below.len() > FEW {
-            add_times(below, known.as_view(), &row);
-        } else {
-            for (known, factor) in known.column_iter().zip(row) {
-                below.iter_mut().zip(known.as_slice()).for_each(|(x, y)| *x += *y * factor);
+/// The columns `first..end` of the lower triangle, without what the ones between them take off: those of the Cholesky factor. Of
+/// a diagonal the real part is read, as LAPACK does; false when the matrix is not positive definite.
+fn leaf<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
+    let n = a.nrows();
+    for k in first..end {
+        if n - k > FEW {
+            let row: Vec<T> = (first..k).map(|c| -a[(k, c)].conjugate()).collect();
+            let (mut column, known) = a.columns_range_pair_mut(k, first..k);
+            add_times(&mut column.as_mut_slice()[k..], known.rows_range(k..).as_view(), &row);
+        }
+        let (known, rest) = a.as_mut_slice().split_at_mut(k * n);
+        let below = &mut rest[k..n];
+        if below.len() <= FEW {
+            for known in known[first * n..].chunks_exact(n) {
+                let factor = known[k].conjugate();
+                below.iter_mut().zip(&known[k..]).for_each(|(x, y)| *x -= *y * factor);
             }
         }
         let pivot = below[0].real();
@@ -86,10 +88,10 @@ fn leaf<T: Field>(mut a: DMatrixViewMut<'_, T>) -> bool {
     true
 }
 
-/// The same of the columns `first..end` of a matrix, by halves.
+/// The same by halves.
 fn lower_factor<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
     if end - first <= LEAF {
-        return leaf(a.view_range_mut(first.., first..end));
+        return leaf(a, first, end);
     }
     let half = first + (end - first) / 2;
     if !lower_factor(a, first, half) {
