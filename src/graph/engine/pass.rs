@@ -167,7 +167,8 @@ impl Run<'_> {
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
         let schedule = long.then(|| Schedule::new(plan));
         let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
-        let forks = |schedule: &Schedule| schedule.forkable >= GATE_NS && !stretch::prevail(plan);
+        let forks =
+            |schedule: &Schedule| schedule.forkable >= GATE_NS && !stretch::prevail(plan, options);
         if let Some(schedule) = schedule.filter(forks) {
             let seeds = std::mem::take(seeds);
             let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;

@@ -65,7 +65,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
 
     fn nodes(&mut self) -> Result<()> {
         let (order, items) = (&self.plan.order[..], &self.plan.items[..]);
-        let joins = self.options.is_plain() && !self.options.create_graph;
+        let joins = stretch::allowed(self.options);
         let mut at = 0;
         while at < order.len() {
             if let Some(&later) = order.get(at + AHEAD) {

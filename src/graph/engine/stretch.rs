@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::plan::{Plan, RUN};
 use super::serial::Walk;
+use super::step::PassOptions;
 use super::watch;
 use crate::error::Result;
 use crate::graph::context::NOWHERE;
@@ -37,8 +38,16 @@ pub(super) fn begins<V: Value>(node: &Node<V>) -> bool {
     }
 }
 
+/// Whether a pass runs stretches: gradients are neither recorded nor batches, and nobody watches the rules.
+pub(super) fn allowed(options: PassOptions) -> bool {
+    options.is_plain() && !options.create_graph
+}
+
 /// Whether most of a pass is stretches: what is computed in them is divided among threads element by element.
-pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>) -> bool {
+pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> bool {
+    if !allowed(options) {
+        return false;
+    }
     let nodes = plan.order.iter().map(|k| plan.items[*k as usize].node.get());
     let cost: f32 = nodes.filter(|node| begins(node)).map(Node::cost).sum();
     cost * 2.0 > plan.cost
