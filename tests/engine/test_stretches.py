@@ -70,7 +70,24 @@ def through_products(leaves: Any, k: Any) -> Any:
     return (k(fg.tanh(k(k(y @ y[:70].T) * 0.1))) ** 2).sum()
 
 
-PROGRAMS = [chain, diamonds, kinks, rows, columns, crosswise, many_leaves, through_products]
+def behind_a_product(leaves: Any, k: Any) -> Any:
+    """A leaf is given the very gradient that reaches the run."""
+    x, w, _ = leaves
+    y = k(k(fg.sin(k(x * 2.0))) + w)
+    return (y.reshape(-1, 70) @ numbers(70, 70, dtype=str(x.dtype))).sum()
+
+
+PROGRAMS = [
+    behind_a_product,
+    chain,
+    diamonds,
+    kinks,
+    rows,
+    columns,
+    crosswise,
+    many_leaves,
+    through_products,
+]
 
 
 def leaves_of(dtype: str) -> list[fg.Tensor]:
