@@ -368,7 +368,7 @@ mod tests {
                 0 => next() - 0.5,
                 1 => 1.0,
                 2 => 0.5f64.powi(i as i32),
-                3 => f64::from(i % 3 == 0),
+                3 => f64::from(i.is_multiple_of(3)),
                 4 => (next() - 0.6).max(0.0) * 1e-200f64.powi(i as i32 % 2),
                 _ => 0.0,
             };
