@@ -62,7 +62,7 @@ $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
 
 # The linker that rustc brings can put similar functions side by side: the wheel is 5 % smaller. Not every linker can.
 SORTED := -Clink-arg=-Wl,--bp-compression-sort=both
-BUILD  := if rustc $(SORTED) -o $(VENV)/.linked - <<<'fn main() {}' 2>/dev/null; then export RUSTFLAGS="$${RUSTFLAGS:-} $(SORTED)"; fi
+BUILD  := if rustc $${RUSTFLAGS:-} $(SORTED) -o $(VENV)/.linked - <<<'fn main() {}' 2>/dev/null; then export RUSTFLAGS="$${RUSTFLAGS:-} $(SORTED)"; fi; rm -f $(VENV)/.linked
 
 dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.builders
 	@rm -f dist/*.whl

@@ -1,5 +1,6 @@
-"""One training step of a network 784-256-256-10, batch 128, float32."""
+"""A training step of a network 784-256-256-10, batch 128, float32: by hand, and by `optim.SGD`."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,8 @@ SIZES = (784, 256, 256, 10)
 BATCH, RATE = 128, 0.01
 
 
-def step(library: str) -> dict[str, Any]:
+def network(library: str) -> tuple[list[Any], Callable[[], Any]]:
+    """The parameters, of which a step may put others in the list, and the loss."""
     rng = np.random.default_rng(0)
     images = tensor(library, rng.normal(size=(BATCH, SIZES[0])), dtype="float32")
     labels = tensor(library, rng.integers(0, SIZES[-1], BATCH), dtype="int64")
@@ -24,13 +26,23 @@ def step(library: str) -> dict[str, Any]:
         parameters.append(tensor(library, np.zeros(columns), grad=True, dtype="float32"))
     lib = module(library)
     cross_entropy = lib.nn.functional.cross_entropy if library == "torch" else lib.cross_entropy
+
+    def loss() -> Any:
+        w1, b1, w2, b2, w3, b3 = parameters
+        hidden = ((images @ w1 + b1).relu() @ w2 + b2).relu()
+        return cross_entropy(hidden @ w3 + b3, labels)
+
+    return parameters, loss
+
+
+def step(library: str) -> dict[str, Any]:
+    """New parameters are made of the old ones."""
+    lib = module(library)
+    parameters, loss = network(library)
     gradients_of = lib.autograd.grad
 
     def run() -> None:
-        w1, b1, w2, b2, w3, b3 = parameters
-        hidden = ((images @ w1 + b1).relu() @ w2 + b2).relu()
-        loss = cross_entropy(hidden @ w3 + b3, labels)
-        gradients = gradients_of(loss, parameters)
+        gradients = gradients_of(loss(), parameters)
         with lib.no_grad():
             parameters[:] = [
                 (p - g * RATE).requires_grad_() for p, g in zip(parameters, gradients, strict=True)
@@ -39,4 +51,22 @@ def step(library: str) -> dict[str, Any]:
     return {"run": run}
 
 
-CASES = [Case("MLP training step", "run()", step, threads=threads, unit="ms") for threads in (1, 2)]
+def step_of_optimizer(library: str) -> dict[str, Any]:
+    """`optim.SGD` changes the parameters where they lie."""
+    parameters, loss = network(library)
+    optimizer = module(library).optim.SGD(parameters, lr=RATE)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+    return {"run": run}
+
+
+STEPS = {"MLP training step": step, "MLP training step, optim.SGD": step_of_optimizer}
+CASES = [
+    Case(name, "run()", setup, threads=threads, unit="ms")
+    for name, setup in STEPS.items()
+    for threads in (1, 2)
+]

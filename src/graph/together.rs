@@ -24,7 +24,7 @@ pub struct Together<'a, V: Value> {
     pub(super) members: Vec<Member<'a, V>>,
     /// By place: those of the nodes in their order, then those of outputs beyond.
     pub(super) grads: Vec<Option<V>>,
-    /// The node that was shown last.
+    /// The node that was shown last, or that refused.
     pub(super) at: usize,
 }
 
@@ -46,6 +46,11 @@ impl<V: Value> Together<'_, V> {
     /// The gradients by place. They are sums so far: what the nodes give is added to them.
     pub fn grads(&mut self) -> &mut Vec<Option<V>> {
         &mut self.grads
+    }
+
+    /// Says which node does not run together with those before it.
+    pub fn refuse(&mut self, k: usize) {
+        self.at = k;
     }
 
     /// What the rule of a node sees, and the rule; gradients are neither there nor given.

@@ -192,7 +192,7 @@ impl<'a> ViewMut<'a> {
     /// # Panics
     /// When they are not among those of this view: a bug of the caller.
     #[inline]
-    pub fn part(&self, axis: usize, start: usize, dims: &'a [usize]) -> ViewMut<'a> {
+    pub fn part<'b>(&'b mut self, axis: usize, start: usize, dims: &'b [usize]) -> ViewMut<'b> {
         assert!(dims.len() == self.dims.len(), "a part of other axes");
         for (a, (&all, &d)) in self.dims.iter().zip(dims).enumerate() {
             let before = if a == axis { start } else { 0 };

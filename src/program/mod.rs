@@ -15,6 +15,5 @@ pub use control::{
 };
 pub use record::{Joint, Narrowed, Recorded, Recording, Taken};
 pub use run::{Bound, Callable, Entry, Program, Results, States, Told, places};
-pub use steps::{
-    Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step, Tile, Tiles,
-};
+pub use steps::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};
+pub(crate) use steps::{Tile, Tiles};

@@ -20,6 +20,12 @@ impl Tensor {
         Ok(Tensor::assemble(storage, layout, dtype, None))
     }
 
+    /// A 0-d tensor of float64.
+    pub(crate) fn number(value: f64) -> Result<Tensor> {
+        let layout = Layout::contiguous(&[])?;
+        Ok(Tensor::assemble(array::from_slice(&[value])?, layout, DType::F64, None))
+    }
+
     /// A contiguous tensor of the dims of a layout, its elements not yet written.
     #[inline]
     pub(crate) fn empty_as(like: &Layout, dtype: DType) -> Result<Tensor> {

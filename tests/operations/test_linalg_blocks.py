@@ -289,3 +289,30 @@ def test_small_matrices_with_equal_values_multiply_back(n: int) -> None:
             u, found, v = (x.numpy() for x in linalg.svd(fg.tensor(a), full_matrices=False))
             off = np.linalg.norm((u * found) @ v - a) / np.linalg.norm(a)
             assert off <= 8 * np.finfo(float).eps * np.sqrt(2 * n), (n, seed, off)
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (40, 4), (200, 26), (300, 50), (64, 64)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("decades", [(-100, 100), (150, -150), (0, -300)], ids=str)
+def test_columns_whose_squares_vanish(
+    shape: tuple[int, int], dtype: str, decades: tuple[int, int]
+) -> None:
+    a = numbers(shape, dtype) * 10.0 ** np.linspace(*decades, shape[1])
+    q, r = (x.numpy() for x in linalg.qr(fg.tensor(a)))
+    orthonormal(q)
+    close(q @ r, a, a)
+    for x in (a, a.conj().T):
+        u, s, vt = (x.numpy() for x in linalg.svd(fg.tensor(x), full_matrices=False))
+        close(s, np.linalg.svdvals(x), x)
+        close(linalg.svdvals(fg.tensor(x)).numpy(), s, x)
+        orthonormal(u)
+        orthonormal(vt.conj().T)
+
+
+@pytest.mark.parametrize("small", [1e-161, 1e-170, 1e-170 + 1e-170j])
+def test_a_column_of_numbers_whose_squares_vanish(small: complex) -> None:
+    a = np.zeros((5, 2), type(small))
+    a[0, 0], a[1:, 1] = 1, small
+    q, r = (x.numpy() for x in linalg.qr(fg.tensor(a)))
+    orthonormal(q)
+    np.testing.assert_allclose((q @ r)[1:, 1], a[1:, 1], rtol=1e-12)

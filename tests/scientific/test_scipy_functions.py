@@ -65,7 +65,6 @@ def test_outside_the_support_densities_vanish_and_gradients_stay_finite() -> Non
         lambda a: special.hyperu(-a, 1.5, 1.5),
         lambda a: special.hyp0f1(a, -900.0),
         lambda a: special.expn(a, 1.0),
-        lambda a: linalg.eigh(a * np.eye(2), subset_by_index=[0, 0]),
         lambda a: stats.multivariate_normal.logpdf(
             np.zeros(2), cov=a * np.eye(2), allow_singular=True
         ),
@@ -138,7 +137,7 @@ def test_other_names_are_those_of_scipy() -> None:
     assert stats.foldnorm is scipy.stats.foldnorm
     with pytest.raises(AttributeError):
         _ = special.no_such_name
-    with pytest.raises(TypeError, match=r"ferrograd\.scipy"):
+    with pytest.raises(TypeError, match=r"scipy\.stats\.foldnorm\.logpdf"):
         fg.grad(lambda x: stats.foldnorm.logpdf(x, 1.0))(1.0)
 
 

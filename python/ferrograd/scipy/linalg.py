@@ -145,6 +145,15 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, **options: 
     return _cholesky(a, upper=not lower)
 
 
+#: What `assume_a` may say, and which triangle tells the rest of the matrix.
+_KINDS = {
+    **dict.fromkeys(("pos", "positive definite", "her", "hermitian"), "her"),
+    **dict.fromkeys(("sym", "symmetric"), "sym"),
+    **dict.fromkeys(("gen", "general", "diagonal", "tridiagonal", "banded"), "gen"),
+    **dict.fromkeys(("upper triangular", "lower triangular"), "triangular"),
+}
+
+
 def solve(
     a: Any,
     b: Any,
@@ -161,16 +170,17 @@ def solve(
     """
     _no_options("solve", options, a, b)
     a, b = np.asarray(a), np.asarray(b)
-    kind = {"pos": "her", "positive definite": "her", "hermitian": "her", "symmetric": "sym"}
-    kind = kind.get(assume_a, assume_a)
+    if assume_a is not None and assume_a not in _KINDS:
+        raise ValueError(f"solve: assume_a is {assume_a!r}; give one of {', '.join(_KINDS)}")
+    kind = _KINDS.get(assume_a)
     if kind == "her" or (kind == "sym" and not np.iscomplexobj(a)):
         a = _hermitian(a, lower)
     elif kind == "sym":
         half = np.tril(a, -1) if lower else np.triu(a, 1)
         a = half + half.T + np.diag(np.diag(a))
-    elif assume_a in ("upper triangular", "lower triangular"):
+    elif kind == "triangular":
         a = np.triu(a) if assume_a[0] == "u" else np.tril(a)
-    return np.linalg.solve(a.T if transposed else a, b)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
 def solve_triangular(

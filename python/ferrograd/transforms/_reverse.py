@@ -112,7 +112,10 @@ def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callab
         elif type(hit) is not tuple or len(hit) == 2:
             return hit
         elif len(hit) == 1:
-            raise hit[0]
+            try:
+                raise hit[0]
+            finally:
+                del hit  # It would keep the frame that keeps it.
         else:
             found = quick_trace(wanted, *hit)
         if has_aux:

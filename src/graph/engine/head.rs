@@ -140,7 +140,7 @@ impl<'g, V: Value> Head<'g, V> {
     /// Whether a node is left to the planned walk, which runs it together with others.
     #[inline]
     fn joins(&self, node: &Node<V>) -> bool {
-        !self.given.options.create_graph && stretch::begins(node)
+        stretch::allowed(self.given.options) && stretch::begins(node)
     }
 
     /// The number of a leaf; `None` if it takes more than a commit at the end.

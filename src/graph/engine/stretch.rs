@@ -32,7 +32,7 @@ fn is_long_and_local<V: Value>(node: &Node<V>) -> bool {
 /// Whether a stretch may begin with a node.
 #[inline]
 pub(super) fn begins<V: Value>(node: &Node<V>) -> bool {
-    node.cost() >= LONG_NS && is_long_and_local(node) && {
+    is_long_and_local(node) && {
         let mut inputs = node.edges().iter().flatten();
         inputs.any(|edge| is_long_and_local(edge.node()))
     }
@@ -53,6 +53,14 @@ pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> boo
     cost * 2.0 > plan.cost
 }
 
+/// What came of a stretch.
+enum Ran {
+    /// All of its nodes have run.
+    All,
+    /// None has: this one does not run together with others.
+    Without(usize),
+}
+
 /// The nodes of a stretch, and the outputs beyond it that they give to.
 struct Found {
     nodes: usize,
@@ -61,9 +69,23 @@ struct Found {
 
 impl<'g, V: Value> Walk<'_, 'g, V> {
     /// Runs the stretch that begins at place `at` of the order, and says how many nodes it had: 0 if there is none.
+    ///
+    /// Where a node refuses, those before it are tried without it.
     pub(super) fn stretch(&mut self, at: usize) -> Result<usize> {
+        let plan = self.plan;
+        let mut order = &plan.order[at..];
+        while let Some(found) = find(plan, order) {
+            let nodes = found.nodes;
+            match self.run_stretch(at, found)? {
+                Ran::All => return Ok(nodes),
+                Ran::Without(node) => order = &order[..node.min(nodes - 1)],
+            }
+        }
+        Ok(0)
+    }
+
+    fn run_stretch(&mut self, at: usize, found: Found) -> Result<Ran> {
         let (plan, options) = (self.plan, self.options);
-        let Some(found) = find(plan, &plan.order[at..]) else { return Ok(0) };
         let order = &plan.order[at..at + found.nodes];
         let output = |k: &u32| plan.items[*k as usize].output;
         let places: Vec<u32> = order.iter().map(output).chain(found.outs).collect();
@@ -75,15 +97,12 @@ impl<'g, V: Value> Walk<'_, 'g, V> {
             order.iter().map(|k| plan.targets_of(*k).iter().map(place).collect()).collect();
         let mut run =
             Together { members: Vec::with_capacity(order.len()), grads: Vec::new(), at: 0 };
-        for k in order {
-            self.poll.node(plan.items[*k as usize].node.get().cost(), false, self.host)?;
-        }
         for (k, targets) in order.iter().zip(&targets) {
             let node = plan.items[*k as usize].node;
             let Some(saved) = node.get().saved.enter(!options.retain) else {
                 // The walk meets it again, and says so.
                 run.reopen();
-                return Ok(0);
+                return Ok(Ran::Without(0));
             };
             run.members.push(Member { node, saved, targets });
         }
@@ -102,7 +121,13 @@ impl<'g, V: Value> Walk<'_, 'g, V> {
                 self.table.add(*output, grad)?;
             }
         }
-        Ok(if done { found.nodes } else { 0 })
+        if !done {
+            return Ok(Ran::Without(run.at));
+        }
+        for k in order {
+            self.poll.node(plan.items[*k as usize].node.get().cost(), false, self.host)?;
+        }
+        Ok(Ran::All)
     }
 }
 

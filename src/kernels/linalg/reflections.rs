@@ -21,11 +21,24 @@ pub(super) fn inverse<T: Field>(x: T) -> T {
     x.conjugate().unscale(size).unscale(size)
 }
 
+/// Squares of smaller numbers may vanish beside each other.
+const SMALL: f64 = 1e-130;
+
 /// Turns a column into the axis `v` of a reflection `1 - factor v vᴴ`, with 1 in front, and returns the factor and what the
 /// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
 pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
-    let head = std::mem::replace(&mut axis[0], T::one());
+    let head = axis[0];
     let tail = axis[1..].iter().map(|x| x.modulus_squared()).sum::<f64>().sqrt();
+    if head.modulus().hypot(tail) < SMALL {
+        let most = axis.iter().map(|x| x.modulus()).fold(0.0, f64::max);
+        if most > 0.0 && most < SMALL {
+            let up = 2f64.powi(500);
+            axis.iter_mut().for_each(|x| *x = x.scale(up));
+            let (factor, turned) = reflection(axis);
+            return (factor, turned.unscale(up));
+        }
+    }
+    axis[0] = T::one();
     if tail == 0.0 && head.imaginary() == 0.0 {
         return (T::zero(), head);
     }

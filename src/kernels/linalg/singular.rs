@@ -168,7 +168,7 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
         .unwrap_or_else(|| divide::pairs(&diagonal, &above).values);
     found.sort_by(f64::total_cmp);
     found.reverse();
-    Some(found)
+    found.iter().all(|s| s.is_finite()).then_some(found)
 }
 
 /// The decomposition of a square matrix by way of a bidiagonal one.

@@ -37,7 +37,7 @@ enum Gradient {
     Zero,
 }
 
-/// Runs the nodes; false where operands lie otherwise than in a row.
+/// Runs the nodes; false where an operand of one lies otherwise than in a row, and that one is named.
 pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
     if !run.grads()[0].as_ref().is_some_and(suits) {
         return Ok(false);
@@ -51,22 +51,28 @@ pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
     }
     let given = std::mem::take(run.grads());
     match gradients(&nodes, &given)? {
-        Some(grads) => *run.grads() = grads,
-        None => {
+        Ok(grads) => {
+            *run.grads() = grads;
+            Ok(true)
+        }
+        Err(k) => {
             *run.grads() = given;
-            return Ok(false);
+            run.refuse(k);
+            Ok(false)
         }
     }
-    Ok(true)
 }
 
-/// What leaves the nodes, by place; none where an operand lies otherwise than in a row.
-fn gradients(nodes: &[Node], given: &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> {
-    let Some(like) = &given[0] else { return Ok(None) };
+/// What leaves the nodes, by place; or the node of which an operand lies otherwise than in a row.
+fn gradients(
+    nodes: &[Node],
+    given: &[Option<Tensor>],
+) -> Result<std::result::Result<Vec<Option<Tensor>>, usize>> {
+    let Some(like) = &given[0] else { return Ok(Err(0)) };
     let mut tiles = Tiles::new(like.dtype(), like.shape());
     match walk(nodes, given, &mut tiles) {
-        Some(places) => results(given, &places, like, tiles).map(Some),
-        None => Ok(None),
+        Ok(places) => results(given, &places, like, tiles).map(Ok),
+        Err(k) => Ok(Err(k)),
     }
 }
 
@@ -81,31 +87,22 @@ impl Node {
         let targets: SmallVec<[Option<usize>; 3]> =
             (0..op.by.len()).map(|i| Some(cx.target(i)? as usize)).collect();
         let mut read = Operands::new(op, cx)?;
-        for (derivative, _) in op.by.iter().zip(&targets).filter(|(_, target)| target.is_some()) {
-            if let Derivative::Formula { uses, .. } = derivative {
+        for (derivative, target) in op.by.iter().zip(&targets) {
+            if let (Derivative::Formula { uses, .. }, Some(_)) = (derivative, target) {
                 read = Operands::restore(op, cx, uses, Some(read))?;
             }
         }
         Ok(Some(Node { by: op.by, read, targets }))
     }
-}
 
-/// The gradients by place when all nodes have given theirs; none where an operand lies otherwise than in a row.
-fn walk<'t>(
-    nodes: &'t [Node],
-    given: &'t [Option<Tensor>],
-    tiles: &mut Tiles<'t>,
-) -> Option<Vec<Option<Gradient>>> {
-    let mut places: Vec<Option<Gradient>> = Vec::with_capacity(given.len());
-    for (place, grad) in given.iter().enumerate() {
-        places.push(match grad {
-            Some(grad) => Some(Gradient::Given(place, tiles.read(grad.view_of())?)),
-            None => None,
-        });
-    }
-    for (k, node) in nodes.iter().enumerate() {
-        let g = places[k].take()?;
-        for (derivative, target) in node.by.iter().zip(&node.targets) {
+    /// Adds what the node gives for the gradient `g` to the places of its inputs.
+    fn give<'t>(
+        &'t self,
+        g: Gradient,
+        places: &mut [Option<Gradient>],
+        tiles: &mut Tiles<'t>,
+    ) -> Option<()> {
+        for (derivative, target) in self.by.iter().zip(&self.targets) {
             let Some(target) = *target else { continue };
             let gradient = match derivative {
                 Derivative::Identity => g,
@@ -113,9 +110,9 @@ fn walk<'t>(
                 Derivative::Formula { uses, table, .. } => {
                     let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
                     for source in *uses {
-                        ins.push(node.operand(*source, g, tiles)?);
+                        ins.push(self.operand(*source, g, tiles)?);
                     }
-                    Gradient::Made(tiles.apply(table, &ins, &node.read.params)?)
+                    Gradient::Made(tiles.apply(table, &ins, &self.read.params)?)
                 }
             };
             places[target] = Some(match places[target] {
@@ -126,11 +123,9 @@ fn walk<'t>(
                 }
             });
         }
+        Some(())
     }
-    Some(places)
-}
 
-impl Node {
     fn operand<'t>(&'t self, source: Source, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Tile> {
         match self.read.find(source) {
             Some(Read::Tensor(t)) => tiles.read(t.view_of()),
@@ -138,6 +133,26 @@ impl Node {
             None => Some(g.tile(tiles)),
         }
     }
+}
+
+/// The gradients by place when all nodes have given theirs; or the node of which an operand lies otherwise than in a row.
+fn walk<'t>(
+    nodes: &'t [Node],
+    given: &'t [Option<Tensor>],
+    tiles: &mut Tiles<'t>,
+) -> std::result::Result<Vec<Option<Gradient>>, usize> {
+    let mut places: Vec<Option<Gradient>> = Vec::with_capacity(given.len());
+    for (place, grad) in given.iter().enumerate() {
+        places.push(match grad {
+            Some(grad) => Some(Gradient::Given(place, tiles.read(grad.view_of()).ok_or(0usize)?)),
+            None => None,
+        });
+    }
+    for (k, node) in nodes.iter().enumerate() {
+        let given = places[k].take().and_then(|g| node.give(g, &mut places, tiles));
+        given.ok_or(k)?;
+    }
+    Ok(places)
 }
 
 impl Gradient {

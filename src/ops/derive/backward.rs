@@ -105,7 +105,7 @@ fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
             1 if dtype.is_complex() => Err(complex_root(op, *dtype)),
-            1 if dims.is_empty() && *dtype == DType::F64 => Ok(Tensor::from(1.0)),
+            1 if dims.is_empty() && *dtype == DType::F64 => Tensor::number(1.0),
             1 => Tensor::ones(dims, *dtype),
             _ => {
                 let argument = if op == "grad" { "grad_outputs" } else { "gradient" };

@@ -98,8 +98,10 @@ fn search_rows(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
         }));
     }
     let rows: usize = lead.iter().product();
-    let (a, values) =
-        (reshape_dims(a, &[rows, n[0]])?, reshape_dims(v, &[rows, v.shape()[lead.len()]])?);
+    let (a, values) = (
+        reshape_dims(&a.detach(), &[rows, n[0]])?,
+        reshape_dims(&v.detach(), &[rows, v.shape()[lead.len()]])?,
+    );
     let row = |x: &Tensor, i: usize| index(x, &[IndexItem::Int(i as i64)]);
     let found: Vec<Tensor> =
         (0..rows).map(|i| search(&row(&a, i)?, &row(&values, i)?, right)).collect::<Result<_>>()?;

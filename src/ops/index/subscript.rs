@@ -107,7 +107,9 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<StepLis
                 }
                 target += 1;
             }
-            IndexItem::NewAxis | IndexItem::Ellipsis | IndexItem::Array(_) => {}
+            IndexItem::NewAxis | IndexItem::Ellipsis | IndexItem::Array(_) => {
+                unreachable!("a plain expression")
+            }
         }
     }
     Ok(steps)

@@ -51,7 +51,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(first);
     dims[axis] = length;
     let out = Tensor::empty(&dims, pieces[0].dtype())?;
-    let (whole, mut start) = (out.view_mut(), 0);
+    let (mut whole, mut start) = (out.view_mut(), 0);
     let (mut inputs, mut lengths) = (SmallVec::<[&Tensor; 8]>::new(), ShapeVec::new());
     for piece in pieces {
         kernels::copy(piece.view_of(), whole.part(axis, start, piece.shape()));

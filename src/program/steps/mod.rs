@@ -15,4 +15,4 @@ mod tiles;
 
 pub use chain::Chain;
 pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
-pub use tiles::{Tile, Tiles};
+pub(crate) use tiles::{Tile, Tiles};

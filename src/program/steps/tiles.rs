@@ -17,7 +17,7 @@ use crate::kernels::{View, ViewMut};
 
 /// Elements that loops read: those of a view, or what a loop before has made.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Tile {
+pub(crate) enum Tile {
     /// The view of this number.
     Read(usize),
     /// The repeated value of this number.
@@ -41,7 +41,7 @@ impl Step<'_> {
 }
 
 /// Loops over elements of one shape and dtype.
-pub struct Tiles<'a> {
+pub(crate) struct Tiles<'a> {
     dtype: DType,
     dims: &'a [usize],
     reads: Vec<View<'a>>,
@@ -52,13 +52,13 @@ pub struct Tiles<'a> {
 
 impl<'a> Tiles<'a> {
     /// No loops yet, over elements of this dtype and shape.
-    pub fn new(dtype: DType, dims: &'a [usize]) -> Tiles<'a> {
+    pub(crate) fn new(dtype: DType, dims: &'a [usize]) -> Tiles<'a> {
         let (reads, values, steps) = (Vec::new(), Vec::new(), Vec::new());
         Tiles { dtype, dims, reads, values, steps, cost: 0.0 }
     }
 
     /// Elements to read; `None` where they are others, or neither lie in C order nor are one broadcast row or value.
-    pub fn read(&mut self, view: View<'a>) -> Option<Tile> {
+    pub(crate) fn read(&mut self, view: View<'a>) -> Option<Tile> {
         if view.dtype() != self.dtype || view.dims() != self.dims {
             return None;
         }
@@ -77,7 +77,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// A number for all elements.
-    pub fn number(&mut self, number: f64) -> Tile {
+    pub(crate) fn number(&mut self, number: f64) -> Tile {
         self.value(Repeated::Number(word(In::Float(number), self.dtype)))
     }
 
@@ -90,7 +90,12 @@ impl<'a> Tiles<'a> {
     }
 
     /// What a loop makes of its operands; `None` where the table has no loop for the dtype.
-    pub fn apply(&mut self, table: &LoopTable, given: &[Tile], params: &'a [f64]) -> Option<Tile> {
+    pub(crate) fn apply(
+        &mut self,
+        table: &LoopTable,
+        given: &[Tile],
+        params: &'a [f64],
+    ) -> Option<Tile> {
         let mut ins = [Tile::Made(0); MAX_OPERANDS];
         ins[..given.len()].copy_from_slice(given);
         self.cost += table.cost(self.dtype);
@@ -102,7 +107,7 @@ impl<'a> Tiles<'a> {
     ///
     /// # Panics
     /// When a result is of another shape or dtype, or was made by no loop: bugs of the caller.
-    pub fn run(self, outs: &mut [(Tile, ViewMut<'_>)]) {
+    pub(crate) fn run(self, outs: &mut [(Tile, ViewMut<'_>)]) {
         let n: usize = self.dims.iter().product();
         let mut addresses: Vec<*mut u8> =
             self.reads.iter().map(|view| view.byte_at(0).cast_mut()).collect();

@@ -7,6 +7,7 @@ list are its positions.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -250,7 +251,7 @@ class ModuleDict(_Dict):
 class ParameterDict(_Dict):
     """A dict of parameters that registers them; tensors and arrays become parameters.
 
-    Those of a plain dict come in the order of their names, as in PyTorch.
+    Those of a mapping other than an `OrderedDict` come in the order of their names, as in PyTorch.
 
     >>> import ferrograd as fg
     >>> weights = fg.nn.ParameterDict({"a": fg.ones(2)})
@@ -268,8 +269,10 @@ class ParameterDict(_Dict):
         self.update(parameters or {})
 
     def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Adds or replaces members, those of a plain dict in the order of their names."""
-        super().update(sorted(members.items()) if type(members) is dict else members)
+        """Adds or replaces members, by their names where a mapping has no order of its own."""
+        ordered = isinstance(members, (OrderedDict, ParameterDict))
+        plain = isinstance(members, Mapping) and not ordered
+        super().update(sorted(members.items()) if plain else members)
 
     def _add(self, key: str, member: Any) -> None:
         self.register_parameter(key, _parameter(self, member))

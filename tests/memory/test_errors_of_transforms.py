@@ -1,0 +1,45 @@
+"""An error that a transform raises keeps nothing alive once it is let go."""
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ferrograd as fg
+
+
+class RefusedError(RuntimeError):
+    """What the backward below raises."""
+
+
+class Refusing(fg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        raise RefusedError
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.value_and_grad])
+@pytest.mark.parametrize("has_aux", [False, True])
+def test_an_error_of_a_backward_is_no_cycle(transform: Any, has_aux: bool) -> None:
+    def f(x: Any) -> Any:
+        y = Refusing.apply(x).sum()
+        return (y, None) if has_aux else y
+
+    gc.collect()
+    gc.disable()
+    try:
+        known = None
+        try:
+            transform(f, has_aux=has_aux)(np.ones(3))
+        except RefusedError as error:
+            known = weakref.ref(error)
+        assert known is not None
+        assert known() is None
+    finally:
+        gc.enable()
