@@ -142,15 +142,15 @@ fn long_nodes_in_a_row_lay_out_no_gradient_between_them() {
 fn an_operand_that_does_not_lie_in_a_row_parts_a_stretch_and_no_more() {
     const N: usize = 512;
     let leaf = Tensor::zeros(&[N, N], DType::F64).unwrap().with_grad();
-    let across = Tensor::ones(&[N, N], DType::F64).unwrap().t().unwrap();
+    let across = Tensor::ones(&[N, N], DType::F64).unwrap().swapaxes(0, 1).unwrap();
     let mut y = &leaf * &across;
-    for _ in 0..6 {
-        y = y.tanh().unwrap();
+    for _ in 0..4 {
+        y = &y.tanh().unwrap() * &y;
     }
     let value = y.sum(Axes::All, false, None).unwrap();
     let before = BYTES.get();
     PEAK.set(before);
     value.backward().unwrap();
     let (peak, gradient) = (PEAK.get() - before, (8 * N * N) as isize);
-    assert!(peak < gradient * 9 / 4, "{peak} bytes, where a gradient has {gradient}");
+    assert!(peak < gradient * 5 / 4, "{peak} bytes, where a gradient has {gradient}");
 }
