@@ -65,7 +65,6 @@ const UNSAFE: &[&str] = &[
     "src/kernels/",
     "src/program/",
     "src/graph/arena/",
-    "src/graph/arena.rs",
     "src/bindings/exchange/numpy.rs",
     "src/bindings/exchange/dlpack/",
     "src/bindings/call/entry.rs",

@@ -1,6 +1,6 @@
 //! `switch`: recorded branches of which one runs, as one kernel and one node.
 //!
-//! Owns: what the branches have in common, and the node. Never chooses: `program/choice.rs` does.
+//! Owns: what the branches have in common, and the node. Never chooses: `program/control/choice.rs` does.
 //! Invariant: gradients flow through the branch that ran; those of the others are zero.
 
 use std::sync::Arc;

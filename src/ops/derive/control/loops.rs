@@ -1,6 +1,6 @@
 //! `scan` and `while_loop`: a recorded body that runs once per iteration, as one kernel and one node.
 //!
-//! Owns: what a loop takes and gives as tensors, and its node. Never walks iterations: `program/looped.rs` does.
+//! Owns: what a loop takes and gives as tensors, and its node. Never walks iterations: `program/control/looped.rs` does.
 //! Invariant: the loop reads what its node saves and what it was given, and nothing else.
 
 use std::sync::Arc;
