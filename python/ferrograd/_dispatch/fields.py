@@ -13,10 +13,17 @@ _kinds: dict[str, Any] = {}
 
 def named(name: str, fields: str, parts: tuple[Any, ...]) -> Any:
     """The results of an operation under their names."""
-    kind = _kinds.get(name)
-    if kind is None:
-        kind = namedtuple(name, fields)  # type: ignore[misc]
-        # A pickle cannot find the class, but what makes it.
-        kind.__reduce__ = lambda self: (named, (name, fields, tuple(self)))
-        _kinds[name] = kind
-    return tuple.__new__(kind, parts)
+    known = _kinds.get(name)
+    return tuple.__new__(_kind(name, fields) if known is None else known, parts)
+
+
+def _kind(name: str, fields: str) -> Any:
+    """The class of an operation's results. A pickle cannot find it, but what makes it."""
+    base: Any = namedtuple(name, fields)  # type: ignore[misc]
+
+    def reduce(self: Any) -> Any:
+        return named, (name, fields, tuple(self))
+
+    members = {"__slots__": (), "__doc__": base.__doc__, "__reduce__": reduce}
+    _kinds[name] = kind = type(name, (base,), members)
+    return kind

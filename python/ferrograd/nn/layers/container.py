@@ -270,9 +270,9 @@ class ParameterDict(_Dict):
 
     def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Adds or replaces members, by their names where a mapping has no order of its own."""
-        ordered = isinstance(members, (OrderedDict, ParameterDict))
-        plain = isinstance(members, Mapping) and not ordered
-        super().update(sorted(members.items()) if plain else members)
+        if isinstance(members, Mapping) and not isinstance(members, (OrderedDict, ParameterDict)):
+            members = sorted(members.items())
+        super().update(members)
 
     def _add(self, key: str, member: Any) -> None:
         self.register_parameter(key, _parameter(self, member))
