@@ -114,8 +114,12 @@ def test_empty_scans_without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENDLESS = """
+import signal
+
 import ferrograd as fg
 from ferrograd.errors import ArgumentTypeError, CompileError, InPlaceError
+# A suite that runs in the background hands down that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("begins", flush=True)
 fg.while_loop(lambda x: x > 0.0, lambda x: x * 1.0, 1.0)
 """
