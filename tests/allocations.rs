@@ -120,6 +120,15 @@ fn a_training_step_holds_what_the_pass_needs() {
     assert_eq!(BYTES.get(), before, "a step leaves nothing behind");
 }
 
+/// The most bytes that a backward pass from the sum of `y` holds beyond those there were.
+fn peak_of_backward(y: &Tensor) -> isize {
+    let value = y.sum(Axes::All, false, None).unwrap();
+    let before = BYTES.get();
+    PEAK.set(before);
+    value.backward().unwrap();
+    PEAK.get() - before
+}
+
 #[test]
 fn long_nodes_in_a_row_lay_out_no_gradient_between_them() {
     const N: usize = 1 << 17;
@@ -127,11 +136,7 @@ fn long_nodes_in_a_row_lay_out_no_gradient_between_them() {
     for _ in 0..4 {
         y = &y.tanh().unwrap() * &y;
     }
-    let value = y.sum(Axes::All, false, None).unwrap();
-    let before = BYTES.get();
-    PEAK.set(before);
-    value.backward().unwrap();
-    let (peak, gradient) = (PEAK.get() - before, 8 * N as isize);
+    let (peak, gradient) = (peak_of_backward(&y), 8 * N as isize);
     assert!(
         peak < gradient * 5 / 4,
         "{peak} bytes, where the gradient that is asked for has {gradient}"
@@ -147,10 +152,6 @@ fn an_operand_that_does_not_lie_in_a_row_parts_a_stretch_and_no_more() {
     for _ in 0..4 {
         y = &y.tanh().unwrap() * &y;
     }
-    let value = y.sum(Axes::All, false, None).unwrap();
-    let before = BYTES.get();
-    PEAK.set(before);
-    value.backward().unwrap();
-    let (peak, gradient) = (PEAK.get() - before, (8 * N * N) as isize);
+    let (peak, gradient) = (peak_of_backward(&y), (8 * N * N) as isize);
     assert!(peak < gradient * 5 / 4, "{peak} bytes, where a gradient has {gradient}");
 }
