@@ -99,11 +99,8 @@ impl Value for Tensor {
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
         let plain = !graph::recording() || !(acc.requires_grad() || new.requires_grad());
-        let reusable = plain
-            && acc.is_contiguous()
-            && acc.storage().is_reusable()
-            && acc.shape() == new.shape()
-            && acc.dtype() == new.dtype();
+        let reusable =
+            plain && acc.lends_memory() && acc.shape() == new.shape() && acc.dtype() == new.dtype();
         if reusable {
             acc.add_into(new);
             return Ok(acc);
@@ -116,7 +113,7 @@ impl Value for Tensor {
     }
 
     fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        let own = part.fits(&acc) && acc.is_contiguous() && acc.storage().is_reusable();
+        let own = part.fits(&acc) && acc.lends_memory();
         let Some(last) = last.filter(|_| own) else {
             return Tensor::accumulate(acc, &part.placed()?);
         };

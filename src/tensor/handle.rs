@@ -303,6 +303,12 @@ impl Tensor {
         &self.storage
     }
 
+    /// Whether a result may be written over the elements: they lie in a row, and nobody else has them.
+    #[inline(always)]
+    pub(crate) fn lends_memory(&self) -> bool {
+        self.is_contiguous() && self.storage.is_reusable()
+    }
+
     /// The first element's address.
     #[inline]
     pub(crate) fn ptr(&self) -> *mut u8 {

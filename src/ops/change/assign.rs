@@ -60,7 +60,7 @@ fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result
             cx.give_with(1, |_| advanced.arranged(&take_last_written(&g, &advanced.row_indices)?))?;
             cx.give_with(0, |cx| {
                 let plain = !cx.create_graph() && cx.batch().is_empty();
-                let ours = plain && g.is_contiguous() && g.storage().is_reusable();
+                let ours = plain && g.lends_memory();
                 if ours { cleared(g, advanced) } else { clear_rows(&g, &advanced.row_indices) }
             })
         },

@@ -76,7 +76,7 @@ impl Slices {
             add_at(&memory, own, &g)?;
             return Ok(memory);
         }
-        let ours = reuse && g.is_contiguous() && g.storage().is_reusable();
+        let ours = reuse && g.lends_memory();
         let memory = if ours { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
         Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))

@@ -231,11 +231,7 @@ impl Elementwise {
 /// Where a derivative is written: the gradient's own buffer when nobody else has it.
 #[inline]
 fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
-    if g.is_contiguous() && g.storage().is_reusable() {
-        Ok(g.detach())
-    } else {
-        Tensor::empty_as(g.layout(), g.dtype())
-    }
+    if g.lends_memory() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
 }
 
 /// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.

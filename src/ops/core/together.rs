@@ -175,11 +175,7 @@ fn results(
         |at: usize| places.iter().any(|p| matches!(p, Some(Gradient::Given(k, _)) if *k == at));
     let mut spare: Vec<Tensor> = Vec::new();
     for (at, grad) in given.iter().enumerate() {
-        spare.extend(
-            grad.as_ref()
-                .filter(|g| !kept(at) && g.is_contiguous() && g.storage().is_reusable())
-                .map(Tensor::detach),
-        );
+        spare.extend(grad.as_ref().filter(|g| !kept(at) && g.lends_memory()).map(Tensor::detach));
     }
     let mut out: Vec<Option<Tensor>> = Vec::with_capacity(places.len());
     let mut made: Vec<(Tile, usize)> = Vec::new();

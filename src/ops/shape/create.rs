@@ -148,7 +148,7 @@ impl Tensor {
     /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.
     #[cfg(feature = "python")]
     pub(crate) fn into_owned(mut self) -> Result<Tensor> {
-        if self.is_contiguous() && self.storage().is_reusable() {
+        if self.lends_memory() {
             self.forget();
             Ok(self)
         } else {
