@@ -17,7 +17,7 @@ import ferrograd as fg
 
 # What tests share is imported by its name, wherever the test stands.
 HERE = Path(__file__).parent
-ROOMS = sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
+ROOMS = sorted({str(path.parent) for path in HERE.glob("**/test_*.py")})
 sys.path[:] = [str(HERE / "cases"), str(HERE / "support"), *sys.path, *ROOMS]
 
 settings.register_profile("ferrograd", deadline=None, derandomize=True, print_blob=True)

@@ -1,7 +1,7 @@
 """Writes the tables of docs/nn.md: the names of `torch.nn` beside those of `fg.nn`.
 
-The names and arguments of PyTorch are those of `tests/golden/nn_names.json`. With `--check` it
-prints what the page has otherwise, names that are neither here nor explained, and arguments that
+The names and arguments of PyTorch are those of `tests/golden/names/nn_names.json`. With `--check`
+it prints what the page has otherwise, names that are neither here nor explained, and arguments that
 differ without being listed here.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "nn.md"
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "nn_names.json").read_text())
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "nn_names.json").read_text())
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
 #: What is not here, by a pattern of the name, and why.

@@ -1,7 +1,7 @@
 """Writes the tables of docs/optim.md: the names of `torch.optim` beside those of `fg.optim`.
 
-The names and signatures of PyTorch are those of `tests/golden/optim_names.json`. With `--check` it
-prints what the page has otherwise, and names that are neither here nor explained.
+The names and signatures of PyTorch are those of `tests/golden/names/optim_names.json`. With
+`--check` it prints what the page has otherwise, and names that are neither here nor explained.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "optim.md"
-GOLDEN = json.loads((ROOT / "tests" / "golden" / "optim_names.json").read_text())
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "optim_names.json").read_text())
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
 #: What is not here, and why.

@@ -1,7 +1,7 @@
 """The operation table: what every operation computes, where, to which order, how exactly.
 
-Adding an operation = its declaration in `src/ops/` + one row: here or in the `cases_*.py` of its
-family, all of which are read. `test_ops.py` and `test_op_derivatives.py` derive every check from
+Adding an operation = its declaration in `src/ops/` + one row: here or in the file of its family
+in `families`, all of which are read. `test_ops.py` and `test_op_derivatives.py` derive every check from
 the rows; `test_every_op_has_a_case` holds the table and the registry equal. A row names a NumPy or
 SciPy reference that takes the same arguments; `case_model.py` has the words.
 """
@@ -153,6 +153,7 @@ COMPARISONS = (
 
 # fmt: on
 
-FAMILIES = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("families/*.py"))
+FAMILIES = [import_module(f"families.{name}") for name in NAMES]
 ELEMENTWISE = (*ARITHMETIC, *MATHS, *ACTIVATIONS, *COMPARISONS)
 CASES = {case.key: case for case in chain(ELEMENTWISE, *(family.CASES for family in FAMILIES))}

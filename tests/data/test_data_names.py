@@ -10,7 +10,7 @@ import pytest
 from ferrograd.utils import data
 
 ROOT = Path(__file__).resolve().parents[2]
-THEIRS = json.loads((ROOT / "tests/golden/torch_utils_data.json").read_text())["names"]
+THEIRS = json.loads((ROOT / "tests/golden/names/torch_utils_data.json").read_text())["names"]
 PAGE = (ROOT / "docs/data.md").read_text()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from layer_cases import state_value
+from layers.layer_cases import state_value
 from ported import library
 
 HERE = Path(__file__).parent

@@ -1,7 +1,7 @@
 """Layers and losses beside PyTorch's numbers, compiled, and in both modes.
 
-Owns: the comparison. Cases: `golden/layer_cases.py` and its neighbours; numbers:
-`golden/layers.py`.
+Owns: the comparison. Cases: `golden/layers/layer_cases.py` and its neighbours; numbers:
+`golden/layers/layers.py`.
 """
 
 from typing import Any

@@ -20,7 +20,7 @@ import pytest
 
 import ferrograd as fg
 from case_model import Case
-from cases_complex import ELSEWHERE
+from families.cases_complex import ELSEWHERE
 from op_support import (
     DTYPES,
     REGISTRY,

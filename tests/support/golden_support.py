@@ -1,4 +1,4 @@
-"""Ours of what `golden/layers.py` computes with PyTorch.
+"""Ours of what `golden/layers/layers.py` computes with PyTorch.
 
 Owns: the way from a case to the same vector of numbers. Never compares.
 """
@@ -13,7 +13,7 @@ import ferrograd as fg
 from ferrograd import nn
 from ferrograd.nn import functional as F  # noqa: N812
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden" / "layers"
 sys.path.insert(0, str(GOLDEN))
 
 from layer_cases import LAYERS, Case, fill, state_value  # noqa: E402

@@ -18,7 +18,7 @@ import scipy.special
 
 import ferrograd as fg
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WIDTHS = ("float64", "float32")
 # Units in the last place, in float64 and float32: the worst over dense arguments, rounded up.
 BOUNDS = {

@@ -1,8 +1,8 @@
 """Writes `layers.npz`, `sequences.npz` and `losses.npz`: PyTorch's values of every layer and loss.
 
-Run it with an interpreter that has PyTorch: `python tests/golden/layers.py`. For each case: the
-outputs, what buffers hold afterwards, the gradients of inputs and parameters of `Σ c out`, and the
-gradients of both of `Σ d gradients`, one after another in one vector of float64.
+Run it with an interpreter that has PyTorch: `python tests/golden/layers/layers.py`. For each case:
+the outputs, what buffers hold afterwards, the gradients of inputs and parameters of `Σ c out`, and
+the gradients of both of `Σ d gradients`, one after another in one vector of float64.
 """
 
 from pathlib import Path

@@ -14,7 +14,7 @@ from ferrograd.scipy import special as ours
 from scipy_support import agree
 
 #: From mpmath with 40 digits; `golden/orders.py` writes it.
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "orders.npz")
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "orders.npz")
 PARAMETERS = {"jv": 1, "yv": 1, "iv": 1, "kv": 1, "hyp2f1": 3, "hyp1f1": 2}
 
 V = np.array([0.4, 1.0, 2.6, 0.0])

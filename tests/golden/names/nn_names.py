@@ -1,7 +1,7 @@
 """Writes `nn_names.json`: the names of `torch.nn` and its modules, with their arguments.
 
-Run it with an interpreter that has PyTorch: `python tests/golden/nn_names.py`. An argument is its
-name, how it goes, and its default where it has one, as text.
+Run it with an interpreter that has PyTorch: `python tests/golden/names/nn_names.py`. An argument is
+its name, how it goes, and its default where it has one, as text.
 """
 
 import inspect

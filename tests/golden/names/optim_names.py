@@ -1,6 +1,6 @@
 """Writes `optim_names.json`: the public names of `torch.optim` and its modules, with signatures.
 
-Run it with an interpreter that has PyTorch: `python tests/golden/optim_names.py`.
+Run it with an interpreter that has PyTorch: `python tests/golden/names/optim_names.py`.
 """
 
 import inspect

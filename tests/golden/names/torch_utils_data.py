@@ -1,6 +1,6 @@
 """Writes `torch_utils_data.json`: names of `torch.utils.data` with those of their parameters.
 
-Run it with PyTorch installed: `python tests/golden/torch_utils_data.py`.
+Run it with PyTorch installed: `python tests/golden/names/torch_utils_data.py`.
 """
 
 import inspect
