@@ -73,6 +73,14 @@ RETURNS = {
 }
 
 Row = dict[str, Any]
+#: What is written in Python and no operation.
+FACTORS = """\
+from ferrograd._pytorch.factors import lu as lu
+from ferrograd._pytorch.factors import lu_factor as lu_factor
+from ferrograd._pytorch.factors import lu_solve as lu_solve
+from ferrograd._pytorch.factors import vander as vander
+
+"""
 
 
 def names(row: Row) -> list[str]:
@@ -172,6 +180,7 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
     public = [name for row in rows for name in names(row)]
     kinds = tuples(rows)
     imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
+    imports += FACTORS if space == "linalg" else ""
     return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
 
 
@@ -188,7 +197,8 @@ def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
 
 
 def rounding(text: str) -> str:
-    """The stub with the argument that the methods `div` and `div_` have, and the operation not."""
+    """The stub with the arguments that the methods have, and the operations not."""
+    text = text.replace("def logit(self, *,", "def logit(input, eps: _float | None = None, *,")
     mode = "rounding_mode: str | None = None"
     text = re.sub(r"(def div\(self[^*]*\*, )", rf"\g<1>{mode}, ", text)
     return re.sub(r"(def div_\([^)]*)\)", rf"\g<1>, *, {mode})", text)

@@ -108,6 +108,26 @@ from ferrograd._pytorch.kinds import (
     promote_types as promote_types,
     result_type as result_type,
 )
+from ferrograd._pytorch.numbers import (
+    as_strided as as_strided,
+    cumulative_trapezoid as cumulative_trapezoid,
+    float_power as float_power,
+    frac as frac,
+    frexp as frexp,
+    gcd as gcd,
+    gradient as gradient,
+    isneginf as isneginf,
+    isposinf as isposinf,
+    lcm as lcm,
+    ldexp as ldexp,
+    nanquantile as nanquantile,
+    positive as positive,
+    renorm as renorm,
+    t as t,
+    unravel_index as unravel_index,
+    vander as vander,
+)
+from ferrograd._pytorch.numbers import logit as logit  # type: ignore[assignment]
 from ferrograd._pytorch.places import (
     diagonal_scatter as diagonal_scatter,
     index_copy as index_copy,

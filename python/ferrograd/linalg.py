@@ -1,9 +1,10 @@
 """Linear algebra: the operations of the core that live under `fg.linalg`.
 
 Owns: nothing; the registry says which operations belong here. What NumPy has beside them is
-NumPy's, which takes tensors.
+NumPy's, which takes tensors; LU factors are in `_pytorch.factors`.
 """
 
+from importlib import import_module as _import_module
 from typing import Any
 
 import numpy
@@ -20,13 +21,19 @@ _NUMPY = (
 )
 
 
+#: PyTorch's, which are written with operations.
+_PYTORCH = ("lu", "lu_factor", "lu_solve", "vander")
+
+
 def __getattr__(name: str) -> Any:
-    """The functions of `numpy.linalg` that are no operations of their own."""
+    """The functions that are no operations of their own: those of `numpy.linalg`, and PyTorch's."""
     if name in _NUMPY:
         return getattr(numpy.linalg, name)
-    raise AttributeError(f"module 'ferrograd.linalg' has no attribute {name!r}")
+    if name in _PYTORCH:
+        return getattr(_import_module("ferrograd._pytorch.factors"), name)
+    return _import_module("ferrograd._inspect.hints").missing("linalg", name)
 
 
 def __dir__() -> list[str]:
-    """The operations and NumPy's functions."""
-    return sorted({*globals(), *_NUMPY})
+    """The operations, NumPy's functions and PyTorch's."""
+    return sorted({*globals(), *_NUMPY, *_PYTORCH})

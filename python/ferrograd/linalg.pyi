@@ -10,6 +10,11 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
+from ferrograd._pytorch.factors import lu as lu
+from ferrograd._pytorch.factors import lu_factor as lu_factor
+from ferrograd._pytorch.factors import lu_solve as lu_solve
+from ferrograd._pytorch.factors import vander as vander
+
 class _Eig(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -36,7 +41,7 @@ def pinv(x: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: 
 def qr(x: _TensorLike, mode: str = "reduced", *, out: Any = None, name: str | None = None) -> Any: """`(q, r)` with orthonormal columns `q` and upper triangular `r`, `q r = x`; mode "reduced" (q is m×k, k the smaller dimension), "complete" (q is m×m) or "r" (`r` alone). Derivative: `(g_q + q L) r⁻ᴴ`, `L` the mirrored lower triangle of `r g_rᴴ - g_qᴴ q`."""
 def schur(x: _TensorLike, output: str = "real", *, out: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]: """Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. Derivative: `z (g_t + m) zᴴ` with the strictly lower `m` of `m tᴴ - tᴴ m = w`, `w` the part below the diagonal of `p - pᴴ`, `p = zᴴ g_z + tᴴ g_t - g_t tᴴ`; refused where it depends on the vectors' phases, of an eigenvalue that is there twice, and for blocks of two rows."""
 def slogdet(x: _TensorLike, *, out: Any = None, name: str | None = None) -> _Slogdet: """`(sign, logabsdet)` of square matrices; 0 and -inf for a singular one. The sign of a complex determinant is its direction. Derivative: `g x⁻ᴴ` of the logarithm, none of a real sign, `i Im(g conj(sign)) x⁻ᴴ` of a complex one; a singular matrix is refused."""
-def solve(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`."""
+def solve(a: _TensorLike, b: _TensorLike, left: _bool = True, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` for square `a`, of `x a = b` with left=False; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`."""
 def solve_triangular(a: _TensorLike, b: _TensorLike, trans: _int = 0, lower: _bool = False, unit_diagonal: _bool = False, upper: _bool | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`."""
 def sqrtm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Principal square root of square matrices, `y y = x`. A real matrix with a negative eigenvalue has no real one and is refused: convert it to a complex dtype. Derivative: the upper right block of the root of `[[x, gᴴ], [0, x]]`, transposed."""
 def svd(x: _TensorLike, full_matrices: _bool = True, compute_uv: _bool = True, *, out: Any = None, name: str | None = None) -> Any: """`(u, s, vh)` with `u diag(s) vh = x`, singular values falling; square `u` and `vh` unless full_matrices=False; `s` alone with compute_uv=False. Derivative: finite in `s`; NaN in vectors of equal singular values, which have none, unless their gradient is zero; an error where a gradient tells bases of the null space apart. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused."""

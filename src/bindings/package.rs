@@ -63,6 +63,8 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.division", "div div_"),
     ("ferrograd._pytorch.algebra", "det slogdet logdet inverse pinverse matrix_power matrix_exp"),
     ("ferrograd._pytorch.algebra", "cholesky cholesky_inverse cholesky_solve clamp_min clamp_max"),
+    ("ferrograd._pytorch.numbers", "adjoint as_strided float_power frac frac_ frexp gcd isneginf"),
+    ("ferrograd._pytorch.numbers", "isposinf lcm ldexp logit nanquantile positive renorm"),
     ("ferrograd._pytorch.drawn", "multinomial exponential_ log_normal_ cauchy_ geometric_"),
     ("ferrograd._pytorch.sorting", "kthvalue mode msort aminmax bincount histc"),
     ("ferrograd._pytorch.sorting", "unique_consecutive"),

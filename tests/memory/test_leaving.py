@@ -111,3 +111,18 @@ def test_a_program_that_asks_for_a_number_is_warned() -> None:
     w = fg.tensor(0.3, requires_grad=True)
     with pytest.warns(fg.errors.GraphCutWarning, match="leaves the graph"):
         assert float(w) == 0.3
+
+
+@pytest.mark.parametrize(
+    ("call", "ours"),
+    [
+        (lambda x: np.vectorize(lambda a: a * 2)(x), "numpy.vectorize"),
+        (
+            lambda x: scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])(x),
+            "scipy.interpolate.CubicSpline",
+        ),
+    ],
+)
+def test_objects_that_are_called_name_our_class(call: Any, ours: str) -> None:
+    with pytest.raises(fg.errors.GraphCutError, match=rf"use ferrograd\.{ours}, or"):
+        call(fg.tensor([0.5, 1.5], requires_grad=True))

@@ -293,3 +293,20 @@ def test_gains_and_fans() -> None:
         nn.init.kaiming_normal_(nn.Parameter(np.zeros((2, 2))), mode="fan")
     with pytest.raises(ValueError, match="has no fan"):
         nn.init.xavier_normal_(nn.Parameter([1.0]))
+
+
+def test_a_list_shows_equal_neighbours_in_one_line() -> None:
+    layers = [fg.nn.Linear(2, 2), fg.nn.Linear(2, 2), fg.nn.ReLU()]
+    assert str(fg.nn.ModuleList(layers)).splitlines() == [
+        "ModuleList(",
+        "  (0-1): 2 x Linear(in_features=2, out_features=2, bias=True)",
+        "  (2): ReLU()",
+        ")",
+    ]
+    inner = [fg.nn.Sequential(layer) for layer in layers[:2]]
+    assert str(fg.nn.ModuleList(inner)).splitlines()[1:4] == [
+        "  (0-1): 2 x Sequential(",
+        "    (0): Linear(in_features=2, out_features=2, bias=True)",
+        "  )",
+    ]
+    assert str(fg.nn.ModuleList()) == "ModuleList()"

@@ -253,3 +253,17 @@ def test_a_function_that_gives_its_gradient_too_is_called_once_a_place() -> None
     with fg.no_grad():
         found = ours.minimize(bowl, np.zeros(2), jac=True)
     assert len(places) == found.nfev
+
+
+@pytest.mark.parametrize("shape", [(2,), (5,), (4, 2)])
+def test_rosenbrock_s_valley(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    np.testing.assert_allclose(ours.rosen(x), theirs.rosen(x))
+    np.testing.assert_allclose(ours.rosen_der(x), theirs.rosen_der(x))
+    if x.ndim > 1:
+        return
+    np.testing.assert_allclose(ours.rosen_hess(x), theirs.rosen_hess(x))
+    along = ours.rosen_hess_prod(x, x + 1)
+    np.testing.assert_allclose(along, theirs.rosen_hess_prod(x, x + 1))
+    np.testing.assert_allclose(fg.grad(ours.rosen)(x), ours.rosen_der(x))
+    np.testing.assert_allclose(fg.jacobian(ours.rosen_der)(x), ours.rosen_hess(x))

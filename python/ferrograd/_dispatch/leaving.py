@@ -89,8 +89,8 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError:
     remedy = _ANY
     if home.startswith("pandas"):
         remedy = _LABELLED
-    elif _have(home, name):
-        remedy = f"use ferrograd.{home}.{name}, or detach() or no_grad() to mean it"
+    elif ours := _ours(home, name):
+        remedy = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
     elif home.split(".")[0] == "scipy":
         remedy = f"ferrograd has no derivative of it: {_WRITTEN}"
     return GraphCutError(
@@ -160,6 +160,13 @@ def _code_of(function: Any) -> CodeType | None:
     """The code of a function behind its wrappers."""
     plain = getattr(function, "_implementation", function)
     return getattr(unwrap(plain) if callable(plain) else plain, "__code__", None)
+
+
+def _ours(home: str, name: str) -> str:
+    """The name under which we have a function, or the class whose method it is."""
+    owner, _, kind = home.rpartition(".")
+    known = ((home, name), (owner, kind)) if name == "__call__" else ((home, name),)
+    return next((f"{path}.{found}" for path, found in known if _have(path, found)), "")
 
 
 def _have(home: str, name: str) -> bool:

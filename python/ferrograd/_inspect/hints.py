@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy
+
 _LAZY = "a lazy layer, nn.LazyLinear, which has no parameters before its first call"
 _CPU = "nothing: tensors live in main memory, and operations use threads by themselves"
 _DTYPE = "float32; tensors have the dtypes of NumPy"
 _LINALG = "fg.linalg, or np.linalg and ferrograd.scipy.linalg"
 _LAYERS = "nn.functional"
-_NUMPY = "NumPy's function, which takes tensors"
 _COMPILE = "fg.compile(f), which records f once and replays it"
 _DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
 
@@ -36,6 +37,12 @@ HINTS: dict[str, dict[str, str]] = {
     "func": {
         **_each("vmap jacfwd linearize stack_module_state", "fg.jacobian, or fg.jvp"),
     },
+    "linalg": {
+        **_each("inv_ex", "fg.linalg.inv, which raises where a matrix is singular"),
+        **_each("cholesky_ex", "fg.linalg.cholesky, which raises where a matrix is not positive"),
+        **_each("solve_ex lu_factor_ex", "the name without _ex, which raises"),
+        **_each("ldl_factor ldl_factor_ex ldl_solve", "ferrograd.scipy.linalg.ldl"),
+    },
     "optim": {
         **_each("Adafactor SparseAdam", "optim.Adam"),
         "swap_in_optimizer_params_and_state": _COMPILE,
@@ -54,10 +61,26 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("layer_norm group_norm dropout conv1d conv2d conv3d avg_pool1d", _LAYERS),
         **_each("max_pool1d max_pool2d cosine_similarity prelu threshold", _LAYERS),
         **_each("binary_cross_entropy_with_logits kl_div pixel_shuffle", _LAYERS),
-        **_each("unravel_index vander frexp gradient", _NUMPY),
+        **_each("pairwise_distance rms_norm bilinear embedding_bag channel_shuffle", _LAYERS),
+        **_each("conv_transpose1d conv_transpose2d max_pool3d hardshrink rrelu", _LAYERS),
+        **_each("batch_norm instance_norm pixel_unshuffle triplet_margin_loss", _LAYERS),
+        **_each("alpha_dropout poisson_nll_loss ctc_loss grid_sampler relu_ celu_", _LAYERS),
+        **_each("solve lu_solve symeig eig", _LINALG),
+        "range": "fg.arange, which ends before its end",
+        "scalar_tensor": "fg.tensor",
+        "rsub": "b - a",
+        "fill": "fg.full_like",
+        "igamma": "ferrograd.scipy.special.gammainc",
+        "igammac": "ferrograd.scipy.special.gammaincc",
+        "mvlgamma": "ferrograd.scipy.special.multigammaln",
+        "initial_seed": "fg.manual_seed",
+        "get_default_device": _CPU,
+        "set_default_tensor_type": "fg.set_default_dtype",
+        **_each("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "the layers of fg.nn"),
+        **_each("sparse_coo_tensor sparse_csr_tensor", "ferrograd.scipy.sparse"),
+        **_each("jacfwd jacrev", "fg.jacobian"),
         "pdist": "ferrograd.scipy.spatial",
         **_each("stft istft hann_window hamming_window", "ferrograd.scipy.signal"),
-        "cumulative_trapezoid": "ferrograd.scipy.integrate",
         "set_printoptions": "np.set_printoptions",
         "testing": "np.testing",
         "Size": "tuple",
@@ -73,8 +96,18 @@ def missing(module: str, name: str) -> NoReturn:
     """Raises the error of a name that a module of the package does not have."""
     home = f"ferrograd.{module}" if module else "ferrograd"
     hint = HINTS.get(module, {}).get(name)
-    said = f"; PyTorch has it, here use {hint}" if hint else ""
+    said = f"; PyTorch has it, here use {hint}" if hint else _of_numpy(module, name)
     raise AttributeError(f"module {home!r} has no attribute {name!r}{said}")
+
+
+def _of_numpy(module: str, name: str) -> str:
+    """The hint for a function of NumPy's that is not repeated here."""
+    home = {"": numpy, "linalg": numpy.linalg}.get(module)
+    path = f"{module}.{name}" if module else name
+    found = getattr(home, name, None)
+    if not callable(found) or isinstance(found, type):
+        return ""
+    return f"; use np.{path}, or ferrograd.numpy.{path}, which take tensors"
 
 
 def getter(module: str) -> Callable[[str], Any]:

@@ -13,6 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd import _core
+from ferrograd._pytorch.factors import triangles
 from ferrograd.errors import ArgumentError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed, floats
@@ -22,6 +23,7 @@ from ferrograd.scipy._options import plain_only
 
 _triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
 _pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
+_split = face(triangles, "lu")
 
 _sylvester: Any = of_scipy(
     "linalg.solve_sylvester",
@@ -64,8 +66,8 @@ def root_on_the_cut(a: Any) -> Any:
 
 
 def adjoint(a: Any) -> Any:
-    """The conjugate transpose of a matrix."""
-    return np.conj(a.T)
+    """The conjugate transposes of matrices."""
+    return np.conj(np.swapaxes(a, -1, -2))
 
 
 def _along(rule: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
@@ -78,54 +80,14 @@ def _along(rule: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
     return rule_of
 
 
-def _unit_lower(a: Any) -> Any:
-    return np.tril(a, -1) + np.eye(np.shape(a)[0], dtype=a.dtype)
-
-
-@primitive
-def _packed(a: Any) -> Any:
-    """Both triangles of `a = l u` in one square matrix, for an `a` that needs no pivots."""
-    packed = numpy.array(a)
-    for k in range(len(packed) - 1):
-        packed[k + 1 :, k] /= packed[k, k]
-        packed[k + 1 :, k + 1 :] -= numpy.outer(packed[k + 1 :, k], packed[k, k + 1 :])
-    return packed
-
-
-def _of_packed(ans: Any, a: Any) -> Callable[[Any], Any]:
-    """`l⁻ᴴ (tril(lᴴ g_l, -1) + triu(g_u uᴴ)) u⁻ᴴ`."""
-
-    def pull(g: Any) -> Any:
-        lower, upper = _unit_lower(ans), np.triu(ans)
-        inner = np.tril(adjoint(lower) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ adjoint(upper))
-        left = _triangular(lower, inner, 2, True, True)
-        return adjoint(_triangular(upper, adjoint(left), 0, False, False))
-
-    return pull
-
-
-defvjp(_packed, _along(_of_packed))
-
-
 def _triangles(name: str, a: Any) -> tuple[Any, Any, Any]:
     """The factors of the rows in their new order, and that order."""
     a = floats(a)
     if np.ndim(a) != 2:
         raise ArgumentError(f"{name}: a has shape {np.shape(a)}; give one matrix")
-    rows, columns = np.shape(a)
-    count = min(rows, columns)
     order = library("linalg.lu")(numpy.asarray(fixed(a)), p_indices=True)[0]
     order = numpy.argsort(order)
-    turned = a[order]
-    packed = _packed(turned[:count, :count])
-    lower, upper = _unit_lower(packed), np.triu(packed)
-    if rows > count:
-        below = adjoint(_triangular(upper, adjoint(turned[count:]), 2, False, False))
-        lower = np.concatenate([lower, below])
-    if columns > count:
-        right = _triangular(lower, turned[:, count:], 0, True, True)
-        upper = np.concatenate([upper, right], 1)
-    return lower, upper, order
+    return *_split(a[order]), order
 
 
 def lu(

@@ -173,11 +173,8 @@ def solve(
     if assume_a is not None and assume_a not in _KINDS:
         raise ValueError(f"solve: assume_a is {assume_a!r}; give one of {', '.join(_KINDS)}")
     kind = _KINDS.get(assume_a)
-    if kind == "her" or (kind == "sym" and not np.iscomplexobj(a)):
-        a = _hermitian(a, lower)
-    elif kind == "sym":
-        half = np.tril(a, -1) if lower else np.triu(a, 1)
-        a = half + half.T + np.diag(np.diag(a))
+    if kind in ("her", "sym"):
+        a = _mirrored(a, lower, kind == "her")
     elif kind == "triangular":
         a = np.triu(a) if assume_a[0] == "u" else np.tril(a)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
@@ -251,8 +248,8 @@ def _eigen(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
             return np.linalg.eigvalsh(a, triangle), None
         values, vectors = np.linalg.eigh(a, triangle)
         return values, vectors
-    factor = _cholesky(_hermitian(np.asarray(b), lower), upper=False)
-    half = _triangular(factor, _hermitian(np.asarray(a), lower), 0, True)
+    factor = _cholesky(_mirrored(np.asarray(b), lower), upper=False)
+    half = _triangular(factor, _mirrored(np.asarray(a), lower), 0, True)
     inner = _adjoint(_triangular(factor, _adjoint(half), 0, True))
     if eigvals_only:
         return np.linalg.eigvalsh(inner), None
@@ -265,10 +262,12 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> An
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
-def _hermitian(a: Any, lower: bool) -> Any:
-    """The Hermitian matrix that has this triangle."""
-    half = np.tril(a, -1) if lower else np.triu(a, 1)
-    return half + _adjoint(half) + np.diag(np.real(np.diag(a)))
+def _mirrored(a: Any, lower: bool, hermitian: bool = True) -> Any:
+    """The Hermitian matrices that have these triangles, or the symmetric ones."""
+    half, diagonal = np.tril(a, -1) if lower else np.triu(a, 1), np.tril(np.triu(a))
+    if hermitian:
+        return half + _adjoint(half) + np.real(diagonal)
+    return half + np.swapaxes(half, -1, -2) + diagonal
 
 
 def pinvh(
@@ -281,7 +280,7 @@ def pinvh(
 ) -> Any:
     """The pseudoinverse of a Hermitian matrix, of which one triangle is read."""
     _no_options("pinvh", options, a)
-    a = _hermitian(np.asarray(a), lower)
+    a = _mirrored(np.asarray(a), lower)
     return pinv(a, atol=atol, rtol=rtol, return_rank=return_rank)
 
 

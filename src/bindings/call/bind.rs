@@ -111,7 +111,8 @@ fn bind_positional(
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
-    let (params, limit) = (decl.params, decl.positional());
+    let params = decl.params;
+    let limit = decl.positional() + usize::from(keeps_by_position(decl, given));
     let spread = match decl.spreads() {
         Some(last) if given.len() > limit => Some(last),
         _ if spreads_tensors(decl, given) => Some(params.len() - 1),
@@ -140,6 +141,16 @@ fn bind_positional(
         Arg::Ints(rest.iter().map(int).collect::<PyResult<_>>()?)
     };
     Ok(Some(last))
+}
+
+/// Whether the argument behind those that go by position is a truth value for `keepdims`, as PyTorch's programs
+/// write it; a dtype there is NumPy's, and it is refused where libraries differ about what follows the axis.
+fn keeps_by_position(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
+    let at = decl.positional();
+    given.len() == at + 1
+        && decl.params.get(at).is_some_and(|param| param.name == "keepdims")
+        && decl.facts.ambiguous.is_none()
+        && given[at].is_instance_of::<PyBool>()
 }
 
 /// Whether a last parameter of several tensors was given as arguments of their own, not as one list.

@@ -13,7 +13,9 @@ use crate::ops::core::elementwise::{binary_scalar, unary_with};
 use crate::ops::core::layout::{astype, sum_over};
 use crate::ops::elementwise::arith::POWER;
 use crate::ops::elementwise::unary::abs_;
-use crate::ops::fold::reduce::{count, extreme_over, finish_shape, resolve, squares_over};
+use crate::ops::fold::reduce::{
+    count, extreme_over, finish_shape, need_elements, resolve, squares_over,
+};
 use crate::tensor::Tensor;
 
 elementwise_specs! {
@@ -65,18 +67,23 @@ fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     extreme_over(Reduction::Max, "max", x, axes)
 }
 
+/// The smallest of what is not negative; the axes stay as size 1.
+fn smallest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    need_elements("norm", x, axes)?;
+    extreme_over(Reduction::Min, "min", x, axes)
+}
+
 /// The norm of the elements over resolved axes, which stay as size 1.
 fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     if x.dtype().is_complex() && order != 2.0 {
         return vector(&abs_(x)?, order, axes);
     }
-    let named = || Axes::Named(axes.iter().map(|&a| a as isize).collect());
     let even = order > 0.0 && order % 2.0 == 0.0;
     match order {
         2.0 => root(&squares_over(x, axes, true)?),
         1.0 => sum_over(&abs_(x)?, axes, true),
         f64::INFINITY => largest(&abs_(x)?, axes),
-        f64::NEG_INFINITY => abs_(x)?.min(named(), true),
+        f64::NEG_INFINITY => smallest(&abs_(x)?, axes),
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
         p => {
             // A power without a kink at 0 keeps all its derivatives there.
@@ -94,13 +101,12 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
 fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let both = ShapeVec::from_slice(&[rows.min(columns), rows.max(columns)]);
     let sums = |axis| sum_over(&abs_(x)?, &[axis], true);
-    let along = |axis: usize| Axes::from(axis as isize);
     match order {
         Order::Name(name) if matches!(name.as_str(), "fro" | "f") => vector(x, 2.0, &both),
         Order::Number(1.0) => largest(&sums(rows)?, &[columns]),
-        Order::Number(-1.0) => sums(rows)?.min(along(columns), true),
+        Order::Number(-1.0) => smallest(&sums(rows)?, &[columns]),
         Order::Number(f64::INFINITY) => largest(&sums(columns)?, &[rows]),
-        Order::Number(f64::NEG_INFINITY) => sums(columns)?.min(along(rows), true),
+        Order::Number(f64::NEG_INFINITY) => smallest(&sums(columns)?, &[rows]),
         #[cfg(feature = "linalg")]
         Order::Number(2.0 | -2.0) => spectral(x, order, rows, columns),
         #[cfg(feature = "linalg")]
@@ -162,7 +168,7 @@ crate::operations! { family "reduction" [float32];
         };
         finish_shape(out, &axes, keepdims)
     }
-    /// PyTorch's norm: of all elements over the axes, `sum(|x|^ord)^(1/ord)`, that of 2 for None and "fro"; "nuc" is `linalg.norm`'s, as all orders of matrices are. Derivative: 0 where the norm is 0.
+    /// PyTorch's norm: of all elements, or over the axes if there are any, `sum(|x|^ord)^(1/ord)`, that of 2 for None and "fro"; "nuc" is `linalg.norm`'s, as all orders of matrices are. Derivative: 0 where the norm is 0.
     [positional(3), keywords(("p", "ord"))]
     fn norm_(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let p = match &ord {
@@ -171,7 +177,8 @@ crate::operations! { family "reduction" [float32];
             Some(Order::Name(name)) if matches!(name.as_str(), "fro" | "f") => 2.0,
             Some(Order::Name(_)) => return norm(x, ord, axis, keepdims),
         };
-        let axes = resolve("norm", &axis, x.ndim())?;
+        let axes = if axis.named().is_some_and(<[isize]>::is_empty) { Axes::All } else { axis };
+        let axes = resolve("norm", &axes, x.ndim())?;
         finish_shape(vector(&float(x)?, p, &axes)?, &axes, keepdims)
     }
     /// The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0.

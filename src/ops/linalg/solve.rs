@@ -148,10 +148,15 @@ crate::operations! { family "linear algebra" [float32];
     fn inv(x: Tensor) -> Tensor {
         inverse("inv", &square("inv", x)?)
     }
-    /// The solution of `a x = b` for square `a`; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`.
+    /// The solution of `a x = b` for square `a`, of `x a = b` with left=False; `b` is a vector or a stack of matrices. Derivatives: `a⁻ᴴ g` for `b`, and minus its product with `xᴴ` for `a`.
     [numpy("linalg.solve"), namespace("linalg")]
-    fn solve(a: Tensor, b: Tensor) -> Tensor {
-        system("solve", a, b, solved)
+    fn solve(a: Tensor, b: Tensor, left: bool = true) -> Tensor {
+        if left {
+            return system("solve", a, b, solved);
+        }
+        let b = if b.ndim() > 1 { t(b)? } else { b.clone() };
+        let x = system("solve", &t(&square("solve", a)?)?, &b, solved)?;
+        if b.ndim() > 1 { t(&x) } else { Ok(x) }
     }
     /// The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
     [namespace("linalg"), keywords(("unitriangular", "unit_diagonal"))]

@@ -113,3 +113,21 @@ def test_what_is_missing_is_refused() -> None:
     ):
         with pytest.raises(fg.errors.ArgumentError, match=words):
             call()
+
+
+@pytest.mark.parametrize("kind", ["sym", "her"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 4, 4)])
+@pytest.mark.parametrize("scale", [1, 1 + 2j])
+def test_one_triangle_tells_the_rest(
+    kind: str, lower: bool, shape: tuple[int, ...], scale: complex
+) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=shape) * scale
+    a = a + (a.swapaxes(-1, -2).conj() if kind == "her" else a.swapaxes(-1, -2))
+    b = rng.normal(size=(*shape[:-1], 2))
+    half = np.tril(a) if lower else np.triu(a)
+    found = ours.solve(half, b, lower, assume_a=kind)
+    np.testing.assert_allclose(found, np.linalg.solve(a, b), rtol=1e-9)
+    leaf = fg.tensor(half, requires_grad=True)
+    fg.gradcheck(lambda a: ours.solve(a, b, lower, assume_a=kind), (leaf,))

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import ferrograd as fg
 from ferrograd.scipy import sparse
+from ferrograd.scipy.sparse import linalg
 from scipy_support import agree
 
 RANDOM = np.random.default_rng(31)
@@ -136,3 +137,63 @@ def test_complex_values() -> None:
 
     assert_allclose(product(values, right), [1.0 - 1 + 1j, -6j - 3 + 0.25])
     fg.check_grads(product, order=2)(values, right)
+
+
+SYMMETRIC = np.random.default_rng(3).normal(size=(5, 5))
+SYMMETRIC = SYMMETRIC @ SYMMETRIC.T + 5 * np.eye(5)
+GENERAL = np.random.default_rng(4).normal(size=(5, 5)) + 6 * np.eye(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "a"),
+    [("cg", SYMMETRIC), ("minres", SYMMETRIC), ("gmres", GENERAL), ("bicgstab", GENERAL)],
+)
+class TestIterations:
+    """Methods that iterate, whose derivative solves the transposed equations."""
+
+    B = np.random.default_rng(5).normal(size=5)
+
+    def test_dense_matrices(self, name: str, a: Any) -> None:
+        def solve(a: Any, b: Any) -> Any:
+            return getattr(linalg, name)(a, b, rtol=1e-13)[0]
+
+        found, info = getattr(linalg, name)(a, self.B, rtol=1e-13)
+        assert (type(found), info) == (np.ndarray, 0)
+        np.testing.assert_allclose(found, np.linalg.solve(a, self.B), rtol=1e-9)
+        fg.gradcheck(solve, (fg.tensor(a, requires_grad=True), fg.tensor(self.B)))
+        leaves = (fg.tensor(a, requires_grad=True), fg.tensor(self.B, requires_grad=True))
+        fg.gradgradcheck(solve, leaves)
+
+    def test_values_of_sparse_matrices(self, name: str, a: Any) -> None:
+        known = scipy.sparse.csr_array(a)
+
+        def solve(values: Any, b: Any) -> Any:
+            matrix = sparse.csr_array((values, known.indices, known.indptr), shape=a.shape)
+            return getattr(linalg, name)(matrix, b, np.ones(5), rtol=1e-13)[0]
+
+        leaves = (fg.tensor(known.data, requires_grad=True), fg.tensor(self.B, requires_grad=True))
+        fg.gradcheck(solve, leaves)
+        fg.gradgradcheck(solve, leaves)
+
+    def test_operators_with_a_preconditioner(self, name: str, a: Any) -> None:
+        operator = scipy.sparse.linalg.aslinearoperator(a)
+        nearly = scipy.sparse.linalg.aslinearoperator(np.diag(1 / np.diag(a)))
+
+        def solve(b: Any) -> Any:
+            return getattr(linalg, name)(operator, b, M=nearly, rtol=1e-13)[0]
+
+        fg.gradcheck(solve, (fg.tensor(self.B, requires_grad=True),))
+
+    def test_sizes_that_do_not_fit(self, name: str, a: Any) -> None:
+        with pytest.raises(fg.errors.ShapeError, match=rf"{name}: A has shape \(5, 5\) and b"):
+            getattr(linalg, name)(a, self.B[:3])
+        few = {"restart": 1} if name == "gmres" else {}
+        unfinished = getattr(linalg, name)(a, self.B, maxiter=1, rtol=1e-15, **few)
+        assert unfinished[1] > 0
+
+
+def test_dense_matrices_are_no_sparse_ones() -> None:
+    with pytest.raises(
+        fg.errors.ArgumentTypeError, match=r"spsolve: A is a dense Tensor; use np\."
+    ):
+        linalg.spsolve(fg.tensor(GENERAL), np.ones(5))

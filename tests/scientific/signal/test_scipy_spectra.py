@@ -145,3 +145,21 @@ def test_lengths_that_do_not_fit() -> None:
     ):
         with pytest.raises(ValueError, match=match):
             call()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("length", [None, 1, 5, 12])
+def test_analytic_signals(n: int, length: int | None) -> None:
+    x = np.random.default_rng(n).normal(size=(2, n))
+    for axis in (0, 1, -1):
+        want = scipy.signal.hilbert(x, length, axis)
+        np.testing.assert_allclose(signal.hilbert(x, length, axis), want, atol=1e-14)
+    fg.gradcheck(lambda x: signal.hilbert(x, length), (fg.tensor(x, requires_grad=True),))
+
+
+def test_envelopes_have_second_derivatives() -> None:
+    x = fg.tensor(np.random.default_rng(0).normal(size=6), requires_grad=True)
+    fg.gradgradcheck(lambda x: abs(signal.hilbert(x)), (x,))
+    assert signal.hilbert(fg.ones(4, dtype=fg.float32)).dtype == np.complex64
+    with pytest.raises(fg.errors.DTypeError, match="hilbert: x is complex128; give a real signal"):
+        signal.hilbert(np.ones(2, complex))

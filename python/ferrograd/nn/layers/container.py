@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Self
 
 from ferrograd._core import Tensor
@@ -146,6 +147,16 @@ class ModuleList(_Modules):
     def __init__(self, modules: Iterable[Module] | None = None, name: str | None = None) -> None:
         super().__init__(name)
         self.extend(modules or ())
+
+    def __repr__(self) -> str:
+        """The modules by number, neighbours that print alike in one line, as PyTorch shows them."""
+        lines: list[str] = []
+        rows = [repr(module).replace("\n", "\n  ") for module in self]
+        for text, group in groupby(range(len(rows)), lambda k: rows[k]):
+            first, *rest = group
+            place = f"{first}-{rest[-1]}): {len(rest) + 1} x " if rest else f"{first}): "
+            lines.append(f"\n  ({place}{text}")
+        return f"{type(self).__name__}({''.join([*lines, chr(10)] if lines else [])})"
 
 
 class ParameterList(_List):

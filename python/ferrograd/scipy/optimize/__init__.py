@@ -13,5 +13,11 @@ from ferrograd.scipy.optimize._root import (
     root as root,
     root_scalar as root_scalar,
 )
+from ferrograd.scipy.optimize._rosen import (
+    rosen as rosen,
+    rosen_der as rosen_der,
+    rosen_hess as rosen_hess,
+    rosen_hess_prod as rosen_hess_prod,
+)
 
 __getattr__ = _rest_of("optimize")

@@ -10,7 +10,11 @@ from ferrograd.scipy.signal._design import (
     ellip as ellip,
     iirfilter as iirfilter,
 )
-from ferrograd.scipy.signal._fourier import fftconvolve as fftconvolve, oaconvolve as oaconvolve
+from ferrograd.scipy.signal._fourier import (
+    fftconvolve as fftconvolve,
+    hilbert as hilbert,
+    oaconvolve as oaconvolve,
+)
 from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
 from ferrograd.scipy.signal._sections import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi

@@ -1,4 +1,4 @@
-"""Convolution as a product of spectra: `fftconvolve`, `oaconvolve`.
+"""Functions of spectra: `fftconvolve`, `oaconvolve`, `hilbert`.
 
 Owns: SciPy's axes and modes. Never transforms itself. Invariant: real operands give real results.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 import ferrograd.numpy as np
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.scipy import fft
 from ferrograd.scipy._closures import floats
 
@@ -35,6 +37,35 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     The values, arguments, derivatives and errors are those of `fftconvolve`.
     """
     return _convolved("oaconvolve", in1, in2, mode, axes)
+
+
+def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
+    """The analytic signal of a real one: twice its positive frequencies, none of the negative.
+
+    `N` is the length of the transform, which cuts the signal or pads it with zeros. Its magnitude
+    is the envelope of the signal. Derivatives of every order. Errors: `DTypeError` for complex
+    signals, `ArgumentError` for an N below 1.
+
+    >>> import ferrograd as fg
+    >>> from ferrograd.scipy import signal
+    >>> signal.hilbert([1.0, 0.0, -1.0, 0.0]).tolist()
+    [(1+0j), 1j, (-1+0j), -1j]
+    """
+    x = floats(x)
+    if np.iscomplexobj(x):
+        raise DTypeError(f"hilbert: x is {x.dtype}; give a real signal")
+    length = np.shape(x)[axis] if N is None else N
+    if length < 1:
+        raise ArgumentError(f"hilbert: N is {length}; give at least 1")
+    weight = numpy.zeros(length, x.dtype)
+    weight[: (length + 1) // 2] = 2
+    weight[0] = 1
+    if length % 2 == 0:
+        weight[length // 2] = 1
+    spectrum = fft.fft(x, length, axis)
+    shape = [1] * np.ndim(x)
+    shape[axis] = length
+    return fft.ifft(spectrum * weight.reshape(shape), length, axis)
 
 
 def _convolved(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:

@@ -1,20 +1,27 @@
 """`scipy.sparse.linalg`: equations with sparse matrices, differentiable.
 
-Owns: `spsolve`. SciPy factorises.
+Owns: `spsolve`, and the names of the methods that iterate. SciPy factorises.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as _numpy
+
 import ferrograd.numpy as np
-from ferrograd.errors import ShapeError as _ShapeError
+from ferrograd._core import Tensor as _Tensor
+from ferrograd.errors import ArgumentTypeError as _TypeError, ShapeError as _ShapeError
 from ferrograd.scipy._closures import floats as _floats
 from ferrograd.scipy._library import rest_of as _rest_of
 from ferrograd.scipy.sparse._arrays import _of
+from ferrograd.scipy.sparse._iterative import iterative as _iterative
 from ferrograd.scipy.sparse._structure import solved as _solved
 
 __getattr__ = _rest_of("sparse.linalg")
+
+cg, minres = _iterative("cg"), _iterative("minres")
+bicgstab, gmres = _iterative("bicgstab"), _iterative("gmres")
 
 
 def spsolve(A: Any, b: Any, **options: Any) -> Any:
@@ -30,6 +37,11 @@ def spsolve(A: Any, b: Any, **options: Any) -> Any:
     >>> fg.grad(lambda b: linalg.spsolve(A, b).sum())(np.ones(2)).tolist()
     [0.5, 0.25]
     """
+    if isinstance(A, _numpy.ndarray | _Tensor):
+        raise _TypeError(
+            f"spsolve: A is a dense {type(A).__name__}; use np.linalg.solve, or make it sparse with"
+            " ferrograd.scipy.sparse.csr_array"
+        )
     matrix, right = _of(A), _floats(b)
     fits = np.ndim(right) in (1, 2) and np.shape(right)[0] == matrix.shape[0]
     if matrix.shape[0] != matrix.shape[1] or not fits:
