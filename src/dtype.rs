@@ -225,7 +225,7 @@ macro_rules! dtypes {
     };
 }
 
-// A new dtype is a row here, a Rust type for it, and its conversions in `kernels/cast.rs`. In `halves` and `narrow` it has
+// A new dtype is a row here, a Rust type for it, and its conversions in `kernels/copying/cast.rs`. In `halves` and `narrow` it has
 // no other loops: `computes` names the dtype whose loops do its work.
 dtypes! {
     $

@@ -3,14 +3,12 @@
 //! Owns: everything that reads or writes elements, the choice of instruction set, and splitting.
 //! Never knows a tensor, a graph or an operation's derivative.
 //! Invariant: a result depends on the operands only, not on the thread count.
-pub mod cast;
 mod choice;
 pub mod convolution;
-pub mod copy;
+mod copying;
 pub mod elementwise;
 #[cfg(feature = "fft")]
 pub mod fft;
-pub mod fill;
 pub mod gemm;
 pub mod host;
 pub mod index;
@@ -30,13 +28,13 @@ pub mod reduce;
 mod room;
 pub mod scan;
 pub mod softmax;
-pub(crate) mod stream;
-pub mod truncate;
 pub mod update;
 pub mod view;
 
 pub use cast::cast;
 pub use copy::copy;
+pub(crate) use copying::stream;
+pub use copying::{cast, copy, fill, truncate};
 pub use elementwise::select;
 pub use fill::{fill, fill_complex, fill_int, zero};
 pub use gemm::{matmul, matmul_batch, matmul_both};

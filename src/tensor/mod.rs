@@ -7,26 +7,25 @@
 
 mod autograd;
 mod cause;
+mod changed;
 mod construct;
-mod creation;
 mod cut;
 mod display;
-pub(crate) mod effects;
+mod gradients;
 mod handle;
-mod history;
-mod leaf;
 mod marks;
 mod meta;
 pub(crate) mod packing;
-mod region;
 mod results;
-mod retain;
 mod saved;
 
 pub use cause::Cause;
 pub(crate) use cause::CutCause;
+use changed::{creation, history, region};
 pub(crate) use creation::Creation;
 pub(crate) use cut::with_cut_edge;
+pub(crate) use gradients::effects;
+use gradients::{leaf, retain};
 pub use handle::Tensor;
 pub(crate) use history::Write;
 pub use leaf::Accumulate;

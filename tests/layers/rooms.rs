@@ -41,7 +41,7 @@ const BINDINGS: &[&str] = &[
 
 /// What a file of Rust may name all the same: (file, room, why).
 const RUST_ALSO: &[(&str, &str, &str)] = &[(
-    "src/ops/core/sym.rs",
+    "src/ops/core/formulas/sym.rs",
     "elementwise",
     "the symbolic reading of a derivative calls the operation of each letter of its alphabet",
 )];

@@ -6,19 +6,14 @@
 
 mod batch;
 mod discover;
-mod head;
 mod host;
-mod lane;
-mod parallel;
 mod pass;
 mod plan;
-mod schedule;
-mod serial;
 mod single;
-mod slots;
 mod step;
 mod stretch;
 mod table;
+mod walk;
 mod watch;
 
 pub use discover::{discovered, estimate, frontier, search};
@@ -26,3 +21,4 @@ pub use host::{Host, NoHost, detach_if_long};
 pub use pass::{Pass, Since, Targets};
 pub use single::vjp;
 pub(super) use table::InputGrads;
+use walk::{head, parallel, schedule, serial};

@@ -3,18 +3,14 @@ mod apply;
 mod choose;
 pub mod complex_loops;
 mod converted;
-mod direct;
 mod drive;
-mod flat;
 mod gather;
 pub mod loops;
 mod plan;
 pub mod rows;
+mod shortcuts;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
-mod small;
-#[cfg(feature = "python")]
-mod straight;
 mod table;
 
 pub use apply::{In, apply, select};
@@ -24,6 +20,9 @@ pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate};
+#[cfg(feature = "python")]
+use shortcuts::straight;
+use shortcuts::{direct, flat, small};
 pub(crate) use small::Small;
 #[cfg(feature = "python")]
 pub(crate) use straight::{Few, Number, Run, apply_few};

@@ -10,23 +10,19 @@ mod argument;
 mod basic;
 #[allow(missing_docs)]
 pub mod complex;
-mod erf;
-mod erfinv;
 mod exp;
 pub mod f32;
 pub mod f64;
-mod gamma;
 mod hyperbolic;
-mod inverse;
 mod log;
-mod polygamma;
 mod power;
 mod remainder;
 mod root;
-mod sinc;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub(crate) mod sixteen;
-mod trig;
-mod trig32;
+mod special;
+mod trigonometry;
 
 pub use argument::Argument;
+use special::{erf, erfinv, gamma, polygamma};
+use trigonometry::{inverse, sinc, trig, trig32};

@@ -1,0 +1,132 @@
+//! What the parallel walk must know about a plan: counts, ranks, and where work hangs.
+//!
+//! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
+//! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their contributions.
+
+use super::parallel::OFFER_NS;
+use crate::graph::context::NOWHERE;
+use crate::graph::engine::plan::Plan;
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+
+/// The rank of an edge to an output that an earlier edge of the same node already serves.
+pub(super) const SAME: u32 = u32::MAX;
+/// The position of a node that does not run in the walk (a leaf).
+pub(super) const NO_POSITION: u32 = u32::MAX;
+
+/// Dense tables about a plan.
+pub(in crate::graph::engine) struct Schedule {
+    /// Per output: its node.
+    pub(in crate::graph::engine) owner: Vec<u32>,
+    /// Per edge: its place among the consumers of its target, or `SAME`.
+    pub(super) ranks: Vec<u32>,
+    /// Per node: how many (consumer, output) pairs it waits for.
+    pub(super) awaited: Vec<u32>,
+    /// Per node: nanoseconds of its own and of what only it leads to.
+    pub(super) cones: Vec<f32>,
+    /// Per node: its place in the order.
+    pub(in crate::graph::engine) positions: Vec<u32>,
+    /// Nanoseconds of native work off the longest path, as far as it hangs together in pieces worth giving away.
+    pub(in crate::graph::engine) forkable: f32,
+}
+
+impl Schedule {
+    pub(in crate::graph::engine) fn new<V: Value>(plan: &Plan<'_, V>) -> Schedule {
+        let nodes = plan.items.len();
+        let mut schedule = Schedule {
+            owner: plan.owners(),
+            ranks: vec![SAME; plan.targets.len()],
+            awaited: vec![0; nodes],
+            cones: vec![0.0; nodes],
+            positions: vec![NO_POSITION; nodes],
+            forkable: 0.0,
+        };
+        schedule.rank(plan);
+        schedule.weigh(plan);
+        schedule
+    }
+
+    /// Consumers first: who waits for whom, and in which order contributions are added.
+    fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
+        let mut next = vec![0u32; plan.outputs as usize];
+        // The last consumer of each output, to recognise a second edge of the same node.
+        let mut last = vec![u32::MAX; plan.outputs as usize];
+        for (position, &k) in plan.order.iter().enumerate() {
+            self.positions[k as usize] = position as u32;
+            let first = plan.items[k as usize].edges as usize;
+            for (i, &target) in plan.targets_of(k).iter().enumerate() {
+                if target == NOWHERE {
+                    continue;
+                }
+                let target = target as usize;
+                if last[target] == k {
+                    continue;
+                }
+                last[target] = k;
+                self.ranks[first + i] = next[target];
+                next[target] += 1;
+                self.awaited[self.owner[target] as usize] += 1;
+            }
+        }
+    }
+
+    /// Producers first: cones, the longest path, and what could run beside it.
+    fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
+        let mut path = vec![0f32; plan.items.len()];
+        let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
+        let (mut pieces, mut roots) = (0f64, Fork::default());
+        for &k in plan.order.iter().rev() {
+            let node = plan.items[k as usize].node.get();
+            let (mut cone, mut below, mut fork) = (node.cost(), 0f32, Fork::default());
+            let first = plan.items[k as usize].edges as usize;
+            for (i, &target) in plan.targets_of(k).iter().enumerate() {
+                if target == NOWHERE || self.ranks[first + i] == SAME {
+                    continue;
+                }
+                let input = self.owner[target as usize] as usize;
+                below = below.max(path[input]);
+                if self.awaited[input] == 1 {
+                    cone += self.cones[input];
+                    fork.add(self.cones[input]);
+                }
+            }
+            self.cones[k as usize] = cone;
+            pieces += fork.given();
+            match self.awaited[k as usize] {
+                0 => roots.add(cone),
+                1 => {}
+                // It becomes ready whenever its last consumer has run, beside anything.
+                _ if cone >= OFFER_NS => pieces += f64::from(cone),
+                _ => {}
+            }
+            path[k as usize] = node.cost() + below;
+            longest = longest.max(path[k as usize]);
+            all += f64::from(node.cost());
+            if !node.flags().has(Flags::FOREIGN) {
+                native += f64::from(node.cost());
+            }
+        }
+        pieces += roots.given();
+        self.forkable = (all - f64::from(longest)).min(native).min(pieces) as f32;
+    }
+}
+
+/// Nodes that become ready together: a lane keeps the largest and can give the others away if they are worth it.
+#[derive(Default)]
+struct Fork {
+    sum: f64,
+    largest: f32,
+}
+
+impl Fork {
+    fn add(&mut self, cone: f32) {
+        if cone >= OFFER_NS {
+            self.sum += f64::from(cone);
+            self.largest = self.largest.max(cone);
+        }
+    }
+
+    fn given(&self) -> f64 {
+        self.sum - f64::from(self.largest)
+    }
+}

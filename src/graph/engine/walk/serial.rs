@@ -1,0 +1,213 @@
+//! The serial walk: one loop over the plan, consumers first.
+//!
+//! Owns the table of gradients while it runs. It is what the parallel walk must equal bit by bit.
+//! Invariant: when a node is reached, all its consumers have run.
+
+use crate::error::{Error, Result};
+use crate::graph::engine::host::Host;
+use crate::graph::engine::plan::{Item, Plan};
+use crate::graph::engine::step::{self, Grads, Outcome, PassOptions, Seeds};
+use crate::graph::engine::stretch;
+use crate::graph::engine::table::Table;
+use crate::graph::node::Flags;
+use crate::graph::value::Value;
+use crate::threads::signals::Clock;
+
+/// How many nodes ahead the walk has memory fetched: the nodes of a long graph have left the caches.
+const AHEAD: usize = 4;
+
+/// A walk over a whole plan on this thread.
+pub(in crate::graph::engine) struct Walk<'w, 'g, V: Value> {
+    pub(in crate::graph::engine) plan: &'w Plan<'g, V>,
+    pub(in crate::graph::engine) options: PassOptions,
+    pub(in crate::graph::engine) host: &'w dyn Host,
+    pub(in crate::graph::engine) table: Table<V>,
+    /// Every node without attachments needs its rule and nothing else.
+    plain: bool,
+    pub(in crate::graph::engine) outcome: Outcome<V>,
+    pub(in crate::graph::engine) poll: Poll,
+}
+
+impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
+    /// Before its first node. It is large: made where it stays.
+    #[inline(always)]
+    pub(in crate::graph::engine) fn new(
+        plan: &'w Plan<'g, V>,
+        options: PassOptions,
+        host: &'w dyn Host,
+    ) -> Walk<'w, 'g, V> {
+        Walk {
+            plan,
+            options,
+            host,
+            table: Table::new(plan.outputs as usize, options),
+            plain: plan.needs.is_empty() && options.is_plain(),
+            outcome: Outcome::default(),
+            poll: Poll::default(),
+        }
+    }
+
+    /// Runs all nodes; the gradients of leaves without hooks are left to be taken.
+    #[inline]
+    pub(in crate::graph::engine) fn run(&mut self, seeds: &mut Seeds<V>) -> Result<()> {
+        self.options.enter();
+        for (&output, seed) in self.plan.roots.iter().zip(seeds.drain(..)) {
+            self.table.add(output, seed)?;
+        }
+        self.nodes()
+    }
+
+    /// Takes the gradient of an output.
+    #[inline]
+    pub(in crate::graph::engine) fn take(&mut self, output: u32) -> Option<V> {
+        self.table.take(output)
+    }
+
+    fn nodes(&mut self) -> Result<()> {
+        let (order, items) = (&self.plan.order[..], &self.plan.items[..]);
+        let joins = stretch::allowed(self.options);
+        let mut at = 0;
+        while at < order.len() {
+            if let Some(&later) = order.get(at + AHEAD) {
+                items[later as usize].node.fetch();
+            }
+            let item = &items[order[at] as usize];
+            let node = item.node.get();
+            if joins && stretch::begins(node) {
+                let ran = self.stretch(at)?;
+                at += ran;
+                if ran > 0 {
+                    continue;
+                }
+            }
+            if self.plain && node.is_plain() {
+                self.plain_node(item)?;
+                at += 1;
+                continue;
+            }
+            if !self.is_foreign(order[at]) {
+                self.node(order[at])?;
+                at += 1;
+                continue;
+            }
+            let mut done = Ok(());
+            self.host.attached(&mut || {
+                while done.is_ok() && at < order.len() && self.is_foreign(order[at]) {
+                    done = self.node(order[at]);
+                    at += 1;
+                }
+            });
+            done?;
+        }
+        Ok(())
+    }
+
+    /// A node with one output and nothing attached, in a pass that asks for nothing but its rule.
+    #[inline]
+    fn plain_node(&mut self, item: &Item<'g, V>) -> Result<()> {
+        let mut grads = [None];
+        self.table.take_to(item.output, &mut grads[0]);
+        if grads[0].is_none() {
+            return Ok(());
+        }
+        let node = item.node.get();
+        self.poll.node(node.cost(), false, self.host)?;
+        self.options.enter();
+        let targets = self.plan.targets_at(item);
+        step::plain_rule(item.node, self.options, targets, &mut grads, &mut self.table)
+    }
+
+    #[inline]
+    fn is_foreign(&self, k: u32) -> bool {
+        self.plan.items[k as usize].node.get().flags().has(Flags::FOREIGN)
+    }
+
+    #[inline]
+    fn node(&mut self, k: u32) -> Result<()> {
+        let item = &self.plan.items[k as usize];
+        let node = item.node.get();
+        let mut grads = Grads::new();
+        let mut any = false;
+        for output in item.output..item.output + node.outputs() {
+            let grad = self.table.take(output);
+            any |= grad.is_some();
+            grads.push(grad);
+        }
+        if !any {
+            return Ok(());
+        }
+        self.poll.node(self.options.cost(node), node.flags().has(Flags::FOREIGN), self.host)?;
+        step::run(self.plan, self.options, k, &mut grads, &mut self.table, &mut self.outcome)
+    }
+}
+
+/// Completes the leaves without hooks, whose gradients `take` yields, in the order of discovery.
+pub(in crate::graph::engine) fn leaves<V: Value>(
+    plan: &Plan<'_, V>,
+    options: PassOptions,
+    take: &mut dyn FnMut(u32) -> Option<V>,
+    outcome: &mut Outcome<V>,
+) {
+    for &k in &plan.leaves {
+        if let Some(grad) = take(plan.items[k as usize].output) {
+            leaf(plan, options, k, grad, outcome);
+        }
+    }
+}
+
+/// A leaf without hooks whose gradient is complete: captured or kept for the commit.
+fn leaf<V: Value>(
+    plan: &Plan<'_, V>,
+    options: PassOptions,
+    k: u32,
+    grad: V,
+    outcome: &mut Outcome<V>,
+) {
+    if options.capture {
+        step::capture(plan, plan.items[k as usize].output, &[Some(grad)], outcome);
+    } else {
+        outcome.commits.push((k, grad));
+    }
+}
+
+/// Asks the host about signals every 20 ms or so, without reading the clock at every node.
+#[derive(Default)]
+pub(in crate::graph::engine) struct Poll {
+    nodes: u32,
+    estimate: f32,
+    clock: Clock,
+}
+
+impl Poll {
+    const NODES: u32 = 64;
+    /// As many nodes as one of the host counts for; the host's own code asks about signals itself.
+    const FOREIGN: u32 = 8;
+    const ESTIMATE_NS: f32 = 1e6;
+
+    /// Counts a node that is about to run.
+    #[inline]
+    pub(in crate::graph::engine) fn node(
+        &mut self,
+        cost_ns: f32,
+        foreign: bool,
+        host: &dyn Host,
+    ) -> Result<()> {
+        self.nodes += if foreign { Self::FOREIGN } else { 1 };
+        self.estimate += cost_ns;
+        if self.nodes < Self::NODES && self.estimate < Self::ESTIMATE_NS {
+            return Ok(());
+        }
+        self.check(host)
+    }
+
+    /// Reads the clock, and asks if it is time.
+    #[cold]
+    pub(super) fn check(&mut self, host: &dyn Host) -> Result<()> {
+        self.nodes = 0;
+        self.estimate = 0.0;
+        if self.clock.is_due() && host.interrupted() {
+            return Err(Error::Interrupted { op: "backward".into() }.into());
+        }
+        Ok(())
+    }
+}

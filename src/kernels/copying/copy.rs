@@ -1,0 +1,289 @@
+//! Copying between layouts of one dtype.
+//!
+//! Owns: the strided copy, with memcpy for runs, tiles for transposes, and blocks for threads. Never
+//! converts (see `cast`). Source and destination must not overlap.
+//! Invariant: every element of the destination is written exactly once.
+
+use std::ptr;
+
+use crate::dtype::Element;
+use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
+use crate::kernels::leveled::leveled;
+use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
+use crate::threads::parallel_for;
+
+/// Copies from this many bytes on are split over the threads, in blocks of half as much.
+const SPLIT_BYTES: usize = 2 << 20;
+/// Edge of the square tile of a transposing copy.
+const TILE: usize = 32;
+/// An innermost axis of at most this size is no line of its own.
+const SHORT: usize = 4;
+
+/// Copies of up to two axes and this many bytes take less than to sort and merge their axes.
+const SMALL_BYTES: usize = 1 << 10;
+
+/// Runs of so many bytes are moved without a call for each.
+pub(in crate::kernels) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=128;
+/// Bytes that are moved at once.
+const MOVE: usize = 16;
+
+/// Copies `src` into `dst`, which has the same dims and does not overlap it.
+pub fn copy(src: View, dst: ViewMut) {
+    if known_to_programs(dst.dtype) {
+        launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
+    } else {
+        launch!("copy", [src] => [dst];; copy_elements(src, dst));
+    }
+}
+
+impl View<'_> {
+    /// The elements in C order.
+    ///
+    /// # Panics
+    /// When `T` is not the type of the elements: a bug of the caller.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
+        let mut out: Vec<T> = Vec::with_capacity(self.numel());
+        // SAFETY: the vector has room for the elements, of this type, and all of them are written.
+        unsafe {
+            self.copy_to(out.as_mut_ptr().cast());
+            out.set_len(self.numel());
+        }
+        out
+    }
+
+    /// Writes the elements in C order.
+    ///
+    /// # Safety
+    /// There is room for them, which nobody else touches.
+    unsafe fn copy_to(&self, to: *mut u8) {
+        let strides = c_strides(self.dims);
+        // SAFETY: the caller's contract.
+        let to = unsafe { ViewMut::from_raw(self.dtype, to, self.dims, &strides) };
+        copy_elements(*self, to);
+    }
+}
+
+fn copy_elements(src: View, dst: ViewMut) {
+    assert_eq!(src.dims, dst.dims, "copy needs equal dims");
+    with_word!(one_dtype([src.dtype, dst.dtype]).size(), W => copy_words::<W>(src, dst));
+}
+
+fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
+    let numel = dst.numel();
+    if numel == 0 {
+        return;
+    }
+    let bytes = numel * size_of::<W>();
+    // SAFETY: both views are valid for their elements and do not overlap.
+    if bytes <= SMALL_BYTES && unsafe { few::<W>(&src, &dst) } {
+        return;
+    }
+    if bytes < SPLIT_BYTES && src.is_contiguous() && dst.is_contiguous() {
+        // SAFETY: both views are valid for their elements, which lie in a run, and do not overlap.
+        return unsafe {
+            ptr::copy_nonoverlapping(src.ptr.cast::<W>(), dst.ptr.cast::<W>(), numel);
+        };
+    }
+    let axes = Axes::new(dst.dims, [dst.strides, src.strides]).collapse(true);
+    let job = Job { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
+    let outer = axes.dims.first().copied().unwrap_or(1);
+    let blocks = if bytes < SPLIT_BYTES { 1 } else { (bytes / (SPLIT_BYTES / 2)).min(outer) };
+    if blocks <= 1 {
+        // SAFETY: the views are valid for every position of the axes and do not overlap.
+        return unsafe { job.run(&axes) };
+    }
+    parallel_for(blocks, &|i| {
+        let (start, end) = (i * outer / blocks, (i + 1) * outer / blocks);
+        let [to, from] = axes.strides[0];
+        let mut part = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
+        part.dims[0] = end - start;
+        let job = job.shifted(to * start as isize, from * start as isize);
+        // SAFETY: as above; the blocks are disjoint along the first axis.
+        unsafe { job.run(&part) };
+    });
+}
+
+/// Copies from element to element, if there are at most two axes.
+///
+/// # Safety
+/// Both views are valid for their elements, have the same dims and do not overlap.
+#[inline(always)]
+unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
+    let (rows, by, n, step) = match (dst.dims, dst.strides, src.strides) {
+        ([], _, _) => (1, [0, 0], 1, [1, 1]),
+        (&[n], &[to], &[from]) => (1, [0, 0], n, [to, from]),
+        (&[rows, n], &[down, to], &[under, from]) => (rows, [down, under], n, [to, from]),
+        _ => return false,
+    };
+    let (mut to, mut from) = (dst.ptr.cast::<W>(), src.ptr.cast::<W>());
+    for _ in 0..rows {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if step == [1, 1] && n >= SHORT {
+                ptr::copy_nonoverlapping(from, to, n);
+            } else {
+                let (mut to, mut from) = (to, from);
+                for _ in 0..n {
+                    *to = *from;
+                    (to, from) = (to.wrapping_offset(step[0]), from.wrapping_offset(step[1]));
+                }
+            }
+        }
+        (to, from) = (to.wrapping_offset(by[0]), from.wrapping_offset(by[1]));
+    }
+    true
+}
+
+#[derive(Clone, Copy)]
+struct Job<W> {
+    src: *const W,
+    dst: *mut W,
+}
+// SAFETY: the pointers come from views, which are Send + Sync; jobs write disjoint parts.
+unsafe impl<W> Send for Job<W> {}
+// SAFETY: as above.
+unsafe impl<W> Sync for Job<W> {}
+
+impl<W: Copy> Job<W> {
+    fn shifted(&self, to: isize, from: isize) -> Job<W> {
+        Job { src: self.src.wrapping_offset(from), dst: self.dst.wrapping_offset(to) }
+    }
+
+    /// # Safety
+    /// Source and destination are valid for every position of the axes and do not overlap.
+    unsafe fn run(self, axes: &Axes<2>) {
+        let n = axes.dims.len();
+        if n == 0 {
+            // SAFETY: one element on either side.
+            return unsafe { *self.dst = *self.src };
+        }
+        let (inner, strides) = (axes.dims[n - 1], axes.strides[n - 1]);
+        let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
+        let transposed = fastest != n - 1
+            && axes.strides[fastest][1] != 0
+            && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
+        let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
+        outer.dims.truncate(n - 1);
+        outer.strides.truncate(n - 1);
+        if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
+            // A short innermost axis would spend its time between lines: the next one becomes the line.
+            let (line, step) = (outer.dims[n - 2], outer.strides[n - 2]);
+            outer.dims.truncate(n - 2);
+            outer.strides.truncate(n - 2);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                self.shifted(at[0], at[1]).tiles([inner, line], [strides, step]);
+            });
+        } else if n > 1 && strides == [1, 1] && FEW_BYTES.contains(&(inner * size_of::<W>())) {
+            let (count, size) = (outer.dims[n - 2], size_of::<W>());
+            let steps = outer.strides[n - 2].map(|step| step * size as isize);
+            outer.dims.truncate(n - 2);
+            outer.strides.truncate(n - 2);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                let Job { src, dst } = self.shifted(at[0], at[1]);
+                runs((src.cast(), dst.cast()), inner * size, count, steps);
+            });
+        } else if transposed {
+            let rows = outer.dims.remove(fastest);
+            let row = outer.strides.remove(fastest);
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe {
+                self.shifted(at[0], at[1]).tiles([rows, inner], [row, strides]);
+            });
+        } else {
+            // SAFETY: the caller's contract.
+            outer.for_each(|at| unsafe { self.shifted(at[0], at[1]).line(inner, strides) });
+        }
+    }
+
+    /// # Safety
+    /// As `run`, for one axis.
+    #[inline(always)]
+    unsafe fn line(self, n: usize, [to, from]: [isize; 2]) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match (to, from) {
+                (1, 1) if n >= 8 => ptr::copy_nonoverlapping(self.src, self.dst, n),
+                (1, 0) => std::slice::from_raw_parts_mut(self.dst, n).fill(*self.src),
+                (1, _) => {
+                    for i in 0..n {
+                        *self.dst.add(i) = *self.src.offset(i as isize * from);
+                    }
+                }
+                _ => {
+                    for i in 0..n as isize {
+                        *self.dst.offset(i * to) = *self.src.offset(i * from);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies a plane in square tiles, so that both sides stay within cache lines.
+    ///
+    /// # Safety
+    /// As `run`, for two axes.
+    unsafe fn tiles(self, dims: [usize; 2], strides: [[isize; 2]; 2]) {
+        for top in (0..dims[0]).step_by(TILE) {
+            for left in (0..dims[1]).step_by(TILE) {
+                let at = |k: usize| top as isize * strides[0][k] + left as isize * strides[1][k];
+                let tile = self.shifted(at(0), at(1));
+                let width = TILE.min(dims[1] - left);
+                for row in 0..TILE.min(dims[0] - top) as isize {
+                    let line = tile.shifted(row * strides[0][0], row * strides[0][1]);
+                    // SAFETY: the caller's contract.
+                    unsafe { line.line(width, strides[1]) };
+                }
+            }
+        }
+    }
+}
+
+leveled! {
+    /// Copies `count` runs of so many bytes, at least `MOVE`, from one address to another; the steps are in bytes, too. The
+    /// sides do not overlap.
+    pub(in crate::kernels) unsafe fn runs(
+        sides: (*const u8, *mut u8), bytes: usize, count: usize, steps: [isize; 2],
+    ) = runs_body, crate::kernels::leveled::Levels::UpToAvx2
+}
+
+/// # Safety
+/// The runs are readable and writable, have at least `MOVE` bytes, and the sides do not overlap.
+#[inline(always)]
+unsafe fn runs_body(
+    (src, dst): (*const u8, *mut u8),
+    bytes: usize,
+    count: usize,
+    [to, from]: [isize; 2],
+) {
+    for run in 0..count as isize {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (src, dst) = (src.offset(run * from), dst.offset(run * to));
+            if bytes < 2 * MOVE {
+                moves::<MOVE>(src, dst, bytes)
+            } else {
+                moves::<{ 2 * MOVE }>(src, dst, bytes)
+            }
+        }
+    }
+}
+
+/// Copies bytes, so many at once; the last move overlaps the one before.
+///
+/// # Safety
+/// There are at least `N` bytes on either side, and the sides do not overlap.
+#[inline(always)]
+unsafe fn moves<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
+    let mut at = 0;
+    // SAFETY: every move is inside the bytes.
+    unsafe {
+        while at + N < bytes {
+            dst.add(at).cast::<[u8; N]>().write(*src.add(at).cast());
+            at += N;
+        }
+        dst.add(bytes - N).cast::<[u8; N]>().write(*src.add(bytes - N).cast());
+    }
+}

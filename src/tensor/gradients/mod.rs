@@ -1,0 +1,8 @@
+//! Where the gradients of a pass end: at leaves, and where somebody asked to keep one.
+//!
+//! Owns: the accumulator of a leaf, retained gradients, and what a captured function sees and changes of both.
+//! Never computes a gradient. Invariant: a leaf's gradient belongs to its `Meta`; no node owns one.
+
+pub(crate) mod effects;
+pub(super) mod leaf;
+pub(super) mod retain;

@@ -1,0 +1,86 @@
+//! Retained gradients of tensors that are no leaves.
+//!
+//! Owns: the sink at the producing node that stores into the tensor's state, which it knows weakly.
+//! Never keeps a tensor or a node alive.
+//! Invariant: a tensor has at most one sink, at the node that produced its present value.
+
+use std::sync::{Arc, Weak};
+
+use crate::error::{Error, Result};
+use crate::graph::{NodeId, Sink};
+use crate::tensor::{Edge, Meta, Tensor};
+
+/// Whether the gradient of a tensor that is no leaf is kept.
+#[derive(Default)]
+pub(in crate::tensor) enum Retention {
+    #[default]
+    Off,
+    /// Yes, but the value was changed in place and nobody asked for the edge of the new one: nothing can arrive.
+    Pending,
+    /// By the sink with this key at this node.
+    At(NodeId<Tensor>, u64),
+}
+
+/// Stores the gradient of a tensor that is no leaf in its state, if a handle still lives.
+struct RetainedGrad(Weak<Meta>);
+
+impl Sink<Tensor> for RetainedGrad {
+    fn store(&self, grad: Tensor, create_graph: bool) -> Result<()> {
+        match self.0.upgrade() {
+            Some(meta) => meta.accumulate(grad.separate(create_graph)?, create_graph),
+            None => Ok(()),
+        }
+    }
+}
+
+fn attach(meta: &Arc<Meta>, edge: &Edge) -> Retention {
+    let sink = Arc::new(RetainedGrad(Arc::downgrade(meta)));
+    let key = edge.node().extras_or_new().retain(edge.output(), sink);
+    Retention::At(edge.node().id(), key)
+}
+
+fn remove(retention: Retention) {
+    if let Retention::At(id, key) = retention
+        && let Some(node) = id.upgrade()
+    {
+        node.extras_or_new().remove(key);
+    }
+}
+
+/// Moves the sink of a tensor that was changed in place to the node of its new value.
+pub(in crate::tensor) fn follow(meta: &Arc<Meta>, edge: Option<&Edge>) {
+    if meta.retains_grad() {
+        let now = edge.map_or(Retention::Pending, |edge| attach(meta, edge));
+        remove(meta.set_retained(now));
+    }
+}
+
+/// Takes the sink away from the node of a value that a write has just replaced.
+pub(in crate::tensor) fn lift(meta: &Arc<Meta>) {
+    follow(meta, None);
+}
+
+impl Tensor {
+    /// Keeps the gradient of a tensor that is no leaf in its `grad`; does nothing for a leaf.
+    ///
+    /// # Errors
+    /// `State` when the tensor does not require grad.
+    pub fn retain_grad(&self) -> Result<()> {
+        if !self.requires_grad() {
+            return Err(Box::new(Error::State {
+                op: "retain_grad".into(),
+                what: "the tensor does not require grad".into(),
+                remedy: "set requires_grad=True on an input first",
+            }));
+        }
+        let Some(edge) = self.producer_edge() else {
+            return Ok(());
+        };
+        let meta = self.ensure_meta();
+        if !meta.retains_grad() {
+            remove(meta.set_retained(attach(meta, &edge)));
+            self.retains_with(meta);
+        }
+        Ok(())
+    }
+}
