@@ -43,14 +43,6 @@ from ferrograd.nn.layers.activation import (
 from ferrograd.nn.layers.adaptive import (
     AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss,
 )
-from ferrograd.nn.layers.attention import (
-    MultiheadAttention as MultiheadAttention,
-)
-from ferrograd.nn.layers.cells import (
-    GRUCell as GRUCell,
-    LSTMCell as LSTMCell,
-    RNNCell as RNNCell,
-)
 from ferrograd.nn.layers.container import (
     ModuleDict as ModuleDict,
     ModuleList as ModuleList,
@@ -132,10 +124,25 @@ from ferrograd.nn.layers.pooling import (
     MaxUnpool2d as MaxUnpool2d,
     MaxUnpool3d as MaxUnpool3d,
 )
-from ferrograd.nn.layers.recurrent import (
+from ferrograd.nn.layers.sequences.attention import (
+    MultiheadAttention as MultiheadAttention,
+)
+from ferrograd.nn.layers.sequences.cells import (
+    GRUCell as GRUCell,
+    LSTMCell as LSTMCell,
+    RNNCell as RNNCell,
+)
+from ferrograd.nn.layers.sequences.recurrent import (
     GRU as GRU,
     LSTM as LSTM,
     RNN as RNN,
+)
+from ferrograd.nn.layers.sequences.transformer import (
+    Transformer as Transformer,
+    TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer,
+    TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
 )
 from ferrograd.nn.layers.shape import (
     ChannelShuffle as ChannelShuffle,
@@ -166,13 +173,6 @@ from ferrograd.nn.layers.shape import (
 )
 from ferrograd.nn.layers.synchronised import (
     SyncBatchNorm as SyncBatchNorm,
-)
-from ferrograd.nn.layers.transformer import (
-    Transformer as Transformer,
-    TransformerDecoder as TransformerDecoder,
-    TransformerDecoderLayer as TransformerDecoderLayer,
-    TransformerEncoder as TransformerEncoder,
-    TransformerEncoderLayer as TransformerEncoderLayer,
 )
 from ferrograd.nn.losses.classes import (
     BCELoss as BCELoss,

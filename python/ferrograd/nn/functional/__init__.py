@@ -83,9 +83,42 @@ from ferrograd.nn.functional.embedding import (
     embedding as embedding,
     embedding_bag as embedding_bag,
 )
-from ferrograd.nn.functional.fractional import (
+from ferrograd.nn.functional.images.fractional import (
     fractional_max_pool2d as fractional_max_pool2d,
     fractional_max_pool3d as fractional_max_pool3d,
+)
+from ferrograd.nn.functional.images.pooling import (  # type: ignore[assignment]
+    adaptive_avg_pool1d as adaptive_avg_pool1d,
+    adaptive_avg_pool2d as adaptive_avg_pool2d,
+    adaptive_max_pool1d as adaptive_max_pool1d,
+    adaptive_max_pool2d as adaptive_max_pool2d,
+    adaptive_max_pool3d as adaptive_max_pool3d,
+    avg_pool1d as avg_pool1d,
+    lp_pool1d as lp_pool1d,
+    lp_pool2d as lp_pool2d,
+)
+from ferrograd.nn.functional.images.sampling import (
+    affine_grid as affine_grid,
+    grid_sample as grid_sample,
+)
+from ferrograd.nn.functional.images.unpooling import (
+    max_unpool1d as max_unpool1d,
+    max_unpool2d as max_unpool2d,
+    max_unpool3d as max_unpool3d,
+)
+from ferrograd.nn.functional.images.vision import (
+    channel_shuffle as channel_shuffle,
+    interpolate as interpolate,
+    pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle,
+    upsample as upsample,
+)
+from ferrograd.nn.functional.images.volumes import (
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    avg_pool3d as avg_pool3d,
+    conv_transpose3d as conv_transpose3d,
+    lp_pool3d as lp_pool3d,
+    max_pool3d as max_pool3d,
 )
 from ferrograd.nn.functional.losses import (
     gaussian_nll_loss as gaussian_nll_loss,
@@ -104,37 +137,7 @@ from ferrograd.nn.functional.normalization import (
     local_response_norm as local_response_norm,
     normalize as normalize,
 )
-from ferrograd.nn.functional.pooling import (  # type: ignore[assignment]
-    adaptive_avg_pool1d as adaptive_avg_pool1d,
-    adaptive_avg_pool2d as adaptive_avg_pool2d,
-    adaptive_max_pool1d as adaptive_max_pool1d,
-    adaptive_max_pool2d as adaptive_max_pool2d,
-    adaptive_max_pool3d as adaptive_max_pool3d,
-    avg_pool1d as avg_pool1d,
-    lp_pool1d as lp_pool1d,
-    lp_pool2d as lp_pool2d,
-)
 from ferrograd.nn.functional.product import bilinear as bilinear
-from ferrograd.nn.functional.sampling import affine_grid as affine_grid, grid_sample as grid_sample
-from ferrograd.nn.functional.unpooling import (
-    max_unpool1d as max_unpool1d,
-    max_unpool2d as max_unpool2d,
-    max_unpool3d as max_unpool3d,
-)
-from ferrograd.nn.functional.vision import (
-    channel_shuffle as channel_shuffle,
-    interpolate as interpolate,
-    pixel_shuffle as pixel_shuffle,
-    pixel_unshuffle as pixel_unshuffle,
-    upsample as upsample,
-)
-from ferrograd.nn.functional.volumes import (
-    adaptive_avg_pool3d as adaptive_avg_pool3d,
-    avg_pool3d as avg_pool3d,
-    conv_transpose3d as conv_transpose3d,
-    lp_pool3d as lp_pool3d,
-    max_pool3d as max_pool3d,
-)
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _hints.getter("nn.functional")

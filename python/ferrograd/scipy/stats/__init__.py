@@ -13,18 +13,18 @@ from ferrograd.scipy.stats import (
     poisson as poisson,
     t as t,
 )
-from ferrograd.scipy.stats._bounded import (
+from ferrograd.scipy.stats._families.bounded import (
     powerlaw as powerlaw,
     triang as triang,
     uniform as uniform,
 )
-from ferrograd.scipy.stats._discrete import (
+from ferrograd.scipy.stats._families.discrete import (
     bernoulli as bernoulli,
     binom as binom,
     geom as geom,
     nbinom as nbinom,
 )
-from ferrograd.scipy.stats._further import (
+from ferrograd.scipy.stats._families.further import (
     arcsine as arcsine,
     betaprime as betaprime,
     burr12 as burr12,
@@ -43,14 +43,14 @@ from ferrograd.scipy.stats._further import (
     nakagami as nakagami,
     skewnorm as skewnorm,
 )
-from ferrograd.scipy.stats._line import (
+from ferrograd.scipy.stats._families.line import (
     cauchy as cauchy,
     gumbel_l as gumbel_l,
     gumbel_r as gumbel_r,
     laplace as laplace,
     logistic as logistic,
 )
-from ferrograd.scipy.stats._positive import (
+from ferrograd.scipy.stats._families.positive import (
     expon as expon,
     f as f,
     halfcauchy as halfcauchy,

@@ -1,7 +1,7 @@
 """The Poisson distribution."""
 
 from ferrograd.scipy._library import rest_of
-from ferrograd.scipy.stats._discrete import poisson as _own
+from ferrograd.scipy.stats._families.discrete import poisson as _own
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 
 __getattr__ = rest_of("stats.poisson")

@@ -18,11 +18,11 @@ from ferrograd._core import Tensor, get_default_dtype
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.layers.attention import MultiheadAttention
 from ferrograd.nn.layers.container import MOST_LAYERS, ModuleList
 from ferrograd.nn.layers.dropout import Dropout
 from ferrograd.nn.layers.linear import Linear
 from ferrograd.nn.layers.normalization import LayerNorm
+from ferrograd.nn.layers.sequences.attention import MultiheadAttention
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

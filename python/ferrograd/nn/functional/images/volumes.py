@@ -16,7 +16,7 @@ from ferrograd.errors import ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
 from ferrograd.nn.functional.convolution import conv_transpose1d
-from ferrograd.nn.functional.pooling import root_of_sums
+from ferrograd.nn.functional.images.pooling import root_of_sums
 
 _VOLUMES = "(N, C, D, H, W)"
 

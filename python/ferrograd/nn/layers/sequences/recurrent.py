@@ -19,9 +19,9 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn.functional._shared import given, whole
-from ferrograd.nn.layers.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.layers.sequences.cells import GATES, STEPS, WHOLE, States
 from ferrograd.nn.utils.rnn import PackedSequence
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import adaptive_avg_pool2d
 from ferrograd.nn.functional._shared import Sizes, ranked, whole
-from ferrograd.nn.functional.pooling import adaptive_avg_pool1d
+from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
 
 #: Number of axes that a mode interpolates over; None for any.
 _MODES = {

@@ -1,0 +1,1 @@
+"""Functions of images: windows that slide over them, and values between their pixels."""

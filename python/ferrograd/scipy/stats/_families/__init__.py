@@ -1,0 +1,1 @@
+"""Families of distributions, by where their values lie."""
