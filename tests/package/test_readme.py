@@ -70,7 +70,7 @@ def test_the_operation_of_contributing_is_the_one_of_the_source():
         for kind, _, body in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text())
         if kind == "text"
     ]
-    source = (ROOT / "src" / "ops" / "elementwise" / "activation.rs").read_text()
+    source = (ROOT / "src" / "ops" / "elementwise" / "functions" / "activation.rs").read_text()
     assert "".join(f"    {line}\n" for line in entry.splitlines()) in source
     assert row.strip() in (ROOT / "tests" / "cases" / "cases.py").read_text()
 
