@@ -1,4 +1,8 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
+//!
+//! Owns: storages and what they remember of writes, layouts, the pool, and what a capture knows of memory.
+//! Never computes with elements. Invariant: memory lives as long as a handle counts it.
+
 mod author;
 mod brief;
 pub mod capture;

@@ -1,6 +1,7 @@
 //! The short way of calls with a few floats, for operators and functions.
 //!
-//! Owns: which objects may take it, and the object of the result. Never computes: `ops::core::few` does.
+//! Owns: which objects may take it, and the object of the result. Never computes:
+//! `ops::core::formulas::few` does.
 //! Invariant: subclasses, other operands, and modes in which somebody watches or code of the host may run, take the other way;
 //! nothing has happened then.
 

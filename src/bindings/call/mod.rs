@@ -1,4 +1,8 @@
 //! What a call of an operation passes through, from CPython to the registry.
+//!
+//! Owns: the door, the binding and conversion of arguments, the short ways of small calls. Never computes and never records.
+//! Invariant: whatever a user calls, by whichever name, is one `Call`.
+
 pub(crate) mod bind;
 pub(crate) mod callback;
 pub(crate) mod convert;

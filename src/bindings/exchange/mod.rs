@@ -1,4 +1,8 @@
 //! Memory that is shared with other array libraries.
+//!
+//! Owns: the doors to NumPy, DLPack, arrays of other libraries and files. Never casts where sharing was asked for.
+//! Invariant: whoever shares memory keeps it alive, and who may write to it is counted.
+
 pub(crate) mod dlpack;
 mod dtypes;
 pub(crate) mod einops;

@@ -1,4 +1,8 @@
 //! The graph as Python sees it: nodes, edges, hooks, saved values, where an operation was called.
+//!
+//! Owns: what Python may ask of the graph and hang on it. Never changes a graph by looking at it.
+//! Invariant: Python functions are called with no lock held.
+
 pub(crate) mod collect;
 pub(crate) mod edge;
 pub(crate) mod group;

@@ -1,4 +1,8 @@
 //! Python objects of tensors and nodes, and their identity: what every other room of the bindings stands on.
+//!
+//! Owns: the objects and the ways from a handle to its object. Never computes and never walks a graph.
+//! Invariant: while the object of a node, or of a tensor with state, lives, wrapping the same yields it.
+
 pub(crate) mod counted;
 pub(crate) mod node;
 pub(crate) mod recycle;

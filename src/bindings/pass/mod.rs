@@ -1,4 +1,9 @@
 //! A backward pass as Python starts it, and the modes of a thread.
+//!
+//! Owns: the arguments of passes and programs, the modes as Python switches them, GIL and signals during a pass.
+//! Never walks the graph and never decides when a function is recorded.
+//! Invariant: after an error or a signal the thread's modes are what they were.
+
 pub(crate) mod arguments;
 pub(crate) mod backward;
 pub(crate) mod bound;

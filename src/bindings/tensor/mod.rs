@@ -1,4 +1,8 @@
 //! The class `Tensor`: the struct, its identity, and its methods by topic.
+//!
+//! Owns: the methods, attributes and protocols that are no operations of the registry. Never computes: `ops` does.
+//! Invariant: what a method makes of a call goes through the door.
+
 mod arithmetic;
 mod attributes;
 mod autograd;

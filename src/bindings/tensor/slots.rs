@@ -1,7 +1,7 @@
 //! The slots of operators for a few floats, and of basic indices, which stand in front of those that pyo3 makes.
 //!
 //! Owns: the C functions, and pyo3's, to which everything goes that is not of this sort: subclasses, other operands, modes
-//! in which somebody watches or code of the host may run. Never computes: `ops::core::few` does.
+//! in which somebody watches or code of the host may run. Never computes: `ops::core::formulas::few` does.
 //! Invariant: what a slot here answers is what pyo3's answers; without a GIL they are not used.
 
 use std::ffi::c_int;

@@ -1,4 +1,8 @@
 //! Convolution of images: the product, and both of its adjoints; and the full convolution of two vectors.
+//!
+//! Owns: both ways to a product, directly and by tiles of columns, and sizes. Never pads memory of the caller.
+//! Invariant: results are the same at any number of threads.
+
 mod direct;
 mod full;
 mod geometry;

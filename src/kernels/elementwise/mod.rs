@@ -1,4 +1,8 @@
 //! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
+//!
+//! Owns: the tables, the plans, and the ways around a plan. Never names an operation.
+//! Invariant: an element has the same bits whichever way it is reached.
+
 mod apply;
 mod choose;
 pub mod complex_loops;

@@ -1,4 +1,8 @@
 //! Discrete Fourier, cosine and sine transforms of the lines of a strided array.
+//!
+//! Owns: the transforms, their plans and the strips that lines are gathered in. Never knows norms by name: they are factors.
+//! Invariant: how a line is transformed follows from the shapes, not from the threads.
+
 mod columns;
 mod complex;
 mod half;

@@ -1,5 +1,9 @@
 //! Matrix products: floats through the gemm crates, complex numbers by tiles of our own, integers by a plain loop, batches,
 //! splitting.
+//!
+//! Owns: which product goes which way. Never copies an operand to transpose it.
+//! Invariant: no element depends on the block that it lies in.
+
 mod batch;
 mod complex;
 mod direct;

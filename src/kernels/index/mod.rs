@@ -1,4 +1,7 @@
 //! Indexed access: gather, scatter and scatter-add by precomputed offsets.
+//!
+//! Owns: offsets, and the loops that move rows by them. Never parses an index expression.
+//! Invariant: an offset lies inside the axis that it was made for.
 
 mod offsets;
 mod part;

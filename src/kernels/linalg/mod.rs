@@ -1,4 +1,8 @@
 //! Matrix factorisations and what follows from them, for stacks of matrices of real and complex numbers.
+//!
+//! Owns: the algorithms, and stacks of matrices. Never decides what a failure means to a user.
+//! Invariant: an item of a stack that fails is named by its index; items are independent, so any split gives one result.
+
 mod diagonals;
 #[cfg(test)]
 mod draws;

@@ -1,4 +1,8 @@
 //! Normalisation: of rows, as layer norm and RMS norm have it, and of channels, as group and batch norm do; variance.
+//!
+//! Owns: forward passes, first-order backward passes and statistics. Never keeps what follows from input and statistics.
+//! Invariant: sums run over blocks that follow from the shape, so results are the same at any number of threads.
+
 mod channels;
 mod columns;
 mod recorded;

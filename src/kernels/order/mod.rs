@@ -1,4 +1,7 @@
 //! The order of elements along one axis.
+//!
+//! Owns: sorting, selection and search. Never orders across lines. Invariant: a NaN is above everything.
+
 mod few;
 mod key;
 mod lines;

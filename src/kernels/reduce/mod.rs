@@ -1,4 +1,8 @@
 //! Reductions over any set of axes: sum, prod, max, min, any, all, count, argmax, argmin.
+//!
+//! Owns: the folds, the plans over strides, and their loops. Never weights an element.
+//! Invariant: the order in which elements are merged depends on dims, strides and dtype only.
+
 mod arg;
 mod complex;
 mod fold;

@@ -1,4 +1,8 @@
 //! Fused softmax, log-softmax and cross-entropy along the last axis of contiguous rows.
+//!
+//! Owns: forward passes and first-order backward passes. Never reduces over another axis.
+//! Invariant: rows are independent, and each is shifted by its maximum.
+
 mod entropy;
 mod float;
 mod rows;

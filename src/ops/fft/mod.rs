@@ -1,4 +1,8 @@
 //! Discrete Fourier transforms and their kin: what users find under `fft`.
+//!
+//! Owns: NumPy's and SciPy's signatures, norms, and derivatives, which are transforms again. Never transforms: kernels do.
+//! Invariant: every transform is linear, so its derivative is its adjoint.
+
 mod arguments;
 pub mod fourier;
 pub mod hermitian;

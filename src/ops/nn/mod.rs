@@ -1,4 +1,8 @@
 //! Functions of neural networks: what users find under `nn.functional`.
+//!
+//! Owns: layers and losses with kernels of their own. Never holds a parameter.
+//! Invariant: beside every fused kernel stands the recorded text that gives higher derivatives.
+
 pub mod attention;
 mod channels;
 pub mod convolution;

@@ -1,4 +1,8 @@
 //! What operations and their arguments are called: names, texts, and the call that a node remembers.
+//!
+//! Owns: the lists of names, the attributes of nodes, and signatures as text. Never calls an operation.
+//! Invariant: what is shown of a call converts back to its arguments.
+
 pub(crate) mod attributes;
 pub(crate) mod late;
 mod list;

@@ -1,4 +1,8 @@
 //! The functions of float32 that AVX-512 has instructions for which no compiler finds, on sixteen numbers at once.
+//!
+//! Owns: these functions, in the bounds of their namesakes. Never runs below AVX-512.
+//! Invariant: a lane depends on the same lane of the arguments.
+
 mod exponential;
 mod hyperbolic;
 mod logarithm;

@@ -1,4 +1,8 @@
 //! Replay of functions whose results have a history: one node, whose forward pass and backward pass are programs.
+//!
+//! Owns: the recording of both passes, the node and its rule. Never decides when a function is recorded.
+//! Invariant: a call is one node, whose gradients have the bits of the recorded function.
+
 mod again;
 mod node;
 mod record;
