@@ -23,6 +23,8 @@ BINARY = sorted(
     and (ufunc.nin, ufunc.nout, ufunc.signature) == (2, 1, None)
     and ufunc.__name__ == name
     and hasattr(fg, name)
+    # PyTorch's takes floats as exponents, and whole numbers become the default dtype.
+    and name != "ldexp"
 )
 OPERATORS: dict[str, str] = {
     "add": "add",
@@ -55,10 +57,11 @@ def ways(name: str) -> dict[str, Callable[[Any, Any], Any]]:
     """Every way to compute an operation of a tensor and an array."""
     found: dict[str, Callable[[Any, Any], Any]] = {
         "function": getattr(fg, name),
-        "keywords": lambda t, a: getattr(fg, name)(a=t, b=a),
         "method": lambda t, a: getattr(t, name)(a),
         "ufunc": getattr(np, name),
     }
+    if hasattr(fg._core, name):  # others have the names that PyTorch gives their arguments
+        found["keywords"] = lambda t, a: getattr(fg, name)(a=t, b=a)
     if name in OPERATORS:
         found["operator"] = getattr(operator, OPERATORS[name])
     return found

@@ -166,7 +166,7 @@ TABLE: list[Row] = [
      'exp(): missing argument "x"; the parameters are x'),
     ("ArgumentType", lambda: ones(2).sum(foo=1),
      'sum(): unexpected keyword argument "foo"; the parameters are x, axis, keepdims, dtype'),
-    ("ArgumentType", lambda: ones(2).sum(0, True),
+    ("ArgumentType", lambda: ones(2).sum(0, 1),
      "sum(): takes at most 2 arguments by position but 3 were given; the parameters are x, axis,"
      " keepdims, dtype"),
     ("ArgumentType", lambda: ones(2).max(dim=0),

@@ -28,11 +28,17 @@ def _float(op: str, x: Any) -> Tensor:
     return found if found.dtype.kind == "f" else found.to(get_default_dtype())
 
 
-def _whole(op: str, x: Any) -> Any:
+def _whole(op: str, x: Any, kinds: str = "iu") -> Any:
     found = asarray(x)
-    if found.dtype.kind not in "iu":
+    if found.dtype.kind not in kinds:
         raise DTypeError(f"{op}: an operand is {found.dtype}; give whole numbers")
     return found.numpy()
+
+
+def _of_whole(op: str, function: Any, a: Any, b: Any) -> Tensor:
+    """NumPy's function of whole numbers, one of which may be boolean."""
+    a = _whole(op, a, "iub")
+    return core.tensor(function(a, _whole(op, b, "iu" if a.dtype.kind == "b" else "iub")))
 
 
 def logit(input: Any, eps: float | None = None, **options: Any) -> Tensor:
@@ -85,7 +91,7 @@ def gcd(input: Any, other: Any) -> Tensor:
     >>> fg.gcd(fg.tensor([4, 9]), 6).tolist()
     [2, 3]
     """
-    return core.tensor(np.gcd(_whole("gcd", input), _whole("gcd", other)))
+    return _of_whole("gcd", np.gcd, input, other)
 
 
 def lcm(input: Any, other: Any) -> Tensor:
@@ -95,7 +101,7 @@ def lcm(input: Any, other: Any) -> Tensor:
     >>> fg.lcm(fg.tensor([4, 9]), 6).tolist()
     [12, 18]
     """
-    return core.tensor(np.lcm(_whole("lcm", input), _whole("lcm", other)))
+    return _of_whole("lcm", np.lcm, input, other)
 
 
 def float_power(input: Any, exponent: Any) -> Tensor:
