@@ -54,6 +54,11 @@ def convolve(
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
+    return _by_sums(A, B, axes, dot_axes, mode)
+
+
+def _by_sums(A: Any, B: Any, axes: Axes, dot_axes: Axes, mode: str) -> Any:
+    """The convolution as sums of products."""
     pairs, dots = [_positive(axes, A, B), _positive(dot_axes, A, B)]
     if len(pairs[0]) != len(pairs[1]) or len(dots[0]) != len(dots[1]):
         raise ArgumentError(
@@ -66,7 +71,7 @@ def convolve(
         and all(a <= b for a, b in zip(*sizes, strict=True))
         and sizes[0] != sizes[1]
     ):
-        swapped = convolve(B, A, (pairs[1], pairs[0]), (dots[1], dots[0]), mode)
+        swapped = _by_sums(B, A, (pairs[1], pairs[0]), (dots[1], dots[0]), mode)
         return _exchange(swapped, np.ndim(B) - len(pairs[1]) - len(dots[1]), len(pairs[0]))
     if mode == "valid" and any(a < b for a, b in zip(*sizes, strict=True)):
         raise ShapeError(

@@ -80,18 +80,7 @@ class MultiheadAttention(Module):
         self.vdim = embed_dim if vdim is None else vdim
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
         self.head_dim = embed_dim // num_heads
-
-        def fresh(rows: int, columns: int) -> Parameter:
-            bound = math.sqrt(6.0 / (rows + columns))
-            return init.fresh((rows, columns), bound, dtype, generator)
-
-        self.in_proj_weight = None
-        if self.kdim == self.vdim == embed_dim:
-            self.in_proj_weight = fresh(3 * embed_dim, embed_dim)
-        else:
-            self.q_proj_weight = fresh(embed_dim, embed_dim)
-            self.k_proj_weight = fresh(embed_dim, self.kdim)
-            self.v_proj_weight = fresh(embed_dim, self.vdim)
+        self._draw_projections(embed_dim, dtype, generator)
         self.in_proj_bias = init.fresh((3 * embed_dim,), 0.0, dtype, generator) if bias else None
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, generator=generator)
         if self.out_proj.bias is not None:
@@ -104,6 +93,21 @@ class MultiheadAttention(Module):
                 init.normal_(init.fresh(size, 0.0, dtype, generator), 0.0, std, generator)
                 for _ in range(2)
             )
+
+    def _draw_projections(self, size: int, dtype: Any, generator: Any) -> None:
+        """The weights in front of the heads: one where all sizes are equal, else three."""
+
+        def fresh(rows: int, columns: int) -> Parameter:
+            bound = math.sqrt(6.0 / (rows + columns))
+            return init.fresh((rows, columns), bound, dtype, generator)
+
+        self.in_proj_weight = None
+        if self.kdim == self.vdim == size:
+            self.in_proj_weight = fresh(3 * size, size)
+        else:
+            self.q_proj_weight = fresh(size, size)
+            self.k_proj_weight = fresh(size, self.kdim)
+            self.v_proj_weight = fresh(size, self.vdim)
 
     def forward(
         self,
