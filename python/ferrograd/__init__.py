@@ -43,7 +43,7 @@ _HOMES = {
     "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
     "_pytorch.products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
-    " combinations",
+    " combinations meshgrid",
     "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
     " tril_indices triu_indices",
     "_saving": "load load_state save save_state",

@@ -149,6 +149,7 @@ from ferrograd._pytorch.products import (
     cdist as cdist,
     combinations as combinations,
     dist as dist,
+    meshgrid as meshgrid,
     mv as mv,
 )
 from ferrograd._pytorch.sorting import (

@@ -1,6 +1,7 @@
 """`fg.save` and `fg.load`: what comes back, other programs' files, and files that are damaged."""
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import nn
-from ferrograd.errors import ArgumentTypeError, FileFormatError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError, ShapeError
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -338,3 +339,26 @@ def test_words_of_pytorch_for_loading(tmp_path: Path) -> None:
         fg.load(path, "cuda")
     with pytest.raises(fg.errors.ArgumentError, match="weights_only is False"):
         fg.load(path, weights_only=False)
+
+
+def test_open_files_hold_the_same_bytes(tmp_path: Path) -> None:
+    state = {"w": fg.arange(6.0).reshape(2, 3), "z": fg.ones(2) * 1j, "epoch": 3, "none": None}
+    fg.save(state, tmp_path / "whole")
+    memory = io.BytesIO()
+    memory.write(b"head")
+    fg.save(state, memory)
+    assert memory.getvalue() == b"head" + (tmp_path / "whole").read_bytes()
+    memory.seek(4)
+    found = fg.load(memory)
+    assert found["w"].tolist() == state["w"].tolist()
+    assert (found["epoch"], found["none"]) == (3, None)
+    found["w"].add_(1.0)
+    with open(tmp_path / "opened", "wb") as file:
+        fg.save(state, file)
+    with open(tmp_path / "opened", "rb") as file:
+        assert fg.load(file)["z"].tolist() == state["z"].tolist()
+    with pytest.raises(ArgumentError, match="mmap=True of an open file; give its path"):
+        fg.load(memory, mmap=True)
+    for damaged in (b"", b"PK\x03\x04" + bytes(8), memory.getvalue()[4:-1]):
+        with pytest.raises(FileFormatError, match="load: 'BytesIO' is no whole file"):
+            fg.load(io.BytesIO(damaged))

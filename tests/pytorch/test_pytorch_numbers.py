@@ -211,3 +211,12 @@ def test_norms_over_no_axes_are_of_all() -> None:
     with pytest.raises(ShapeError, match="norm: zero elements have no extreme"):
         fg.norm(fg.zeros(0), -np.inf)
     assert fg.norm(fg.zeros(0), -1).item() == np.inf
+
+
+def test_a_grid_of_a_list_of_tensors() -> None:
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0, 5.0])
+    for given in ([a, b], (a, b)):
+        rows, columns = fg.meshgrid(given, indexing="ij")
+        assert rows.tolist() == [[1.0] * 3, [2.0] * 3]
+        assert fg.autograd.grad((rows * columns).sum(), a)[0].tolist() == [12.0, 12.0]
+    assert [x.tolist() for x in fg.meshgrid([1, 2])] == [[1, 2]]

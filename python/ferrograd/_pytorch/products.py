@@ -167,6 +167,21 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return core.stack([grid.reshape(-1) for grid in grids], 1)
 
 
+def meshgrid(*tensors: Any, indexing: str = "xy", **options: Any) -> Any:
+    """Vectors repeated along each other's axes: `np.meshgrid`, also of one list of tensors.
+
+    >>> import ferrograd as fg
+    >>> rows, columns = fg.meshgrid([fg.arange(2), fg.arange(3)], indexing="ij")
+    >>> rows.tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        # A list of numbers is one vector, as to NumPy; one of tensors means these, as to PyTorch.
+        (listed,) = tensors
+        tensors = tuple(listed) if any(isinstance(x, Tensor) for x in listed) else tensors
+    return core.meshgrid(*tensors, indexing=indexing, **options)
+
+
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in its order: (n, r).
 

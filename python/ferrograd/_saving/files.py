@@ -8,7 +8,7 @@ harm raises `FileFormatError` before anything of its claimed size is allocated.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -32,13 +32,14 @@ class LoadedState(dict[str, Any]):
     _metadata: Any = None
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> None:
+def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Writes a tree of tensors, numbers and strings to a file in the safetensors format.
 
     `obj` holds tensors, NumPy arrays and scalars, numbers, strings and None in dicts, lists and
     tuples, such as `model.state_dict()`. A flat dict of tensors is a file like any other of this
     format. The file appears whole: it is written beside the old one, brought to the disk, and
-    renamed; an error leaves the old one as it was.
+    renamed; an error leaves the old one as it was. An open file, or an `io.BytesIO`, gets the same
+    bytes where it stands, in one piece.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
@@ -46,18 +47,36 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     >>> fg.load(path)
     {'w': tensor([1., 1.]), 'epoch': 3, 'seen': ('a', 0.5)}
     """
+    if hasattr(path, "write"):
+        path.write(_packed(obj))
+        return
     name = _path("save", path)
-    encoder = Encoder()
-    text = encoder.text(obj)
-    entries = [(key, *_written(array)) for key, array in encoder.arrays.items()]
     try:
-        _safetensors_write(name, entries, [(KEY, text)])
+        _written_to(name, obj)
     except OSError as error:
         raise type(error)(f"save: {name!r}: {error}; the file is as it was") from None
 
 
+def _written_to(name: str, obj: Any) -> None:
+    encoder = Encoder()
+    text = encoder.text(obj)
+    entries = [(key, *_written(array)) for key, array in encoder.arrays.items()]
+    _safetensors_write(name, entries, [(KEY, text)])
+
+
+def _packed(obj: Any) -> bytes:
+    """The bytes of a file."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as home:
+        name = os.path.join(home, "state")
+        _written_to(name, obj)
+        with open(name, "rb") as file:
+            return file.read()
+
+
 def load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[bytes],
     map_location: Any = None,
     *,
     mmap: bool = False,
@@ -68,21 +87,28 @@ def load(
     With `mmap=True` the tensors are the file's memory: their bytes are read when they are used, and
     what is changed in place stays in this process. Numbers of the dtype bfloat16 become float32,
     which holds them exactly. `map_location` may name the CPU, where tensors live; `weights_only` is
-    PyTorch's word for what is always so: nothing of a file is run.
+    PyTorch's word for what is always so: nothing of a file is run. An open file, or an
+    `io.BytesIO`, is read from where it stands to its end.
 
     Raises `FileFormatError` for a file that is no such file, damaged or cut off.
     """
-    name = _path("load", path)
     on_cpu(map_location)
     if not weights_only:
         raise ArgumentError(
             "load: weights_only is False; files hold tensors, numbers and texts only: leave it out"
         )
+    if hasattr(path, "read"):
+        if mmap:
+            raise ArgumentError("load: mmap=True of an open file; give its path")
+        name, content = getattr(path, "name", type(path).__name__), path.read()
+        content = np.frombuffer(content, np.uint8)
+    else:
+        name = _path("load", path)
+        content = _content(name, mmap)
     try:
-        return _File(name, mmap).tree()
+        return _File(content, mmap).tree()
     except (ValueError, OverflowError, TypeError) as error:
-        with open(name, "rb") as file:
-            pickled = file.read(4).startswith(_PICKLES)
+        pickled = content[:4].tobytes().startswith(_PICKLES)
         what = "it is a pickle or a file of torch.save, which is never run" if pickled else error
         remedy = "; write safetensors.torch.save_file(model.state_dict(), path)" if pickled else ""
         raise FileFormatError(
@@ -110,16 +136,21 @@ def _written(array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
     return code, shape, flat.view(np.uint8)
 
 
-class _File:
-    """An open file: its header, and the tensors in it."""
+def _content(name: str, mmap: bool) -> np.ndarray:
+    """The bytes of a file as they lie on the disk; an empty one has no memory to map."""
+    with open(name, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return np.zeros(0, np.uint8)
+        return np.memmap(file, np.uint8, "c" if mmap else "r").view(np.ndarray)
 
-    def __init__(self, name: str, mmap: bool) -> None:
-        self._mmap = mmap
-        with open(name, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < 8:
-                raise ValueError(f"it has {size} bytes, and a header begins with 8")
-            self._bytes = np.memmap(file, np.uint8, "c" if mmap else "r").view(np.ndarray)
+
+class _File:
+    """The bytes of a file: its header, and the tensors in it."""
+
+    def __init__(self, content: np.ndarray, mmap: bool) -> None:
+        self._mmap, self._bytes = mmap, content
+        if content.size < 8:
+            raise ValueError(f"it has {content.size} bytes, and a header begins with 8")
         texts, described = _safetensors_header(self._bytes)
         length = int(self._bytes[:8].view("<u8")[0])
         # The reader of the header keeps the last of equal keys; here they are an error.

@@ -171,6 +171,16 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
             }
             return;
         }
+        if single && row_step == 1 && table_step == 1 && (2..=4).contains(&inner) {
+            // Short rows, as points in the plane and in space have: a copy of known length.
+            let rows = (start as isize * sides.by, &offsets.list[start..end]);
+            match inner {
+                2 => packed::<W, 2>(sides, rows, into_table),
+                3 => packed::<W, 3>(sides, rows, into_table),
+                _ => packed::<W, 4>(sides, rows, into_table),
+            }
+            return;
+        }
         for i in start..end {
             let (in_rows, in_table) = (i as isize * sides.by, offsets.list[i]);
             let line = |[row, table]: [isize; 2]| {
@@ -184,6 +194,21 @@ fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bo
             if single { line([0, 0]) } else { axes.for_each(line) }
         }
     });
+}
+
+/// Moves rows of `N` neighbours, the first of which lies at `first`.
+fn packed<W: Copy, const N: usize>(
+    sides: &Table,
+    (first, list): (isize, &[isize]),
+    into_table: bool,
+) {
+    for (i, &offset) in list.iter().enumerate() {
+        let row = sides.row::<W>(first + i as isize * sides.by).cast::<[W; N]>();
+        let entry = sides.entry::<W>(offset).cast::<[W; N]>();
+        let (from, to) = if into_table { (row, entry) } else { (entry, row) };
+        // SAFETY: the views are valid for every position, the offsets were checked, and the two sides do not overlap.
+        unsafe { *to = *from };
+    }
 }
 
 /// # Safety

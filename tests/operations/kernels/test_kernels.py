@@ -221,3 +221,19 @@ def test_direct_convolutions(
         return [a.detach().numpy().tobytes() for a in (y, *grads)]
 
     assert run(1) == run(2)
+
+
+@pytest.mark.parametrize("width", range(1, 7))
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+def test_short_rows_are_gathered_and_laid_down(width: int, dtype: str) -> None:
+    table = (RNG.standard_normal((40, width)) * 3).astype(dtype)
+    index = RNG.integers(-40, 40, (7, 11))
+    x = fg.tensor(table)
+    np.testing.assert_array_equal(x[index].numpy(), table[index])
+    np.testing.assert_array_equal(x.T[:, index].numpy(), table.T[:, index])
+    wide = fg.tensor(np.repeat(table, 2, 1))[:, ::2]
+    np.testing.assert_array_equal(wide[index].numpy(), table[index])
+    order = RNG.permutation(40)[:20]
+    copy, want = x.clone(), table.copy()
+    copy[order], want[order] = x[:20], table[:20]
+    np.testing.assert_array_equal(copy.numpy(), want)

@@ -119,22 +119,18 @@ def _log_likelihood(
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     ends = np.arange(states.shape[1])
     emitted = _core.unbind(_core.take_along_axis(x, states[None], -1))
+    # Of the states one and two before, and the same: what may not be reached from is never.
+    barred = np.zeros((*states.shape, 3), x.dtype)
+    barred[..., 0] = np.where(skips, 0.0, _NEVER)
+    before = creation.full((rows, 2), _NEVER, dtype=x.dtype)
     alpha = where(ends < 2, emitted[0], _NEVER)
     for t in range(1, int(x.shape[0])):
-        one = _shifted(alpha, 1)
-        two = where(skips, _shifted(alpha, 2), _NEVER)
-        reached = _core.logsumexp(_core.stack((alpha, one, two)), 0) + emitted[t]
+        three = _core.sliding_window_view(_core.concatenate((before, alpha), 1), 3, 1)
         # What is lost below this bound is an impossible path.
-        reached = reached.clip(min=_NEVER)
-        alpha = where((t < steps)[:, None], reached, alpha)
+        reached = _core.clip(_core.logsumexp(three + barred, -1) + emitted[t], _NEVER, None)
+        ended = t >= steps
+        alpha = where(ended[:, None], alpha, reached) if ended.any() else reached
     last = (ends == 2 * counts[:, None]) | (ends == 2 * counts[:, None] - 1)
     likelihood = _core.logsumexp(where(last, alpha, _NEVER), 1)
     # Without a step, only no labels at all are certain.
     return where(steps > 0, likelihood, np.where(counts == 0, 0.0, _NEVER).astype(x.dtype))
-
-
-def _shifted(alpha: Tensor, by: int) -> Tensor:
-    """Each state's value moved on by some states."""
-    width = int(alpha.shape[1])
-    never = creation.full((alpha.shape[0], min(by, width)), _NEVER, dtype=alpha.dtype)
-    return _core.concatenate((never, alpha[:, : max(width - by, 0)]), 1)

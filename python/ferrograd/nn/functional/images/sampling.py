@@ -1,12 +1,12 @@
 """Images and volumes read at places between their elements.
 
-Owns: `affine_grid` and `grid_sample`. Never loops over places: each corner of a cell is one choice
-of elements. Invariant: a place is a number from -1 to 1 along each axis, the last axis first.
+Owns: `affine_grid` and `grid_sample`. Never loops over places: all corners of all cells are one
+choice of elements. Invariant: a place is a number from -1 to 1 along each axis, the last axis
+first.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,23 +84,15 @@ def grid_sample(
             ' "bilinear" or "nearest", and pad with "zeros", "border" or "reflection"'
         )
     sizes = [int(n) for n in x.shape[2:]]
+    flat = grid.reshape((grid.shape[0], -1, axes))
     places = [
-        _place(grid[..., axes - 1 - axis], n, padding_mode, bool(align_corners))
+        _place(flat[..., axes - 1 - axis], n, padding_mode, bool(align_corners))
         for axis, n in enumerate(sizes)
     ]
-    flat = x.reshape((*x.shape[:2], -1))
-    if mode == "nearest":
-        return _chosen(flat, [_core.round(p.detach()) for p in places], sizes)
-    below = [_core.floor(p.detach()) for p in places]
-    total: Any = 0.0
-    for corner in itertools.product((0, 1), repeat=axes):
-        weight: Any = 1.0
-        for p, low, up in zip(places, below, corner, strict=True):
-            weight = weight * ((p - low) if up else (low + 1.0 - p))
-        at = [low + float(up) for low, up in zip(below, corner, strict=True)]
-        total = total + _chosen(flat, at, sizes) * weight.unsqueeze(1)
-    found: Tensor = total
-    return found
+    corners = _nearest if mode == "nearest" else _corners
+    lines = [corners(p, n) for p, n in zip(places, sizes, strict=True)]
+    found = _blended(x.reshape((*x.shape[:2], -1)), lines, sizes)
+    return found.reshape((*x.shape[:2], *grid.shape[1:-1]))
 
 
 def _place(p: Tensor, n: int, padding: str, corners: bool) -> Tensor:
@@ -115,15 +107,44 @@ def _place(p: Tensor, n: int, padding: str, corners: bool) -> Tensor:
     return at if padding == "zeros" else _core.clip(at, 0.0, float(n - 1))
 
 
-def _chosen(flat: Tensor, at: list[Tensor], sizes: list[int]) -> Tensor:
-    """The elements (N, C, …) at whole numbers (N, …) of each axis, zeros outside."""
-    inside: Any = True
+#: The elements around each place along an axis, (N, k, P): their numbers, whether they exist, and
+#: their weights, which are one where there is none.
+_Line = tuple[Tensor, Tensor, Tensor | None]
+
+
+def _nearest(p: Tensor, n: int) -> _Line:
+    at = _core.round(p.detach()).unsqueeze(1)
+    return at, (at >= 0) & (at <= n - 1), None
+
+
+def _corners(p: Tensor, n: int) -> _Line:
+    low = _core.floor(p.detach())
+    above = p - low
+    at = _core.stack((low, low + 1.0), 1)
+    return at, (at >= 0) & (at <= n - 1), _core.stack((1.0 - above, above), 1)
+
+
+def _blended(flat: Tensor, lines: list[_Line], sizes: list[int]) -> Tensor:
+    """The weighted sums of the elements (N, C, P) around places, zeros outside."""
+    rows, channels, count = (int(n) for n in flat.shape)
     number: Any = 0
-    for place, n in zip(at, sizes, strict=True):
-        inside = (place >= 0) & (place <= n - 1) & inside
-        number = number * n + _core.clip(place, 0, n - 1).astype(np.int64)
-    shape = tuple(at[0].shape)
-    rows = number.reshape((shape[0], 1, -1))
-    rows = _core.broadcast_to(rows, (shape[0], flat.shape[1], rows.shape[-1]))
-    found = _core.take_along_axis(flat, rows, -1).reshape((*flat.shape[:2], *shape[1:]))
-    return _core.where(inside.unsqueeze(1), found, 0.0)
+    inside: Any = True
+    weight: Any = None
+    for (at, exists, share), n in zip(lines, sizes, strict=True):
+        at = _core.clip(at, 0, n - 1).astype(np.int64)
+        number = at if isinstance(number, int) else _crossed(_core.add, number * n, at)
+        inside = exists if inside is True else _crossed(_core.logical_and, inside, exists)
+        weight = share if weight is None else _crossed(_core.multiply, weight, share)
+    # A row of zeros behind the elements of each image stands for what is outside.
+    table = _core.pad(flat.swapaxes(1, 2), ((0, 0), (0, 1), (0, 0)))
+    number = _core.where(inside, number, count) + (np.arange(rows) * (count + 1))[:, None, None]
+    found = _core.take(table.reshape((-1, channels)), number, 0)
+    if weight is not None:
+        found = found * weight.unsqueeze(-1)
+    return found.sum(1).swapaxes(1, 2)
+
+
+def _crossed(operation: Any, a: Any, b: Any) -> Tensor:
+    """An operation of all pairs of corners (N, j, P) and (N, k, P): (N, j k, P)."""
+    pairs: Tensor = operation(a.unsqueeze(2), b.unsqueeze(1))
+    return pairs.reshape((pairs.shape[0], -1, pairs.shape[-1]))
