@@ -22,6 +22,14 @@ class Adagrad(Ruled):
     s begins with `initial_accumulator_value`.
     Errors: `ArgumentError` for negative options.
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods, 2011.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.Adagrad([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.9
     """
 
     def __init__(
@@ -66,6 +74,14 @@ class Adadelta(Ruled):
     v and a are running averages of g² and d²: `v = rho v + (1 - rho) g²`.
     Errors: `ArgumentError` for negative options and a rho above 1.
     Source: Zeiler, ADADELTA, 2012.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.Adadelta([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.999684
     """
 
     def __init__(
@@ -114,6 +130,14 @@ class RMSprop(Ruled):
     Errors: `ArgumentError` for negative options.
     Source: Hinton, Neural Networks for Machine Learning, lecture 6; Graves, Generating Sequences
     with Recurrent Neural Networks, 2013, for the centred form.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.RMSprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.0
     """
 
     def __init__(

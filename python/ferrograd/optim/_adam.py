@@ -101,6 +101,14 @@ class AdamW(Adam):
     """Adam whose weight decay (0.01 by default) acts on the parameter: `p *= 1 - lr weight_decay`.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.AdamW([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.899
     """
 
     def __init__(
@@ -141,6 +149,14 @@ class NAdam(_Moments):
     next step, and Πμ the product of all so far. m and v are those of `Adam`.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.NAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.894355
     """
 
     counters = (("step", 0.0), ("mu_product", 1.0))
@@ -188,6 +204,14 @@ class RAdam(_Moments):
     `p -= lr m / (1 - β1^t)`. m and v are those of `Adam`.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2020.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.RAdam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.8
     """
 
     def __init__(
@@ -222,6 +246,14 @@ class Adamax(_Moments):
     m is that of `Adam`, with `g += weight_decay p`.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Kingma and Ba, Adam, 2015.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.Adamax([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.9
     """
 
     def __init__(

@@ -28,6 +28,14 @@ class Muon(Optimizer):
     Errors: `ArgumentError` for parameters that are no real matrices, and negative options.
     Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks, 2024; Liu et
     al., Muon is Scalable for LLM Training, 2025.
+
+    >>> import ferrograd as fg
+    >>> w = fg.ones((2, 2)).requires_grad_()
+    >>> optimizer = fg.optim.Muon([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> bool((w < 1).all())
+    True
     """
 
     def __init__(

@@ -87,6 +87,14 @@ class ASGD(Ruled):
     `η = lr / (1 + lambd lr t)^alpha`, with `g += weight_decay p`; `state[p]["ax"]` is the average.
     Errors: `ArgumentError` for a negative `lr` or `weight_decay`.
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.ASGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.79999
     """
 
     counters = (("step", 0.0), ("eta", 0.0), ("mu", 1.0))
@@ -133,6 +141,14 @@ class Rprop(Ruled):
     Errors: `ArgumentError` for a negative `lr`, and for etas that are not below and above 1.
     Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation
     Learning, 1993.
+
+    >>> import ferrograd as fg
+    >>> w = fg.tensor([1.0], requires_grad=True)
+    >>> optimizer = fg.optim.Rprop([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 6)
+    0.9
     """
 
     def __init__(

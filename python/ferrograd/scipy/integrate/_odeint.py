@@ -35,6 +35,10 @@ def odeint(
     Differentiable to any order by `y0`, by `t` and by `args`, which may be floats, arrays and
     containers of them. Errors: `NotDifferentiableError` where `func` closes over a value that
     requires grad, which belongs into `args`. `options` are SciPy's.
+
+    >>> from ferrograd.scipy import integrate
+    >>> integrate.odeint(lambda y, t: -y, [2.0], [0.0, 1.0])[:, 0].round(4).tolist()
+    [2.0, 0.7358]
     """
     args = args if isinstance(args, tuple) else (args,)
     flat, unflatten = flatten(args)

@@ -129,7 +129,12 @@ def percentile_filter(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
-    """The value below which a percentage of the neighbours of every element lies."""
+    """The value below which a percentage of the neighbours of every element lies.
+
+    >>> from ferrograd.scipy import ndimage
+    >>> ndimage.percentile_filter([1.0, 5.0, 2.0, 4.0], 50, 3).tolist()
+    [1.0, 2.0, 4.0, 4.0]
+    """
     if not holds_tensor([input, cval]):
         return library("ndimage.percentile_filter")(
             input, percentile, size, footprint, output, mode, cval, origin

@@ -23,7 +23,12 @@ def rosen(x: Any) -> Any:
 
 
 def rosen_der(x: Any) -> Any:
-    """The gradient of `rosen`."""
+    """The gradient of `rosen`.
+
+    >>> from ferrograd.scipy import optimize
+    >>> optimize.rosen_der([1.0, 2.0]).tolist()
+    [-400.0, 200.0]
+    """
     x = floats(x)
     apart = 200 * (x[1:] - x[:-1] ** 2)
     before = -2 * x[:-1] * apart - 2 * (1 - x[:-1])
@@ -32,7 +37,12 @@ def rosen_der(x: Any) -> Any:
 
 
 def rosen_hess(x: Any) -> Any:
-    """The Hessian of `rosen` at a point, (n, n)."""
+    """The Hessian of `rosen` at a point, (n, n).
+
+    >>> from ferrograd.scipy import optimize
+    >>> optimize.rosen_hess([1.0, 2.0]).tolist()
+    [[402.0, -400.0], [-400.0, 200.0]]
+    """
     x = floats(x)
     none = np.zeros_like(x[:1])
     diagonal = np.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, none])
@@ -42,5 +52,10 @@ def rosen_hess(x: Any) -> Any:
 
 
 def rosen_hess_prod(x: Any, p: Any) -> Any:
-    """The product of the Hessian of `rosen` with a vector."""
+    """The product of the Hessian of `rosen` with a vector.
+
+    >>> from ferrograd.scipy import optimize
+    >>> optimize.rosen_hess_prod([1.0, 2.0], [1.0, 0.0]).tolist()
+    [402.0, -400.0]
+    """
     return rosen_hess(x) @ floats(p)

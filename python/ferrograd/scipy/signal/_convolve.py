@@ -33,6 +33,10 @@ def convolve(
     the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`;
     SciPy's programs give it in third place. `method` is SciPy's: 'fft' convolves all axes by
     transforms, 'direct' and 'auto' by sums.
+
+    >>> from ferrograd.scipy import signal
+    >>> signal.convolve([1.0, 2.0, 3.0], [1.0, 1.0]).tolist()
+    [1.0, 3.0, 5.0, 3.0]
     """
     if method not in ("auto", "direct", "fft"):
         raise ArgumentError(

@@ -130,7 +130,13 @@ def cheby1(
     output: str = "ba",
     fs: Any = None,
 ) -> Any:
-    """Chebyshev's filter with ripples of `rp` dB where it passes; see `iirfilter`."""
+    """Chebyshev's filter with ripples of `rp` dB where it passes; see `iirfilter`.
+
+    >>> from ferrograd.scipy import signal
+    >>> b, a = signal.cheby1(2, 1.0, 0.5)
+    >>> b.round(4).tolist()
+    [0.307, 0.6141, 0.307]
+    """
     return iirfilter(N, Wn, rp, None, btype, analog, "cheby1", output, fs)
 
 
@@ -143,7 +149,13 @@ def cheby2(
     output: str = "ba",
     fs: Any = None,
 ) -> Any:
-    """Chebyshev's filter with ripples `rs` dB down where it stops; see `iirfilter`."""
+    """Chebyshev's filter with ripples `rs` dB down where it stops; see `iirfilter`.
+
+    >>> from ferrograd.scipy import signal
+    >>> b, a = signal.cheby2(2, 20.0, 0.5)
+    >>> b.round(4).tolist()
+    [0.1667, 0.1111, 0.1667]
+    """
     return iirfilter(N, Wn, None, rs, btype, analog, "cheby2", output, fs)
 
 
@@ -157,7 +169,13 @@ def ellip(
     output: str = "ba",
     fs: Any = None,
 ) -> Any:
-    """Cauer's elliptic filter, whose ripples `rp` and `rs` are constants; see `iirfilter`."""
+    """Cauer's elliptic filter, whose ripples `rp` and `rs` are constants; see `iirfilter`.
+
+    >>> from ferrograd.scipy import signal
+    >>> b, a = signal.ellip(2, 1.0, 20.0, 0.5)
+    >>> b.round(4).tolist()
+    [0.3543, 0.583, 0.3543]
+    """
     return iirfilter(N, Wn, rp, rs, btype, analog, "ellip", output, fs)
 
 
@@ -170,5 +188,11 @@ def bessel(
     norm: str = "phase",
     fs: Any = None,
 ) -> Any:
-    """Bessel's filter with the meaning `norm` of its frequency; see `iirfilter`."""
+    """Bessel's filter with the meaning `norm` of its frequency; see `iirfilter`.
+
+    >>> from ferrograd.scipy import signal
+    >>> b, a = signal.bessel(2, 0.5)
+    >>> b.round(4).tolist()
+    [0.2679, 0.5359, 0.2679]
+    """
     return iirfilter(N, Wn, None, None, btype, analog, f"bessel_{norm}", output, fs)

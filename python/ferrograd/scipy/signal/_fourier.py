@@ -35,6 +35,10 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The convolution that SciPy computes by overlapping blocks, here as `fftconvolve` does.
 
     The values, arguments, derivatives and errors are those of `fftconvolve`.
+
+    >>> from ferrograd.scipy import signal
+    >>> signal.oaconvolve(np.ones(4), [1.0, 1.0]).round(6).tolist()
+    [1.0, 2.0, 2.0, 2.0, 1.0]
     """
     return _convolved("oaconvolve", in1, in2, mode, axes)
 

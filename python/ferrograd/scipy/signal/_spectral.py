@@ -109,6 +109,12 @@ def stft(
 
     `Z` has the frequencies in the place of `axis` and the times as its last axis. Derivatives of
     every order by `x`. Errors: `ArgumentError` for lengths that do not fit.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> f, times, z = signal.stft(np.sin(16 * np.pi * t), 64.0, nperseg=32)
+    >>> z.shape
+    (17, 5)
     """
     x = np.moveaxis(floats(x), axis, -1)
     values = _window("stft", window, nperseg, np.shape(x)[-1])
@@ -153,6 +159,13 @@ def istft(
     """`(t, x)`: the signal whose `stft` is nearest to `Zxx`, by overlapping windows added up.
 
     Derivatives of every order by `Zxx`. Errors: `ArgumentError` for lengths that do not fit.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> x = np.sin(16 * np.pi * t)
+    >>> f, times, z = signal.stft(x, nperseg=32)
+    >>> bool(np.allclose(signal.istft(z, nperseg=32)[1], x))
+    True
     """
     if np.ndim(Zxx) < 2:
         raise ArgumentError(f"istft: Zxx has {np.ndim(Zxx)} axes; give frequencies and times")
@@ -207,6 +220,12 @@ def periodogram(
     """`(f, p)`: the power spectrum of a signal along an axis, as SciPy's of the same name.
 
     Derivatives of every order by `x`. Errors: `ArgumentError` for arguments that do not fit.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> f, p = signal.periodogram(np.sin(16 * np.pi * t), 64.0)
+    >>> float(f[p.argmax()])
+    8.0
     """
     x = np.moveaxis(floats(x), axis, -1)
     length = np.shape(x)[-1]

@@ -108,6 +108,13 @@ def csd(
     """`(f, p)`: the cross power spectrum of two signals by Welch's method, complex.
 
     Derivatives of every order by both signals. Errors: `ArgumentError` for lengths that do not fit.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> x = np.sin(16 * np.pi * t)
+    >>> f, p = signal.csd(x, x, 64.0, nperseg=32)
+    >>> float(f[abs(p).argmax()])
+    8.0
     """
     same = x is y
     x, y = _pair(x, y, axis)
@@ -162,7 +169,15 @@ def coherence(
     detrend: Any = "constant",
     axis: int = -1,
 ) -> tuple[Any, Any]:
-    """`(f, c)`: how far two signals are in a linear relation at each frequency, from 0 to 1."""
+    """`(f, c)`: how far two signals are in a linear relation at each frequency, from 0 to 1.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> x = np.sin(16 * np.pi * t)
+    >>> f, c = signal.coherence(x, 2 * x, 64.0, nperseg=16)
+    >>> bool(np.allclose(c, 1.0))
+    True
+    """
     given = (fs, window, nperseg, noverlap, nfft, detrend)
     frequencies, of_x = welch(x, *given, axis=axis)
     _, of_y = welch(y, *given, axis=axis)
@@ -188,6 +203,12 @@ def spectrogram(
     Modes are "psd", "complex", "magnitude", "angle" and "phase" (angles without jumps).
     Derivatives of every order by `x`.
     Errors: `ArgumentError` for other modes and for lengths that do not fit.
+
+    >>> from ferrograd.scipy import signal
+    >>> t = np.arange(64) / 64
+    >>> f, times, p = signal.spectrogram(np.sin(16 * np.pi * t), 64.0, nperseg=32)
+    >>> p.shape
+    (17, 2)
     """
     if mode not in ("psd", "complex", "magnitude", "angle", "phase"):
         raise ArgumentError(

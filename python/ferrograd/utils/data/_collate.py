@@ -120,7 +120,12 @@ def _numbers(batch: Sequence[Any], place: str) -> Tensor:
 
 
 def default_convert(data: Any) -> Any:
-    """Makes tensors of the arrays in a sample; everything else stays as it is."""
+    """Makes tensors of the arrays in a sample; everything else stays as it is.
+
+    >>> from ferrograd.utils import data
+    >>> data.default_convert({"x": np.ones(2)})["x"].tolist()
+    [1.0, 1.0]
+    """
     if isinstance(data, np.ndarray | np.generic) and data.dtype.kind not in "SUO":
         return asarray(data)
     if isinstance(data, Mapping):

@@ -50,7 +50,15 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A stream of samples: subclass it with `__iter__()`. Nobody asks it for an index."""
+    """A stream of samples: subclass it with `__iter__()`. Nobody asks it for an index.
+
+    >>> from ferrograd.utils import data
+    >>> class Numbers(data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2, 3])
+    >>> [batch.tolist() for batch in data.DataLoader(Numbers(), batch_size=2)]
+    [[1, 2], [3]]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__; define one")
@@ -97,7 +105,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets of equal length side by side: a sample is the tuple, or dict, of their samples."""
+    """Datasets of equal length side by side: a sample is the tuple, or dict, of their samples.
+
+    >>> from ferrograd.utils import data
+    >>> data.StackDataset([1, 2], [3, 4])[1]
+    (2, 4)
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
@@ -119,7 +132,13 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    >>> from ferrograd.utils import data
+    >>> both = data.ConcatDataset([[1, 2], [3]])
+    >>> (len(both), both[2])
+    (3, 3)
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -144,7 +163,15 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
+    """Streams one after the other.
+
+    >>> from ferrograd.utils import data
+    >>> class Numbers(data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2])
+    >>> list(data.ChainDataset([Numbers(), Numbers()]))
+    [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -158,7 +185,12 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of a dataset with chosen indices."""
+    """The samples of a dataset with chosen indices.
+
+    >>> from ferrograd.utils import data
+    >>> list(data.Subset([5, 6, 7], [2, 0]))
+    [7, 5]
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset

@@ -59,6 +59,10 @@ def get_worker_info() -> WorkerInfo | None:
 
     Unlike PyTorch's it is also there with `num_workers=0`, and None for an `IterableDataset`, which
     one thread reads whole.
+
+    >>> from ferrograd.utils import data
+    >>> data.get_worker_info() is None
+    True
     """
     return _CURRENT.info
 

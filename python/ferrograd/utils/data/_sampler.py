@@ -31,6 +31,13 @@ class Sampler(Generic[T_co]):
 
     One of your own that draws should draw from `self.generator`, or from the default generator,
     before its first index; then a loader resumes it in the middle of an epoch.
+
+    >>> from ferrograd.utils import data
+    >>> class Backwards(data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> [x.tolist() for x in data.DataLoader([5, 6, 7], batch_size=3, sampler=Backwards())]
+    [[7, 6, 5]]
     """
 
     def __iter__(self) -> Iterator[T_co]:
@@ -38,7 +45,12 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """The indices in their order."""
+    """The indices in their order.
+
+    >>> from ferrograd.utils import data
+    >>> list(data.SequentialSampler([5, 6, 7]))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -54,6 +66,10 @@ class RandomSampler(Sampler[int]):
     """Indices at random, each once, or drawn anew each time with `replacement`.
 
     `num_samples` are drawn; without replacement, more than there are come from several shuffles.
+
+    >>> from ferrograd.utils import data
+    >>> sorted(data.RandomSampler([5, 6, 7]))
+    [0, 1, 2]
     """
 
     def __init__(
@@ -91,7 +107,12 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices, each once, in a random order."""
+    """The given indices, each once, in a random order.
+
+    >>> from ferrograd.utils import data
+    >>> sorted(data.SubsetRandomSampler([4, 2]))
+    [2, 4]
+    """
 
     def __init__(self, indices: Sequence[int], generator: AnyGenerator = None) -> None:
         self.indices = indices
@@ -107,7 +128,12 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices, drawn with probabilities in proportion to `weights`."""
+    """`num_samples` indices, drawn with probabilities in proportion to `weights`.
+
+    >>> from ferrograd.utils import data
+    >>> list(data.WeightedRandomSampler([0.0, 1.0], 3))
+    [1, 1, 1]
+    """
 
     def __init__(
         self,
@@ -177,6 +203,10 @@ class DistributedSampler(Sampler[int]):
     `shuffle` draws the order from `seed` and the epoch, the same on every rank: call `set_epoch`
     before each. What does not divide by `num_replicas` is filled up with indices from the begin,
     or left out with `drop_last`. Without `num_replicas` and `rank`, they are those of MPI.
+
+    >>> from ferrograd.utils import data
+    >>> list(data.DistributedSampler([5, 6, 7], num_replicas=2, rank=1, shuffle=False))
+    [1, 0]
     """
 
     def __init__(
