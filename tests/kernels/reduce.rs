@@ -1,12 +1,10 @@
 //! Reductions against naive loops, over shapes, memory orders and axis sets.
-#[path = "support/strided.rs"]
-mod strided;
 
+use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
 use ferrograd::dtype::Element;
 use ferrograd::kernels::reduce::{Reduction, arg_reduce, reduce};
 use ferrograd::threads::set_num_threads;
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
-use strided::{ORDERS, Order, Rng, Strided, read, written};
 
 const SHAPES: &[&[usize]] = &[
     &[],

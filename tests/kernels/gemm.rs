@@ -1,12 +1,10 @@
 //! Matrix products against a naive triple loop, over shapes, strides, dtypes and batches.
-#[path = "support/strided.rs"]
-mod strided;
 
+use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
 use ferrograd::dtype::{Complex64, Complex128, Element};
 use ferrograd::kernels::gemm::{matmul, matmul_batch};
 use ferrograd::threads::set_num_threads;
 use ndarray::{ArrayD, ArrayViewD, Dimension, IxDyn};
-use strided::{ORDERS, Order, Rng, Strided, read, written};
 
 fn naive<T: Element>(
     a: &ArrayViewD<T>,

@@ -1,12 +1,10 @@
 //! copy, cast and fill against ndarray, over shapes and memory orders.
-#[path = "support/strided.rs"]
-mod strided;
 
+use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
 use ferrograd::dtype::Element;
 use ferrograd::kernels::cast::cast;
 use ferrograd::kernels::copy::copy;
 use ferrograd::kernels::fill::{fill, fill_int};
-use strided::{ORDERS, Order, Rng, Strided, read, written};
 
 const SHAPES: &[&[usize]] = &[
     &[],
@@ -141,7 +139,7 @@ fn fill_stays_inside_the_view() {
     {
         let mut view = out.view_mut();
         let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());
-        fill_int(i64::MAX, strided::write(&mut view, &dims, &strides));
+        fill_int(i64::MAX, crate::strided::write(&mut view, &dims, &strides));
     }
     assert!(out.view().iter().all(|&v| v == i64::MAX));
     let got = written(&[3], Order::C, true, |out| fill(0.0, out));

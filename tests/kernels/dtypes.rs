@@ -1,8 +1,6 @@
 //! A kernel takes the type of its loop from its views, and refuses those that do not belong together.
 
-#[path = "support/strided.rs"]
-mod strided;
-
+use crate::strided::{Order, read, written};
 use ferrograd::dtype::{Complex64, Complex128, DType, Element, Half};
 use ferrograd::kernels::convolution::convolve_full;
 use ferrograd::kernels::index::offsets_where;
@@ -11,7 +9,6 @@ use ferrograd::kernels::scan::{Scan, recurrence, scan};
 use ferrograd::kernels::softmax::softmax;
 use ferrograd::kernels::{Reduction, ViewMut, cast, copy, matmul, reduce, select};
 use ndarray::{ArrayD, Dimension, IxDyn};
-use strided::{Order, read, written};
 
 fn array<T: Element>(dims: &[usize]) -> ArrayD<T> {
     ArrayD::from_shape_fn(IxDyn(dims), |i| T::from_f64(i.slice().iter().sum::<usize>() as f64))

@@ -1,13 +1,11 @@
 //! Gather, scatter and scatter-add against loops over indices.
-#[path = "support/strided.rs"]
-mod strided;
 
+use crate::strided::{ORDERS, Order, Rng, Strided, read, write, written};
 use ferrograd::dtype::DType;
 use ferrograd::kernels::index::*;
 use ferrograd::kernels::view::View;
 use ferrograd::threads::set_num_threads;
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn};
-use strided::{ORDERS, Order, Rng, Strided, read, write, written};
 
 fn axis_of(view: &ArrayViewD<f64>, axis: usize) -> Indexed {
     Indexed { axis, size: view.shape()[axis], stride: view.strides()[axis] }

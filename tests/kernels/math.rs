@@ -2,10 +2,7 @@
 //!
 //! float64 is held to a double-double evaluation, float32 to float64; the edges to NumPy's values.
 
-#[path = "support/double_double.rs"]
-mod double_double;
-
-use double_double::Dd;
+use crate::double_double::Dd;
 use ferrograd::kernels::elementwise::LoopTable;
 use ferrograd::kernels::isa::{Level, detected};
 use ferrograd::loop_table;

@@ -1,11 +1,9 @@
 //! Fused softmax kernels against their definitions, forward and backward.
-#[path = "support/strided.rs"]
-mod strided;
 
+use crate::strided::{Order, Rng, Strided, read, written};
 use ferrograd::kernels::softmax::*;
 use ferrograd::threads::set_num_threads;
 use ndarray::ArrayD;
-use strided::{Order, Rng, Strided, read, written};
 
 const SHAPES: &[[usize; 2]] = &[[1, 1], [3, 5], [4, 33], [2, 1500], [70, 10], [0, 4], [500, 300]];
 
