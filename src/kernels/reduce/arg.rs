@@ -206,19 +206,24 @@ unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
                 (best, leaf) = (value, start);
             }
         }
-        // Neither displaces the other: equal, or both NaN. The fold started from its identity, which
-        // is also what a leaf of nothing but that value gives.
-        let same = |x: F::Item| !F::beats(x, best) && !F::beats(best, x);
-        let end = n.min(leaf + LEAF);
-        let mut at = leaf;
-        while at + CHUNK <= end {
-            let hit = (at..at + CHUNK).fold(false, |hit, i| hit | same(*p.add(i)));
-            if hit {
-                break;
+        // Equal, or both NaN. The fold started from its identity, which is also what a leaf of nothing but that value gives.
+        #[allow(clippy::eq_op)]
+        let nan = best != best;
+        #[allow(clippy::eq_op)]
+        let same = |x: F::Item| (x == best) | (nan & (x != x));
+        let (end, mut at) = (n.min(leaf + LEAF), leaf);
+        while at < end {
+            let len = CHUNK.min(end - at);
+            let mut first = u32::MAX;
+            for i in 0..len as u32 {
+                first = first.min(if same(*p.add(at + i as usize)) { i } else { u32::MAX });
             }
-            at += CHUNK;
+            if first != u32::MAX {
+                return (best, at + first as usize);
+            }
+            at += len;
         }
-        (best, (at..end).find(|&i| same(*p.add(i))).unwrap_or(leaf))
+        (best, leaf)
     }
 }
 

@@ -3,31 +3,33 @@
 //! Owns: the implementations of `Fold`. Never walks more than a leaf. Invariant: as that of `Fold`.
 
 use std::marker::PhantomData;
+use std::ops::BitOr;
 
-use super::super::leveled::{Levels, leveled};
+use super::super::leveled::Levels;
 use super::super::number::complex_lane::ComplexElement;
 use super::complex::{product_lanes, sum_lanes};
-use super::fold::{Fold, LEAF, halve, in_order, lanes, prefetch};
+use super::fold::{Fold, LEAF, halve, lanes, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
 
-/// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it. One comparison
-/// that does both at once takes twice the time.
+/// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it by `odd`, whose masks are as wide
+/// as the elements; the first NaN is the extreme. One comparison that does both at once takes twice the time.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-#[allow(clippy::eq_op)]
-unsafe fn extreme_lanes<F: Fold<In = T, Acc = T>, T: Copy + PartialOrd, const L: usize>(
+unsafe fn extreme_lanes<F, T, M, const L: usize>(
     p: *const T,
     n: usize,
     pick: impl Fn(T, T) -> T,
-) -> T {
-    if n < L {
-        // SAFETY: the caller's contract.
-        return unsafe { lanes::<F, L>(p, n) };
-    }
+    odd: impl Fn(T) -> M,
+) -> T
+where
+    F: Fold<In = T, Acc = T>,
+    T: Copy,
+    M: Copy + Default + PartialEq + BitOr<Output = M>,
+{
     let mut best = [F::IDENTITY; L];
-    let mut unordered = [false; L];
+    let mut unordered = [M::default(); L];
     let mut at = p;
     // SAFETY: every index below is below `n`.
     unsafe {
@@ -36,30 +38,30 @@ unsafe fn extreme_lanes<F: Fold<In = T, Acc = T>, T: Copy + PartialOrd, const L:
             for j in 0..L {
                 let x = *at.add(j);
                 best[j] = pick(best[j], x);
-                unordered[j] |= x != x;
+                unordered[j] = unordered[j] | odd(x);
             }
             at = at.add(L);
         }
-        let rest = in_order::<F>(at, n % L);
-        if unordered.contains(&true) {
-            return careful::<F>(p, n);
+        // Copies: an index that is not known keeps what it is used on in memory.
+        let (mut best, mut unordered) = (best, unordered);
+        for j in 0..n % L {
+            let x = *at.add(j);
+            best[j] = pick(best[j], x);
+            unordered[j] = unordered[j] | odd(x);
         }
-        F::merge(halve::<F>(&mut best), rest)
+        let mut any = M::default();
+        for mask in unordered {
+            any = any | mask;
+        }
+        if any == M::default() {
+            return halve::<F>(&mut best);
+        }
+        let mut first = p;
+        while odd(*first) == M::default() {
+            first = first.add(1);
+        }
+        *first
     }
-}
-
-leveled! {
-    /// An extreme of at most `LEAF` elements with a NaN among them: again, with the comparison that keeps it.
-    unsafe fn careful<F: Fold>(p: *const F::In, n: usize) -> F::Acc = careful_body, Levels::UpToAvx2
-}
-
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-unsafe fn careful_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the caller's contract.
-    // As many lanes as at first: of several NaN the same one stays.
-    unsafe { if size_of::<F::In>() == 4 { lanes::<F, 64>(p, n) } else { lanes::<F, 32>(p, n) } }
 }
 
 pub(crate) struct Sum<T>(PhantomData<T>);
@@ -98,7 +100,7 @@ macro_rules! fold {
 }
 
 macro_rules! extreme {
-    ($f:ident<$t:ty>, $identity:expr, $lanes:literal, $beats:tt) => {
+    ($f:ident<$t:ty>, $mask:ty, $identity:expr, $lanes:literal, $beats:tt) => {
         impl Fold for $f<$t> {
             type In = $t;
             type Acc = $t;
@@ -116,7 +118,13 @@ macro_rules! extreme {
             unsafe fn leaf(p: *const $t, n: usize) -> $t {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    extreme_lanes::<Self, $t, $lanes>(p, n, |a, b| if a $beats b { a } else { b })
+                    extreme_lanes::<Self, $t, $mask, $lanes>(
+                        p,
+                        n,
+                        |a, b| if a $beats b { a } else { b },
+                        #[allow(clippy::eq_op)]
+                        |x| if x != x { <$mask>::MAX } else { 0 },
+                    )
                 }
             }
         }
@@ -124,30 +132,30 @@ macro_rules! extreme {
 }
 
 macro_rules! float_folds {
-    ($($t:ty, $lanes:literal;)*) => {$(
+    ($($t:ty, $mask:ty, $lanes:literal;)*) => {$(
         // The sum of negative zeros is 0.0, as NumPy has it: every sum begins with the identity.
         fold!(All Sum<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x, |a, b| a + b);
-        fold!(All SumSquares<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
+        fold!(UpToAvx2 SumSquares<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
         fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
         // A NaN replaces anything, and nothing replaces a NaN.
-        extreme!(Max<$t>, <$t>::NEG_INFINITY, $lanes, >);
-        extreme!(Min<$t>, <$t>::INFINITY, $lanes, <);
+        extreme!(Max<$t>, $mask, <$t>::NEG_INFINITY, $lanes, >);
+        extreme!(Min<$t>, $mask, <$t>::INFINITY, $lanes, <);
     )*};
 }
 
 macro_rules! int_folds {
     ($($t:ty, $lanes:literal;)*) => {$(
-        fold!(All Sum<$t> -> i64 as Sum, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
-        fold!(All Prod<$t> -> i64 as Prod, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
-        fold!(All Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
-        fold!(All Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
+        fold!(UpToAvx2 Sum<$t> -> i64 as Sum, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
+        fold!(UpToAvx2 Prod<$t> -> i64 as Prod, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
+        fold!(UpToAvx2 Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
+        fold!(UpToAvx2 Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
     )*};
 }
 
-float_folds! { f64, 32; f32, 64; }
+float_folds! { f64, u64, 32; f32, u32, 64; }
 int_folds! { i64, 32; }
-fold!(All Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
-fold!(All Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
+fold!(UpToAvx2 Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
+fold!(UpToAvx2 Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
 
 /// Folds of complex numbers, in float64.
 macro_rules! complex_folds {
