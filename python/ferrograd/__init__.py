@@ -33,6 +33,7 @@ _HOMES = {
     "_pytorch.algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky"
     " cholesky_inverse cholesky_solve clamp_min clamp_max",
     "_pytorch.devices": "cuda accelerator backends",
+    "_pytorch.distances": "cdist",
     "_pytorch.division": "div",
     "_pytorch.drawn": "multinomial normal poisson",
     "_pytorch.dtypes": "half float double short int long cfloat cdouble",
@@ -42,7 +43,7 @@ _HOMES = {
     " isneginf isposinf lcm ldexp logit nanquantile positive renorm t unravel_index vander",
     "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
-    "_pytorch.products": "addmm addmv addr addbmm baddbmm mv cdist dist block_diag cartesian_prod"
+    "_pytorch.products": "addmm addmv addr addbmm baddbmm mv dist block_diag cartesian_prod"
     " combinations meshgrid",
     "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
     " tril_indices triu_indices",

@@ -78,6 +78,7 @@ from ferrograd._pytorch.devices import (
     backends as backends,
     cuda as cuda,
 )
+from ferrograd._pytorch.distances import cdist as cdist
 from ferrograd._pytorch.division import div as div
 from ferrograd._pytorch.drawn import (
     multinomial as multinomial,
@@ -146,7 +147,6 @@ from ferrograd._pytorch.products import (
     baddbmm as baddbmm,
     block_diag as block_diag,
     cartesian_prod as cartesian_prod,
-    cdist as cdist,
     combinations as combinations,
     dist as dist,
     meshgrid as meshgrid,

@@ -220,3 +220,63 @@ def test_a_grid_of_a_list_of_tensors() -> None:
         assert rows.tolist() == [[1.0] * 3, [2.0] * 3]
         assert fg.autograd.grad((rows * columns).sum(), a)[0].tolist() == [12.0, 12.0]
     assert [x.tolist() for x in fg.meshgrid([1, 2])] == [[1, 2]]
+
+
+class TestManyDistances:
+    """Euclidean distances of so many pairs that their differences are not laid out."""
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize("shapes", [((300, 3), (400, 3)), ((3, 40, 5), (1, 60, 5))])
+    @pytest.mark.parametrize("origin", [0.0, 1e4])
+    def test_values_and_gradients(self, dtype: str, shapes: Any, origin: float) -> None:
+        a, b = ((R.normal(size=shape) + origin).astype(dtype) for shape in shapes)
+        x, y = leaf(a), leaf(b)
+        found = fg.cdist(x, y)
+        apart = a.astype(float)[..., :, None, :] - b.astype(float)[..., None, :, :]
+        size = np.sqrt((apart**2).sum(-1))
+        close = {"rtol": 1e-5, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-9}
+        np.testing.assert_allclose(found.detach().numpy(), size, **close)
+        first, second = fg.autograd.grad(found.sum(), (x, y))
+        slopes = apart / size[..., None]
+        np.testing.assert_allclose(first.numpy(), slopes.sum(-2), **close)
+        lead = tuple(range(slopes.ndim - 3)) if y.shape[0] == 1 else ()
+        want = -slopes.sum((*lead, -3)).reshape(b.shape)
+        np.testing.assert_allclose(second.numpy(), want, **close)
+
+    def test_second_derivatives_and_equal_rows(self) -> None:
+        x, y = leaf(R.normal(size=(30, 4))), leaf(R.normal(size=(90, 4)))
+        fg.gradcheck(fg.cdist, (x, y))
+        (slope,) = fg.autograd.grad(fg.cdist(x, y).square().sum(), x, create_graph=True)
+        (curve,) = fg.autograd.grad(slope.sum(), x)
+        np.testing.assert_allclose(curve, np.full((30, 4), 2.0 * 90), rtol=1e-10)
+        same = fg.cdist(y, y)
+        assert same.diagonal().tolist() == [0.0] * 90
+        assert fg.autograd.grad(same.sum(), y)[0].isfinite().all()
+
+    def test_compiled(self) -> None:
+        y = R.normal(size=(90, 4))
+        compiled = fg.compile(fg.value_and_grad(lambda x: (fg.cdist(x, fg.tensor(y)) ** 3).sum()))
+        for scale in (1.0, 2.0):
+            x = R.normal(size=(30, 4)) * scale
+            value, slope = compiled(x)
+            apart = x[:, None] - y
+            size = np.linalg.norm(apart, axis=-1)
+            np.testing.assert_allclose(value, (size**3).sum())
+            np.testing.assert_allclose(slope, (3 * size[..., None] * apart).sum(1))
+
+
+@pytest.mark.parametrize("index", [[0, 0, -1], [[0, 4], [4, 1]]])
+def test_rows_are_added_where_an_index_repeats(index: Any) -> None:
+    x, values = leaf(R.normal(size=(5, 2))), leaf(R.normal(size=(*np.shape(index), 2)))
+    found = fg.index_put(x, (fg.tensor(index),), values, accumulate=True)
+    want = x.detach().numpy().copy()
+    np.add.at(want, np.asarray(index), values.detach().numpy())
+    same(found, want)
+    assert (
+        fg.autograd.grad((found * 2).sum(), values)[0].tolist()
+        == np.full(values.shape, 2.0).tolist()
+    )
+    same(
+        fg.index_put(x, (fg.tensor(index),), 2.0, accumulate=True) - x,
+        np.bincount(np.asarray(index).ravel() % 5, minlength=5)[:, None] * np.full(2, 2.0),
+    )

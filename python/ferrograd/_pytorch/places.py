@@ -38,6 +38,12 @@ def index_put_(
     if not accumulate:
         self[places] = values
         return self
+    if len(places) == 1 and isinstance(places[0], Tensor) and _numbers(places[0]):
+        # Rows of the first axis: they are added where they are, and nothing is laid out.
+        rows = places[0]
+        added = core.broadcast_to(asarray(values), (*rows.shape, *self.shape[1:]))
+        added = added.reshape((-1, *self.shape[1:])).astype(self.dtype)
+        return self.index_add_(0, rows.reshape(-1), added)
     chosen = arange(int(self.size)).reshape(self.shape)[places]
     added = core.broadcast_to(asarray(values), chosen.shape).reshape(-1)
     more = self.new_zeros(self.size).index_add(0, chosen.reshape(-1), added.astype(self.dtype))
@@ -52,6 +58,10 @@ def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool 
     [2.0, 0.0, 0.0]
     """
     return index_put_(asarray(input).clone(), indices, values, accumulate)
+
+
+def _numbers(index: Tensor) -> bool:
+    return index.dtype.kind in "iu" and index.ndim > 0
 
 
 def _along(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:

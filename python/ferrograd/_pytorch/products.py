@@ -1,13 +1,12 @@
-"""Products and distances under PyTorch's names.
+"""Products under PyTorch's names.
 
-Owns: sums with products, pairs of rows, matrices of blocks. Never computes a derivative: each is
-written with recorded operations. Invariant: shapes and values are PyTorch's.
+Owns: sums with products, the distance of two, matrices of blocks. Never computes a derivative:
+each is written with recorded operations. Invariant: shapes and values are PyTorch's.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 from ferrograd import _core as core
@@ -97,32 +96,6 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     first = _matrix("addbmm", "batch1", batch1, 3)
     product = core.bmm(first, _matrix("addbmm", "batch2", batch2, 3))
     return _sum(input, product.sum(0), beta, alpha)
-
-
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
-    """Distances of all pairs of rows, `(Σ |x1_i - x2_j|^p)^(1/p)`.
-
-    Shapes: (…, n, d) and (…, m, d) to (…, n, m).
-    p may be 0 (how many differ) and infinite. The derivative at equal rows is 0. `compute_mode`
-    changes nothing: differences are computed as they are. Errors: `ShapeError` for rows of
-    different lengths, `ArgumentError` for p < 0.
-
-    >>> import ferrograd as fg
-    >>> fg.cdist(fg.zeros(1, 2), [[3.0, 4.0]]).tolist()
-    [[5.0]]
-    """
-    x1, x2 = asarray(x1), asarray(x2)
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(
-            f"cdist: the rows of {tuple(x1.shape)} and {tuple(x2.shape)} have different lengths;"
-            " give (…, n, d) and (…, m, d)"
-        )
-    if not p >= 0:
-        raise ArgumentError(f"cdist: p is {p}; give at least 0")
-    apart: Tensor = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    if apart.shape[-1] == 0 and math.isinf(p):
-        return apart.sum(-1)
-    return core.norm(apart, p, -1)
 
 
 def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
