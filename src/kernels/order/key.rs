@@ -7,8 +7,12 @@ use std::cmp::Ordering;
 
 use super::super::leveled::Levels;
 #[cfg(target_arch = "x86_64")]
-use super::vectors;
+use super::{floats, vectors, wholes};
 use crate::dtype::{Complex64, Complex128, Half, Truth};
+
+/// Copies the first of each run of equals among so many elements to where there is room for all, and says how many.
+#[cfg(target_arch = "x86_64")]
+type Firsts<T> = unsafe fn(*const T, usize, *mut T) -> usize;
 
 /// An element with a total order.
 pub trait Key: Copy + Send + Sync {
@@ -16,11 +20,21 @@ pub trait Key: Copy + Send + Sync {
     fn order(self, other: Self) -> Ordering;
     /// Whether two count as one: equals, and any two NaN.
     fn alike(self, other: Self) -> bool;
+    /// Whether it is no number.
+    #[inline(always)]
+    fn nan(self) -> bool {
+        false
+    }
+    /// Writes the first of each run of equal numbers to other memory and says how many these are, where the CPU has it.
+    #[cfg(target_arch = "x86_64")]
+    const FIRSTS: Option<Firsts<Self>> = None;
 }
 
 macro_rules! float_keys {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $firsts:expr;)*) => {$(
         impl Key for $t {
+            #[cfg(target_arch = "x86_64")]
+            const FIRSTS: Option<Firsts<$t>> = $firsts;
             #[inline]
             fn order(self, other: $t) -> Ordering {
                 match self.partial_cmp(&other) {
@@ -32,10 +46,14 @@ macro_rules! float_keys {
             fn alike(self, other: $t) -> bool {
                 (self == other) | (self.is_nan() & other.is_nan())
             }
+            #[inline(always)]
+            fn nan(self) -> bool {
+                self.is_nan()
+            }
         }
     )*};
 }
-float_keys!(f64, f32, Half);
+float_keys! { f64, Some(vectors::doubles::firsts); f32, Some(vectors::singles::firsts); Half, None; }
 
 macro_rules! plain_keys {
     ($($t:ty),*) => {$(
@@ -65,8 +83,11 @@ macro_rules! complex_keys {
             }
             #[inline(always)]
             fn alike(self, other: $t) -> bool {
-                let nan = |z: $t| z.re.is_nan() | z.im.is_nan();
-                (self == other) | (nan(self) & nan(other))
+                (self == other) | (self.nan() & other.nan())
+            }
+            #[inline(always)]
+            fn nan(self) -> bool {
+                self.re.is_nan() | self.im.is_nan()
             }
         }
     )*};
@@ -91,11 +112,22 @@ pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize
     order
 }
 
+/// Sorts so many numbers from one place to another or in place; `false` where it met a NaN. See `vectors.rs`.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Sort<T> = unsafe fn(*const T, *mut T, usize) -> bool;
+
+/// The same of any elements, ascending or descending.
+#[cfg(target_arch = "x86_64")]
+pub(super) type Arrange<T> = unsafe fn(*const T, *mut T, usize, bool);
+
 /// An element as an unsigned number in the order of `Key`.
-pub(super) trait Digits: Copy + Sync {
+pub(super) trait Digits: Key {
     type Number: Number;
     /// For which levels the loops between elements and numbers are compiled.
     const LEVELS: Levels = Levels::Baseline;
+    /// The sort by vectors for these elements, where the CPU has one.
+    #[cfg(target_arch = "x86_64")]
+    const BY_VECTORS: Option<Arrange<Self>> = None;
     fn number(self) -> Self::Number;
     /// Whether the numbers that tell zeros apart have the order of the others.
     const WHOLE: bool = true;
@@ -111,7 +143,7 @@ pub(super) trait Number:
     const BYTES: usize;
     /// The sort by vectors for these numbers, where the CPU has one.
     #[cfg(target_arch = "x86_64")]
-    const BY_VECTORS: Option<unsafe fn(&mut [Self], u32)>;
+    const BY_VECTORS: Option<unsafe fn(&mut [Self])>;
     /// The byte of weight `256^at`.
     fn byte(self, at: usize) -> usize;
 }
@@ -121,7 +153,7 @@ macro_rules! numbers {
         impl Number for $t {
             const BYTES: usize = size_of::<$t>();
             #[cfg(target_arch = "x86_64")]
-            const BY_VECTORS: Option<unsafe fn(&mut [$t], u32)> = $by_vectors;
+            const BY_VECTORS: Option<unsafe fn(&mut [$t])> = $by_vectors;
             #[inline(always)]
             fn byte(self, at: usize) -> usize {
                 (self >> (8 * at)) as usize & 0xff
@@ -129,13 +161,18 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers! { u128, None; u64, Some(vectors::eights::sort); u32, Some(vectors::sixteens::sort); }
+numbers! { u128, None; u64, Some(wholes::sort); u32, None; }
 
 macro_rules! float_digits {
-    ($($t:ty => $u:ty),*) => {$(
+    ($($t:ty => $u:ty, $by_vectors:expr;)*) => {$(
         impl Digits for $t {
             type Number = $u;
             const LEVELS: Levels = Levels::All;
+            #[cfg(target_arch = "x86_64")]
+            const BY_VECTORS: Option<Arrange<$t>> = Some(|from, to, n, descending| {
+                // SAFETY: the caller's contract.
+                unsafe { floats::arrange(from, to, n, descending, $by_vectors) }
+            });
             #[inline(always)]
             fn number(self) -> $u {
                 // Adding zero makes the two zeros one.
@@ -156,7 +193,7 @@ macro_rules! float_digits {
         }
     )*};
 }
-float_digits!(f64 => u64, f32 => u32);
+float_digits! { f64 => u64, vectors::doubles::sort; f32 => u32, vectors::singles::sort; }
 
 macro_rules! int_digits {
     ($($t:ty => $u:ty, $sign:expr);*) => {$(

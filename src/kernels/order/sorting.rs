@@ -73,24 +73,50 @@ impl<T: Digits> Line<T> {
             }
             return;
         }
-        let flip = flip(descending);
         let alike =
             size_of::<T>() == size_of::<T::Number>() && align_of::<T>() == align_of::<T::Number>();
-        // SAFETY: the caller's contract; numbers that are as large as the elements may lie in their place.
+        // SAFETY: the caller's contract.
         unsafe {
-            if alike && self.step == 1 && to_step == 1 {
-                let numbers = to.cast::<T::Number>();
-                distinct_of(self.first, numbers, self.len, flip);
-                in_order(std::slice::from_raw_parts_mut(numbers, self.len));
-                return elements_of(to, self.len, flip);
-            }
             let element = |i: usize| *self.first.offset(i as isize * self.step);
+            if alike && self.step == 1 && to_step == 1 {
+                return arrange(self.first, to, self.len, descending);
+            }
+            if alike {
+                let mut elements: Vec<T> = (0..self.len).map(element).collect();
+                arrange(elements.as_ptr(), elements.as_mut_ptr(), elements.len(), descending);
+                for (k, element) in (0..).zip(elements) {
+                    *to.offset(k * to_step) = element;
+                }
+                return;
+            }
+            let flip = flip(descending);
             let mut numbers: Vec<_> = (0..self.len).map(|i| element(i).distinct() ^ flip).collect();
             in_order(&mut numbers);
             for (k, number) in (0..).zip(numbers) {
                 *to.offset(k * to_step) = T::of_distinct(number ^ flip);
             }
         }
+    }
+}
+
+/// Sorts elements that are as large as their numbers, in place or to other memory.
+///
+/// # Safety
+/// They are, and there are so many in both places.
+unsafe fn arrange<T: Digits>(from: *const T, to: *mut T, n: usize, descending: bool) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(sort), Level::Avx512) = (T::BY_VECTORS, level()) {
+        // SAFETY: the caller's contract, and the CPU has the features of its level.
+        return unsafe { sort(from, to, n, descending) };
+    }
+    let flip = flip(descending);
+    // SAFETY: numbers that are as large as the elements may lie in their place.
+    unsafe {
+        to.copy_from(from, n);
+        let numbers = to.cast::<T::Number>();
+        distinct_of(to, n, flip);
+        in_order(std::slice::from_raw_parts_mut(numbers, n));
+        elements_of(to, n, flip);
     }
 }
 
@@ -106,16 +132,14 @@ leveled! {
     ) = number_loop, T::LEVELS
 }
 leveled! {
-    /// The same of numbers that tell the two zeros apart.
-    unsafe fn distinct_of<T: Digits>(
-        from: *const T, to: *mut T::Number, n: usize, flip: T::Number,
-    ) = distinct_loop, T::LEVELS
+    /// Writes over elements their numbers that tell the two zeros apart: from one pointer, so that the compiler sees that no
+    /// two places meet.
+    unsafe fn distinct_of<T: Digits>(at: *mut T, n: usize, flip: T::Number) = distinct_loop, T::LEVELS
 }
 leveled! {
-    /// Writes elements over their numbers: from one pointer, so that the compiler sees that no two places meet.
+    /// Writes elements over their numbers.
     unsafe fn elements_of<T: Digits>(at: *mut T, n: usize, flip: T::Number) = element_loop, T::LEVELS
 }
-
 #[inline(always)]
 unsafe fn number_loop<T: Digits>(from: *const T, to: *mut T::Number, n: usize, flip: T::Number) {
     for i in 0..n {
@@ -125,10 +149,10 @@ unsafe fn number_loop<T: Digits>(from: *const T, to: *mut T::Number, n: usize, f
 }
 
 #[inline(always)]
-unsafe fn distinct_loop<T: Digits>(from: *const T, to: *mut T::Number, n: usize, flip: T::Number) {
+unsafe fn distinct_loop<T: Digits>(at: *mut T, n: usize, flip: T::Number) {
     for i in 0..n {
-        // SAFETY: the caller's contract.
-        unsafe { *to.add(i) = (*from.add(i)).distinct() ^ flip };
+        // SAFETY: as for `element_loop`.
+        unsafe { *at.add(i).cast::<T::Number>() = (*at.add(i)).distinct() ^ flip };
     }
 }
 
@@ -151,7 +175,7 @@ pub(super) fn in_order<N: Number>(numbers: &mut [N]) {
     #[cfg(target_arch = "x86_64")]
     if let (Some(sort), Level::Avx512) = (N::BY_VECTORS, level()) {
         // SAFETY: the CPU has the features of its level.
-        return unsafe { sort(numbers, 4 * numbers.len().ilog2()) };
+        return unsafe { sort(numbers) };
     }
     // Bare numbers of eight bytes are compared faster than they are moved eight times.
     if numbers.len() < FEW || N::BYTES >= MOST_BYTES {
@@ -323,10 +347,14 @@ mod tests {
             state >> 16
         };
         for n in (0..1100).chain([4000, 20_011]) {
-            let kinds: [&mut dyn FnMut(u64) -> u64; 5] =
-                [&mut |_| next() << 16, &mut |i| i % 7, &mut |i| !i, &mut |i| i ^ 1, &mut |i| {
-                    if i % 3 == 0 { u64::MAX } else { i.pow(2) % 97 }
-                }];
+            let kinds: [&mut dyn FnMut(u64) -> u64; 6] = [
+                &mut |_| next() << 16,
+                &mut |i| i % 7,
+                &mut |i| !i,
+                &mut |i| i ^ 1,
+                &mut |i| if i % 3 == 0 { u64::MAX } else { i.pow(2) % 97 },
+                &mut |i| (1 << 63) + i * i % 1009 - 500,
+            ];
             for kind in kinds {
                 let mut long: Vec<u64> = (0..n).map(kind).collect();
                 let mut short: Vec<u32> = long.iter().map(|&n| (n >> 3) as u32).collect();

@@ -9,13 +9,11 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::declare::{IndexItem, Ints};
+use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::row_indices::integers;
 use crate::ops::fold::reduce::TWO_RESULTS;
 use crate::ops::fold::scan::taken_along;
-use crate::ops::index::getitem::index;
-use crate::ops::shape::join::stack;
 use crate::tensor::Tensor;
 
 /// The indices of the first `wanted` elements in order along an axis.
@@ -67,12 +65,17 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
     })
 }
 
-/// Where to insert the values of `v` in the ordered vector `a`, as int64.
+/// Where to insert the values of `v` in the ordered vector `a`, as int64; of several axes, in the row of the last one.
 pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
-    if a.ndim() > 1 {
-        return search_rows(a, v, right);
+    let dims = a.shape();
+    match dims.split_last() {
+        Some((_, lead)) if dims.len() > 1 => {
+            if v.ndim() != a.ndim() || !v.shape().starts_with(lead) {
+                return Err(other_rows(a, v));
+            }
+        }
+        _ => _ = vector("searchsorted", a)?,
     }
-    vector("searchsorted", a)?;
     let dtype = a.dtype().promote(v.dtype());
     let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
     for operand in [&a, &v] {
@@ -83,33 +86,17 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     Ok(out)
 }
 
-/// The same for the last axis of each, row by row.
-fn search_rows(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
-    let (lead, n) = a.shape().split_at(a.ndim() - 1);
-    if v.ndim() != a.ndim() || v.shape()[..lead.len()] != *lead {
-        return Err(Box::new(Error::Shape {
-            op: "searchsorted".into(),
-            what: format!(
-                "rows of shape {} and values of shape {}",
-                Dims::from(a.shape()),
-                Dims::from(v.shape())
-            ),
-            remedy: "give values with the same axes before the last, or one ordered vector",
-        }));
-    }
-    let rows: usize = lead.iter().product();
-    let (a, values) = (
-        reshape_dims(&a.detach(), &[rows, n[0]])?,
-        reshape_dims(&v.detach(), &[rows, v.shape()[lead.len()]])?,
-    );
-    let row = |x: &Tensor, i: usize| index(x, &[IndexItem::Int(i as i64)]);
-    let found: Vec<Tensor> =
-        (0..rows).map(|i| search(&row(&a, i)?, &row(&values, i)?, right)).collect::<Result<_>>()?;
-    if rows == 0 {
-        Tensor::empty(v.shape(), DType::I64)
-    } else {
-        reshape_dims(&stack(&found, 0)?, v.shape())
-    }
+#[cold]
+fn other_rows(a: &Tensor, v: &Tensor) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: "searchsorted".into(),
+        what: format!(
+            "rows of shape {} and values of shape {}",
+            Dims::from(a.shape()),
+            Dims::from(v.shape())
+        ),
+        remedy: "give values with the same axes before the last, or one ordered vector",
+    })
 }
 
 crate::operations! { family "ordering";

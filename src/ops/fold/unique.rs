@@ -7,10 +7,10 @@
 use std::cmp::Ordering;
 
 use crate::array::{ShapeVec, afford, normalize_axis};
-use crate::dtype::with_dtype;
+use crate::dtype::{DType, Element, with_dtype};
 use crate::error::Result;
 use crate::graph;
-use crate::kernels::order::{Key, sorted};
+use crate::kernels::order::{Key, firsts, sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::fold::scan::taken_along;
@@ -45,11 +45,6 @@ impl Distinct {
         }
         found
     }
-}
-
-#[allow(clippy::eq_op)]
-fn is_nan<T: Key + PartialEq>(value: T) -> bool {
-    value != value
 }
 
 /// The distinct elements of a tensor of one axis.
@@ -127,18 +122,35 @@ fn keep_first<T: Key>(values: &mut Vec<T>) {
 /// The distinct elements when nobody asks where they came from.
 fn distinct_values(x: &Tensor) -> Result<Tensor> {
     let sorted = sort(&x.detach(), None, false)?;
-    let values = with_dtype!(x.dtype(), T => {
-        let mut values = sorted.to_vec::<T>()?;
-        keep_first(&mut values);
-        // Of several NaN the first one stays, which need not be the first in order.
-        if let Some(last) = values.last_mut()
-            && is_nan(*last)
-        {
-            *last = x.to_vec::<T>()?.into_iter().find(|&v| is_nan(v)).unwrap_or(*last);
-        }
-        Tensor::from(values)
-    });
+    let values = match x.dtype() {
+        DType::F64 => distinct_floats::<f64>(x, &sorted)?,
+        DType::F32 => distinct_floats::<f32>(x, &sorted)?,
+        dtype => with_dtype!(dtype, T => {
+            let mut values = sorted.to_vec::<T>()?;
+            keep_first(&mut values);
+            first_nan(x, values)?
+        }),
+    };
     Ok(values.unrecorded(std::iter::once(x)))
+}
+
+/// The distinct numbers among sorted floats: the sorted ones themselves where no two are alike.
+fn distinct_floats<T: Key + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tensor> {
+    let guard = sorted.view::<T>()?;
+    match guard.array().as_slice().and_then(firsts) {
+        Some(values) => first_nan(x, values),
+        None => Ok(sorted.clone()),
+    }
+}
+
+/// Of several NaN the first one stays, which need not be the first in order.
+fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor> {
+    if let Some(last) = values.last_mut()
+        && last.nan()
+    {
+        *last = x.to_vec::<T>()?.into_iter().find(|v| v.nan()).unwrap_or(*last);
+    }
+    Ok(Tensor::from(values))
 }
 
 /// The distinct slices along an axis, what stands for them, and the shape of the inverse.
