@@ -363,3 +363,19 @@ vector_sort!(singles, f32, __m512, u16, 16, "avx512f,avx512dq,avx512bw,avx512vl,
     _mm512_min_ps _mm512_max_ps _mm512_mask_max_ps _mm512_set1_ps _mm512_permutexvar_ps
     _mm512_cmp_ps_mask _mm512_mask_loadu_ps _mm512_mask_storeu_ps
     _mm512_loadu_ps _mm512_storeu_ps _mm512_maskz_compress_ps _mm512_i32gather_ps);
+
+#[cfg(test)]
+mod tests {
+    use super::by_heap;
+
+    #[test]
+    fn what_no_pivot_divides_is_sorted_by_comparisons() {
+        for n in 0..200u64 {
+            let mut numbers: Vec<f64> = (0..n).map(|i| (i * i % 61) as f64 - 7.0).collect();
+            let mut want = numbers.clone();
+            by_heap(&mut numbers);
+            want.sort_by(f64::total_cmp);
+            assert_eq!(numbers, want);
+        }
+    }
+}

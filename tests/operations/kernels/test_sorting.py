@@ -102,6 +102,37 @@ def test_both_zeros_are_as_often_in_order_as_before(dtype):
     got = fg.sort(fg.tensor(x)).numpy()
     np.testing.assert_array_equal(got, np.sort(x))
     assert np.signbit(got).sum() == np.signbit(x).sum()
+    # Negative ones come first, at every level of the CPU.
+    zeros = np.signbit(got[got == 0])
+    assert zeros[: zeros.sum()].all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_numbers_than_fit_beside_are_parted_where_they_lie(kind, dtype):
+    x = values(kind, 300_000, dtype)
+    np.testing.assert_array_equal(fg.sort(fg.tensor(x)).numpy(), np.sort(x))
+    np.testing.assert_array_equal(fg.unique(fg.tensor(x)).numpy(), np.unique(x))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("lead", [(3,), (4, 3)])
+def test_each_row_of_values_is_looked_up_in_its_row(lead, side):
+    rng = np.random.default_rng(7)
+    for n in [0, 1, 2, 7, 64]:
+        rows, wanted = (
+            np.sort(rng.integers(0, 20, (*lead, n)), -1),
+            rng.integers(-1, 22, (*lead, 5)),
+        )
+        # A view of every second value; and NaN, which is above every number.
+        rows, wanted = rows.astype(float), np.repeat(wanted, 2, -1).astype(np.float32)
+        wanted[..., 0] = np.nan
+        got = fg.searchsorted(fg.tensor(rows), fg.tensor(wanted)[..., ::2], side=side).numpy()
+        pairs = zip(rows.reshape(np.prod(lead), n), wanted[..., ::2].reshape(-1, 5), strict=True)
+        want = [np.searchsorted(row, value, side=side) for row, value in pairs]
+        np.testing.assert_array_equal(got, np.reshape(want, got.shape))
+    assert fg.searchsorted(fg.zeros((0, 3)), fg.zeros((0, 2))).shape == (0, 2)
+    assert fg.searchsorted(fg.zeros((2, 3)), fg.zeros((2, 0))).shape == (2, 0)
 
 
 @pytest.mark.parametrize("n", [100, 5000, 100_000])
