@@ -13,6 +13,7 @@ pub mod gemm;
 pub mod host;
 pub mod index;
 pub mod isa;
+mod lanes;
 pub mod launch;
 mod leveled;
 #[cfg(feature = "linalg")]

@@ -141,11 +141,67 @@ levels!(avx512, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {base as avx2, base as avx512};
 
+/// The float32 loop of AVX-512: rows of a few vectors, which the compiler would take for long ones.
+///
+/// # Safety
+/// As `RowLoop`, on a CPU of this level.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+unsafe fn sixteen<K: Kernel<2, 0>>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+    // SAFETY: the same contract.
+    unsafe {
+        match rows.kind {
+            Kind::ValueFirst => values::<K, 0>(ins, out, rows),
+            Kind::ValueSecond => values::<K, 1>(ins, out, rows),
+            Kind::Halves => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
+        }
+    }
+}
+
+/// # Safety
+/// As `sixteen`, for rows of which operand `V` has a value each.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[inline(always)]
+unsafe fn values<K: Kernel<2, 0>, const V: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+    use crate::kernels::math::sixteen::Sixteen;
+    let Rows { count, len, steps, .. } = rows;
+    let (mut value, mut x) = (ins[V].cast::<f32>(), ins[1 - V].cast::<f32>());
+    let mut out = out.cast::<f32>();
+    for _ in 0..count {
+        // SAFETY: the row is inside the operands and the output.
+        unsafe {
+            let all = Sixteen::lit(*value);
+            let mut i = 0;
+            while i < len {
+                let left = len - i;
+                let some = Sixteen::load(x.add(i), left);
+                let mut result = match V {
+                    0 => K::eval([all, some], []),
+                    _ => K::eval([some, all], []),
+                };
+                // As in `map`.
+                if (*value).is_nan() {
+                    result = if V == 0 { all } else { all.where_(some.eq(some), some) };
+                }
+                result.store(out.add(i), left);
+                i += 16;
+            }
+        }
+        value = value.wrapping_offset(steps[V]);
+        x = x.wrapping_offset(steps[1 - V]);
+        out = out.wrapping_offset(steps[2]);
+    }
+}
+
 /// The row loops of a text: float64 and float32, by level.
 pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
+    #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+    let widest: RowLoop = sixteen::<K>;
+    #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+    let widest: RowLoop = base::<K, f32, 16>;
     [
         [base::<K, f64, 8>, avx2::<K, f64, 8>, avx512::<K, f64, 8>],
-        [base::<K, f32, 16>, avx2::<K, f32, 16>, avx512::<K, f32, 16>],
+        [base::<K, f32, 16>, avx2::<K, f32, 16>, widest],
     ]
 }
 

@@ -7,6 +7,7 @@ use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
+use super::vector::Task;
 use crate::array::capture;
 use crate::error::Result;
 use crate::threads::{parallel_for, spare};
@@ -102,7 +103,44 @@ fn go<T: Gemm>(a: View, b: View, out: &ViewMut) {
         let (c_rs, a_rs) = if m == 1 { (c_step, a_step) } else { (c_rs, a_rs) };
         return run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
     }
+    if m == 1 && n == 1 && rows::<T>(&axes, k, [a_cs, b_rs], a, b, out) {
+        return;
+    }
     run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
+}
+
+/// Products of rows with rows, where they lie evenly apart and there is a loop for them.
+fn rows<T: Gemm>(
+    axes: &Axes<3>,
+    terms: usize,
+    [a_step, b_step]: [isize; 2],
+    a: View,
+    b: View,
+    out: &ViewMut,
+) -> bool {
+    let (&[count], &[[step, a_row, b_row]]) = (&axes.dims[..], &axes.strides[..]) else {
+        return false;
+    };
+    let some = |first: usize, end: usize| {
+        let [to, from_a, from_b] = [step, a_row, b_row].map(|step| first as isize * step);
+        let task = Task {
+            rows: end - first,
+            terms,
+            matrix: Mat::new(a.at::<T>(from_a), [a_row, a_step]),
+            x: Mat::new(b.at::<T>(from_b), [b_row, b_step]),
+            y: out.at::<T>(to),
+        };
+        // SAFETY: the views are valid at every position; the caller keeps `out` apart, and blocks are disjoint.
+        unsafe { T::by_rows(task) }
+    };
+    if step != 1 || terms == 0 || !some(0, 0) {
+        return false;
+    }
+    let blocks = (count.saturating_mul(terms) / SPLIT).clamp(1, count.max(1));
+    parallel_for(blocks, &|i| {
+        some(i * count / blocks, (i + 1) * count / blocks);
+    });
+    true
 }
 
 #[allow(clippy::too_many_arguments)]

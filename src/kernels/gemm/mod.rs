@@ -1,16 +1,19 @@
-//! Matrix products: floats through the gemm crates, complex numbers by tiles of our own, integers by a plain loop, batches,
-//! splitting.
+//! Matrix products: floats through the gemm crates, products with vectors and complex numbers by loops of our own, integers
+//! by a plain loop, batches, splitting.
 //!
 //! Owns: which product goes which way. Never copies an operand to transpose it.
 //! Invariant: no element depends on the block that it lies in.
 
+mod along;
 mod batch;
 mod complex;
 mod direct;
+mod down;
 mod float;
 mod plain;
 mod product;
 mod tile;
+mod vector;
 
 pub(super) use complex::multiply as multiply_complex;
 pub(super) use float::{FloatGemm, multiply};

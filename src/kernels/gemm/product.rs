@@ -9,7 +9,7 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{complex, direct, float, plain};
+use super::{complex, direct, float, plain, vector};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
@@ -74,6 +74,13 @@ pub(super) trait Gemm: Copy + Send + Sync + 'static {
     /// # Safety
     /// The operands are valid for the sizes, and `c` overlaps neither.
     unsafe fn gemm(s: Size, a: Mat<*const Self>, b: Mat<*const Self>, c: Mat<*mut Self>);
+    /// The product of every row of a matrix with a row of another, if there is a loop for these; without rows, whether there is.
+    ///
+    /// # Safety
+    /// As `ByVector::by_vector`.
+    unsafe fn by_rows(_task: vector::Task<Self>) -> bool {
+        false
+    }
 }
 
 macro_rules! float_gemm {
@@ -86,10 +93,17 @@ macro_rules! float_gemm {
                     // The smallest have the same bits whatever their strides.
                     if s.m * s.n * s.k <= plain::TINY {
                         plain::small(s, a, b, c)
-                    } else if !plain::by_square(s, a, b, c) && !direct::direct(s, a, b, c) {
+                    } else if !vector::product(s, a, b, c)
+                        && !plain::by_square(s, a, b, c)
+                        && !direct::direct(s, a, b, c)
+                    {
                         float::multiply(s, c, false, a, b, 1.0)
                     }
                 }
+            }
+            unsafe fn by_rows(task: vector::Task<$t>) -> bool {
+                // SAFETY: the caller's contract.
+                unsafe { vector::ByVector::by_vector(task) }
             }
         }
     )*};

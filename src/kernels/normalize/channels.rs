@@ -11,6 +11,7 @@ use super::super::leveled::{Levels, leveled};
 use super::super::view::{View, ViewMut, with_float};
 use super::columns::{self, Columns, WIDTH};
 use super::rows::{Number, fill, sum};
+use super::sets::InVectors;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::threads::parallel_for;
@@ -22,12 +23,12 @@ const SPLIT: usize = 1 << 15;
 
 /// The runs of a set.
 #[derive(Clone, Copy)]
-struct Runs {
+pub(super) struct Runs {
     first: usize,
     /// From run to run.
     step: usize,
-    count: usize,
-    inner: usize,
+    pub(super) count: usize,
+    pub(super) inner: usize,
     channels: usize,
 }
 
@@ -44,18 +45,18 @@ impl Runs {
 
     /// Run `i`, and its channel.
     #[inline(always)]
-    fn run(&self, i: usize) -> (usize, usize) {
+    pub(super) fn run(&self, i: usize) -> (usize, usize) {
         let run = self.first + i * self.step;
         (run, run % self.channels)
     }
 
-    fn elements(&self) -> f64 {
+    pub(super) fn elements(&self) -> f64 {
         (self.count * self.inner) as f64
     }
 
     /// The same elements in as few runs as can be.
     #[inline(always)]
-    fn joined(self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn joined(self) -> impl Iterator<Item = (usize, usize)> {
         let (runs, len) =
             if self.step == 1 { (1, self.count * self.inner) } else { (self.count, self.inner) };
         (0..runs).map(move |i| ((self.first + i * self.step) * self.inner, len))
@@ -140,22 +141,19 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
         }
         each_set(x.dims, across, |set| {
             // SAFETY: the views hold the runs of every set, and the parameters an element for every channel.
-            unsafe { forward_set::<T>(*at, set, Runs::of(set, x.dims, across), eps) }
+            unsafe {
+                let runs = Runs::of(set, x.dims, across);
+                if !T::forward(*at, set, runs, eps) {
+                    forward_set::<T>(*at, set, runs, eps);
+                }
+            }
         });
     });
 }
 
-leveled! {
-    /// One set.
-    unsafe fn forward_set<T: Number>(
-        at: At<T>, set: usize, runs: Runs, eps: f64,
-    ) = forward_body, LEVELS
-}
-
 /// # Safety
 /// `x` and `out` hold the runs, `weight` and `bias` an element for every channel, `stats` two for the set.
-#[inline(always)]
-unsafe fn forward_body<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
+unsafe fn forward_set<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
     // SAFETY: the caller's contract.
     unsafe {
         let mean = T::from_f64(mean_of(at.x, runs, |x| x));
@@ -268,7 +266,7 @@ leveled! {
 }
 
 /// # Safety
-/// As `forward_body`, with `g` like `x`, and `sums` for every run; `out` may be null.
+/// As `forward_set`, with `g` like `x`, and `sums` for every run; `out` may be null.
 #[inline(always)]
 unsafe fn backward_body<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
     // SAFETY: the caller's contract.

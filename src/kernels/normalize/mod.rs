@@ -7,6 +7,7 @@ mod channels;
 mod columns;
 mod recorded;
 mod rows;
+mod sets;
 mod variance;
 
 pub use channels::{channels_backward, channels_forward, channels_scaled};

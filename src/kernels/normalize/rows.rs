@@ -11,6 +11,7 @@ use std::ops::{Add, Mul, Sub};
 use super::super::leveled::leveled;
 use super::super::view::{View, ViewMut, with_float};
 use super::recorded;
+use super::sets::InVectors;
 use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -133,7 +134,7 @@ pub(super) fn rows_forward(
     });
 }
 
-fn some_forward<T: Number>(
+fn some_forward<T: InVectors>(
     x: View,
     [weight, bias]: [Option<View>; 2],
     y: &ViewMut,
@@ -149,36 +150,26 @@ fn some_forward<T: Number>(
         stats: stats.at(2 * first as isize),
     };
     // SAFETY: the views are contiguous and hold these rows; the parameters hold `n` elements.
-    unsafe { forward_rows(at, n, rows, eps, centred) };
+    unsafe {
+        if !T::rows_forward(at, n, rows, eps, centred) {
+            forward_rows(at, n, rows, eps, centred);
+        }
+    }
 }
 
 /// The operands of some rows; parameters may be null.
 #[derive(Clone, Copy)]
-struct Forward<T> {
-    x: *const T,
-    weight: *const T,
-    bias: *const T,
-    y: *mut T,
-    stats: *mut T,
-}
-
-leveled! {
-    /// `rows` rows of `n`.
-    unsafe fn forward_rows<T: Number>(
-        at: Forward<T>, n: usize, rows: usize, eps: f64, centred: bool,
-    ) = forward_rows_body
+pub(super) struct Forward<T> {
+    pub(super) x: *const T,
+    pub(super) weight: *const T,
+    pub(super) bias: *const T,
+    pub(super) y: *mut T,
+    pub(super) stats: *mut T,
 }
 
 /// # Safety
 /// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements.
-#[inline(always)]
-unsafe fn forward_rows_body<T: Number>(
-    at: Forward<T>,
-    n: usize,
-    rows: usize,
-    eps: f64,
-    centred: bool,
-) {
+unsafe fn forward_rows<T: Number>(at: Forward<T>, n: usize, rows: usize, eps: f64, centred: bool) {
     let Forward { weight, bias, .. } = at;
     for row in 0..rows {
         // SAFETY: the caller's contract.

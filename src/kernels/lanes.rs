@@ -1,0 +1,206 @@
+//! Vectors of floats for loops whose steps the compiler would cut in another way.
+//!
+//! Owns: what is read, added and written at once by AVX2 and AVX-512. Never branches.
+//! Invariant: elements that a mask leaves out are neither read nor written, and count as zero.
+
+/// Floats that are computed with together.
+///
+/// # Safety
+/// It consists of `LANES` parts, and the CPU has its instructions where it is used.
+pub(super) unsafe trait Lanes: Copy {
+    type Part: Copy + Default + std::ops::Add<Output = Self::Part>;
+    type Mask: Copy;
+    const LANES: usize;
+    /// Lanes of 16 bytes.
+    const NEAR: usize = 16 / size_of::<Self::Part>();
+    /// Whether rows shorter than a vector can be read beside one another.
+    const SPREADS: bool;
+    fn zero() -> Self;
+    fn all(x: Self::Part) -> Self;
+    fn add(self, o: Self) -> Self;
+    /// `self * by + to`.
+    fn fused(self, by: Self, to: Self) -> Self;
+    /// Sums of neighbours: within 16 bytes those of `a`, then those of `b`.
+    fn near(a: Self, b: Self) -> Self;
+    /// Sums of neighbouring 16 bytes: all of `a`, then all of `b`.
+    fn far(a: Self, b: Self) -> Self;
+    /// The first lanes.
+    fn first(n: usize) -> Self::Mask;
+    /// The sum of all lanes.
+    #[inline(always)]
+    fn total(self) -> Self::Part {
+        let (mut sum, mut span) = (self, Self::LANES);
+        while span > 1 {
+            sum = if span > Self::NEAR { Self::far(sum, sum) } else { Self::near(sum, sum) };
+            span /= 2;
+        }
+        let mut first = Self::Part::default();
+        // SAFETY: one place for one lane.
+        unsafe { sum.write_some(&mut first, Self::first(1)) };
+        first
+    }
+    /// # Safety
+    /// The elements are readable; so below.
+    unsafe fn read(from: *const Self::Part) -> Self;
+    /// # Safety
+    /// As `read`, for the lanes of the mask.
+    unsafe fn read_some(from: *const Self::Part, mask: Self::Mask) -> Self;
+    /// Reads neighbours into the lanes whose bits are set.
+    ///
+    /// # Safety
+    /// As `read`, for as many elements as there are bits; and `SPREADS`.
+    unsafe fn spread(from: *const Self::Part, bits: u16) -> Self;
+    /// The lanes of the mask; zeros elsewhere.
+    fn kept(self, mask: Self::Mask) -> Self;
+    /// Lane `i` from lane `from[i]`.
+    ///
+    /// # Safety
+    /// `SPREADS`.
+    unsafe fn picked(self, from: &[u8; 16]) -> Self;
+    /// # Safety
+    /// The elements are writable; so below, for the lanes of the mask.
+    unsafe fn write(self, to: *mut Self::Part);
+    /// # Safety
+    /// As `write`.
+    unsafe fn write_some(self, to: *mut Self::Part, mask: Self::Mask);
+}
+
+macro_rules! lanes {
+    ($($v:ident of $lanes:literal $t:ty, $mask:ty, $spreads:literal: $all:ident $add:ident $fused:ident $read:ident $write_all:ident
+        |$a:ident, $b:ident| $near:expr, $far:expr; |$n:ident| $first:expr;
+        |$from:ident, $m:ident| $some:expr; |$to:ident, $x:ident, $k:ident| $write:expr;
+        |$at:ident, $bits:ident| $spread:expr; |$y:ident, $order:ident| $picked:expr;
+        |$z:ident, $left:ident| $kept:expr;)*) => {$(
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a register of as many floats.
+        unsafe impl Lanes for std::arch::x86_64::$v {
+            type Part = $t;
+            type Mask = $mask;
+            const LANES: usize = $lanes;
+            const SPREADS: bool = $spreads;
+            #[inline(always)]
+            fn zero() -> Self {
+                Self::all(0.0)
+            }
+            #[inline(always)]
+            fn all(x: $t) -> Self {
+                // SAFETY: the CPU has them, as the trait says; so for the others.
+                unsafe { std::arch::x86_64::$all(x) }
+            }
+            #[inline(always)]
+            fn add(self, o: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$add(self, o) }
+            }
+            #[inline(always)]
+            fn fused(self, by: Self, to: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$fused(self, by, to) }
+            }
+            #[inline(always)]
+            fn near($a: Self, $b: Self) -> Self {
+                use std::arch::x86_64::*;
+                // SAFETY: as above.
+                unsafe { $near }
+            }
+            #[inline(always)]
+            fn far($a: Self, $b: Self) -> Self {
+                use std::arch::x86_64::*;
+                // SAFETY: as above.
+                unsafe { $far }
+            }
+            #[inline(always)]
+            fn first($n: usize) -> $mask {
+                #[allow(unused_imports)]
+                use std::arch::x86_64::*;
+                // SAFETY: as above.
+                #[allow(unused_unsafe)]
+                unsafe { $first }
+            }
+            #[inline(always)]
+            unsafe fn read(from: *const $t) -> Self {
+                // SAFETY: the caller's contract.
+                unsafe { std::arch::x86_64::$read(from) }
+            }
+            #[inline(always)]
+            unsafe fn read_some($from: *const $t, $m: $mask) -> Self {
+                use std::arch::x86_64::*;
+                // SAFETY: the caller's contract.
+                unsafe { $some }
+            }
+            #[inline(always)]
+            unsafe fn spread($at: *const $t, $bits: u16) -> Self {
+                #[allow(unused_imports)]
+                use std::arch::x86_64::*;
+                // SAFETY: the caller's contract.
+                #[allow(unused_unsafe)]
+                unsafe { $spread }
+            }
+            #[inline(always)]
+            fn kept(self, $left: $mask) -> Self {
+                use std::arch::x86_64::*;
+                let $z = self;
+                // SAFETY: as above.
+                unsafe { $kept }
+            }
+            #[inline(always)]
+            unsafe fn picked(self, $order: &[u8; 16]) -> Self {
+                #[allow(unused_imports)]
+                use std::arch::x86_64::*;
+                let $y = self;
+                // SAFETY: the caller's contract.
+                #[allow(unused_unsafe)]
+                unsafe { $picked }
+            }
+            #[inline(always)]
+            unsafe fn write(self, to: *mut $t) {
+                // SAFETY: the caller's contract.
+                unsafe { std::arch::x86_64::$write_all(to, self) }
+            }
+            #[inline(always)]
+            unsafe fn write_some(self, $to: *mut $t, $k: $mask) {
+                use std::arch::x86_64::*;
+                let $x = self;
+                // SAFETY: the caller's contract.
+                unsafe { $write }
+            }
+        }
+    )*};
+}
+
+lanes! {
+    __m512 of 16 f32, u16, true: _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps _mm512_loadu_ps _mm512_storeu_ps
+        |a, b| _mm512_add_ps(_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xdd>(a, b)),
+        _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+        |n| ((1u32 << n) - 1) as u16;
+        |from, mask| _mm512_maskz_loadu_ps(mask, from);
+        |to, x, mask| _mm512_mask_storeu_ps(to, mask, x);
+        |from, bits| _mm512_maskz_expandloadu_ps(bits, from);
+        |x, order| _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(order.as_ptr().cast())), x);
+        |x, mask| _mm512_maskz_mov_ps(mask, x);
+    __m512d of 8 f64, u8, true: _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd _mm512_loadu_pd _mm512_storeu_pd
+        |a, b| _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b)),
+        _mm512_add_pd(_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0xdd>(a, b));
+        |n| ((1u32 << n) - 1) as u8;
+        |from, mask| _mm512_maskz_loadu_pd(mask, from);
+        |to, x, mask| _mm512_mask_storeu_pd(to, mask, x);
+        |from, bits| _mm512_maskz_expandloadu_pd(bits as u8, from);
+        |x, order| _mm512_permutexvar_pd(_mm512_cvtepu8_epi64(_mm_loadu_si128(order.as_ptr().cast())), x);
+        |x, mask| _mm512_maskz_mov_pd(mask, x);
+    __m256 of 8 f32, std::arch::x86_64::__m256i, false: _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps _mm256_loadu_ps _mm256_storeu_ps
+        |a, b| _mm256_hadd_ps(a, b),
+        _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+        |n| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        |from, mask| _mm256_maskload_ps(from, mask);
+        |to, x, mask| _mm256_maskstore_ps(to, mask, x);
+        |_from, _bits| unreachable!("AVX-512"); |_x, _order| unreachable!("AVX-512");
+        |x, mask| _mm256_and_ps(x, _mm256_castsi256_ps(mask));
+    __m256d of 4 f64, std::arch::x86_64::__m256i, false: _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd _mm256_loadu_pd _mm256_storeu_pd
+        |a, b| _mm256_hadd_pd(a, b),
+        _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b));
+        |n| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3));
+        |from, mask| _mm256_maskload_pd(from, mask);
+        |to, x, mask| _mm256_maskstore_pd(to, mask, x);
+        |_from, _bits| unreachable!("AVX-512"); |_x, _order| unreachable!("AVX-512");
+        |x, mask| _mm256_and_pd(x, _mm256_castsi256_pd(mask));
+}
