@@ -53,11 +53,13 @@ Shape = int | Sequence[int]
 
 def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as several integers or as one sequence."""
+    if len(sizes) == 1 and type(sizes[0]) is int and 0 <= sizes[0] <= LARGEST:
+        return sizes
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             # One more than there may be: a longer sequence, or one without an end, is not read.
             sizes = tuple(islice(sizes[0], MOST_AXES + 1))
-        shape = tuple(size.__index__() for size in sizes)
+        shape = tuple([size.__index__() for size in sizes])
     except (AttributeError, TypeError):
         named = any(isinstance(size, type | np.dtype | str) for size in sizes[1:])
         remedy = (
@@ -71,11 +73,10 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
         raise ShapeError(
             f"{op}: the shape has more than {MOST_AXES} sizes; use at most {MOST_AXES} dimensions"
         )
-    for size in shape:
-        if size < 0:
-            raise ArgumentError(
-                f"{op}: the shape holds the negative size {size}; give sizes of at least 0"
-            )
+    if shape and min(shape) < 0:
+        raise ArgumentError(
+            f"{op}: the shape holds the negative size {min(shape)}; give sizes of at least 0"
+        )
     if prod(shape) > LARGEST:
         raise ShapeError(
             f"{op}: an array of shape {shape} has more elements than memory can address; use a"
@@ -86,8 +87,10 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 def worded(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int, ...]:
     """A shape given by position, as NumPy's `shape=`, or as PyTorch's `size=`."""
+    if shape is None and size is None:
+        return shape_of(op, sizes)
     given = [(each,) for each in (shape, size) if each is not None]
-    given += [sizes] if sizes or not given else []
+    given += [sizes] if sizes else []
     if len(given) > 1:
         raise ArgumentTypeError(f"{op}: the shape is given {len(given)} times; give it once")
     return shape_of(op, given[0])
@@ -105,6 +108,8 @@ def pattern(op: str, x: Any) -> Any:
 def check_numbers(op: str, **values: Any) -> None:
     """Refuses arguments that are no finite numbers."""
     for name, value in values.items():
+        if type(value) is int:
+            continue
         if not isinstance(value, Real):
             raise ArgumentTypeError(f"{op}: {name} is a {type(value).__name__}; pass a number")
         if not isfinite(value):
@@ -312,7 +317,9 @@ def arange(
         raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
     shape_of("arange", (max(ceil((stop - start) / step), 0),))
     dtype = dtype_for(dtype, out)
-    if dtype is None and any(isinstance(x, float) for x in (start, stop, step)):
+    if dtype is None and (
+        isinstance(start, float) or isinstance(stop, float) or isinstance(step, float)
+    ):
         dtype = get_default_dtype()
     made = tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
     return placed("arange", made, out)
