@@ -23,26 +23,19 @@ class _Packed(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
-        packed = a.numpy().copy()
-        with np.errstate(all="ignore"):
-            for k in range(packed.shape[-1] - 1):
-                packed[..., k + 1 :, k] /= packed[..., k, k, None]
-                outer = packed[..., k + 1 :, k, None] * packed[..., k, None, k + 1 :]
-                packed[..., k + 1 :, k + 1 :] -= outer
+    def forward(ctx: Any, a: Tensor, packed: Any) -> Tensor:
         found = core.tensor(packed)
         ctx.save_for_backward(found)
         return found
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         (packed,) = ctx.saved_tensors
         lower, upper = _unit_lower(packed), core.triu(packed)
         inner = core.tril(core.matmul(lower.mH, core.tril(g, -1)), -1)
         inner = inner + core.triu(core.matmul(core.triu(g), upper.mH))
         left = linalg.solve_triangular(lower, inner, trans=2, lower=True, unit_diagonal=True)
-        back: Tensor = linalg.solve_triangular(upper, left.mH).mH
-        return back
+        return linalg.solve_triangular(upper, left.mH).mH, None
 
 
 def _unit_lower(packed: Tensor) -> Tensor:
@@ -50,11 +43,14 @@ def _unit_lower(packed: Tensor) -> Tensor:
     return core.add(core.tril(packed, -1), one)
 
 
-def triangles(turned: Any) -> tuple[Tensor, Tensor]:
+def triangles(turned: Any, packed: Any = None) -> tuple[Tensor, Tensor]:
     """The factors `l u` of matrices whose rows stand in the order of the pivots."""
     turned = asarray(turned)
     count = min(turned.shape[-2:])
-    packed = _Packed.apply(turned[..., :count, :count])
+    square = turned[..., :count, :count]
+    if packed is None:
+        packed, _, _ = _eliminated(square, False)
+    packed = _Packed.apply(square, packed[..., :count, :count])
     lower, upper = _unit_lower(packed), core.triu(packed)
     if turned.shape[-2] > count:
         below = linalg.solve_triangular(upper, turned[..., count:, :].mH, trans=2).mH
@@ -66,28 +62,36 @@ def triangles(turned: Any) -> tuple[Tensor, Tensor]:
     return lower, upper
 
 
-def _pivots(op: str, a: Tensor, pivot: bool) -> Any:
-    """The row that each step of the elimination takes, (…, k), and the order of rows, (…, m)."""
-    if a.ndim < 2:
-        raise ShapeError(f"{op}: a has shape {tuple(a.shape)}; give matrices (…, m, n)")
+def _eliminated(a: Tensor, pivot: bool) -> tuple[Any, Any, Any]:
+    """Both triangles in one, (…, m, n), the row that each step takes, and the order of rows."""
     rest = a.detach().numpy().copy()
-    rows, columns = rest.shape[-2:]
-    steps = min(rows, columns)
+    rows, steps = rest.shape[-2], min(rest.shape[-2:])
     order = np.broadcast_to(np.arange(rows), rest.shape[:-1]).copy()
     pivots = np.broadcast_to(np.arange(steps), (*rest.shape[:-2], steps)).copy()
     with np.errstate(all="ignore"):
-        for k in range(steps if pivot else 0):
-            size = np.abs(rest[..., k:, k].real) + np.abs(rest[..., k:, k].imag)
-            pivots[..., k] = best = k + np.argmax(size, -1)
-            for each in (rest, order[..., None]):
-                _swap(each, k, best)
-            factor = rest[..., k + 1 :, k] / rest[..., k, k, None]
-            rest[..., k + 1 :, :] -= factor[..., None] * rest[..., k, None, :]
-    return pivots, order
+        for k in range(steps):
+            if pivot:
+                column = rest[..., k:, k]
+                pivots[..., k] = best = k + np.argmax(_size(column), -1)
+                _swap(rest, k, best)
+                _swap(order[..., None], k, best)
+            factor = rest[..., k + 1 :, k]
+            factor /= rest[..., k, k, None]
+            rest[..., k + 1 :, k + 1 :] -= factor[..., None] * rest[..., k, None, k + 1 :]
+    return rest, pivots, order
+
+
+def _size(column: Any) -> Any:
+    """What LAPACK compares: of complex numbers, the sum of both parts' sizes."""
+    return np.abs(column.real) + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column)
 
 
 def _swap(rows: Any, k: int, best: Any) -> None:
     """Exchanges row k of each matrix with another."""
+    if rows.ndim == 2:
+        if best != k:
+            rows[[k, best]] = rows[[best, k]]
+        return
     place = np.asarray(best)[..., None, None]
     chosen = np.take_along_axis(rows, place, -2)
     np.put_along_axis(rows, place, rows[..., k : k + 1, :], -2)
@@ -96,9 +100,12 @@ def _swap(rows: Any, k: int, best: Any) -> None:
 
 def _factors(op: str, A: Any, pivot: bool) -> tuple[Tensor, Tensor, Any, Any]:
     a = asarray(A)
-    pivots, order = _pivots(op, a, pivot)
-    lower, upper = triangles(core.take_along_axis(a, order[..., None], -2))
-    return lower, upper, pivots, order
+    if a.ndim < 2:
+        raise ShapeError(f"{op}: a has shape {tuple(a.shape)}; give matrices (…, m, n)")
+    a = a if a.dtype.kind in "fc" else a.astype(np.float64)
+    packed, pivots, order = _eliminated(a, pivot)
+    turned = core.take_along_axis(a, order[..., None], -2)
+    return *triangles(turned, packed), pivots, order
 
 
 def lu(A: Any, *, pivot: bool = True) -> Any:

@@ -7,7 +7,7 @@ use super::super::cast::{rounded, through};
 use super::super::launch::{Work, launch};
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::LEAF;
-use super::loops::{Loops, loops};
+use super::loops::{Loops, loops, move_line};
 use super::{inner, outer};
 use crate::dtype::{DType, no_loop};
 
@@ -108,6 +108,30 @@ fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
         // SAFETY: the view is valid for every position of its axes, with results of the fold.
         return axes.for_each(|[at]| unsafe { (loops.empty)(out.byte_at(at)) });
     }
+    let repeated = plan.take_repeated();
+    if repeated.dims.is_empty() {
+        return folded(loops, plan, input, out);
+    }
+    let (heads, first, size) = (plan.kept.clone(), out.ptr, out.dtype.size());
+    folded(loops, plan, input, out);
+    spread(&heads, repeated, first, size);
+}
+
+/// Copies the results of the first position along axes whose results are all the same.
+fn spread(heads: &Axes<2>, mut repeated: Axes<1>, first: *mut u8, size: usize) {
+    repeated.merge(true, |strides| strides);
+    let (n, [step]) = repeated.pop();
+    heads.for_each(|[to, _]| {
+        repeated.for_each(|[at]| {
+            let place = |at: isize| first.wrapping_offset(at * size as isize);
+            // SAFETY: the view is valid for every position of its axes, and the first result was written; copying it
+            // onto itself changes nothing.
+            unsafe { move_line(size, (place(to), 0), (place(to + at), step), n) };
+        });
+    });
+}
+
+fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) {
     // Kept axes in the order of the input's strides.
     plan.kept.merge(true, |[to, from]| [from, to]);
     plan.reduced.merge(true, |strides| strides);
@@ -125,6 +149,23 @@ fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
 }
 
 impl Plan {
+    /// Takes away the kept axes that repeat the input, as a gradient of a sum does, with their strides in the output.
+    fn take_repeated(&mut self) -> Axes<1> {
+        let mut repeated = Axes::none();
+        let repeats = |(&dim, strides): (&usize, &[isize; 2])| dim > 1 && strides[1] == 0;
+        if !self.kept.dims.iter().zip(&self.kept.strides).any(repeats) {
+            return repeated;
+        }
+        let kept = std::mem::replace(&mut self.kept, Axes::none());
+        for (dim, strides) in kept.dims.iter().zip(&kept.strides) {
+            match repeats((dim, strides)) {
+                true => repeated.push(*dim, [strides[0]]),
+                false => self.kept.push(*dim, *strides),
+            }
+        }
+        repeated
+    }
+
     /// Adds the axes, each to its kind.
     #[inline(always)]
     fn sort(&mut self, input: &View, axes: &[usize], out: &ViewMut) {

@@ -114,3 +114,18 @@ def test_factorisations_beyond_one_leaf(n: int) -> None:
     spd[n // 2, n // 2] = -1.0
     with pytest.raises(fg.errors.MatrixError, match="cholesky"):
         lib.cholesky(spd)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_results_that_repeat_are_those_of_one(dtype: str, axes: tuple[int, ...]) -> None:
+    given = (np.arange(-3.0, 39.0).reshape(7, 1, 6) / 4).astype(dtype)
+    for base in (given, given[:, :, :1], given[:1], given[:1, :, :1]):
+        whole = np.broadcast_to(base, (7, 5, 6))
+        repeated, plain = fg.tensor(base).expand(7, 5, 6), fg.tensor(whole.copy())
+        for name in ("sum", "prod", "any"):
+            for keepdims in (False, True):
+                found = getattr(repeated, name)(axis=axes, keepdims=keepdims)
+                want = getattr(plain, name)(axis=axes, keepdims=keepdims)
+                assert found.shape == want.shape
+                np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-6)
