@@ -383,3 +383,17 @@ def test_bags_divide_gradients_by_how_often_a_number_occurs() -> None:
         assert layer.weight.grad.reshape(-1).tolist() == [1.0] * 5 + [0.0]
     with pytest.raises(fg.errors.ArgumentError, match="scale_grad_by_freq"):
         nn.EmbeddingBag(6, 1, scale_grad_by_freq=True, mode="max")(bags)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(3, 9), (9, 3), (8, 10), (2, 3), (5, 12)])
+def test_axes_are_resized_one_by_one_in_any_order(mode: str, size: tuple[int, int]) -> None:
+    x = fg.tensor(np.random.default_rng(0).normal(size=(2, 3, 5, 6)), requires_grad=True)
+    found = F.interpolate(x, size, mode=mode)
+    one = F.interpolate(F.interpolate(x, (size[0], 6), mode=mode), size, mode=mode)
+    other = F.interpolate(F.interpolate(x, (5, size[1]), mode=mode), size, mode=mode)
+    for each in (one, other):
+        np.testing.assert_allclose(found.detach().numpy(), each.detach().numpy(), atol=1e-13)
+    fg.gradcheck(
+        lambda x: F.interpolate(x, size, mode=mode), (x[:1, :1].detach().requires_grad_(),)
+    )

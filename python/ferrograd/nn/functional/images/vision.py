@@ -62,7 +62,8 @@ def interpolate(
     sizes, scales = _sizes(given, size, scale_factor, bool(recompute_scale_factor))
     if mode == "area":
         return _area(x, sizes)
-    for axis, (old, new, scale) in enumerate(zip(given, sizes, scales, strict=True), start=2):
+    for axis in _order(given, sizes):
+        old, new, scale = given[axis - 2], sizes[axis - 2], scales[axis - 2]
         if mode.startswith("nearest"):
             x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
         elif antialias:
@@ -78,6 +79,16 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+def _order(given: list[int], sizes: list[int]) -> list[int]:
+    """The axes by their turn: what becomes smaller first, then what becomes larger.
+
+    Of those the last axis comes first: its elements are picked one by one, before there are more.
+    """
+    larger = [new > old for old, new in zip(given, sizes, strict=True)]
+    first = [k + 2 for k, grows in enumerate(larger) if not grows]
+    return first + [k + 2 for k in reversed(range(len(larger))) if larger[k]]
 
 
 def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: bool) -> None:
