@@ -11,18 +11,11 @@ from typing import Any
 import pytest
 
 import ferrograd as fg
+from function_support import failing
 
 
 def test_a_backward_pass_that_raises_does_so_when_it_is_called() -> None:
-    class NoBackward(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            raise ValueError("there is no backward")
-
+    NoBackward = failing(ValueError, "there is no backward", factor=2.0)
     compiled = fg.compile(lambda x: (NoBackward.apply(x), x * 3.0))
     for _ in range(3):
         x = fg.ones(2, requires_grad=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from function_support import failing
 
 grad = fg.autograd.grad
 
@@ -264,15 +265,7 @@ class TestGrad:
 
 class TestFailure:
     def test_a_failing_rule_leaves_every_grad(self) -> None:
-        class Bad(fg.Function):
-            @staticmethod
-            def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
-                return x * 1
-
-            @staticmethod
-            def backward(ctx: Any, g: fg.Tensor) -> Any:
-                raise ValueError("by intent")
-
+        Bad = failing(ValueError, "by intent")
         a, b = leaf(1.0), leaf(2.0)
         a.grad = fg.tensor([100.0])
         loss = (a * 3 + Bad.apply(b * 2) + b * 5).sum()

@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from function_support import failing
 
 
 class RefusedError(RuntimeError):
     """What the backward below raises."""
 
 
-class Refusing(fg.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        return x * 1.0
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        raise RefusedError
+Refusing = failing(RefusedError)
 
 
 @pytest.mark.parametrize("transform", [fg.grad, fg.value_and_grad])

@@ -1,4 +1,4 @@
-"""What the tests of `fg.Function` share: two classes, and classes made of two plain functions."""
+"""What the tests of `fg.Function` share: two classes, and classes made of plain functions."""
 
 from typing import Any
 
@@ -40,3 +40,12 @@ def function(forward: Any, backward: Any, name: str = "F") -> Any:
 
 def leaf(*values: float) -> Tensor:
     return fg.tensor(list(values), requires_grad=True)
+
+
+def failing(error: type[Exception], *words: str, factor: float = 1.0) -> Any:
+    """A Function that multiplies, and whose backward raises an exception of this class."""
+
+    def backward(ctx: Any, g: Any) -> Any:
+        raise error(*words)
+
+    return function(lambda ctx, x: x * factor, backward, "Fails")

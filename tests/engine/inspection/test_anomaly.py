@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from function_support import failing
 
 HERE = Path(__file__)
 LINES = HERE.read_text().splitlines()
@@ -37,16 +38,7 @@ def infinite_slope(x: fg.Tensor) -> fg.Tensor:
     return fg.sqrt(x) * 0.0  # the slope
 
 
-class Fails(fg.Function):
-    """A function whose backward raises."""
-
-    @staticmethod
-    def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
-        return x * 1
-
-    @staticmethod
-    def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
-        raise KeyError("mine")
+Fails = failing(KeyError, "mine")
 
 
 class TestNotes:

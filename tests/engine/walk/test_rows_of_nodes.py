@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+from function_support import failing
 
 
 class Doubled(fg.Function):
@@ -97,15 +98,7 @@ def test_a_leaf_with_a_hook_beside_the_row() -> None:
 
 
 def test_a_pass_that_fails_on_the_row_or_behind_it_changes_no_leaf() -> None:
-    class Fails(fg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: fg.Tensor) -> fg.Tensor:
-            return x * 1.0
-
-        @staticmethod
-        def backward(ctx: Any, g: fg.Tensor) -> fg.Tensor:
-            raise ZeroDivisionError
-
+    Fails = failing(ZeroDivisionError)
     x = fg.tensor([2.0], requires_grad=True)
     w = fg.tensor([3.0], requires_grad=True)
     with pytest.raises(ZeroDivisionError):
