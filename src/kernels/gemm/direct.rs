@@ -1,14 +1,18 @@
-//! Products of floats with a short inner axis and a narrow side, straight from where the operands lie.
+//! Products of floats with a short inner axis and a narrow side, or with few results, straight from where the operands lie.
 //!
 //! Owns: strips of tiles of sums in registers, for every level with vectors that can be masked, and which products they take.
-//! Never packs or splits. Invariant: an element is one running sum of fused products in the order of the inner axis, so
-//! that neither the tile nor the block that it lies in decides a bit.
+//! Never packs or splits. Invariant: an element is running sums of fused products in the order of the inner axis, added in
+//! that order, so that neither the tile nor the block that it lies in decides a bit.
 
+use super::super::number::ring::Ring;
 use super::product::{Mat, Size};
 
 /// The longest inner axis, and the most rows or columns: of larger ones, packing pays.
 const DEPTH: usize = 64;
 const NARROW: usize = 32;
+/// Rows and columns of a result so small that packing never pays, and the inner axis of one running sum of it.
+const FEW: usize = 12;
+const RUN: usize = 512;
 
 /// Rows from a place on, times columns of at most a tile.
 ///
@@ -17,14 +21,18 @@ const NARROW: usize = 32;
 /// and the CPU is of the level.
 type Strip<T> = unsafe fn(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>);
 
-/// The strips of a level: numbers in a vector, and strips of one vector and of two.
+/// The strips of a level: numbers in a vector, and strips of one vector and of two, with one for at most `LOW` rows.
 pub(super) struct Strips<T> {
     lanes: usize,
+    low: Strip<T>,
     run: [Strip<T>; 2],
 }
 
+/// Rows of a low strip.
+const LOW: usize = 4;
+
 /// A float of which there may be strips.
-pub(super) trait Direct: Sized {
+pub(super) trait Direct: Ring {
     /// The strips of the level of this process.
     fn strips() -> Option<Strips<Self>>;
 }
@@ -41,24 +49,60 @@ pub(super) unsafe fn direct<T: Direct>(
     c: Mat<*mut T>,
 ) -> bool {
     let narrow = s.n > 1 && s.m.min(s.n) <= NARROW && (1..=DEPTH).contains(&s.k);
-    if !narrow || b.cs != 1 || c.cs != 1 {
+    let few = s.n > 1 && s.m.max(s.n) <= FEW && s.k > DEPTH;
+    if !(narrow || few) || b.cs != 1 || c.cs != 1 {
         return false;
     }
-    let Some(strips) = T::strips() else {
+    let Some(of_level) = T::strips() else {
         return false;
     };
+    // SAFETY: the caller's contract; the first run writes what the others are added to.
+    unsafe {
+        strips(&of_level, Size { k: s.k.min(RUN), ..s }, a, b, c);
+        for from in (RUN..s.k).step_by(RUN) {
+            let mut part = [[T::ZERO; FEW]; FEW];
+            let to = Mat::new(part.as_mut_ptr().cast::<T>(), [FEW as isize, 1]);
+            strips(
+                &of_level,
+                Size { k: RUN.min(s.k - from), ..s },
+                a.from(0, from),
+                b.from(from, 0),
+                to,
+            );
+            for (i, row) in part.iter().enumerate().take(s.m) {
+                for (j, &more) in row.iter().enumerate().take(s.n) {
+                    let sum = c.from(i, j).ptr;
+                    *sum = (*sum).plus(more);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// All columns, in strips as wide as a level has.
+///
+/// # Safety
+/// As `Strip`, for any number of columns.
+unsafe fn strips<T>(
+    of_level: &Strips<T>,
+    s: Size,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    c: Mat<*mut T>,
+) {
     let mut j = 0;
     while j < s.n {
         let left = s.n - j;
-        let (run, wide) = match left > strips.lanes {
-            true => (strips.run[1], left.min(2 * strips.lanes)),
-            false => (strips.run[0], left),
+        let (run, wide) = match left > of_level.lanes {
+            true => (of_level.run[1], left.min(2 * of_level.lanes)),
+            false if s.m <= LOW => (of_level.low, left),
+            false => (of_level.run[0], left),
         };
         // SAFETY: the caller's contract; the strip lies inside the product.
         unsafe { run(Size { n: wide, ..s }, a, b.from(0, j), c.from(0, j)) };
         j += wide;
     }
-    true
 }
 
 macro_rules! strip {
@@ -125,8 +169,8 @@ macro_rules! direct {
                 {
                     use super::super::isa::{Level, level};
                     return match level() {
-                        Level::Avx512 => Some(Strips { lanes: $lanes, run: [$avx512::<8, 1>, $avx512::<8, 2>] }),
-                        Level::Avx2 => Some(Strips { lanes: $lanes / 2, run: [$avx2::<8, 1>, $avx2::<4, 2>] }),
+                        Level::Avx512 => Some(Strips { lanes: $lanes, low: $avx512::<LOW, 1>, run: [$avx512::<8, 1>, $avx512::<8, 2>] }),
+                        Level::Avx2 => Some(Strips { lanes: $lanes / 2, low: $avx2::<LOW, 1>, run: [$avx2::<8, 1>, $avx2::<4, 2>] }),
                         Level::Baseline => None,
                     };
                 }

@@ -12,6 +12,7 @@ mod down;
 mod float;
 mod plain;
 mod product;
+mod short;
 mod tile;
 mod vector;
 

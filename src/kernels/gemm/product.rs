@@ -9,7 +9,7 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{complex, direct, float, plain, vector};
+use super::{complex, direct, float, plain, short, vector};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
@@ -94,7 +94,8 @@ macro_rules! float_gemm {
                     if s.m * s.n * s.k <= plain::TINY {
                         plain::small(s, a, b, c)
                     } else if !vector::product(s, a, b, c)
-                        && !plain::by_square(s, a, b, c)
+                        && !short::by_square(s, a, b, c)
+                        && !short::of_columns(s, a, b, c)
                         && !direct::direct(s, a, b, c)
                     {
                         float::multiply(s, c, false, a, b, 1.0)

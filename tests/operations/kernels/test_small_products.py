@@ -30,6 +30,30 @@ def test_sizes_around_those_of_tiles(k, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [129, 512, 513, 1027])
+def test_few_results_of_long_sums(k, dtype):
+    for m in [1, 2, 3, 4, 5, 8, 9, 12, 13]:
+        for n in [1, 2, 3, 4, 5, 8, 9, 12, 13]:
+            a, b = whole((k, m), dtype, m + n), whole((k, n), dtype, m * n)
+            want = a.T.astype(np.int64) @ b.astype(np.int64)
+            ta, tb = fg.tensor(a), fg.tensor(b)
+            np.testing.assert_array_equal((ta.T @ tb).numpy(), want)
+            np.testing.assert_array_equal((fg.tensor(a.T.copy()) @ tb).numpy(), want)
+            np.testing.assert_array_equal((fg.tensor(b.T.copy()).T.T @ ta).numpy(), want.T)
+            batch = fg.tensor(np.stack([a, 2 * a])).swapaxes(1, 2) @ tb
+            np.testing.assert_array_equal(batch.numpy(), np.stack([want, 2 * want]))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 8])
+def test_few_results_see_every_infinity_and_nan(n):
+    for place, value in ((0, np.inf), (777, -np.inf), (1026, np.nan)):
+        a, b = np.ones((1027, n)), np.ones((1027, n))
+        a[place, n - 1] = value
+        got = (fg.tensor(a).T @ fg.tensor(b)).numpy()
+        np.testing.assert_array_equal(got, a.T @ b)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(5, 3, 7, 9), (7, 8, 8, 8), (64, 12, 32, 24), (3, 200, 6, 6)])
 def test_batches_and_their_gradients(shape, dtype):
     items, m, k, n = shape
