@@ -178,6 +178,12 @@ impl Layout {
         self.dims().iter().product()
     }
 
+    /// Whether what another layout shows broadcasts to these dims.
+    pub fn takes_in(&self, other: &Layout) -> bool {
+        let mut pairs = self.dims().iter().rev().zip(other.dims().iter().rev());
+        other.ndim() <= self.ndim() && pairs.all(|(&own, &dim)| dim == own || dim == 1)
+    }
+
     /// Whether another layout has the same dims.
     #[inline(always)]
     pub fn same_dims(&self, other: &Layout) -> bool {

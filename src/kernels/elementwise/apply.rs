@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::converted::apply_converted;
+use super::flat::FEW;
 use super::rows::{RowLoop, run_rows};
 use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
 use crate::array::capture;
@@ -144,6 +145,7 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         launch::record(Launch { name: "map", reads: views.collect(), writes, work })
     });
     if let (Some(rows), &[In::View(a), In::View(b)]) = (table.rows(dtype), ins)
+        && out.numel() > FEW
         && in_rows(rows, [a, b], &out, table.cost(dtype))
     {
         return;

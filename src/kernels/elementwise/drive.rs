@@ -5,7 +5,11 @@
 //! Invariant: an element's value does not depend on how the work was cut. The output may be an
 //! operand exactly (in place) but never overlaps one partially.
 
+use std::mem::MaybeUninit;
+
 use super::direct::{Direct, Work};
+use super::flat::FEW;
+use super::gather::gather;
 use super::plan::Plan;
 use super::table::Loop;
 use crate::threads;
@@ -46,6 +50,8 @@ const BLOCK: f32 = 20_000.0;
 const BLOCK_UNIT: usize = 4096;
 /// In place, a loop this short runs directly: it would not be vectorised, and need not be.
 const SHORT: usize = 64;
+/// Operands that a small call lays out in a row.
+const ROOMS: usize = 2;
 
 /// Runs `f` over the shape `dims`. `cost` is in nanoseconds per element.
 ///
@@ -74,7 +80,58 @@ pub unsafe fn run(
         return;
     }
     // SAFETY: the same contract.
-    unsafe { run_many(f, ins, out, (dims, n), params, cost) }
+    unsafe {
+        if n > FEW || !run_few(f, ins, out, (dims, n), params) {
+            run_many(f, ins, out, (dims, n), params, cost);
+        }
+    }
+}
+
+/// One call for a few elements in a row of the output, without a plan: an operand that lies otherwise, or is one number, is
+/// laid out in a row first. Says whether it was made.
+///
+/// # Safety
+/// As `run`, with `n` the number of elements, at most `FEW`.
+#[inline(never)]
+unsafe fn run_few(
+    f: Loop,
+    ins: &[Operand<'_>],
+    out: OutOperand<'_>,
+    (dims, n): (&[usize], usize),
+    params: &[f64],
+) -> bool {
+    let mut rooms = [[const { MaybeUninit::<u64>::uninit() }; FEW]; ROOMS];
+    let mut free = rooms.iter_mut();
+    let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+    if !in_a_row(dims, out.strides) {
+        return false;
+    }
+    for (x, ptr) in ins.iter().zip(&mut ptrs) {
+        *ptr = x.ptr;
+        if !in_a_row(dims, x.strides) {
+            let Some(room) = free.next().filter(|_| x.itemsize <= 8) else { return false };
+            let room = room.as_mut_ptr().cast::<u8>();
+            // SAFETY: the caller's contract; the room holds `FEW` words.
+            unsafe { gather(x.ptr, x.itemsize, dims, x.strides, (0, n), room) };
+            *ptr = room;
+        }
+    }
+    // SAFETY: the caller's contract; every operand is `n` elements in a row.
+    unsafe { f(ptrs.as_ptr(), out.ptr, n, params.as_ptr()) };
+    true
+}
+
+/// Whether the elements are neighbours in C order.
+#[inline]
+fn in_a_row(dims: &[usize], strides: &[isize]) -> bool {
+    let mut step = 1;
+    for (&dim, &stride) in dims.iter().zip(strides).rev() {
+        if dim != 1 && stride != step {
+            return false;
+        }
+        step *= dim as isize;
+    }
+    true
 }
 
 /// # Safety

@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use crate::array::broadcast_shapes;
 use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands, broadcast_to_dims};
+use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
 use crate::ops::core::integers::in_range;
-use crate::ops::core::layout::astype;
+use crate::ops::core::layout::{astype, broadcast_to};
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::tensor::Tensor;
 
@@ -70,7 +70,7 @@ fn ternary(
     }
     let shapes: SmallVec<[&[usize]; 3]> = tensors.iter().map(|t| t.shape()).collect();
     let (dims, dtype) = (broadcast_shapes(op.name, &shapes)?, op.compute_dtype(common)?);
-    let cast = |t: &Tensor| broadcast_to_dims(&astype(t, dtype)?, &dims);
+    let cast = |t: &Tensor| broadcast_to(&astype(t, dtype)?, &dims);
     let x = cast(x)?;
     let [a, b] = others.map(|other| match other {
         Operand::Scalar(s @ Scalar::Complex(..)) => {

@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::kernels::launch::{self, Launch, Operand, Work};
 
 /// Above this many elements the general driver's padding and splitting are worth their cost.
-pub(super) const FEW: usize = 256;
+pub(in crate::kernels::elementwise) const FEW: usize = 256;
 
 /// A contiguous run of elements of one dtype inside a storage.
 #[derive(Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Element-wise operations: one declaration, one gate, one backward for all of them.
 //!
-//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands,
-//! and the rule that reads a derivative either as one fused loop or, under `create_graph`, as symbols.
+//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands.
 //! Never contains the formula of an operation: those are the declarations in the family files.
 //! Invariant: a derivative sees operands of one dtype and of the output's shape.
 
@@ -117,8 +116,7 @@ impl Elementwise {
         }
     }
 
-    /// The dtype to compute in for operands of several dtypes: each is converted safely to a float that stands for it,
-    /// which may be narrower than what stands for their common dtype.
+    /// The same for several dtypes: each becomes a float that stands for it, perhaps a narrower one than for all.
     fn compute_dtype_of(&self, dtypes: &[DType]) -> Result<DType> {
         let promoted = |all: &mut dyn Iterator<Item = DType>| all.reduce(DType::promote);
         let common = promoted(&mut dtypes.iter().copied()).unwrap_or(DType::F64);
@@ -297,6 +295,14 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
     if op.compares && integers::differ_in_sign(a.dtype(), b.dtype()) {
         return integers::compare(op, a, b);
     }
+    if a.dtype() == b.dtype() && op.takes(a.dtype()) {
+        if a.layout().takes_in(b.layout()) {
+            return binary(op, a, &broadcast_to(b, a.shape())?);
+        }
+        if b.layout().takes_in(a.layout()) {
+            return binary(op, &broadcast_to(a, b.shape())?, b);
+        }
+    }
     let [a, b] = promote_and_broadcast(op, [a, b])?;
     op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
 }
@@ -319,10 +325,6 @@ fn promote_and_broadcast<'a, const N: usize>(
         }
     }
     Ok(operands)
-}
-
-pub(in crate::ops) fn broadcast_to_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    if x.shape() == dims { Ok(x.clone()) } else { broadcast_to(x, dims) }
 }
 
 /// Applies a two-operand operation to a tensor and a number.
