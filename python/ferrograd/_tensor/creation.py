@@ -53,8 +53,20 @@ Shape = int | Sequence[int]
 
 def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as several integers or as one sequence."""
-    if len(sizes) == 1 and type(sizes[0]) is int and 0 <= sizes[0] <= LARGEST:
-        return sizes
+    given = sizes[0] if len(sizes) == 1 and type(sizes[0]) in (tuple, list) else sizes
+    count = 1
+    for size in given:
+        if type(size) is not int or size < 0:
+            break
+        count *= size
+    else:
+        if count <= LARGEST and len(given) <= MOST_AXES:
+            return tuple(given)
+    return _read_shape(op, sizes)
+
+
+def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """The same of whatever stands for integers, and the errors."""
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             # One more than there may be: a longer sequence, or one without an end, is not read.
@@ -152,6 +164,8 @@ def zeros(
     device: Any = None,
 ) -> Tensor:
     """Zeros of a shape, given as a tuple or as several integers, or as `shape=`."""
+    if shape is size is out is device is None:
+        return _full("zeros", shape_of("zeros", sizes), 0, dtype, requires_grad)
     on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("zeros", worded("zeros", sizes, shape, size), 0, dtype, requires_grad)
@@ -168,6 +182,8 @@ def ones(
     device: Any = None,
 ) -> Tensor:
     """Ones of a shape, given as a tuple or as several integers, or as `shape=`."""
+    if shape is size is out is device is None:
+        return _full("ones", shape_of("ones", sizes), 1, dtype, requires_grad)
     on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("ones", worded("ones", sizes, shape, size), 1, dtype, requires_grad)
@@ -184,6 +200,8 @@ def empty(
     device: Any = None,
 ) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
+    if shape is size is out is device is None:
+        return _full("empty", shape_of("empty", sizes), 0, dtype, requires_grad)
     on_cpu(device)
     dtype = dtype_for(dtype, out)
     made = _full("empty", worded("empty", sizes, shape, size), 0, dtype, requires_grad)

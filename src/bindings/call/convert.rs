@@ -260,6 +260,10 @@ pub(crate) fn index_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if ob.is_exact_instance_of::<PyInt>() {
         return integer(ob).map(Some);
     }
+    // What most often stands beside integers: to ask it costs an exception.
+    if ob.is_exact_instance_of::<PyTuple>() || ob.is_exact_instance_of::<PyList>() {
+        return Ok(None);
+    }
     match ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
         Ok(index) => integer(&index).map(Some),
         Err(error) => no_number(ob.py(), error),

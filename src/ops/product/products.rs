@@ -32,6 +32,9 @@ fn matrix(x: &Tensor, first: &[usize], second: &[usize]) -> Result<Tensor> {
     let size = |axes: &[usize]| axes.iter().map(|&a| x.shape()[a]).product::<usize>();
     let (rows, columns) = (size(first), size(second));
     let order: ShapeVec = first.iter().chain(second).copied().collect();
+    if order.is_sorted() {
+        return reshape_dims(x, &[rows, columns]);
+    }
     reshape_dims(&permute_axes(x, &order)?, &[rows, columns])
 }
 
