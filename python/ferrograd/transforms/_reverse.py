@@ -109,15 +109,15 @@ def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callab
             raise
         if hit is None:
             found = trace(wanted, args, kwargs)
-        elif type(hit) is not tuple or len(hit) == 2:
-            return hit
-        elif len(hit) == 1:
+        elif hit[0] == "result":
+            return hit[1]
+        elif hit[0] == "error":
             try:
-                raise hit[0]
+                raise hit[1]
             finally:
                 del hit  # It would keep the frame that keeps it.
         else:
-            found = quick_trace(wanted, *hit)
+            found = quick_trace(wanted, *hit[1])
         if has_aux:
             found.split_aux()
         attached, slope = _gradient(found)

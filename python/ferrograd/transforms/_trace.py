@@ -256,11 +256,11 @@ def quick(
     is not of this sort, and then nothing has happened.
     """
     try:
-        hit: tuple[int, Tensor, int, Any] | None = _traced_call(function, position, args, kwargs)
+        hit = _traced_call(function, position, args, kwargs)
     except (ValueError, InPlaceError) as error:
         reveal(op, function, error)
         raise
-    return hit
+    return None if hit is None else hit[1]
 
 
 def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:

@@ -223,23 +223,25 @@ unsafe fn general(
 ) -> *mut c::PyObject {
     let decl = registry()[index];
     Python::attach(|py| {
+        // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per keyword name. A `Bound` is
+        // the pointer to its object.
+        let (given, receiver) = unsafe {
+            let given = match nargs {
+                0 => &[],
+                _ => slice::from_raw_parts(args.cast::<Bound<'_, PyAny>>(), nargs),
+            };
+            (given, Bound::from_borrowed_ptr_or_opt(py, slf))
+        };
         let run = || -> PyResult<Bound<'_, PyAny>> {
-            // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per
-            // keyword name. A `Bound` is the pointer to its object.
-            unsafe {
-                let given = match nargs {
-                    0 => &[],
-                    _ => slice::from_raw_parts(args.cast::<Bound<'_, PyAny>>(), nargs),
-                };
-                let keywords = named(py, args, nargs, kwnames)?;
-                if slf.is_null() {
-                    return call(py, decl, given, &keywords);
-                }
-                let mut positional = Positional::new();
-                positional.push(Bound::from_borrowed_ptr(py, slf));
-                given.iter().for_each(|value| positional.push(value.clone()));
-                call(py, decl, &positional, &keywords)
-            }
+            // SAFETY: as above.
+            let keywords = unsafe { named(py, args, nargs, kwnames)? };
+            let Some(receiver) = receiver else {
+                return call(py, decl, given, &keywords);
+            };
+            let mut positional = Positional::new();
+            positional.push(receiver);
+            given.iter().for_each(|value| positional.push(value.clone()));
+            call(py, decl, &positional, &keywords)
         };
         match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))) {
             Ok(value) => value.into_ptr(),

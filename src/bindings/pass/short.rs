@@ -7,7 +7,7 @@
 
 use ::numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
 use smallvec::smallvec;
 
 use crate::bindings::call::thread_state::room;
@@ -91,11 +91,10 @@ fn entered<'py>(
 }
 
 /// Calls `function` with a tensor for the argument at `position`. None, and nothing has happened, when that argument is
-/// no float and no array or tensor of floats, or when a transform or inference mode surrounds the call. Otherwise a tuple:
-/// the mode before, the tensor, its kind, and what the function returned.
-///
-/// With `valued` the gradient instead, or the value with the gradient, where there is a short way to it; or a tuple of
-/// the error that was raised on it.
+/// no float and no array or tensor of floats, or when a transform or inference mode surrounds the call. Otherwise a pair of
+/// what was found and that: `"trace"` with the mode before, the tensor, its kind, and what the function returned; and with
+/// `valued`, where there is a short way, `"result"` with the gradient, or the value and the gradient, or `"error"` with the
+/// one that was raised on that way.
 #[pyfunction]
 #[pyo3(signature = (function, position, args, kwargs, valued=None))]
 pub(crate) fn _traced_call<'py>(
@@ -104,7 +103,7 @@ pub(crate) fn _traced_call<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
     valued: Option<bool>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     room("grad")?;
     let before = Mode::current();
     let place = usize::try_from(position).ok().filter(|place| *place < args.len());
@@ -127,14 +126,33 @@ pub(crate) fn _traced_call<'py>(
     if let Some(valued) = valued {
         match short_gradient(before, &result, &x, kind, valued) {
             Ok(None) => {}
-            Ok(Some((None, slope))) => return Ok(Some(slope)),
+            Ok(Some((None, slope))) => return found(pyo3::intern!(py, "result"), slope),
             Ok(Some((Some(value), slope))) => {
-                return Ok(Some(PyTuple::new(py, [value, slope])?.into_any()));
+                return found(
+                    pyo3::intern!(py, "result"),
+                    PyTuple::new(py, [value, slope])?.into_any(),
+                );
             }
-            Err(error) => return Ok(Some(PyTuple::new(py, [error.into_value(py)])?.into_any())),
+            Err(error) => {
+                return found(
+                    pyo3::intern!(py, "error"),
+                    error.into_value(py).into_bound(py).into_any(),
+                );
+            }
         }
     }
-    Ok(Some((before.0, x, kind.number(), result).into_pyobject(py)?.into_any()))
+    found(
+        pyo3::intern!(py, "trace"),
+        (before.0, x, kind.number(), result).into_pyobject(py)?.into_any(),
+    )
+}
+
+/// What a traced call found, by its name.
+fn found<'py>(
+    name: &Bound<'py, PyString>,
+    which: Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    PyTuple::new(name.py(), [name.as_any().clone(), which]).map(Some)
 }
 
 /// The result, if it is a recorded tensor, and the argument is what it was.

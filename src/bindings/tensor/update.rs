@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::call::door::{Call, Inputs};
 use crate::bindings::object::PyTensor;
-use crate::ops::change::update::{Number, Step, step};
+use crate::ops::change::update::{Number, Update, step};
 use crate::tensor::Tensor;
 
 /// Tensors of a list.
@@ -39,7 +39,7 @@ pub(crate) fn _update<'py>(
 ) -> PyResult<()> {
     let numbers = options.iter().map(number).collect::<PyResult<Vec<_>>>()?;
     let [params, grads, states, counts] = [&lists.0, &lists.1, &lists.2, &lists.3].map(tensors);
-    let whole = Step {
+    let whole = Update {
         rule,
         maximize,
         decay,

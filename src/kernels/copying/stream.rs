@@ -15,12 +15,12 @@ const LINE: usize = 64;
 
 /// Memory of the stack that `stream` can read.
 #[repr(align(64))]
-pub(in crate::kernels) struct Tile<const BYTES: usize>(std::mem::MaybeUninit<[u8; BYTES]>);
+pub(in crate::kernels) struct Streamed<const BYTES: usize>(std::mem::MaybeUninit<[u8; BYTES]>);
 
-impl<const BYTES: usize> Tile<BYTES> {
+impl<const BYTES: usize> Streamed<BYTES> {
     #[inline(always)]
-    pub(in crate::kernels) const fn new() -> Tile<BYTES> {
-        Tile(std::mem::MaybeUninit::uninit())
+    pub(in crate::kernels) const fn new() -> Streamed<BYTES> {
+        Streamed(std::mem::MaybeUninit::uninit())
     }
 
     #[inline(always)]

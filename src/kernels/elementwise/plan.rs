@@ -21,7 +21,7 @@ const LONG_ROW: usize = 128;
 /// Stretches at least this long are cut into tiles of their own.
 const LONG: usize = 2 * TILE;
 
-type Tile = [MaybeUninit<[u64; 2]>; TILE];
+type Room = [MaybeUninit<[u64; 2]>; TILE];
 type Axes<T> = SmallVec<[T; 6]>;
 
 /// How a span reaches the elements of an operand.
@@ -145,8 +145,8 @@ impl Plan {
     unsafe fn step(
         &self,
         range: (usize, usize),
-        tiles: &mut [Tile],
-        out_tile: &mut Tile,
+        tiles: &mut [Room],
+        out_tile: &mut Room,
         kept: &mut [usize; MAX_OPERANDS],
         sizes: (&[usize], usize),
     ) {

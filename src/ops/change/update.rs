@@ -27,7 +27,7 @@ pub enum Number {
 }
 
 /// What a step changes, and by what.
-pub struct Step<'a> {
+pub struct Update<'a> {
     /// The name of the rule.
     pub rule: &'a str,
     /// Whether it climbs instead of descending.
@@ -50,7 +50,7 @@ pub struct Step<'a> {
 ///
 /// # Errors
 /// When counts, shapes or dtypes do not fit, or one of the tensors cannot be written.
-pub fn step(step: &Step<'_>) -> Result<()> {
+pub fn step(step: &Update<'_>) -> Result<()> {
     let rule = admitted(step)?;
     let mut written = Vec::with_capacity(step.counts.len() + step.params.len() + step.states.len());
     for x in step.counts {
@@ -83,7 +83,7 @@ pub fn step(step: &Step<'_>) -> Result<()> {
 }
 
 /// The states of a parameter.
-fn own<'a>(step: &Step<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
+fn own<'a>(step: &Update<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
     &step.states[i * rule.states()..(i + 1) * rule.states()]
 }
 
@@ -92,7 +92,7 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
 }
 
 /// The rule, when everything fits and may be written.
-fn admitted(step: &Step<'_>) -> Result<Rule> {
+fn admitted(step: &Update<'_>) -> Result<Rule> {
     let Some(rule) = Rule::named(step.rule) else {
         return Err(refuse(format!("there is no rule {:?}", step.rule), "use one of fg.optim"));
     };
@@ -149,7 +149,7 @@ fn in_dtype(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
 }
 
 /// The options for the kernel; those that it reads go to the end of the operands.
-fn options(step: &Step<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
+fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
     let (mut values, mut places) = ([0.0; MOST_NUMBERS], Vec::new());
     for (i, option) in step.options.iter().enumerate() {
         match option {

@@ -27,14 +27,14 @@ pub(crate) enum Tile {
 }
 
 /// A loop, its operands and how many they are, and its parameters.
-struct Step<'a> {
+struct Stage<'a> {
     table: Loop,
     ins: [Tile; MAX_OPERANDS],
     count: usize,
     params: &'a [f64],
 }
 
-impl Step<'_> {
+impl Stage<'_> {
     fn operands(&self) -> &[Tile] {
         &self.ins[..self.count]
     }
@@ -46,7 +46,7 @@ pub(crate) struct Tiles<'a> {
     dims: &'a [usize],
     reads: Vec<View<'a>>,
     values: Vec<Repeated>,
-    steps: Vec<Step<'a>>,
+    steps: Vec<Stage<'a>>,
     cost: f32,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Tiles<'a> {
         let mut ins = [Tile::Made(0); MAX_OPERANDS];
         ins[..given.len()].copy_from_slice(given);
         self.cost += table.cost(self.dtype);
-        self.steps.push(Step { table: table.get(self.dtype)?, ins, count: given.len(), params });
+        self.steps.push(Stage { table: table.get(self.dtype)?, ins, count: given.len(), params });
         Some(Tile::Made(self.steps.len() - 1))
     }
 

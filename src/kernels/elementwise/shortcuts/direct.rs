@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use crate::kernels::elementwise::drive::{MAX_OPERANDS, Operand, OutOperand};
 use crate::kernels::elementwise::table::Loop;
-use crate::kernels::stream::{self, Tile};
+use crate::kernels::stream::{self, Streamed};
 use crate::kernels::view::with_word;
 
 /// Tails are padded to one vector of the widest level, in bytes.
@@ -231,7 +231,7 @@ impl Direct {
     #[inline(never)]
     unsafe fn span_in_tiles(&self, start: usize, end: usize) {
         let (out, size) = self.out;
-        let mut streamed = Tile::<{ STREAMED * size_of::<Widest>() }>::new();
+        let mut streamed = Streamed::<{ STREAMED * size_of::<Widest>() }>::new();
         let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT]; MAX_OPERANDS];
         let mut splats = [std::ptr::null(); MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
