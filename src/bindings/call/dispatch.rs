@@ -17,6 +17,7 @@ use crate::bindings::object::{PyTensor, wrap, wrap_of};
 use crate::bindings::package::NAMED;
 use crate::error::Error;
 use crate::ops::change::inplace;
+use crate::ops::change::into::computed_into;
 use crate::ops::core::declare::{Arg, OpDecl, Output};
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -47,18 +48,28 @@ pub(crate) fn call<'py>(
     let options = bind(decl, positional, keywords, &mut args)?;
     let pending = attributes::before(decl, &args);
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
+    let (elements, target) = (work(&args), options.target());
+    let place = target.as_ref().map(|target| target.get().tensor.clone());
     let object = |output| {
+        let Some(output) = output else {
+            return Ok(target.map_or_else(|| py.None().into_bound(py), Bound::into_any));
+        };
         if let Some(call) = pending {
             call.made(&output);
         }
         let result = wrap_output(py, decl, output, source)?;
         if options.is_empty() { Ok(result) } else { options.apply(decl, result) }
     };
-    Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords)).run(
-        work(&args),
-        || (decl.call)(&mut args).map_err(|error| naming(decl, error)),
-        object,
-    )
+    let compute = || {
+        if let Some(place) = &place
+            && computed_into(decl, &args, place)?
+        {
+            return Ok(None);
+        }
+        (decl.call)(&mut args).map(Some).map_err(|error| naming(decl, error))
+    };
+    Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords))
+        .run(elements, compute, object)
 }
 
 /// The same in place: what the operation returns takes the place of the receiver's elements.

@@ -70,6 +70,16 @@ impl<'py> ResultOptions<'py> {
         Err(bad_type(decl.in_place.unwrap_or(decl.name), what, "leave them out"))
     }
 
+    /// The one tensor to write to, where that is all that is asked for.
+    pub(crate) fn target(&self) -> Option<Bound<'py, PyTensor>> {
+        let out = self.out.as_ref().filter(|_| self.name.is_none())?;
+        let one = match out.cast::<PyTuple>() {
+            Ok(outputs) if outputs.len() == 1 => outputs.get_item(0).ok()?,
+            _ => out.clone(),
+        };
+        one.cast_into().ok()
+    }
+
     /// Writes the result to `out` and names it.
     #[cold]
     pub(crate) fn apply(

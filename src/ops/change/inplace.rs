@@ -244,19 +244,20 @@ fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     Ok(None)
 }
 
-/// `x = op(x, others…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
+/// `x = op(operands…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
 /// of its shape, or one element; says whether it was done.
-fn over(
+pub(super) fn over(
     op: &'static Elementwise,
     name: &'static str,
     x: &Tensor,
-    others: &[Slot<'_>],
+    operands: &[Slot<'_>],
     params: &[f64],
 ) -> Result<bool> {
     let dtype = x.dtype();
     let mut shaped: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
-    for other in others {
-        shaped.push(match other {
+    for operand in operands {
+        shaped.push(match operand {
+            Slot::Tensor(t) if std::ptr::eq(*t, x) => None,
             Slot::Tensor(t) => match beside(x, t)? {
                 Some(Cow::Owned(t)) => Some(t),
                 Some(Cow::Borrowed(_)) => None,
@@ -271,9 +272,9 @@ fn over(
     if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
-    let operands =
-        others.iter().zip(&shaped).map(|(o, shaped)| shaped.as_ref().map_or(*o, Slot::Tensor));
-    let slots: SmallVec<[Slot<'_>; 3]> = std::iter::once(Slot::Tensor(x)).chain(operands).collect();
+    let given = operands.iter().zip(&shaped);
+    let slots: SmallVec<[Slot<'_>; 3]> =
+        given.map(|(slot, shaped)| shaped.as_ref().map_or(*slot, Slot::Tensor)).collect();
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
@@ -293,7 +294,7 @@ fn over(
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
-    if over(op, op.name, x, &[Slot::from(value)], &[])? {
+    if over(op, op.name, x, &[Slot::Tensor(x), Slot::from(value)], &[])? {
         return Ok(());
     }
     let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
@@ -310,20 +311,20 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     overwrite(op.name, x, &result, Value::ComputedHere)
 }
 
-/// An element-wise operation, its operands after the first, and its parameters.
-type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 2]>, SmallVec<[f64; 1]>);
+/// An element-wise operation, its operands, and its parameters.
+pub(super) type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 3]>, SmallVec<[f64; 1]>);
 
 /// The loop that computes a call, if its operation is one.
-fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
+pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
     let op = match decl.shortcut {
         Shortcut::Unary(op, []) | Shortcut::Binary(op) => op,
         _ => decl.facts.elementwise?,
     };
-    let (mut others, mut params) = (SmallVec::new(), SmallVec::new());
-    for (param, arg) in decl.params.iter().zip(args).skip(1) {
+    let (mut operands, mut params) = (SmallVec::new(), SmallVec::new());
+    for (param, arg) in decl.params.iter().zip(args) {
         match arg {
-            Arg::Tensor(t) => others.push(Slot::Tensor(t)),
-            Arg::Scalar(s) if param.kind == Kind::Operand => others.push(Slot::Scalar(*s)),
+            Arg::Tensor(t) => operands.push(Slot::Tensor(t)),
+            Arg::Scalar(s) if param.kind == Kind::Operand => operands.push(Slot::Scalar(*s)),
             Arg::Scalar(s) => params.push(s.as_f64()),
             Arg::Missing => match (param.default?)() {
                 Arg::Scalar(s) => params.push(s.as_f64()),
@@ -332,7 +333,7 @@ fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
             _ => return None,
         }
     }
-    Some((op, others, params))
+    Some((op, operands, params))
 }
 
 /// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
@@ -341,8 +342,8 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, x, recorded(x, false))?;
-    if let Some((op, others, params)) = loop_of(decl, args)
-        && over(op, name, x, &others, &params)?
+    if let Some((op, operands, params)) = loop_of(decl, args)
+        && over(op, name, x, &operands, &params)?
     {
         return Ok(());
     }

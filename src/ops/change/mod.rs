@@ -5,6 +5,7 @@
 
 pub mod assign;
 pub mod inplace;
+pub(crate) mod into;
 pub(crate) mod overwritten;
 mod units;
 pub mod update;
