@@ -114,46 +114,50 @@ fn combined(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offs
         assert!(index.dtype == DType::I64, "indices are int64");
         let mut walk = Axes::new(index.dims, [index.strides]).collapse(false);
         let (inner, [step]) = walk.pop();
-        let mut bad = Bad::default();
+        let mut outside = false;
         let mut done = 0;
         walk.for_each(|[from]| {
             // SAFETY: the view is valid for every position of its axes.
             let line = (0..inner as isize).map(|j| unsafe { *index.at::<i64>(from + j * step) });
-            let placed = line.map(|i| bad.position(i, axis.size) * axis.stride);
+            let places = line.map(|i| placed(i, axis.size, &mut outside) * axis.stride);
             if number == 0 {
-                out.extend(placed);
+                out.extend(places);
             } else {
-                out[done..].iter_mut().zip(placed).for_each(|(out, at)| *out += at);
+                out[done..].iter_mut().zip(places).for_each(|(out, at)| *out += at);
             }
             done += inner;
         });
-        bad.check(op, axis)?;
+        if outside {
+            return Err(refused(op, index, axis));
+        }
     }
     Ok(Offsets::new(out))
 }
 
-/// The first index found outside its axis.
-#[derive(Default)]
-struct Bad(Option<i64>);
-
-impl Bad {
-    /// An index counted from the front; one outside counts as 0 and is remembered.
-    #[inline(always)]
-    fn position(&mut self, index: i64, size: usize) -> isize {
-        let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
-        if (at as u64) < size as u64 {
-            return at as isize;
-        }
-        self.0 = self.0.or(Some(index));
-        0
+/// An index counted from the front; one outside counts as 0 and is noted.
+#[inline(always)]
+pub(super) fn placed(index: i64, size: usize, outside: &mut bool) -> isize {
+    let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
+    if (at as u64) < size as u64 {
+        return at as isize;
     }
+    *outside = true;
+    0
+}
 
-    fn check(self, op: &'static str, axis: Indexed) -> Result<()> {
-        match self.0 {
-            None => Ok(()),
-            Some(index) => Err(out_of_range(op, index, axis)),
-        }
-    }
+/// The error for the first index, in C order, that lies outside its axis.
+#[cold]
+pub(super) fn refused(op: &'static str, index: &View, axis: Indexed) -> Box<Error> {
+    let mut first = None;
+    Axes::new(index.dims, [index.strides]).for_each(|[at]| {
+        // SAFETY: the view is valid for every position of its axes.
+        let index = unsafe { *index.at::<i64>(at) };
+        let mut outside = false;
+        placed(index, axis.size, &mut outside);
+        first = first.or(outside.then_some(index));
+    });
+    let index = first.unwrap_or_default();
+    Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
 }
 
 /// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` in the place
@@ -192,17 +196,19 @@ fn along(
     let others: Vec<isize> =
         strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
     let mut out = room(index.numel())?;
-    let mut bad = Bad::default();
+    let mut outside = false;
     let mut walk = Axes::new(index.dims, [index.strides, &others]).collapse(false);
     let (inner, [step, by]) = walk.pop();
     walk.for_each(|[from, at]| {
         out.extend((0..inner as isize).map(|j| {
             // SAFETY: the view is valid for every position of its axes.
             let i = unsafe { *index.at::<i64>(from + j * step) };
-            at + j * by + bad.position(i, indexed.size) * indexed.stride
+            at + j * by + placed(i, indexed.size, &mut outside) * indexed.stride
         }));
     });
-    bad.check(op, indexed)?;
+    if outside {
+        return Err(refused(op, &index, indexed));
+    }
     Ok(Offsets::new(out))
 }
 
@@ -246,9 +252,4 @@ fn room(n: usize) -> Result<Vec<isize>> {
         Ok(()) => Ok(list),
         Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<isize>()) })),
     }
-}
-
-#[cold]
-pub(super) fn out_of_range(op: &'static str, index: i64, axis: Indexed) -> Box<Error> {
-    Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
 }

@@ -4,11 +4,13 @@
 //! Invariant: rows are added in the order of the offsets, so a scatter-add is the same at any number of
 //! threads.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use smallvec::SmallVec;
 
 use super::super::number::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
-use super::offsets::{Indexed, Offsets, out_of_range};
+use super::offsets::{Indexed, Offsets, placed, refused};
 use super::recorded::{self, Move};
 use crate::array::capture;
 use crate::dtype::{DType, with_dtype};
@@ -34,11 +36,11 @@ fn taken(src: View, offsets: &Offsets, out: ViewMut) {
     with_word!(one_dtype([src.dtype, out.dtype]).size(), W => moved::<W>(offsets, axes, table, false));
 }
 
-/// `out[i] = src[index[i]]` of a vector, without a list of offsets: an index is checked where it is read. The index (int64)
-/// and the output are contiguous vectors.
+/// `out[i, j, …] = src[index[i, j, …], j, …]` for axis 0, and so on, without a list of offsets: an index is checked where it
+/// is read. The index (int64) has as many axes as `src`, no longer than it but along `axis`, and the dims of the output.
 ///
 /// # Errors
-/// `IndexRange` for the first index outside the vector, which is called axis `axis`.
+/// `IndexRange` for the first index outside the axis.
 pub fn take_checked(
     op: &'static str,
     src: View,
@@ -50,45 +52,65 @@ pub fn take_checked(
 }
 
 fn checked(op: &'static str, src: View, axis: usize, index: View, out: &ViewMut) -> Result<()> {
-    assert!(index.dtype == DType::I64 && index.dims == out.dims && out.dims.len() == 1);
-    assert!(src.dims.len() == 1 && index.is_contiguous() && out.is_contiguous());
-    let (n, first) = (index.dims[0], AtomicUsize::new(usize::MAX));
-    let blocks = (n / BLOCK).max(1);
-    let size = one_dtype([src.dtype, out.dtype]).size();
-    parallel_for(blocks, &|b| {
-        let range = (b * n / blocks, (b + 1) * n / blocks);
-        let bad = with_word!(size, W => gathered::<W>(src, index, out, range));
-        first.fetch_min(bad, Ordering::Relaxed);
-    });
-    let indexed = Indexed { axis, size: src.dims[0], stride: src.strides[0] };
-    match first.into_inner() {
-        usize::MAX => Ok(()),
-        // SAFETY: the position is inside the vector.
-        at => Err(out_of_range(op, unsafe { *index.at::<i64>(at as isize) }, indexed)),
+    assert!(index.dtype == DType::I64 && index.dims == out.dims, "take: the index");
+    let fits = (0..src.dims.len()).all(|a| a == axis || index.dims[a] <= src.dims[a]);
+    assert!(fits && index.dims.len() == src.dims.len(), "take: an index within the array");
+    if index.numel() == 0 {
+        return Ok(());
     }
+    let indexed = Indexed { axis, size: src.dims[axis], stride: src.strides[axis] };
+    if indexed.size == 0 {
+        return Err(refused(op, &index, indexed));
+    }
+    let mut strides: SmallVec<[isize; 6]> = SmallVec::from_slice(src.strides);
+    strides[axis] = 0;
+    let mut lines = Axes::new(index.dims, [index.strides, &strides, out.strides]).collapse(false);
+    let line = lines.pop();
+    let (count, outside) = (lines.count(), AtomicBool::new(false));
+    let blocks = (line.0 * count / BLOCK).max(1);
+    let size = one_dtype([src.dtype, out.dtype]).size();
+    // Lines are shared out where there are several, else the elements of the only one.
+    let total = if count == 1 { line.0 } else { count };
+    parallel_for(blocks.min(total), &|b| {
+        let (start, end) = (b * total / blocks.min(total), (b + 1) * total / blocks.min(total));
+        let (lines_here, part) =
+            if count == 1 { ((0, 1), (start, end)) } else { ((start, end), (0, line.0)) };
+        lines.for_range(lines_here.0, lines_here.1, &mut |at| {
+            let found = with_word!(size, W => gathered::<W>((src, index, out), indexed, (at, line.1), part));
+            if !found {
+                outside.store(true, Ordering::Relaxed);
+            }
+        });
+    });
+    if outside.into_inner() { Err(refused(op, &index, indexed)) } else { Ok(()) }
 }
 
-/// Gathers a range and gives the first position whose index is outside, `usize::MAX` if there is none.
-fn gathered<W: Copy>(src: View, index: View, out: &ViewMut, (start, end): (usize, usize)) -> usize {
-    let (size, step) = (src.dims[0], src.strides[0]);
-    if size == 0 {
-        return if start < end { start } else { usize::MAX };
-    }
-    let (table, to) = (src.ptr.cast::<W>(), out.ptr.cast::<W>());
-    let mut bad = usize::MAX;
-    for i in start..end {
-        // SAFETY: the range is inside both vectors, and an index that is outside counts as 0.
-        unsafe {
-            let index = *index.at::<i64>(i as isize);
-            let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
-            let inside = (at as u64) < size as u64;
-            if !inside {
-                bad = bad.min(i);
+/// Gathers a part of a line, whose start and steps are those of the index, the source and the output; whether every index
+/// is inside.
+fn gathered<W: Copy>(
+    (src, index, out): (View, View, &ViewMut),
+    indexed: Indexed,
+    ([index_at, src_at, out_at], [step, by, to]): ([isize; 3], [isize; 3]),
+    (start, end): (usize, usize),
+) -> bool {
+    let mut outside = false;
+    let (numbers, table) = (index.at::<i64>(index_at), src.at::<W>(src_at));
+    let (rows, size, stride) = (out.at::<W>(out_at), indexed.size, indexed.stride);
+    let (start, end) = (start as isize, end as isize);
+    // SAFETY: the views are valid for every position of their axes, and an index that is outside counts as 0.
+    unsafe {
+        if (step, by, to, stride) == (1, 0, 1, 1) {
+            for j in start..end {
+                *rows.offset(j) = *table.offset(placed(*numbers.offset(j), size, &mut outside));
             }
-            *to.add(i) = *table.offset(if inside { at as isize } else { 0 } * step);
+        } else {
+            for j in start..end {
+                let at = placed(*numbers.offset(j * step), size, &mut outside) * stride;
+                *rows.offset(j * to) = *table.offset(j * by + at);
+            }
         }
     }
-    bad
+    !outside
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
@@ -252,6 +274,17 @@ fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {
     // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
     let work = offsets.len() * inner * outer;
     let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(inner / 64).max(1) } else { 1 };
+    if work == offsets.len() {
+        // Rows of one element.
+        for (i, &offset) in offsets.list.iter().enumerate() {
+            // SAFETY: as below.
+            unsafe {
+                let slot = dst.at::<T>(offset);
+                *slot = (*slot).plus(*src.at::<T>(i as isize * by));
+            }
+        }
+        return;
+    }
     parallel_for(blocks, &|b| {
         let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
         for (i, &offset) in offsets.list.iter().enumerate() {

@@ -5,11 +5,13 @@
 
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
+use crate::kernels;
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, reshape_dims};
 use crate::ops::core::row_indices::{
     RowIndices, add_rows, integers, put_rows, take_rows, value_for,
 };
+use crate::ops::core::structured::edges_of;
 use crate::ops::core::view::slice_axis;
 use crate::tensor::Tensor;
 
@@ -36,6 +38,24 @@ pub(crate) struct GatherIndex {
     pub(crate) row_indices: RowIndices,
 }
 
+/// A tensor, an axis of it, and an index that has as many axes, no longer than it but along that one.
+fn beside(
+    op: &'static str,
+    x: &Tensor,
+    axis: isize,
+    index: &Tensor,
+) -> Result<(Tensor, usize, Tensor)> {
+    let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
+    let axis = normalize_axis(op, axis, x.ndim())?;
+    let fits = index.ndim() == x.ndim()
+        && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
+    if !fits {
+        let remedy = "give as many axes, and no more elements along the other axes";
+        return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
+    }
+    Ok((x, axis, index))
+}
+
 impl GatherIndex {
     pub(crate) fn new(
         op: &'static str,
@@ -43,14 +63,7 @@ impl GatherIndex {
         axis: isize,
         index: &Tensor,
     ) -> Result<GatherIndex> {
-        let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
-        let axis = normalize_axis(op, axis, x.ndim())?;
-        let fits = index.ndim() == x.ndim()
-            && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
-        if !fits {
-            let remedy = "give as many axes, and no more elements along the other axes";
-            return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
-        }
+        let (x, axis, index) = beside(op, x, axis, index)?;
         let row_indices = RowIndices::along(op, x.shape(), axis, &index)?;
         Ok(GatherIndex { x, index, row_indices })
     }
@@ -101,12 +114,23 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
     ))
 }
 
+/// The elements at the places of an index that has as many axes as `x`, no longer than it but along `axis`.
+fn gathered(op: &'static str, x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
+    if edges_of(&[x]).is_some() {
+        let row_indices = RowIndices::along(op, x.shape(), axis, index)?;
+        return reshape_dims(&take_rows(x, &row_indices)?, index.shape());
+    }
+    // Nobody asks for the offsets later.
+    let out = Tensor::empty(index.shape(), x.dtype())?;
+    kernels::index::take_checked(op, x.view_of(), axis, index.view_of(), out.view_mut())?;
+    Ok(out.unrecorded([x].into_iter()))
+}
+
 /// The elements at the indices along an axis, or of the flattened tensor.
 fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
     let (x, axis) = axis_or_flat(op, x, axis)?;
     let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
-    let row_indices = RowIndices::along(op, x.shape(), axis, &indices)?;
-    reshape_dims(&take_rows(&x, &row_indices)?, indices.shape())
+    gathered(op, &x, axis, &indices)
 }
 
 crate::operations! { family "along an axis";
@@ -139,8 +163,8 @@ crate::operations! { family "along an axis";
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
-        let at = GatherIndex::new("gather", x, axis, index)?;
-        reshape_dims(&take_rows(&at.x, &at.row_indices)?, index.shape())
+        let (x, axis, at) = beside("gather", x, axis, index)?;
+        reshape_dims(&gathered("gather", &x, axis, &at)?, index.shape())
     }
     /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
     [in_place, keywords(("value", "src")), indices("index")]

@@ -4,13 +4,16 @@
 //! Invariant: repeated indices accumulate in the gradient.
 
 use crate::array::ShapeVec;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::core::arguments::Key;
 use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::row_indices::take_rows;
+use crate::ops::core::structured::edges_of;
 use crate::ops::core::view::{Steps, shown, view_through};
 use crate::ops::index::subscript::{AdvancedIndex, is_plain, plain_steps, subscript};
+use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
 impl AdvancedIndex {
@@ -57,18 +60,36 @@ impl AdvancedIndex {
     }
 }
 
+/// The elements of a vector whose places nobody asks for later, by an array of numbers.
+fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
+    match key {
+        [IndexItem::Array(numbers)]
+            if x.ndim() == 1 && numbers.dtype() == DType::I64 && edges_of(&[x]).is_none() =>
+        {
+            let taken = take_along("index", x, 0, numbers)?;
+            reshape_dims(&taken, numbers.shape()).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 crate::operations! { family "indexing";
     /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
         if is_plain(x.shape(), key) {
             return shown(x, "index", Steps::new(x.ndim(), plain_steps(x.shape(), key)?));
         }
-        let plan = subscript(x.shape(), key)?;
-        let read = match plan.advanced {
-            None => return view_through(x, "index", plan.steps),
-            Some(advanced) if plan.steps.is_empty() => advanced.read(x),
-            Some(advanced) => advanced.read(&view_through(x, "index", plan.steps)?),
-        }?;
+        let read = match alone(x, key)? {
+            Some(read) => read,
+            None => {
+                let plan = subscript(x.shape(), key)?;
+                match plan.advanced {
+                    None => return view_through(x, "index", plan.steps),
+                    Some(advanced) if plan.steps.is_empty() => advanced.read(x),
+                    Some(advanced) => advanced.read(&view_through(x, "index", plan.steps)?),
+                }?
+            }
+        };
         if !read.requires_grad() && read.cut_by().is_none() {
             let arrays = key.iter().filter_map(|item| match item {
                 IndexItem::Array(index) => Some(index),

@@ -40,7 +40,7 @@ pub(crate) fn take_along(
     rows: &Tensor,
 ) -> Result<Tensor> {
     let rows = reshape_dims(rows, &[rows.size()])?;
-    if x.ndim() == 1 && edges_of(&[x]).is_none() && rows.is_contiguous() {
+    if x.ndim() == 1 && edges_of(&[x]).is_none() {
         // Nobody asks for the offsets later.
         let out = Tensor::empty(rows.shape(), x.dtype())?;
         kernels::index::take_checked(op, x.view_of(), axis, rows.view_of(), out.view_mut())?;
