@@ -24,10 +24,18 @@ const BLOCK: usize = 1 << 18;
 const COST: f32 = 0.25;
 
 /// A conversion of one element.
-trait Convert<A>: Copy + Send + Sync {
+pub(super) trait Convert<A>: Copy + Send + Sync {
     /// The levels that the loop is compiled for.
     const LEVELS: Levels;
     fn convert(a: A) -> Self;
+    /// Converts as many neighbours as instructions of their own are there for, and says how many of the `n`.
+    ///
+    /// # Safety
+    /// `n` elements are valid on both sides.
+    #[inline(always)]
+    unsafe fn first(_a: *const A, _b: *mut Self, _n: usize) -> usize {
+        0
+    }
 }
 
 macro_rules! conversions {
@@ -87,8 +95,6 @@ portable! {
     |z: Complex64| -> Complex128 { Complex128::new(z.re as f64, z.im as f64) }
     |x: Half| -> f64 { f64::from(x) }
     |x: f64| -> Half { half_of(x) }
-    |x: Half| -> f32 { f32::from(x) }
-    |x: f32| -> Half { Half::from_f32(x) }
     |x: i16| -> i64 { x as i64 }
     |x: i64| -> i16 { x as i16 }
     |x: i8| -> i64 { x as i64 }
@@ -366,8 +372,9 @@ leveled! {
 /// `n` elements are valid on both sides.
 #[inline(always)]
 unsafe fn line_body<A: Copy, B: Convert<A>>(a: *const A, b: *mut B, n: usize) {
-    for i in 0..n {
-        // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract.
+    for i in unsafe { B::first(a, b, n) }..n {
+        // SAFETY: as above.
         unsafe { *b.add(i) = B::convert(*a.add(i)) };
     }
 }

@@ -6,5 +6,6 @@
 pub mod cast;
 pub mod copy;
 pub mod fill;
+mod halves;
 pub(crate) mod stream;
 pub mod truncate;

@@ -95,7 +95,7 @@ pub(super) unsafe fn lanes_by<F: Fold, const L: usize>(
 #[inline(always)]
 unsafe fn few<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     // SAFETY: the caller's contract.
-    unsafe { if n < 8 { in_order::<F>(p, n) } else { eight::<F>(p, n) } }
+    unsafe { if n < 8 { in_order::<F>(p, n) } else { lanes::<F, 8>(p, n) } }
 }
 
 /// How many bytes ahead of the elements in work the next ones are called for: the processor's own
@@ -124,33 +124,6 @@ pub(super) unsafe fn in_order<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
         // SAFETY: the caller's contract.
         F::merge(acc, F::load(unsafe { *p.add(i) }))
     })
-}
-
-/// # Safety
-/// `n` elements, at least 8, are readable.
-#[inline(always)]
-unsafe fn eight<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: every index below is below `n`.
-    unsafe {
-        // No closure: it would not have the instructions of the level.
-        let mut lanes = [F::IDENTITY; 8];
-        for i in 0..n / 8 {
-            for (j, lane) in lanes.iter_mut().enumerate() {
-                *lane = F::merge(*lane, F::load(*p.add(8 * i + j)));
-            }
-        }
-        let (done, left) = (n / 8 * 8, n % 8);
-        if left == 0 {
-            return halve::<F>(&mut lanes);
-        }
-        // Every lane has a name of its own: an index that is not known keeps them in memory.
-        for (j, lane) in lanes.iter_mut().enumerate() {
-            if j < left {
-                *lane = F::merge(*lane, F::load(*p.add(done + j)));
-            }
-        }
-        halve::<F>(&mut lanes)
-    }
 }
 
 #[inline(always)]
