@@ -11,7 +11,7 @@ use super::super::view::{View, ViewMut};
 use super::field::{Field, subtract, with_field};
 use super::singular::{self, Singular, turn};
 use super::stack::{Stack, each};
-use super::vectors::add_times;
+use super::vectors::{add_times, largest};
 use super::{hermitian, reflections};
 
 /// The sweeps after which an iteration is given up.
@@ -21,10 +21,8 @@ pub(super) fn limit(n: usize) -> usize {
 
 /// A power of two by which all elements become about 1 at most in magnitude, and what undoes it; `None` for NaN and infinity.
 pub(super) fn scale<T: Field>(a: &DMatrix<T>) -> Option<f64> {
-    if !a.iter().all(|x| x.is_finite()) {
-        return None;
-    }
-    match a.iter().fold(0.0f64, |m, x| m.max(x.real().abs()).max(x.imaginary().abs())) {
+    match largest(T::parts(a.as_slice())) {
+        m if m.is_nan() => None,
         0.0 => Some(1.0),
         m => Some(m.log2().ceil().clamp(-1000.0, 1000.0).exp2()),
     }
@@ -32,8 +30,11 @@ pub(super) fn scale<T: Field>(a: &DMatrix<T>) -> Option<f64> {
 
 /// `a` over its scale. A quotient of complex numbers squares its divisor, which a far power of two does not survive; the
 /// product with its inverse is exact.
-pub(super) fn over<T: Field>(a: DMatrix<T>, unit: f64) -> DMatrix<T> {
-    if unit == 1.0 { a } else { a * T::from_real(unit.recip()) }
+pub(super) fn over<T: Field>(mut a: DMatrix<T>, unit: f64) -> DMatrix<T> {
+    if unit != 1.0 {
+        a *= T::from_real(unit.recip());
+    }
+    a
 }
 
 /// The lower factor `l` of `a = l lᴴ`, reading the lower triangle; the error is the index of a matrix that is not
@@ -220,7 +221,7 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
         if !lower {
             matrix.adjoint_mut();
         }
-        hermitian::mirror(&mut matrix);
+        hermitian::without_upper(&mut matrix);
         let Some(unit) = scale(&matrix) else {
             return false;
         };

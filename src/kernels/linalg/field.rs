@@ -11,6 +11,8 @@ use crate::dtype::{Complex64, Complex128, DType, no_loop};
 
 /// A number of the factorisations.
 pub(super) trait Field: ComplexField<RealField = f64> + Copy {
+    /// The real and imaginary parts, as they lie in memory.
+    fn parts(x: &[Self]) -> &[f64];
     /// The number of this element.
     ///
     /// # Safety
@@ -35,6 +37,10 @@ pub(super) trait Field: ComplexField<RealField = f64> + Copy {
 }
 
 impl Field for f64 {
+    fn parts(x: &[f64]) -> &[f64] {
+        x
+    }
+
     #[inline(always)]
     unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> f64 {
         // SAFETY: the caller's contract.
@@ -72,6 +78,11 @@ impl Field for f64 {
 }
 
 impl Field for Complex128 {
+    fn parts(x: &[Complex128]) -> &[f64] {
+        // SAFETY: a complex number is two real ones, without a gap.
+        unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), 2 * x.len()) }
+    }
+
     #[inline(always)]
     unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> Complex128 {
         // SAFETY: the caller's contract.

@@ -13,27 +13,35 @@ use super::field::Field;
 /// Rows from which a matrix is reduced and divided.
 const LARGE: usize = 64;
 
-/// The upper triangle becomes that of the lower one's Hermitian matrix; the diagonal is read as real.
-pub(super) fn mirror<T: Field>(a: &mut DMatrix<T>) {
+/// What is above the diagonal becomes zero; the diagonal is read as real.
+pub(super) fn without_upper<T: Field>(a: &mut DMatrix<T>) {
+    a.fill_upper_triangle(T::zero(), 1);
     for k in 0..a.ncols() {
         a[(k, k)] = T::from_real(a[(k, k)].real());
+    }
+}
+
+/// The upper triangle becomes that of the lower one's Hermitian matrix.
+fn mirror<T: Field>(a: &mut DMatrix<T>) {
+    for k in 0..a.ncols() {
         for i in k + 1..a.nrows() {
             a[(k, i)] = a[(i, k)].conjugate();
         }
     }
 }
 
-/// Rising eigenvalues and the eigenvectors (columns) of a finite matrix with elements of about 1; `None` without
+/// Rising eigenvalues and the eigenvectors (columns) of the lower triangle of a finite matrix with elements of about 1; `None` without
 /// convergence.
-pub(super) fn eigen<T: Field>(a: DMatrix<T>) -> Option<(Vec<f64>, DMatrix<T>)> {
+pub(super) fn eigen<T: Field>(mut a: DMatrix<T>) -> Option<(Vec<f64>, DMatrix<T>)> {
     let n = a.nrows();
     if n >= LARGE {
         let mut form = tridiagonal::reduce(a);
         let found = divide::eigen(&mut form.diagonal, &form.beside)?;
         let mut vectors = found.vectors.map(T::from_real);
-        form.q.apply(&mut vectors);
+        form.q().apply(&mut vectors);
         return Some((found.values, vectors));
     }
+    mirror(&mut a);
     let found = SymmetricEigen::try_new(a, f64::EPSILON, limit(n))?;
     let order = sorted(n, &|i, k| found.eigenvalues[i].total_cmp(&found.eigenvalues[k]));
     let values = order.iter().map(|&i| found.eigenvalues[i]).collect();

@@ -8,10 +8,12 @@
 use nalgebra::{DMatrix, DMatrixViewMut, DVector};
 
 use super::field::{Field, subtract};
-use super::vectors::{adjoint_times, subtract_outer};
+use super::vectors::{adjoint_times, dot, subtract_outer};
 
 /// Columns reflected one by one, before their block is applied to the others.
 pub(super) const WIDTH: usize = 32;
+/// Reflections that are applied by wider blocks.
+const MANY: usize = 256;
 /// Columns up to which a whole matrix is done one by one.
 const FEW: usize = 16;
 
@@ -28,7 +30,8 @@ const SMALL: f64 = 1e-130;
 /// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
 pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
     let head = axis[0];
-    let tail = axis[1..].iter().map(|x| x.modulus_squared()).sum::<f64>().sqrt();
+    let parts = T::parts(&axis[1..]);
+    let tail = dot(parts, parts).sqrt();
     if head.modulus().hypot(tail) < SMALL {
         let most = axis.iter().map(|x| x.modulus()).fold(0.0, f64::max);
         if most > 0.0 && most < SMALL {
@@ -63,11 +66,12 @@ impl<T: Field> Block<T> {
         subtract(&mut overlaps.as_view_mut(), across.as_view(), v.as_view());
         let mut t = DMatrix::zeros(k, k);
         for (i, &factor) in factors.iter().enumerate() {
-            t[(i, i)] = factor;
-            for row in 0..i {
-                let sum = (row..i).fold(T::zero(), |sum, j| sum + t[(row, j)] * overlaps[(j, i)]);
-                t[(row, i)] = factor * sum;
+            let (known, column) = t.as_mut_slice().split_at_mut(i * k);
+            for (j, known) in known.chunks_exact(k).enumerate() {
+                let part = factor * overlaps[(j, i)];
+                column.iter_mut().zip(&known[..=j]).for_each(|(x, t)| *x += *t * part);
             }
+            column[i] = factor;
         }
         Block { v, across, t }
     }
@@ -88,6 +92,22 @@ impl<T: Field> Block<T> {
 pub(super) struct Reflections<T: Field>(pub(super) Vec<(usize, Block<T>)>);
 
 impl<T: Field> Reflections<T> {
+    /// Reflections whose axes are columns of a matrix, each from `below` rows below its diagonal on.
+    pub(super) fn of(axes: &DMatrix<T>, below: usize, factors: &[T]) -> Reflections<T> {
+        let n = axes.nrows();
+        let width = if factors.len() > MANY { 2 * WIDTH } else { WIDTH };
+        let block = |(i, factors): (usize, &[T])| {
+            let first = i * width;
+            let mut v = DMatrix::zeros(n - first - below, factors.len());
+            for c in 0..factors.len() {
+                let axis = &axes.as_slice()[(first + c) * n..][first + c + below..n];
+                v.column_mut(c).as_mut_slice()[c..].copy_from_slice(axis);
+            }
+            (first + below, Block::new(v, factors))
+        };
+        Reflections(factors.chunks(width).enumerate().map(block).collect())
+    }
+
     /// `c` becomes the product of all, the first leftmost, times itself.
     pub(super) fn apply(&self, c: &mut DMatrix<T>) {
         for (first, block) in self.0.iter().rev() {

@@ -155,9 +155,6 @@ fn of_tall<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
 /// Falling singular values alone, of a finite matrix with elements of about 1; `None` without convergence.
 pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
     let (m, n) = a.shape();
-    if m.min(n) < LARGE {
-        return checked(&a).map(|found| found.s);
-    }
     let mut tall = if m < n { a.adjoint() } else { a };
     if m != n {
         reflections::eliminate(&mut tall);
@@ -174,12 +171,12 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
 /// The decomposition of a square matrix by way of a bidiagonal one.
 fn by_halves<T: Field>(a: &DMatrix<T>) -> Singular<T> {
     let n = a.nrows();
-    let Bidiagonal { diagonal, above, q, p } = bidiagonal::reduce(a.clone());
-    let Pairs { values, left, right } = divide::pairs(&diagonal, &above);
+    let form = bidiagonal::reduce(a.clone());
+    let Pairs { values, left, right } = divide::pairs(&form.diagonal, &form.above);
     let falling = |x: DMatrix<f64>| DMatrix::from_fn(n, n, |i, k| T::from_real(x[(i, n - 1 - k)]));
     let (mut u, mut v) = (falling(left), falling(right));
-    q.apply(&mut u);
-    p.apply(&mut v);
+    form.q().apply(&mut u);
+    form.p().apply(&mut v);
     Singular { u, s: values.into_iter().rev().collect(), vt: v.adjoint() }
 }
 

@@ -1,9 +1,13 @@
 //! Products of a matrix with a vector, which the reductions to few diagonals spend half of their time in.
 //!
-//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level. Never allocates.
+//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level, and sums over one.
 //! Invariant: every level adds in the same order.
 
-use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
+use std::hint::black_box;
+use std::ops::Range;
+use std::slice::from_raw_parts_mut;
+
+use nalgebra::{Const, DMatrix, DMatrixView, DMatrixViewMut, Dyn};
 
 use super::super::leveled::leveled;
 use super::field::Field;
@@ -26,11 +30,55 @@ impl<T: Field> Columns<T> {
         Columns { ptr: a.as_ptr(), stride: a.strides().1, rows: a.nrows(), columns: a.ncols() }
     }
 
+    /// The same, which may be written.
+    fn writable(a: &mut DMatrixViewMut<'_, T>) -> Columns<T> {
+        let ptr = a.as_mut_ptr();
+        Columns { ptr, ..Columns::of(&a.as_view()) }
+    }
+
+    /// Takes off some columns what is pending, or off their parts from the diagonal on.
+    #[inline(always)]
+    unsafe fn leave(self, pending: Option<Pending<'_, T>>, columns: Range<usize>, below: bool) {
+        let Some(pending) = pending else { return };
+        for c in columns {
+            let row = if below { c } else { 0 };
+            let part = self.ptr.wrapping_add(c * self.stride + row).cast_mut();
+            // SAFETY: the caller vouches for the columns, and that they may be written.
+            pending.leave(unsafe { from_raw_parts_mut(part, self.rows - row) }, row, c);
+        }
+    }
+
     /// Four columns from `k` on, from row `from` on; beyond the last column, that one again.
     #[inline(always)]
     fn four(self, k: usize, from: usize) -> [*const T; 4] {
-        [0, 1, 2, 3]
-            .map(|c| self.ptr.wrapping_add((k + c).min(self.columns - 1) * self.stride + from))
+        let at =
+            |c: usize| self.ptr.wrapping_add((k + c).min(self.columns - 1) * self.stride + from);
+        [at(0), at(1), at(2), at(3)]
+    }
+}
+
+/// What is yet to be taken off a matrix: `left rightᴴ`, of two columns each.
+#[derive(Clone, Copy)]
+pub(super) struct Pending<'a, T> {
+    pub(super) left: [&'a [T]; 2],
+    pub(super) right: [&'a [T]; 2],
+}
+
+impl<'a, T: Field> Pending<'a, T> {
+    /// The same for the matrix from this row and column on.
+    pub(super) fn from(self, row: usize, column: usize) -> Pending<'a, T> {
+        let ([a, b], [c, d]) = (self.left, self.right);
+        Pending { left: [&a[row..], &b[row..]], right: [&c[column..], &d[column..]] }
+    }
+
+    /// Takes it off a part of a column that begins at `row`.
+    #[inline(always)]
+    pub(super) fn leave(self, part: &mut [T], row: usize, column: usize) {
+        let by = [self.right[0][column].conjugate(), self.right[1][column].conjugate()];
+        let (one, two) = (&self.left[0][row..], &self.left[1][row..]);
+        for ((x, one), two) in part.iter_mut().zip(one).zip(two) {
+            *x -= *one * by[0] + *two * by[1];
+        }
     }
 }
 
@@ -63,14 +111,27 @@ unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4]
         }
         i += LANES;
     }
-    let mut sums = [p, q, r, s];
-    for i in whole..n {
-        for (sum, a) in sums.iter_mut().zip(a) {
-            // SAFETY: as above.
-            sum[i - whole] += unsafe { (*a.add(i)).conjugate() * *x.add(i) };
+    let mut rest = [T::zero(); 4];
+    while i < n {
+        // SAFETY: as above.
+        unsafe {
+            let x = *x.add(i);
+            rest[0] += (*a[0].add(i)).conjugate() * x;
+            rest[1] += (*a[1].add(i)).conjugate() * x;
+            rest[2] += (*a[2].add(i)).conjugate() * x;
+            rest[3] += (*a[3].add(i)).conjugate() * x;
         }
+        i += 1;
     }
-    sums.map(|s| ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])))
+    // Through memory: else the compiler keeps a lane of every column in one vector, and shuffles in each step.
+    let [p, q, r, s] = black_box([p, q, r, s]);
+    [total(&p) + rest[0], total(&q) + rest[1], total(&r) + rest[2], total(&s) + rest[3]]
+}
+
+/// The sum of the lanes.
+#[inline(always)]
+fn total<T: Field>(s: &[T; LANES]) -> T {
+    ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 
 /// `y += Σ a_c f_c` of four columns of `n` elements.
@@ -105,7 +166,10 @@ unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
             // SAFETY: `x` holds an element for each column.
             |c: usize| if k + c < a.columns { unsafe { *x.add(k + c) } } else { T::zero() };
         // SAFETY: the columns and `y` hold the rows.
-        unsafe { four_axpys(a.four(k, 0), [0, 1, 2, 3].map(factor), y, a.rows) }
+        unsafe {
+            let factors = [factor(0), factor(1), factor(2), factor(3)];
+            four_axpys(a.four(k, 0), factors, y, a.rows);
+        }
     }
 }
 
@@ -115,10 +179,20 @@ pub(super) struct Pulled<'a, T> {
     pub(super) u: &'a mut [T],
 }
 
-/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, four columns at a time, which are read once.
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, four columns at a time, which are read once. What is pending is taken off
+/// before.
 #[inline(always)]
-unsafe fn both_body<T: Field>(a: Columns<T>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T) {
+unsafe fn both_body<T: Field>(
+    a: Columns<T>,
+    pending: Option<Pending<'_, T>>,
+    v: *const T,
+    factor: T,
+    to: Pulled<'_, T>,
+    x: *mut T,
+) {
     for k in (0..a.columns).step_by(4) {
+        // SAFETY: the columns are below the last one, hold the rows, and may be written.
+        unsafe { a.leave(pending, k..a.columns.min(k + 4), false) }
         let mut pushed = [T::zero(); 4];
         // SAFETY: the columns, `v` and `x` hold the rows.
         unsafe {
@@ -137,10 +211,17 @@ unsafe fn both_body<T: Field>(a: Columns<T>, v: *const T, factor: T, to: Pulled<
 /// The lower triangle of a Hermitian matrix: below each square of four rows on the diagonal, an element is read
 /// once for both of its places.
 #[inline(always)]
-unsafe fn hermitian_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+unsafe fn hermitian_body<T: Field>(
+    a: Columns<T>,
+    pending: Option<Pending<'_, T>>,
+    x: *const T,
+    y: *mut T,
+) {
     let n = a.columns;
     for k in (0..n).step_by(4) {
         let end = (k + 4).min(n);
+        // SAFETY: the columns are below the last one, hold the rows, and may be written.
+        unsafe { a.leave(pending, k..end, true) }
         // SAFETY: every index is below `n`, which `x` and `y` hold, as do the rows of each column.
         unsafe {
             let at = |i: usize, c: usize| *a.ptr.add(c * a.stride + i);
@@ -154,8 +235,9 @@ unsafe fn hermitian_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
             if end < n {
                 let below = a.four(k, end);
                 let sums = four_dots(below, x.add(end), n - end);
-                four_axpys(below, [0, 1, 2, 3].map(|c| *x.add(k + c)), y.add(end), n - end);
-                for (c, sum) in sums.into_iter().enumerate() {
+                let factors = [*x.add(k), *x.add(k + 1), *x.add(k + 2), *x.add(k + 3)];
+                four_axpys(below, factors, y.add(end), n - end);
+                for (c, &sum) in sums.iter().enumerate() {
                     *y.add(k + c) += sum;
                 }
             }
@@ -199,14 +281,16 @@ leveled! {
 }
 leveled! {
     unsafe fn both_loop<T: Field>(
-        a: Columns<T>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T,
+        a: Columns<T>, pending: Option<Pending<'_, T>>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T,
     ) = both_body
 }
 leveled! {
     unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
 }
 leveled! {
-    unsafe fn hermitian_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = hermitian_body
+    unsafe fn hermitian_loop<T: Field>(
+        a: Columns<T>, pending: Option<Pending<'_, T>>, x: *const T, y: *mut T,
+    ) = hermitian_body
 }
 
 /// Turns two columns of numbers: `c x - s y` and `s x + c y`.
@@ -232,19 +316,20 @@ pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
     unsafe { plain_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// `y = factor (y + aᴴ v)` and `u -= y`; returns `a u`.
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x = a u`, after what is pending is taken off `a`.
 pub(super) fn pull_and_push<T: Field>(
-    a: DMatrixView<'_, T>,
-    v: &[T],
-    factor: T,
+    mut a: DMatrixViewMut<'_, T>,
+    pending: Option<Pending<'_, T>>,
+    (v, factor): (&[T], T),
     to: Pulled<'_, T>,
-) -> DMatrix<T> {
+    x: &mut [T],
+) {
     let dims = (v.len(), to.y.len());
-    assert!(a.shape() == dims && to.u.len() == dims.1, "pull_and_push: the dims do not agree");
-    let mut x = DMatrix::zeros(a.nrows(), 1);
-    // SAFETY: the operands hold these dims.
-    unsafe { both_loop(Columns::of(&a), v.as_ptr(), factor, to, x.as_mut_slice().as_mut_ptr()) }
-    x
+    let fits = a.shape() == dims && to.u.len() == dims.1 && x.len() == dims.0;
+    assert!(fits, "pull_and_push: the dims do not agree");
+    x.fill(T::zero());
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { both_loop(Columns::writable(&mut a), pending, v.as_ptr(), factor, to, x.as_mut_ptr()) }
 }
 
 /// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `from` on.
@@ -269,19 +354,63 @@ pub(super) fn without<T: Field>(
     add_times(y, of.view_range(from.., ..k), inner.as_slice());
 }
 
-/// `a x` for the Hermitian matrix of a lower triangle.
-pub(super) fn hermitian_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
-    assert!(a.shape() == (x.len(), x.len()), "hermitian_times: the dims do not agree");
-    let mut y = DMatrix::zeros(x.len(), 1);
-    // SAFETY: the operands hold these dims.
-    unsafe { hermitian_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
-    y
+/// `y = a x` for the Hermitian matrix of a lower triangle, after what is pending is taken off it.
+pub(super) fn hermitian_times<T: Field>(
+    mut a: DMatrixViewMut<'_, T>,
+    pending: Option<Pending<'_, T>>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let dims = (x.len(), x.len());
+    assert!(a.shape() == dims && y.len() == dims.0, "hermitian_times: the dims do not agree");
+    y.fill(T::zero());
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { hermitian_loop(Columns::writable(&mut a), pending, x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// Columns of which each begins so many elements behind the one before.
+pub(super) fn columns_of<T: Field>(
+    x: &mut [T],
+    (rows, columns): (usize, usize),
+    stride: usize,
+) -> DMatrixViewMut<'_, T> {
+    let (one, stride) = (Const::<1>, Dyn(stride));
+    DMatrixViewMut::from_slice_with_strides_generic(x, Dyn(rows), Dyn(columns), one, stride)
+}
+
+/// `xᴴ y`.
+pub(super) fn dot<T: Field>(x: &[T], y: &[T]) -> T {
+    let mut sums = [T::zero(); LANES];
+    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, y))| *sum += x.conjugate() * *y);
+    }
+    total(&sums)
+}
+
+/// The largest magnitude; NaN and infinity make it NaN.
+pub(super) fn largest(x: &[f64]) -> f64 {
+    let (mut most, mut none) = ([0.0f64; LANES], [0.0; LANES]);
+    let mut parts = x.chunks_exact(LANES);
+    for part in &mut parts {
+        for l in 0..LANES {
+            let size = part[l].abs();
+            most[l] = if size > most[l] { size } else { most[l] };
+        }
+        // Zero for every finite number.
+        for l in 0..LANES {
+            none[l] += part[l] * 0.0;
+        }
+    }
+    for &x in parts.remainder() {
+        most[0] = most[0].max(x.abs());
+        none[0] += x * 0.0;
+    }
+    most.iter().fold(0.0, |m: f64, x| m.max(*x)) + none.iter().sum::<f64>()
 }
 
 /// `a -= x yᴴ`.
 pub(super) fn subtract_outer<T: Field>(a: &mut DMatrixViewMut<'_, T>, x: &[T], y: &[T]) {
     assert!(a.shape() == (x.len(), y.len()), "subtract_outer: the dims do not agree");
-    let to = Columns::of(&a.as_view());
     // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
-    unsafe { outer_loop(Columns { ptr: a.as_mut_ptr(), ..to }, x.as_ptr(), y.as_ptr()) }
+    unsafe { outer_loop(Columns::writable(a), x.as_ptr(), y.as_ptr()) }
 }

@@ -9,15 +9,21 @@
 use nalgebra::DMatrix;
 
 use super::super::field::{Field, subtract};
-use super::super::reflections::{Block, Reflections, WIDTH, inverse, reflection};
-use super::super::vectors::{Pulled, pull_and_push, without, without_row};
+use super::super::reflections::{Reflections, WIDTH, inverse, reflection};
+use super::super::vectors::{
+    Pending, Pulled, columns_of, dot, pull_and_push, without, without_row,
+};
 
-/// The diagonal, what is above it, and the reflections.
+/// Rows up to which what a step changes is taken off together with the products of the next one.
+const FEW: usize = 256;
+
+/// The diagonal, what is above it, and the reflections on the left and on the right: their axes from the diagonal on, and below
+/// it.
 pub(in super::super) struct Bidiagonal<T: Field> {
     pub(in super::super) diagonal: Vec<f64>,
     pub(in super::super) above: Vec<f64>,
-    pub(in super::super) q: Reflections<T>,
-    pub(in super::super) p: Reflections<T>,
+    axes: [DMatrix<T>; 2],
+    factors: [Vec<T>; 2],
 }
 
 /// What a panel takes off the rest, `left rightᴴ`: axes `v` and columns `x` by turns on the left, `y` and axes `u` on the
@@ -26,86 +32,133 @@ struct Panel<T: Field> {
     first: usize,
     left: DMatrix<T>,
     right: DMatrix<T>,
-    factors: [Vec<T>; 2],
 }
 
-impl<T: Field> Panel<T> {
-    fn new(first: usize, n: usize) -> Panel<T> {
-        let (rows, width) = (n - first, WIDTH.min(n - first));
-        let [left, right] = [(); 2].map(|()| DMatrix::zeros(rows, 2 * width));
-        Panel { first, left, right, factors: [Vec::new(), Vec::new()] }
+impl<T: Field> Bidiagonal<T> {
+    /// The product of the reflections on the left.
+    pub(in super::super) fn q(&self) -> Reflections<T> {
+        Reflections::of(&self.axes[0], 0, &self.factors[0])
     }
 
-    /// Takes in the next column, and the row behind its diagonal. Returns what the reflections leave on the diagonal and
-    /// beside it.
-    fn step(&mut self, a: &DMatrix<T>) -> (f64, Option<f64>) {
-        let k = self.factors[0].len();
-        let i = self.first + k;
-        let mut v: Vec<T> = a.column(i).iter().skip(i).copied().collect();
-        without_row(&mut v, (&self.left, k), (&self.right, k), 2 * k);
-        let (factor, diagonal) = reflection(&mut v);
+    /// The product of the reflections on the right.
+    pub(in super::super) fn p(&self) -> Reflections<T> {
+        Reflections::of(&self.axes[1], 1, &self.factors[1])
+    }
+
+    /// Reflects a column, which becomes the axis; returns the factor.
+    fn left(&mut self, v: &mut [T]) -> T {
+        let (factor, diagonal) = reflection(v);
+        self.diagonal.push(diagonal.real());
         self.factors[0].push(factor);
-        self.left.column_mut(2 * k).rows_range_mut(k..).copy_from_slice(&v);
-        if i + 1 == a.nrows() {
-            return (diagonal.real(), None);
-        }
-        let mut y = vec![T::zero(); v.len() - 1];
-        without(&mut y, (&self.right, k + 1), (&self.left, &v), 2 * k);
-        let mut u: Vec<T> = a.row(i).iter().skip(i + 1).map(|x| x.conjugate()).collect();
-        without_row(&mut u, (&self.right, k + 1), (&self.left, k), 2 * k);
-        let rest = a.view_range(i.., i + 1..);
-        let mut x = pull_and_push(rest, &v, factor, Pulled { y: &mut y, u: &mut u });
-        self.right.column_mut(2 * k).rows_range_mut(k + 1..).copy_from_slice(&y);
-        let x = &mut x.as_mut_slice()[1..];
-        let above = self.across(&mut u, x, rest.column(0).rows_range(1..).as_slice(), k);
-        (diagonal.real(), Some(above))
+        factor
     }
 
-    /// The reflection on the right that `u` asks for, where `x` is the rest times `u`, and `head` the first column of the rest.
-    fn across(&mut self, u: &mut [T], x: &mut [T], head: &[T], k: usize) -> f64 {
+    /// The reflection on the right that `u` asks for, where `x` is the rest times `u`, and `head` the first column of the rest:
+    /// `u` becomes the axis and `x` the rest times it. Returns the factor.
+    fn across(&mut self, u: &mut [T], x: &mut [T], head: &[T]) -> T {
         let before = u[0];
         let (factor, above) = reflection(u);
+        self.above.push(above.real());
         self.factors[1].push(factor);
-        self.right.column_mut(2 * k + 1).rows_range_mut(k + 1..).copy_from_slice(u);
-        if factor == T::zero() {
-            return above.real();
-        }
         // The axis is what `u` was, less `above` in front, over that difference.
-        let unit = inverse(before - above);
+        let unit = if factor == T::zero() { T::zero() } else { inverse(before - above) };
         x.iter_mut().zip(head).for_each(|(x, head)| *x = (*x - above * *head) * unit);
-        without(x, (&self.left, k + 1), (&self.right, u), 2 * k + 1);
-        x.iter_mut().for_each(|x| *x *= factor);
-        self.left.column_mut(2 * k + 1).rows_range_mut(k + 1..).copy_from_slice(x);
-        above.real()
+        factor
     }
 
-    /// The reflections on one side: every other column of `axes` from `from` on, whose first `from` rows are zero.
-    fn block(axes: &DMatrix<T>, from: usize, factors: &[T]) -> Block<T> {
-        let (rows, k) = (axes.nrows() - from, factors.len());
-        Block::new(DMatrix::from_fn(rows, k, |i, c| axes[(i + from, 2 * c + from)]), factors)
+    /// Takes in the next column of a panel, and the row behind its diagonal.
+    fn panel_step(&mut self, panel: &mut Panel<T>) {
+        let i = self.diagonal.len();
+        let Panel { first, left, right } = panel;
+        let k = i - *first;
+        let [mut a, mut axes] = std::mem::take(&mut self.axes);
+        let (mut column, mut rest) = a.columns_range_pair_mut(i, i + 1..);
+        let v = &mut column.as_mut_slice()[i..];
+        without_row(v, (left, k), (right, k), 2 * k);
+        let factor = self.left(v);
+        left.column_mut(2 * k).as_mut_slice()[k..].copy_from_slice(v);
+        let mut rest = rest.rows_range_mut(i..);
+        let mut axis = axes.column_mut(i);
+        let u = &mut axis.as_mut_slice()[i + 1..];
+        u.iter_mut().zip(rest.row(0).iter()).for_each(|(u, x)| *u = x.conjugate());
+        without_row(u, (right, k + 1), (left, k), 2 * k);
+        let (mut y, mut x) = (vec![T::zero(); u.len()], vec![T::zero(); v.len()]);
+        without(&mut y, (right, k + 1), (left, v), 2 * k);
+        pull_and_push(rest.as_view_mut(), None, (v, factor), Pulled { y: &mut y, u }, &mut x);
+        right.column_mut(2 * k).as_mut_slice()[k + 1..].copy_from_slice(&y);
+        let x = &mut x[1..];
+        let factor = self.across(u, x, &rest.column(0).as_slice()[1..]);
+        right.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(u);
+        without(x, (left, k + 1), (right, u), 2 * k + 1);
+        x.iter_mut().for_each(|x| *x *= factor);
+        left.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(x);
+        self.axes = [a, axes];
+    }
+
+    /// Takes in all columns and rows that are left, one by one.
+    fn steps(&mut self) {
+        let (first, n) = (self.diagonal.len(), self.axes[0].nrows());
+        let [mut x, mut y, mut last_x, mut last_y] = [(); 4].map(|()| vec![T::zero(); n]);
+        let [mut a, mut axes] = std::mem::take(&mut self.axes);
+        for i in first..n {
+            let (done, rest) = a.as_mut_slice().split_at_mut(i * n);
+            let (v, rest) = rest.split_at_mut(n);
+            let v = &mut v[i..];
+            let (done_u, u) = axes.as_mut_slice().split_at_mut(i * n);
+            let u = &mut u[i + 1..n];
+            let pending = (i > first).then(|| {
+                let at = (i - 1) * n + i..i * n;
+                Pending {
+                    left: [&done[at.clone()], &last_x[i..]],
+                    right: [&last_y[i..], &done_u[at]],
+                }
+            });
+            if let Some(pending) = pending {
+                pending.leave(v, 0, 0);
+            }
+            let factor = self.left(v);
+            if u.is_empty() {
+                break;
+            }
+            let pending = pending.map(|pending| pending.from(0, 1));
+            for (k, (u, column)) in u.iter_mut().zip(rest.chunks_exact(n)).enumerate() {
+                let mut head = [column[i]];
+                if let Some(pending) = pending {
+                    pending.leave(&mut head, 0, k);
+                }
+                *u = head[0].conjugate();
+            }
+            let (x, y) = (&mut x[i..], &mut y[i + 1..]);
+            y.fill(T::zero());
+            let part = columns_of(&mut rest[i..], (v.len(), u.len()), n);
+            pull_and_push(part, pending, (v, factor), Pulled { y, u }, x);
+            let factor = self.across(u, &mut x[1..], &rest[i + 1..n]);
+            let both = dot(y, u);
+            for ((last, x), v) in last_x[i + 1..].iter_mut().zip(&x[1..]).zip(&v[1..]) {
+                *last = factor * (*x - *v * both);
+            }
+            last_y[i + 1..].copy_from_slice(y);
+        }
+        self.axes = [a, axes];
     }
 }
 
 /// Reduces a square matrix.
-pub(in super::super) fn reduce<T: Field>(mut a: DMatrix<T>) -> Bidiagonal<T> {
+pub(in super::super) fn reduce<T: Field>(a: DMatrix<T>) -> Bidiagonal<T> {
     let n = a.nrows();
-    let (mut diagonal, mut above) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    let (mut q, mut p) = (Vec::new(), Vec::new());
-    for first in (0..n).step_by(WIDTH) {
-        let mut panel = Panel::new(first, n);
-        for _ in first..(first + WIDTH).min(n) {
-            let (on, beside) = panel.step(&a);
-            diagonal.push(on);
-            above.extend(beside);
+    let [diagonal, above] = [(); 2].map(|()| Vec::with_capacity(n));
+    let factors = [(); 2].map(|()| Vec::with_capacity(n));
+    let mut form = Bidiagonal { diagonal, above, axes: [a, DMatrix::zeros(n, n)], factors };
+    for first in (0..n.saturating_sub(FEW)).step_by(WIDTH) {
+        let [left, right] = [(); 2].map(|()| DMatrix::zeros(n - first, 2 * WIDTH));
+        let mut panel = Panel { first, left, right };
+        for _ in 0..WIDTH {
+            form.panel_step(&mut panel);
         }
-        let k = panel.factors[0].len();
-        let across = panel.right.rows_range(k..).adjoint();
-        let mut rest = a.view_range_mut(first + k.., first + k..);
-        subtract(&mut rest, panel.left.rows_range(k..), across.as_view());
-        q.push((first, Panel::block(&panel.left, 0, &panel.factors[0])));
-        if !panel.factors[1].is_empty() {
-            p.push((first + 1, Panel::block(&panel.right, 1, &panel.factors[1])));
-        }
+        let across = panel.right.rows_range(WIDTH..).adjoint();
+        let mut rest = form.axes[0].view_range_mut(first + WIDTH.., first + WIDTH..);
+        subtract(&mut rest, panel.left.rows_range(WIDTH..), across.as_view());
     }
-    Bidiagonal { diagonal, above, q: Reflections(q), p: Reflections(p) }
+    form.steps();
+    form
 }

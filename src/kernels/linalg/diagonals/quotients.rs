@@ -4,8 +4,8 @@
 //! vectors. Invariant: what it returns are all values; where it does not converge, it returns none.
 //! Source: Fernando and Parlett, Numer. Math. 67 (1994); late failures as in LAPACK's `lasq3`.
 
-/// Sweeps for each value.
-const SWEEPS: usize = 200;
+/// Passes for each value.
+const PASSES: usize = 200;
 /// The square of what counts as nothing beside a value, or beside the largest of all.
 const NOTHING: f64 = f64::EPSILON * f64::EPSILON * 1e-2;
 
@@ -18,29 +18,86 @@ struct Squares {
     floor: f64,
 }
 
-/// The least of the differences of a sweep, the last one, and the least before it.
+/// Sweeps that follow a sweep within a pass, without a shift: each waits for its own divisions, so four take the time of one.
+const FOLLOW: usize = 3;
+
+/// The differences of the last sweep of a pass: the last one, the one beside it, and the least of the others.
 struct Least {
-    all: f64,
     last: f64,
-    before: f64,
+    beside: f64,
+    others: f64,
+}
+
+/// A sweep that has come to some row: its shift, the difference there, and the least ones before it.
+#[derive(Clone, Copy)]
+struct Sweep {
+    shift: f64,
+    d: f64,
+    beside: f64,
+    others: f64,
+}
+
+impl Sweep {
+    /// The step from row `i` to the next one.
+    #[inline(always)]
+    fn step(&mut self, q: &mut [f64], e: &mut [f64], i: usize) {
+        let d = self.d;
+        self.others = if self.beside < self.others { self.beside } else { self.others };
+        self.beside = d;
+        q[i] = d + e[i];
+        let quotient = q[i + 1] / q[i];
+        e[i] *= quotient;
+        self.d = d * quotient - self.shift;
+    }
+}
+
+/// A sweep over these squares that takes `shift` off them, and others that follow it a row behind each. Returns the first and
+/// the last of them.
+fn pass<const SWEEPS: usize>(q: &mut [f64], e: &mut [f64], shift: f64) -> (Sweep, Sweep) {
+    let n = e.len();
+    let none = Sweep { shift: 0.0, d: 0.0, beside: f64::INFINITY, others: f64::INFINITY };
+    let mut sweeps = [none; SWEEPS];
+    sweeps[0].shift = shift;
+    for at in 0..n + SWEEPS {
+        if at >= SWEEPS && at < n {
+            for (k, sweep) in sweeps.iter_mut().enumerate() {
+                sweep.step(q, e, at - k);
+            }
+            continue;
+        }
+        for (k, sweep) in sweeps.iter_mut().enumerate().filter(|(k, _)| *k <= at) {
+            if at == k {
+                sweep.d = q[0] - sweep.shift;
+            }
+            match at - k {
+                i if i < n => sweep.step(q, e, i),
+                i if i == n => q[n] = sweep.d,
+                _ => {}
+            }
+        }
+    }
+    (sweeps[0], sweeps[SWEEPS - 1])
 }
 
 impl Squares {
-    /// A sweep over rows `first..=last` that takes `shift` off the squares of their values; into `next`.
-    fn sweep(&mut self, first: usize, last: usize, shift: f64) -> Least {
-        let (q, e) = (&self.q[first..=last], &self.e[first..last]);
-        let (next_q, next_e) = (&mut self.next.0[first..=last], &mut self.next.1[first..last]);
-        let (mut d, mut before) = (q[0] - shift, f64::INFINITY);
-        for (i, &e) in e.iter().enumerate() {
-            before = if d < before || d.is_nan() { d } else { before };
-            next_q[i] = d + e;
-            let quotient = q[i + 1] / next_q[i];
-            next_e[i] = e * quotient;
-            d = d * quotient - shift;
+    /// A pass over rows `first..=last` into `next`. `None` where a difference is below zero, else those of the last sweep; also the
+    /// first sweep.
+    fn sweep(&mut self, first: usize, last: usize, shift: f64) -> (Sweep, Option<Least>) {
+        let mut run = |pass: fn(&mut [f64], &mut [f64], f64) -> (Sweep, Sweep)| {
+            let (q, e) = (&mut self.next.0[first..=last], &mut self.next.1[first..last]);
+            q.copy_from_slice(&self.q[first..=last]);
+            e.copy_from_slice(&self.e[first..last]);
+            pass(q, e, shift)
+        };
+        let (one, mut end) = run(pass::<{ 1 + FOLLOW }>);
+        if !(one.d >= 0.0 && one.beside >= 0.0 && one.others >= 0.0) {
+            return (one, None);
         }
-        next_q[last - first] = d;
-        let all = if before.is_nan() { before } else { d.min(before) };
-        Least { all, last: d, before }
+        // Where zeros meet, only the first sweep may be defined.
+        if end.d.is_nan() {
+            end = run(pass::<1>).1;
+        }
+        (one, Some(Least { last: end.d, beside: end.beside, others: end.others }))
     }
 
     /// What a sweep found becomes what is.
@@ -52,19 +109,29 @@ impl Squares {
     /// A sweep with this shift, or with the first of smaller ones that is not above a value; also that shift.
     fn below(&mut self, first: usize, last: usize, mut shift: f64) -> Option<(f64, Least)> {
         for tries in 0..6 {
-            let least = self.sweep(first, last, shift);
-            if least.all >= 0.0 {
+            let (one, least) = self.sweep(first, last, shift);
+            if let Some(least) = least {
                 return Some((shift, least));
             }
             // Where only the last difference is below zero, that is how much the shift was too large by.
-            let late = least.before > 0.0 && shift + least.last > 0.0;
+            let late = one.beside.min(one.others) > 0.0 && shift + one.d > 0.0;
             shift = match tries {
-                0 if late => (shift + least.last) * (1.0 - 2.0 * f64::EPSILON),
+                0 if late => (shift + one.d) * (1.0 - 2.0 * f64::EPSILON),
                 0..3 => shift / 4.0,
                 _ => 0.0,
             };
         }
         None
+    }
+
+    /// The next shift for rows up to `last`, by the last difference and the least before it.
+    fn guess(&self, last: usize, end: f64, before: f64) -> f64 {
+        if end > before {
+            return before * 0.9;
+        }
+        // The last row, less about what its tie to the row before takes off: seldom above the least value.
+        let tie = 1.2 * self.q[last] * self.e[last - 1] / (before - end);
+        (end - tie).max(end / 4.0)
     }
 
     /// The squares of the values of rows `first..=last`, from which `taken` is off already; false without convergence.
@@ -76,7 +143,8 @@ impl Squares {
         into: &mut Vec<f64>,
     ) -> bool {
         let mut shift = 0.0;
-        let mut sweeps = 0;
+        let mut passes = 0;
+        let mut known: Option<Least> = None;
         loop {
             // What ties the last rows to the others, or rows in the middle, may have become nothing.
             if last == first {
@@ -90,13 +158,19 @@ impl Squares {
                 if !self.block(i + 1, last, taken, into) {
                     return false;
                 }
+                // The differences of a pass say as much of the row before the last one.
+                shift = match known.take() {
+                    Some(least) if i + 1 == last && i > first => {
+                        self.guess(i, least.beside, least.others)
+                    }
+                    _ => 0.0,
+                };
                 last = i;
-                sweeps = 0;
-                shift = 0.0;
+                passes = 0;
                 continue;
             }
-            sweeps += 1;
-            if sweeps > SWEEPS {
+            passes += 1;
+            if passes > PASSES {
                 return false;
             }
             let Some((off, least)) = self.below(first, last, shift) else {
@@ -104,12 +178,8 @@ impl Squares {
             };
             self.take(first, last);
             taken += off;
-            shift = least.all * 0.9;
-            if least.last <= least.before {
-                // The last row, less about what its tie to the row before takes off: seldom above the least value.
-                let tie = 1.2 * least.last * self.e[last - 1] / (least.before - least.last);
-                shift = (least.last - tie).max(least.last / 4.0);
-            }
+            shift = self.guess(last, least.last, least.beside.min(least.others));
+            known = Some(least);
         }
     }
 }

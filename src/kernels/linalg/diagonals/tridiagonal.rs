@@ -7,63 +7,108 @@
 use nalgebra::DMatrix;
 
 use super::super::field::{Field, subtract};
-use super::super::reflections::{Block, Reflections, WIDTH, reflection};
-use super::super::vectors::{hermitian_times, without, without_row};
+use super::super::reflections::{Reflections, WIDTH, reflection};
+use super::super::vectors::{Pending, columns_of, dot, hermitian_times, without, without_row};
 
-/// The diagonal, what is beside it, and the reflections.
+/// Rows up to which what a column changes is taken off together with the product of the next one.
+const FEW: usize = 256;
+
+/// The diagonal, what is beside it, and the reflections: their axes below the diagonal.
 pub(in super::super) struct Tridiagonal<T: Field> {
     pub(in super::super) diagonal: Vec<f64>,
     pub(in super::super) beside: Vec<f64>,
-    pub(in super::super) q: Reflections<T>,
+    axes: DMatrix<T>,
+    factors: Vec<T>,
 }
 
-/// The axes of a panel and the columns `w` by which it will change the rest: `a - v wᴴ - w vᴴ`. Their rows are those
+/// The columns `w` by which the axes `v` of a panel will change the rest: `a - v wᴴ - w vᴴ`. Their rows are those
 /// of the matrix from `first` on.
 struct Panel<T: Field> {
     first: usize,
     v: DMatrix<T>,
     w: DMatrix<T>,
-    factors: Vec<T>,
 }
 
-impl<T: Field> Panel<T> {
-    /// Takes in the next column, of which the earlier ones of the panel are done; `None` for the last one of the matrix.
-    fn column(&mut self, a: &DMatrix<T>, into: &mut (Vec<f64>, Vec<f64>)) {
-        let (k, n) = (self.factors.len(), a.nrows());
-        let i = self.first + k;
-        let mut column: Vec<T> = a.column(i).iter().skip(i).copied().collect();
+/// `w`, which is the matrix times `axis`, becomes what the reflection changes it by.
+fn change<T: Field>(w: &mut [T], axis: &[T], factor: T) {
+    let overlap = factor.conjugate() * dot(w, axis);
+    let half = -factor * overlap * T::from_real(0.5);
+    w.iter_mut().zip(axis).for_each(|(w, v)| *w = factor * *w + half * *v);
+}
+
+impl<T: Field> Tridiagonal<T> {
+    /// The product of the reflections.
+    pub(in super::super) fn q(&self) -> Reflections<T> {
+        Reflections::of(&self.axes, 1, &self.factors)
+    }
+
+    /// Takes in the next column, of which the earlier ones of the panel are done.
+    fn column(&mut self, panel: &mut Panel<T>) {
+        let i = self.factors.len();
+        let Panel { first, v, w } = panel;
+        let k = i - *first;
+        let (mut column, mut rest) = self.axes.columns_range_pair_mut(i, i + 1..);
+        let column = &mut column.as_mut_slice()[i..];
         if k > 0 {
-            without_row(&mut column, (&self.v, k), (&self.w, k), k);
-            without_row(&mut column, (&self.w, k), (&self.v, k), k);
+            without_row(column, (v, k), (w, k), k);
+            without_row(column, (w, k), (v, k), k);
         }
-        into.0.push(column[0].real());
-        if i + 1 == n {
-            return;
-        }
+        self.diagonal.push(column[0].real());
         let axis = &mut column[1..];
         let (factor, turned) = reflection(axis);
-        into.1.push(turned.real());
-        let mut w = hermitian_times(a.view_range(i + 1.., i + 1..), axis);
+        self.beside.push(turned.real());
+        let mut product = vec![T::zero(); axis.len()];
+        hermitian_times(rest.rows_range_mut(i + 1..), None, axis, &mut product);
         if k > 0 {
-            without(w.as_mut_slice(), (&self.v, k + 1), (&self.w, axis), k);
-            without(w.as_mut_slice(), (&self.w, k + 1), (&self.v, axis), k);
+            without(&mut product, (v, k + 1), (w, axis), k);
+            without(&mut product, (w, k + 1), (v, axis), k);
         }
-        w *= factor;
-        let overlap = w.iter().zip(&*axis).fold(T::zero(), |s, (w, v)| s + w.conjugate() * *v);
-        let half = -factor * overlap * T::from_real(0.5);
-        self.v.column_mut(k).rows_range_mut(k + 1..).copy_from_slice(axis);
-        w.iter_mut().zip(&*axis).for_each(|(w, v)| *w += half * *v);
-        self.w.column_mut(k).rows_range_mut(k + 1..).copy_from_slice(w.as_slice());
+        change(&mut product, axis, factor);
+        v.column_mut(k).as_mut_slice()[k + 1..].copy_from_slice(axis);
+        w.column_mut(k).as_mut_slice()[k + 1..].copy_from_slice(&product);
         self.factors.push(factor);
     }
 
+    /// Takes in all columns that are left, one by one.
+    fn columns(&mut self) {
+        let (first, n) = (self.factors.len(), self.axes.nrows());
+        let [mut before, mut w] = [(); 2].map(|()| vec![T::zero(); n]);
+        for i in first..n {
+            let (done, rest) = self.axes.as_mut_slice().split_at_mut(i * n);
+            let (column, rest) = rest.split_at_mut(n);
+            let column = &mut column[i..];
+            let pending = (i > first).then(|| {
+                let (v, w) = (&done[(i - 1) * n + i..], &before[i..]);
+                Pending { left: [v, w], right: [w, v] }
+            });
+            if let Some(pending) = pending {
+                pending.leave(column, 0, 0);
+            }
+            self.diagonal.push(column[0].real());
+            let axis = &mut column[1..];
+            if axis.is_empty() {
+                return;
+            }
+            let (factor, turned) = reflection(axis);
+            self.beside.push(turned.real());
+            let rest = columns_of(&mut rest[i + 1..], (axis.len(), axis.len()), n);
+            let w = &mut w[i + 1..];
+            hermitian_times(rest, pending.map(|pending| pending.from(1, 1)), axis, w);
+            change(w, axis, factor);
+            before[i + 1..].copy_from_slice(w);
+            self.factors.push(factor);
+        }
+    }
+}
+
+impl<T: Field> Panel<T> {
     /// Changes the columns of the lower triangle behind the panel.
     fn change(&self, a: &mut DMatrix<T>) {
-        let (n, k) = (a.nrows(), self.factors.len());
+        let (n, k) = (a.nrows(), self.v.ncols());
         let both = |x: &DMatrix<T>, y: &DMatrix<T>| {
             let mut out = DMatrix::zeros(x.nrows(), 2 * k);
-            out.columns_range_mut(..k).copy_from(&x.columns_range(..k));
-            out.columns_range_mut(k..).copy_from(&y.columns_range(..k));
+            out.columns_range_mut(..k).copy_from(x);
+            out.columns_range_mut(k..).copy_from(y);
             out
         };
         let (left, right) = (both(&self.v, &self.w), both(&self.w, &self.v).adjoint());
@@ -78,22 +123,18 @@ impl<T: Field> Panel<T> {
 }
 
 /// Reduces the Hermitian matrix of a lower triangle.
-pub(in super::super) fn reduce<T: Field>(mut a: DMatrix<T>) -> Tridiagonal<T> {
+pub(in super::super) fn reduce<T: Field>(a: DMatrix<T>) -> Tridiagonal<T> {
     let n = a.nrows();
-    let (mut found, mut blocks) = ((Vec::with_capacity(n), Vec::with_capacity(n)), Vec::new());
-    for first in (0..n).step_by(WIDTH) {
-        let (rows, width) = (n - first, WIDTH.min(n - first));
-        let (v, w) = (DMatrix::zeros(rows, width), DMatrix::zeros(rows, width));
-        let mut panel = Panel { first, v, w, factors: Vec::with_capacity(width) };
-        for _ in 0..width {
-            panel.column(&a, &mut found);
+    let (diagonal, beside) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    let mut form = Tridiagonal { diagonal, beside, axes: a, factors: Vec::with_capacity(n) };
+    for first in (0..n.saturating_sub(FEW)).step_by(WIDTH) {
+        let [v, w] = [(); 2].map(|()| DMatrix::zeros(n - first, WIDTH));
+        let mut panel = Panel { first, v, w };
+        for _ in 0..WIDTH {
+            form.column(&mut panel);
         }
-        panel.change(&mut a);
-        let k = panel.factors.len();
-        if k > 0 {
-            let axes = panel.v.view_range(1.., ..k).into_owned();
-            blocks.push((first + 1, Block::new(axes, &panel.factors)));
-        }
+        panel.change(&mut form.axes);
     }
-    Tridiagonal { diagonal: found.0, beside: found.1, q: Reflections(blocks) }
+    form.columns();
+    form
 }
