@@ -8,10 +8,10 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::field::{Field, subtract, with_field};
+use super::field::{Field, largest, subtract, with_field};
 use super::singular::{self, Singular, turn};
 use super::stack::{Stack, each};
-use super::vectors::{add_times, largest};
+use super::vectors::add_times;
 use super::{hermitian, reflections};
 
 /// The sweeps after which an iteration is given up.
@@ -225,12 +225,17 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
         let Some(unit) = scale(&matrix) else {
             return false;
         };
-        let Some((values, vectors)) = hermitian::eigen(over(matrix, unit)) else {
+        let Some((values, mut vectors)) = hermitian::eigen(over(matrix, unit)) else {
             return false;
         };
         w.store(index, |i, _| values[i] * unit);
-        let turns: Vec<T> = vectors.column_iter().map(|c| turn(c.as_slice())).collect();
-        v.store(index, |i, k| turns[k] * vectors[(i, k)]);
+        for mut column in vectors.column_iter_mut() {
+            let turn = turn(column.as_slice());
+            if turn != T::one() {
+                column *= turn;
+            }
+        }
+        v.store(index, |i, k| vectors[(i, k)]);
         true
     })
 }

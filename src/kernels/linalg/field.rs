@@ -1,6 +1,6 @@
 //! The numbers that factorisations compute with: float64 and complex128.
 //!
-//! Owns: `Field`, which reads and writes them as any inexact dtype and multiplies their matrices; and `with_field!`, the
+//! Owns: `Field`, which reads and writes them as any inexact dtype and multiplies their matrices; sums over slices of them; and `with_field!`, the
 //! choice by a dtype. Never factorises.
 //! Invariant: a text over `Field` is one algorithm, whose conjugates do nothing to real numbers.
 
@@ -170,7 +170,51 @@ fn multiplied<T: Field>(
 
 /// `a b`.
 pub(super) fn product<T: Field>(a: &DMatrix<T>, b: &DMatrix<T>) -> DMatrix<T> {
-    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
+    let mut out = zeros(a.nrows(), b.ncols());
     multiplied(&mut out.as_view_mut(), false, a.as_view(), b.as_view());
     out
+}
+
+/// A matrix of zeros. That of the library writes them one by one.
+pub(super) fn zeros<T: Field>(rows: usize, columns: usize) -> DMatrix<T> {
+    DMatrix::from_vec(rows, columns, vec![T::zero(); rows * columns])
+}
+
+/// Elements added side by side.
+pub(super) const LANES: usize = 8;
+
+/// The sum of the lanes.
+#[inline(always)]
+pub(super) fn total<T: Field>(s: &[T; LANES]) -> T {
+    ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
+}
+
+/// `xᴴ y`.
+pub(super) fn dot<T: Field>(x: &[T], y: &[T]) -> T {
+    let mut sums = [T::zero(); LANES];
+    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, y))| *sum += x.conjugate() * *y);
+    }
+    total(&sums)
+}
+
+/// The largest magnitude; NaN and infinity make it NaN.
+pub(super) fn largest(x: &[f64]) -> f64 {
+    let (mut most, mut none) = ([0.0f64; LANES], [0.0; LANES]);
+    let mut parts = x.chunks_exact(LANES);
+    for part in &mut parts {
+        for l in 0..LANES {
+            let size = part[l].abs();
+            most[l] = if size > most[l] { size } else { most[l] };
+        }
+        // Zero for every finite number.
+        for l in 0..LANES {
+            none[l] += part[l] * 0.0;
+        }
+    }
+    for &x in parts.remainder() {
+        most[0] = most[0].max(x.abs());
+        none[0] += x * 0.0;
+    }
+    most.iter().fold(0.0, |m: f64, x| m.max(*x)) + none.iter().sum::<f64>()
 }

@@ -14,7 +14,7 @@ use nalgebra::{ComplexField, DMatrix};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::factor::{over, scale};
-use super::field::{Field, product, with_field};
+use super::field::{Field, product, with_field, zeros};
 use super::schur::Triangular;
 use super::stack::{Stack, each};
 use super::triangle::{self, solve_general};
@@ -169,7 +169,7 @@ fn turn(t: &DMatrix<Complex128>) -> f64 {
 /// The principal root of an upper triangular matrix.
 fn root(t: &DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
     let n = t.nrows();
-    let mut r = DMatrix::zeros(n, n);
+    let mut r = zeros(n, n);
     for k in 0..n {
         r[(k, k)] = t[(k, k)].sqrt();
         for i in (0..k).rev() {
@@ -213,7 +213,7 @@ fn logarithm(t: DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
         }
     }
     let x = near - &one;
-    let mut out = DMatrix::zeros(n, n);
+    let mut out = zeros(n, n);
     for (node, weight) in GAUSS {
         let mut term = x.clone();
         let at = Complex128::new((1.0 + node) / 2.0, 0.0);

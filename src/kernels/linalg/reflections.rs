@@ -7,8 +7,8 @@
 
 use nalgebra::{DMatrix, DMatrixViewMut, DVector};
 
-use super::field::{Field, subtract};
-use super::vectors::{adjoint_times, dot, subtract_outer};
+use super::field::{Field, dot, subtract, zeros};
+use super::vectors::{adjoint_times, subtract_outer};
 
 /// Columns reflected one by one, before their block is applied to the others.
 pub(super) const WIDTH: usize = 32;
@@ -62,9 +62,9 @@ impl<T: Field> Block<T> {
     /// The reflections in their order.
     pub(super) fn new(v: DMatrix<T>, factors: &[T]) -> Block<T> {
         let (across, k) = (v.adjoint(), factors.len());
-        let mut overlaps = DMatrix::zeros(k, k);
+        let mut overlaps = zeros(k, k);
         subtract(&mut overlaps.as_view_mut(), across.as_view(), v.as_view());
-        let mut t = DMatrix::zeros(k, k);
+        let mut t = zeros(k, k);
         for (i, &factor) in factors.iter().enumerate() {
             let (known, column) = t.as_mut_slice().split_at_mut(i * k);
             for (j, known) in known.chunks_exact(k).enumerate() {
@@ -79,9 +79,9 @@ impl<T: Field> Block<T> {
     /// `c` becomes the product, or its adjoint, times itself.
     pub(super) fn apply(&self, c: &mut DMatrixViewMut<'_, T>, adjoint: bool) {
         let (k, n) = (self.t.nrows(), c.ncols());
-        let mut parts = DMatrix::zeros(k, n);
+        let mut parts = zeros(k, n);
         subtract(&mut parts.as_view_mut(), self.across.as_view(), c.as_view());
-        let mut steps = DMatrix::zeros(k, n);
+        let mut steps = zeros(k, n);
         let t = if adjoint { self.t.adjoint() } else { self.t.clone() };
         subtract(&mut steps.as_view_mut(), t.as_view(), parts.as_view());
         subtract(c, self.v.as_view(), steps.as_view());
@@ -98,7 +98,7 @@ impl<T: Field> Reflections<T> {
         let width = if factors.len() > MANY { 2 * WIDTH } else { WIDTH };
         let block = |(i, factors): (usize, &[T])| {
             let first = i * width;
-            let mut v = DMatrix::zeros(n - first - below, factors.len());
+            let mut v = zeros(n - first - below, factors.len());
             for c in 0..factors.len() {
                 let axis = &axes.as_slice()[(first + c) * n..][first + c + below..n];
                 v.column_mut(c).as_mut_slice()[c..].copy_from_slice(axis);
@@ -128,7 +128,7 @@ impl<T: Field> Reflections<T> {
 /// Eliminates the columns of a panel below their diagonals.
 fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> Block<T> {
     let (m, n) = a.shape();
-    let (mut v, mut factors) = (DMatrix::zeros(m, n), Vec::with_capacity(n));
+    let (mut v, mut factors) = (zeros(m, n), Vec::with_capacity(n));
     for i in 0..n {
         let mut axis: Vec<T> = a.column(i).iter().skip(i).copied().collect();
         let (factor, turned) = reflection(&mut axis);

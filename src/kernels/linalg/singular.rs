@@ -11,7 +11,7 @@ use super::diagonals::bidiagonal::{self, Bidiagonal};
 use super::diagonals::divide::{self, Pairs};
 use super::diagonals::quotients;
 use super::factor::limit;
-use super::field::{Field, product, subtract};
+use super::field::{Field, largest, product, subtract, zeros};
 use super::vectors::adjoint_times;
 use super::{hermitian, reflections};
 
@@ -183,8 +183,13 @@ fn by_halves<T: Field>(a: &DMatrix<T>) -> Singular<T> {
 /// What to multiply a vector with that is known up to its sign, or its phase: its first large component is to be
 /// positive. Which component that is changes seldom, since neither equal nor simply related ones compete.
 pub(super) fn turn<T: Field>(vector: &[T]) -> T {
-    let largest = vector.iter().fold(0.0, |m: f64, x| m.max(x.modulus()));
-    let first = vector.iter().find(|x| x.modulus() > 0.37 * largest);
+    let parts = T::parts(vector);
+    let most = if parts.len() == vector.len() {
+        largest(parts)
+    } else {
+        vector.iter().fold(0.0, |m: f64, x| m.max(x.modulus()))
+    };
+    let first = vector.iter().find(|x| x.modulus() > 0.37 * most);
     first.map_or(T::one(), |x| x.signum().conjugate())
 }
 
@@ -192,7 +197,7 @@ pub(super) fn turn<T: Field>(vector: &[T]) -> T {
 /// both signs of the value.
 fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
     let n = a.nrows();
-    let mut paired = DMatrix::zeros(2 * n, 2 * n);
+    let mut paired = zeros(2 * n, 2 * n);
     paired.view_mut((0, n), (n, n)).copy_from(a);
     paired.view_mut((n, 0), (n, n)).copy_from(&a.adjoint());
     let (values, vectors) = hermitian::eigen(paired)?;

@@ -1,6 +1,6 @@
 //! Products of a matrix with a vector, which the reductions to few diagonals spend half of their time in.
 //!
-//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level, and sums over one.
+//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level. Never allocates more than a vector.
 //! Invariant: every level adds in the same order.
 
 use std::hint::black_box;
@@ -10,10 +10,7 @@ use std::slice::from_raw_parts_mut;
 use nalgebra::{Const, DMatrix, DMatrixView, DMatrixViewMut, Dyn};
 
 use super::super::leveled::leveled;
-use super::field::Field;
-
-/// Elements added side by side.
-const LANES: usize = 8;
+use super::field::{Field, LANES, total, zeros};
 
 /// A column-major matrix: its first element, the distance of its columns, its rows and columns.
 #[derive(Clone, Copy)]
@@ -126,12 +123,6 @@ unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4]
     // Through memory: else the compiler keeps a lane of every column in one vector, and shuffles in each step.
     let [p, q, r, s] = black_box([p, q, r, s]);
     [total(&p) + rest[0], total(&q) + rest[1], total(&r) + rest[2], total(&s) + rest[3]]
-}
-
-/// The sum of the lanes.
-#[inline(always)]
-fn total<T: Field>(s: &[T; LANES]) -> T {
-    ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 
 /// `y += Σ a_c f_c` of four columns of `n` elements.
@@ -303,7 +294,7 @@ pub(super) fn turn(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
 /// `aᴴ x`.
 pub(super) fn adjoint_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
     assert_eq!(a.nrows(), x.len(), "adjoint_times: the dims do not agree");
-    let mut y = DMatrix::zeros(a.ncols(), 1);
+    let mut y = zeros(a.ncols(), 1);
     // SAFETY: the operands hold these dims.
     unsafe { adjoint_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
     y
@@ -376,36 +367,6 @@ pub(super) fn columns_of<T: Field>(
 ) -> DMatrixViewMut<'_, T> {
     let (one, stride) = (Const::<1>, Dyn(stride));
     DMatrixViewMut::from_slice_with_strides_generic(x, Dyn(rows), Dyn(columns), one, stride)
-}
-
-/// `xᴴ y`.
-pub(super) fn dot<T: Field>(x: &[T], y: &[T]) -> T {
-    let mut sums = [T::zero(); LANES];
-    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, y))| *sum += x.conjugate() * *y);
-    }
-    total(&sums)
-}
-
-/// The largest magnitude; NaN and infinity make it NaN.
-pub(super) fn largest(x: &[f64]) -> f64 {
-    let (mut most, mut none) = ([0.0f64; LANES], [0.0; LANES]);
-    let mut parts = x.chunks_exact(LANES);
-    for part in &mut parts {
-        for l in 0..LANES {
-            let size = part[l].abs();
-            most[l] = if size > most[l] { size } else { most[l] };
-        }
-        // Zero for every finite number.
-        for l in 0..LANES {
-            none[l] += part[l] * 0.0;
-        }
-    }
-    for &x in parts.remainder() {
-        most[0] = most[0].max(x.abs());
-        none[0] += x * 0.0;
-    }
-    most.iter().fold(0.0, |m: f64, x| m.max(*x)) + none.iter().sum::<f64>()
 }
 
 /// `a -= x yᴴ`.

@@ -8,11 +8,9 @@
 
 use nalgebra::DMatrix;
 
-use super::super::field::{Field, subtract};
+use super::super::field::{Field, dot, subtract, zeros};
 use super::super::reflections::{Reflections, WIDTH, inverse, reflection};
-use super::super::vectors::{
-    Pending, Pulled, columns_of, dot, pull_and_push, without, without_row,
-};
+use super::super::vectors::{Pending, Pulled, columns_of, pull_and_push, without, without_row};
 
 /// Rows up to which what a step changes is taken off together with the products of the next one.
 const FEW: usize = 256;
@@ -148,9 +146,9 @@ pub(in super::super) fn reduce<T: Field>(a: DMatrix<T>) -> Bidiagonal<T> {
     let n = a.nrows();
     let [diagonal, above] = [(); 2].map(|()| Vec::with_capacity(n));
     let factors = [(); 2].map(|()| Vec::with_capacity(n));
-    let mut form = Bidiagonal { diagonal, above, axes: [a, DMatrix::zeros(n, n)], factors };
+    let mut form = Bidiagonal { diagonal, above, axes: [a, zeros(n, n)], factors };
     for first in (0..n.saturating_sub(FEW)).step_by(WIDTH) {
-        let [left, right] = [(); 2].map(|()| DMatrix::zeros(n - first, 2 * WIDTH));
+        let [left, right] = [(); 2].map(|()| zeros(n - first, 2 * WIDTH));
         let mut panel = Panel { first, left, right };
         for _ in 0..WIDTH {
             form.panel_step(&mut panel);

@@ -9,7 +9,7 @@
 
 use nalgebra::DMatrix;
 
-use super::super::field::subtract;
+use super::super::field::{subtract, zeros};
 use super::super::vectors::turn;
 use super::secular::Secular;
 use crate::kernels::order::sorted;
@@ -132,7 +132,7 @@ fn divided(d: &[f64], e: &[f64], columns: usize) -> Pairs {
     let n = d.len();
     if n == 0 {
         let right = DMatrix::identity(columns, columns);
-        return Pairs { values: Vec::new(), left: DMatrix::zeros(0, 0), right };
+        return Pairs { values: Vec::new(), left: zeros(0, 0), right };
     }
     let half = n / 2;
     let tie = [d[half], e.get(half).copied().unwrap_or(0.0)];
@@ -170,7 +170,7 @@ struct Merge<const SIDES: usize> {
 /// A symmetric matrix of two halves.
 fn tied(left: Eigen, right: Eigen, tie: f64) -> Merge<1> {
     let (half, n) = (left.values.len(), left.values.len() + right.values.len());
-    let mut q = DMatrix::zeros(n, n);
+    let mut q = zeros(n, n);
     q.view_range_mut(..half, ..half).copy_from(&left.vectors);
     q.view_range_mut(half.., half..).copy_from(&right.vectors);
     let root = std::f64::consts::FRAC_1_SQRT_2;
@@ -194,7 +194,7 @@ fn joined(upper: &Pairs, lower: &Pairs, tie: [f64; 2]) -> Merge<2> {
         [tie[0] * upper.right[(k, k)], if last { tie[1] * lower.right[(0, below)] } else { 0.0 }];
     let length = weights[0].hypot(weights[1]);
     let [c, s] = if length > 0.0 { weights.map(|w| w / length) } else { [1.0, 0.0] };
-    let (mut q, mut u) = (DMatrix::zeros(columns, columns), DMatrix::zeros(n, n));
+    let (mut q, mut u) = (zeros(columns, columns), zeros(n, n));
     q.view_range_mut(..half, 1..half).copy_from(&upper.right.columns(0, k));
     q.view_range_mut(half.., half..n).copy_from(&lower.right.columns(0, below));
     q.view_range_mut(..half, 0).axpy(c, &upper.right.column(k), 0.0);
@@ -234,18 +234,18 @@ impl Basis {
     /// The kept columns times the inner vectors: the upper and the lower rows, each without the columns that are zero there.
     fn product(&self, half: usize, kept: &[usize], inner: &DMatrix<f64>) -> DMatrix<f64> {
         let (n, k) = (self.q.nrows(), inner.ncols());
-        let mut out = DMatrix::zeros(n, k);
+        let mut out = zeros(n, k);
         for (rows, without) in [(0..half, Part::Bottom), (half..n, Part::Top)] {
             let some: Vec<usize> =
                 (0..kept.len()).filter(|&i| self.parts[kept[i]] != without).collect();
             if rows.is_empty() || some.is_empty() {
                 continue;
             }
-            let mut columns = DMatrix::zeros(rows.len(), some.len());
+            let mut columns = zeros(rows.len(), some.len());
             for (&i, to) in some.iter().zip(columns.as_mut_slice().chunks_exact_mut(rows.len())) {
                 to.copy_from_slice(&self.q.as_slice()[kept[i] * n..][rows.clone()]);
             }
-            let mut factors = DMatrix::zeros(some.len(), k);
+            let mut factors = zeros(some.len(), k);
             let inner = inner.as_slice().chunks_exact(kept.len());
             for (from, to) in inner.zip(factors.as_mut_slice().chunks_exact_mut(some.len())) {
                 some.iter().zip(to).for_each(|(&i, to)| *to = -from[i]);
@@ -313,7 +313,7 @@ impl<const SIDES: usize> Merge<SIDES> {
         let (squares, poles) = (square(&z), if SIDES == 2 { square(&d) } else { d.clone() });
         let equation = Secular { d: &poles, squares: &squares, constant: 1.0 / self.rho };
         let (mut all, first, weights) = equation.solve(&z);
-        let mut inner = [first, DMatrix::zeros(0, 0)];
+        let mut inner = [first, zeros(0, 0)];
         if SIDES == 2 {
             inner[1] = lefts(&inner[0], &d, &all, weights.first().copied().unwrap_or(1.0));
             all.iter_mut().for_each(|square| *square = square.sqrt());
@@ -324,7 +324,7 @@ impl<const SIDES: usize> Merge<SIDES> {
         let mut inner = inner.iter();
         let vectors = self.bases.map(|basis| {
             let found = basis.product(self.half, &kept, inner.next().expect("a side"));
-            let mut out = DMatrix::zeros(basis.q.nrows(), basis.q.ncols());
+            let mut out = zeros(basis.q.nrows(), basis.q.ncols());
             for (mut column, k) in out.column_iter_mut().zip(0..) {
                 match order.get(k) {
                     Some(&from) if from < roots => column.copy_from(&found.column(from)),

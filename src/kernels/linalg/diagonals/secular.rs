@@ -9,6 +9,7 @@
 use nalgebra::DMatrix;
 
 use super::super::super::leveled::leveled;
+use super::super::field::zeros;
 
 /// Elements added side by side.
 const LANES: usize = 8;
@@ -196,7 +197,7 @@ impl Secular<'_> {
     /// is 1; `z` has their signs.
     pub(super) fn solve(&self, z: &[f64]) -> (Vec<f64>, DMatrix<f64>, Vec<f64>) {
         let k = self.d.len();
-        let mut vectors = DMatrix::zeros(k, k);
+        let mut vectors = zeros(k, k);
         let (mut roots, mut products) = (Vec::with_capacity(k), vec![1.0; k]);
         for i in 0..k {
             let column = &mut vectors.as_mut_slice()[i * k..(i + 1) * k];

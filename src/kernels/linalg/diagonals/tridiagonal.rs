@@ -6,9 +6,9 @@
 
 use nalgebra::DMatrix;
 
-use super::super::field::{Field, subtract};
+use super::super::field::{Field, dot, subtract, zeros};
 use super::super::reflections::{Reflections, WIDTH, reflection};
-use super::super::vectors::{Pending, columns_of, dot, hermitian_times, without, without_row};
+use super::super::vectors::{Pending, columns_of, hermitian_times, without, without_row};
 
 /// Rows up to which what a column changes is taken off together with the product of the next one.
 const FEW: usize = 256;
@@ -106,7 +106,7 @@ impl<T: Field> Panel<T> {
     fn change(&self, a: &mut DMatrix<T>) {
         let (n, k) = (a.nrows(), self.v.ncols());
         let both = |x: &DMatrix<T>, y: &DMatrix<T>| {
-            let mut out = DMatrix::zeros(x.nrows(), 2 * k);
+            let mut out = zeros(x.nrows(), 2 * k);
             out.columns_range_mut(..k).copy_from(x);
             out.columns_range_mut(k..).copy_from(y);
             out
@@ -128,7 +128,7 @@ pub(in super::super) fn reduce<T: Field>(a: DMatrix<T>) -> Tridiagonal<T> {
     let (diagonal, beside) = (Vec::with_capacity(n), Vec::with_capacity(n));
     let mut form = Tridiagonal { diagonal, beside, axes: a, factors: Vec::with_capacity(n) };
     for first in (0..n.saturating_sub(FEW)).step_by(WIDTH) {
-        let [v, w] = [(); 2].map(|()| DMatrix::zeros(n - first, WIDTH));
+        let [v, w] = [(); 2].map(|()| zeros(n - first, WIDTH));
         let mut panel = Panel { first, v, w };
         for _ in 0..WIDTH {
             form.column(&mut panel);
