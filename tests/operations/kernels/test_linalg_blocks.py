@@ -78,7 +78,7 @@ def test_qr_of_dependent_columns() -> None:
 
 
 @pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("n", [33, 64, 100])
+@pytest.mark.parametrize("n", [33, 64, 100, 290])
 def test_eigh_of_spectra(n: int, spectrum: str) -> None:
     values, v = SPECTRA[spectrum](n), basis(n)
     a = (v * values) @ v.T
@@ -91,7 +91,7 @@ def test_eigh_of_spectra(n: int, spectrum: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", (*SIZES, 300))
 def test_eigh(n: int, dtype: str) -> None:
     a = numbers((n, n), dtype)
     a = a + a.conj().T
@@ -100,6 +100,17 @@ def test_eigh(n: int, dtype: str) -> None:
         close(w, np.linalg.eigvalsh(a), a)
         close((q * w) @ q.conj().T, a, a)
         orthonormal(q)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*((n, n) for n in (1, 2, 3, 8, *SIZES, 300)), *SHAPES], ids=str)
+def test_singular_values_alone(shape: tuple[int, int], dtype: str) -> None:
+    a = numbers(shape, dtype)
+    low = numbers((shape[0], 2), dtype) @ numbers((2, shape[1]), dtype, seed=1)
+    for x in (a, low, np.triu(np.ones_like(a)), np.zeros_like(a), np.eye(*shape, dtype=dtype)):
+        s = linalg.svdvals(fg.tensor(x)).numpy()
+        assert np.all(np.diff(s) <= 0)
+        close(s, np.linalg.svd(x, compute_uv=False), x)
 
 
 @pytest.mark.parametrize("form", ["diagonal", "Toeplitz", "Wilkinson", "split"])
@@ -145,7 +156,7 @@ def test_svd_of_bidiagonal_matrices(form: str, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("shape", [(40, 40), (90, 90), (90, 45), (45, 90), (160, 90)], ids=str)
+@pytest.mark.parametrize("shape", [(40, 40), (90, 90), (90, 45), (45, 90), (160, 90), (290, 290)], ids=str)
 def test_svd_of_spectra(shape: tuple[int, int], spectrum: str) -> None:
     n = min(shape)
     values = SPECTRA[spectrum](n)

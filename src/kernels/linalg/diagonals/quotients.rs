@@ -51,6 +51,9 @@ impl Sweep {
     }
 }
 
+/// A sweep and those that follow it: of squares, and a shift.
+type Pass = fn(&mut [f64], &mut [f64], f64) -> (Sweep, Sweep);
+
 /// A sweep over these squares that takes `shift` off them, and others that follow it a row behind each. Returns the first and
 /// the last of them.
 fn pass<const SWEEPS: usize>(q: &mut [f64], e: &mut [f64], shift: f64) -> (Sweep, Sweep) {
@@ -83,7 +86,7 @@ impl Squares {
     /// A pass over rows `first..=last` into `next`. `None` where a difference is below zero, else those of the last sweep; also the
     /// first sweep.
     fn sweep(&mut self, first: usize, last: usize, shift: f64) -> (Sweep, Option<Least>) {
-        let mut run = |pass: fn(&mut [f64], &mut [f64], f64) -> (Sweep, Sweep)| {
+        let mut run = |pass: Pass| {
             let (q, e) = (&mut self.next.0[first..=last], &mut self.next.1[first..last]);
             q.copy_from_slice(&self.q[first..=last]);
             e.copy_from_slice(&self.e[first..last]);
