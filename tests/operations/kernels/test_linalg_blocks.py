@@ -91,7 +91,7 @@ def test_eigh_of_spectra(n: int, spectrum: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", (*SIZES, 300))
+@pytest.mark.parametrize("n", [*SIZES, 300])
 def test_eigh(n: int, dtype: str) -> None:
     a = numbers((n, n), dtype)
     a = a + a.conj().T
@@ -156,7 +156,9 @@ def test_svd_of_bidiagonal_matrices(form: str, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("shape", [(40, 40), (90, 90), (90, 45), (45, 90), (160, 90), (290, 290)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(40, 40), (90, 90), (90, 45), (45, 90), (160, 90), (290, 290)], ids=str
+)
 def test_svd_of_spectra(shape: tuple[int, int], spectrum: str) -> None:
     n = min(shape)
     values = SPECTRA[spectrum](n)
