@@ -197,3 +197,35 @@ def test_dense_matrices_are_no_sparse_ones() -> None:
         fg.errors.ArgumentTypeError, match=r"spsolve: A is a dense Tensor; use np\."
     ):
         linalg.spsolve(fg.tensor(GENERAL), np.ones(5))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("solve", ["spsolve", "cg"])
+def test_unsorted_places_are_solved_and_stay_as_they_are(kind: str, solve: str) -> None:
+    places, ends = np.array([1, 0, 1, 0]), np.array([0, 2, 4])
+    values, b = np.array([0.3, 2.0, 1.0, 0.3]), np.array([1.0, 2.0])
+    dense = getattr(scipy.sparse, f"{kind}_array")((values, places.copy(), ends)).toarray()
+
+    def solution(values: Any, b: Any, indices: Any) -> Any:
+        made = getattr(sparse, f"{kind}_array")((values, indices, ends), shape=(2, 2))
+        return linalg.spsolve(made, b) if solve == "spsolve" else linalg.cg(made, b, rtol=1e-13)[0]
+
+    t, right = (fg.tensor(each, requires_grad=True) for each in (values, b))
+    for given, other in ((values, right), (t, b), (t, right)):
+        indices = places.copy()
+        found = solution(given, other, indices)
+        assert_allclose(found.detach().numpy(), np.linalg.solve(dense, b))
+        found.sum().backward()
+        assert indices.tolist() == places.tolist()
+    assert values.tolist() == [0.3, 2.0, 1.0, 0.3] == t.tolist()
+    fg.gradcheck(lambda v, r: solution(v, r, places), (t, right))
+
+
+def test_unsorted_entries_are_assembled_and_solved() -> None:
+    places = (np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
+
+    def loss(values: Any) -> Any:
+        matrix = sparse.coo_array((values, places), shape=(2, 2))
+        return (linalg.spsolve(matrix, np.array([1.0, 2.0])) ** 2).sum()
+
+    fg.gradcheck(loss, fg.tensor([2.0, 0.3, 0.4, 1.5], requires_grad=True))

@@ -56,7 +56,9 @@ def solved(values: Any, dense: Any, structure: Structure) -> Any:
 
     Derivatives: `w = A⁻ᵀ g` by `b`, `-w[row] · x[column]` by each value.
     """
-    found = library("sparse.linalg.spsolve")(structure.matrix(values).tocsc(), dense)
+    # SciPy sorts the values and indices where they lie: those are not its own.
+    own = structure.matrix(values).tocsc(copy=True)
+    found = library("sparse.linalg.spsolve")(own, dense)
     return found.reshape(numpy.shape(dense))
 
 
