@@ -5,8 +5,10 @@
 
 use std::mem::MaybeUninit;
 
+use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
+use super::complex;
 use super::number::{Number, Real};
 use super::rows::Row;
 use super::strips::Strips;
@@ -22,6 +24,8 @@ const BYTES: usize = 768 << 10;
 const LONGEST: usize = 1536;
 /// How many positions ahead memory is called for: each is on a page of its own, where the processor predicts nothing.
 const AHEAD: isize = 8;
+/// Of the lanes of a vector, the part that is not worth filling: so few lines are transformed one by one.
+const FEW: usize = 4;
 
 /// Transforms the lines of an axis side by side, times a factor; without an input, in the place of the output. False
 /// where they do not lie so or are transformed faster one by one: then nothing was done.
@@ -49,12 +53,52 @@ where
     strips.width = groups * lanes;
     let room = room_of::<T>(n, groups);
     let beside = Some(strips.steps);
-    strips.for_each(n, bytes_of::<Complex<T>>(room), &|[from, to], lines, mut parts| {
-        let strip = Strip { from: input.at(from), to: out.at(to), lines, beside, factor, forward };
-        // SAFETY: the views hold these lines, each is in one strip, and the room is that of the groups.
-        unsafe { T::strip(passes, strip, parts.take::<Complex<T>>(room).as_mut_ptr()) };
+    let few = strips.count % lanes;
+    let single = (1..=lanes / FEW).contains(&few).then(|| complex::plan::<T>(n, forward));
+    let scratch = single.as_ref().map_or(0, |plan| plan.get_inplace_scratch_len());
+    let own = if single.is_some() { [n, scratch].map(bytes_of::<Complex<T>>) } else { [0; 2] };
+    let bytes = bytes_of::<Complex<T>>(room) + own[0] + own[1];
+    strips.for_each(n, bytes, &|[from, to], lines, mut parts| {
+        let (from, to) = (input.at(from), out.at(to));
+        let together = if single.is_some() { lines - lines % lanes } else { lines };
+        if together > 0 {
+            let strip = Strip { from, to, lines: together, beside, factor, forward };
+            // SAFETY: the views hold these lines, each is in one strip, and the room is that of the groups.
+            unsafe { T::strip(passes, strip, parts.take::<Complex<T>>(room).as_mut_ptr()) };
+        }
+        let (Some(plan), true) = (&single, together < lines) else { return };
+        let room: [&mut [Complex<T>]; 2] = [parts.take(n), parts.take(scratch)];
+        let places = (from.wrapping_add(together), to.wrapping_add(together));
+        // SAFETY: as above.
+        unsafe { singly(&**plan, places, lines - together, strips.steps, factor, room) };
     });
     true
+}
+
+/// Transforms lines one by one, where too few are left for a vector.
+///
+/// # Safety
+/// The lines are readable and writable in their places, which may be the same.
+unsafe fn singly<T: Real>(
+    plan: &dyn Fft<T>,
+    (from, to): (*const Complex<T>, *mut Complex<T>),
+    lines: usize,
+    [step, to_step]: [isize; 2],
+    factor: T,
+    [line, scratch]: [&mut [Complex<T>]; 2],
+) {
+    for at in 0..lines {
+        let (from, to) = (from.wrapping_add(at), to.wrapping_add(at));
+        for (i, x) in line.iter_mut().enumerate() {
+            // SAFETY: the caller's contract.
+            *x = unsafe { *from.wrapping_offset(i as isize * step) };
+        }
+        plan.process_with_scratch(line, scratch);
+        for (i, x) in line.iter().enumerate() {
+            // SAFETY: the caller's contract.
+            unsafe { *to.wrapping_offset(i as isize * to_step) = x * factor };
+        }
+    }
 }
 
 /// Calls for `lines` numbers at a place, which need not be one.
