@@ -83,7 +83,7 @@ class Primitive:
                         f"{self._name}: argument {i} requires grad and has no rule; define one with"
                         f" defvjp({self._name}, ..., argnums=[{i}]), or None for a zero derivative"
                     )
-        return _Call.apply(_Bound(self, kwargs), *args)
+        return _named(self._name).apply(_Bound(self, kwargs), *args)
 
     def defgrad(self, gradfun: Rule, argnum: int = 0) -> None:
         """`defvjp` for one argument."""
@@ -211,6 +211,12 @@ class _Call(Function):
         for i, slope in bound.primitive.pull(wanted, ans, args, bound.kwargs, g):
             found[i + 1] = _conjugate(slope)
         return tuple(found)
+
+
+@functools.cache
+def _named(name: str) -> type[_Call]:
+    """The operation under a primitive's name, which graphs and errors show."""
+    return type(name, (_Call,), {})
 
 
 def _conjugate(g: Any) -> Any:

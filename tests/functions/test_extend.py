@@ -37,6 +37,22 @@ defvjp(
 )
 
 
+def test_graphs_and_errors_show_the_name_of_the_function() -> None:
+    @primitive
+    def doubled(x: Any) -> Any:
+        return 2 * x
+
+    defvjp(doubled, lambda ans, x: lambda g: 1 // 0 if x[0] else 2 * g)
+    x = fg.tensor([1.0], requires_grad=True)
+    y = doubled(x)
+    assert "DoubledBackward" in repr(y.grad_fn)
+    with pytest.raises(ZeroDivisionError) as caught:
+        y.sum().backward()
+    assert caught.value.__notes__ == ["raised in the backward of doubled"]
+    compiled = fg.compile(fg.grad(lambda x: doubled(x).sum()))
+    assert "doubled backward" in compiled.explain(np.zeros(1))
+
+
 def test_arrays_go_straight_through() -> None:
     assert isinstance(logsumexp(X), float)
     assert logsumexp.__name__ == "logsumexp"
