@@ -37,6 +37,17 @@ def test_none_is_refused_by_name(name: str) -> None:
         LAYERS[name]()(None)
 
 
+def test_a_weight_that_is_tied_the_other_way_round_is_refused() -> None:
+    table, head = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    head.weight = table.weight
+    with pytest.raises(ShapeError, match=r"^Linear: .*\(5, 3\); it is \[in, out\] here, \(3, 5\)"):
+        head(fg.ones(2, 3))
+    shared = F.linear(fg.ones(2, 3), table.weight.T)
+    shared.sum().backward()
+    assert shared.shape == (2, 5)
+    assert table.weight.grad is not None
+
+
 def test_lists_are_inputs() -> None:
     rows = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     for layer in (nn.BatchNorm1d(3), nn.LSTM(3, 2), nn.GRUCell(3, 2)):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ferrograd as fg
-from ferrograd._inspect.hints import HINTS
+from ferrograd._inspect.hints import HINTS, JAX_HINTS
 
 
 def module(name: str) -> Any:
@@ -50,13 +50,17 @@ def test_hints_stand_for_names_that_do_not_exist(name: str) -> None:
         with pytest.raises(AttributeError, match=f"{missing!r}; PyTorch has it, here use") as info:
             getattr(home, missing)
         assert str(info.value).endswith(hint)
+    for missing, hint in JAX_HINTS.get(name, {}).items():
+        with pytest.raises(AttributeError, match=f"{missing!r}; JAX has it, here use") as info:
+            getattr(home, missing)
+        assert str(info.value).endswith(hint)
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
         _ = home.nonsense
 
 
 def test_what_a_hint_names_exists() -> None:
     named = re.compile(r"\b(?:fg|nn|optim|ferrograd|Module)(?:\.[A-Za-z_]\w*)+")
-    for table in HINTS.values():
+    for table in [*HINTS.values(), *JAX_HINTS.values()]:
         for hint in table.values():
             for reference in named.findall(hint):
                 parts = reference.replace("Module.", "nn.Module.").split(".")

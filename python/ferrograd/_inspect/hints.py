@@ -1,7 +1,8 @@
-"""What to use instead of PyTorch's names that do not exist here.
+"""What to use instead of names of PyTorch's and JAX's that do not exist here.
 
-Owns: the table and the `__getattr__` made of it. Never stands in for a name: `hasattr` stays False.
-Invariant: a name in the table does not exist in its module, and what a hint names does.
+Owns: the tables and the `__getattr__` made of them. Never stands in for a name:
+`hasattr` stays False.
+Invariant: a name in a table does not exist in its module, and what a hint names does.
 """
 
 from __future__ import annotations
@@ -92,11 +93,34 @@ HINTS: dict[str, dict[str, str]] = {
 }
 
 
+#: The same for names of JAX's.
+JAX_HINTS: dict[str, dict[str, str]] = {
+    "nn": {
+        **_each("relu sigmoid softmax log_softmax softplus gelu silu elu selu celu", _LAYERS),
+        **_each("leaky_relu one_hot", _LAYERS),
+    },
+    "": {
+        "random": "np.random.default_rng, or fg.manual_seed with fg.randn and fg.rand",
+        **_each("tree tree_util", "the transforms, which take dicts, lists and tuples as they are"),
+        "lax": "fg.scan, fg.fori_loop, fg.while_loop, fg.cond, and functions of NumPy's",
+        "config": "nothing: floats are double unless said otherwise",
+        "device_put": "fg.tensor",
+        **_each("custom_vjp custom_jvp custom_gradient", "fg.Function, or fg.primitive"),
+        "linearize": "fg.make_jvp",
+        "remat": "fg.checkpoint",
+    },
+}
+
+
 def missing(module: str, name: str) -> NoReturn:
     """Raises the error of a name that a module of the package does not have."""
     home = f"ferrograd.{module}" if module else "ferrograd"
     hint = HINTS.get(module, {}).get(name)
-    said = f"; PyTorch has it, here use {hint}" if hint else _of_numpy(module, name)
+    theirs = JAX_HINTS.get(module, {}).get(name)
+    if hint or theirs:
+        said = f"; {'PyTorch' if hint else 'JAX'} has it, here use {hint or theirs}"
+    else:
+        said = _of_numpy(module, name)
     raise AttributeError(f"module {home!r} has no attribute {name!r}{said}")
 
 

@@ -87,7 +87,11 @@ class Linear(Drawn):
 
     def forward(self, input: Tensor) -> Tensor:
         """The product with the weight, plus the bias."""
-        out = gemm(self._checked(input), self.weight)
+        try:
+            out = gemm(self._checked(input), self.weight)
+        except ShapeError:
+            self._refuse_turned()
+            raise
         return out if self.bias is None else add_fiber(1.0, self.bias, 1.0, out, out.ndim - 1)
 
     def _checked(self, input: Any) -> Any:
@@ -106,6 +110,16 @@ class Linear(Drawn):
                 f" of shape {tuple(shape)}, does not fit the weight"
             )
         return input
+
+    def _refuse_turned(self) -> None:
+        """Says what is wrong where a weight that lies as PyTorch's was put in."""
+        sizes = (self.in_features, self.out_features)
+        if tuple(self.weight.shape) == sizes[::-1]:
+            raise ShapeError(
+                f"Linear: the weight has shape {sizes[::-1]}; it is [in, out] here, {sizes},"
+                " and not [out, in]. To share another layer's weight, leave this layer out and"
+                " call nn.functional.linear(x, other.weight.T)"
+            )
 
     def extra_repr(self) -> str:
         """The sizes."""
