@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import ferrograd as fg
 
@@ -25,6 +26,21 @@ class TestCreation:
         assert fg.full((2, 1), fg.tensor(3), dtype=np.float32).dtype == np.float32
         with pytest.raises(fg.errors.ArgumentTypeError, match=r"full: fill_value is a tensor of"):
             fg.full(2, fg.ones(3))
+
+    @pytest.mark.parametrize("axes", [(), (2,)])
+    def test_numbers_between_tensors_have_the_gradients_of_the_ends(self, axes: Any) -> None:
+        ends = (leaf(*axes), fg.tensor(np.full(axes, 2.5), requires_grad=True))
+        whole = (*(end.detach() for end in ends), 4)
+        assert_allclose(fg.linspace(*ends, 4).detach(), np.linspace(*whole))
+        fg.gradcheck(lambda a, b: fg.linspace(a, b, 4, endpoint=False), ends)
+        fg.gradcheck(lambda a, b: fg.logspace(a, b, steps=3), ends)
+        fg.gradcheck(lambda b: fg.linspace(1, b, 3, out=fg.zeros(3, *axes)), ends[1:])
+        for make in (fg.linspace, fg.logspace):
+            made = make(ends[0], 2, 3, dtype=np.float32, requires_grad=True)
+            assert (made.dtype, made.is_leaf) == (np.float32, False)
+            assert make(1, fg.tensor(2.0), 3, requires_grad=True).is_leaf
+        (slope,) = fg.grad(lambda x: fg.linspace(x[0], 2.0, 3).sum())(np.array([1.2])).tolist()
+        assert slope == 1.5
 
     def test_full_like_of_numbers_of_numpy(self) -> None:
         x = fg.zeros(2)

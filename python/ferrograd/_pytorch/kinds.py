@@ -104,7 +104,7 @@ def logspace(
     """
     made = base ** linspace(start, end, steps, device=device)
     made = made if dtype is None else made.to(dtype)
-    return made.requires_grad_() if requires_grad else made
+    return made.requires_grad_() if requires_grad and made.is_leaf else made
 
 
 # --- methods -----------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def placed(op: str, made: Tensor, out: Tensor | None) -> Tensor:
         return made
     if not isinstance(out, Tensor):
         raise ArgumentTypeError(f"{op}: out is a {type(out).__name__}; pass a tensor as out")
-    if made.requires_grad:
+    if made.requires_grad and made.is_leaf:
         raise ArgumentError(f"{op}: requires_grad=True beside out; call out.requires_grad_()")
     if out.shape != made.shape:
         raise ShapeError(
@@ -355,7 +355,10 @@ def linspace(
     device: Any = None,
     steps: int | None = None,
 ) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`."""
+    """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`.
+
+    Gradients reach ends that are tensors.
+    """
     on_cpu(device)
     num = num if steps is None else steps
     (num,) = shape_of("linspace", (num,))
@@ -365,9 +368,12 @@ def linspace(
             f"linspace: the ends {start} and {stop} are complex and the elements {np.dtype(dtype)};"
             " give dtype=complex, or real ends"
         )
-    values = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
-    made = tensor(values, dtype=dtype, requires_grad=requires_grad)
-    return placed("linspace", made, out)
+    values: Any = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    if not isinstance(values, Tensor):
+        values = tensor(values, dtype=dtype, requires_grad=requires_grad)
+    elif requires_grad and values.is_leaf:
+        values.requires_grad_()
+    return placed("linspace", values, out)
 
 
 def eye(
