@@ -87,7 +87,9 @@ class LBFGS(Optimizer):
         if closure is None:
             raise ArgumentError("LBFGS.step: there is no closure; pass one that gives the loss")
         group = self.param_groups[0]
-        state = self.state.setdefault(group["params"][0], {"func_evals": 0, "n_iter": 0})
+        state = self.state[group["params"][0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
         given, loss, grad = self._evaluate(closure)
         state["func_evals"] += 1
         if _largest(grad) <= group["tolerance_grad"]:

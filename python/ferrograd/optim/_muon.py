@@ -15,6 +15,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._options import at_least, one_of
+from ferrograd.optim._states import adopted
 
 
 class Muon(Optimizer):
@@ -77,10 +78,13 @@ class Muon(Optimizer):
                     "give real matrices, and others to AdamW"
                 )
 
+    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        return adopted(op, key, value, p)
+
     def _step_group(self, group: Group, ready: Ready) -> None:
         momentum: float = group["momentum"]
         for p, grad in ready:
-            state = self.state.setdefault(p, {})
+            state = self.state[p]
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = state["momentum_buffer"] = zeros_like(p.detach())

@@ -8,7 +8,10 @@ and changed in place, so that a compiled step finds it where it lies.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from ferrograd._compile import watching
@@ -17,45 +20,45 @@ from ferrograd._tensor.marks import REPLACED
 from ferrograd._tensor.modes import enable_grad, no_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
-from ferrograd.optim._states import State, adopted, copies
+from ferrograd.optim._states import State, copies, kept
 
 Group = dict[str, Any]
 #: Parameters with their gradients.
 Ready = list[tuple[Tensor, Tensor]]
 
-#: Entries of a group that are no options of the optimiser: names, and what schedules keep there.
-_NOTES = {
-    "params",
-    "param_names",
-    "initial_lr",
-    "max_lr",
-    "min_lr",
-    "swa_lr",
-    "base_momentum",
-    "max_momentum",
-}
+#: What other libraries call an option.
+_OTHER_NAMES = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon": "eps"}
 
 
 class _Stepped:
-    """Whether an optimiser has made a step: no member that a compiled step would depend on."""
+    """Whether an optimiser has made a step, and is making one: a compiled step looks at neither."""
 
-    __slots__ = ("_stepped",)
+    __slots__ = ("_stepped", "_stepping")
     _stepped: bool
+    _stepping: bool
 
 
 class Optimizer(_Stepped):
     """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`.
 
-    `params` are parameters, pairs of a name and a parameter as `model.named_parameters()` gives
-    them, or dicts of `params` and options.
+    A subclass may define `step` instead, which reads `param_groups` and keeps its state in
+    `self.state[parameter]`, a dict that is empty at first. `params` are parameters, pairs of a name
+    and a parameter as `model.named_parameters()` gives them, or dicts of `params` and options.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Gives a step of the subclass's own the hooks that every step has."""
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if isinstance(own, FunctionType):
+            cls.step = _hooked(own)  # type: ignore[method-assign]
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = {}
+        self.state: dict[Tensor, State] = defaultdict(dict)
         self._hooks = Hooks()
-        self._stepped = False
+        self._stepped = self._stepping = False
         if isinstance(params, Tensor):
             raise ArgumentTypeError(
                 f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
@@ -68,7 +71,10 @@ class Optimizer(_Stepped):
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds parameters with options of their own; the others are the defaults."""
+        """Adds parameters with options of their own; the others are the defaults.
+
+        Other entries are kept, for who reads them; what looks like a misspelt option raises.
+        """
         op = type(self).__name__
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentTypeError(f"{op}: a group is a dict with 'params'; got {param_group!r}")
@@ -83,9 +89,7 @@ class Optimizer(_Stepped):
             if id(p) in known:
                 raise ArgumentError(f"{op}: parameter {i} is there twice; list each once")
             known.add(id(p))
-        unknown = set(param_group) - {*_NOTES, *self.defaults}
-        if unknown:
-            raise ArgumentError(f"{op}: {sorted(unknown)} are no options; use {[*self.defaults]}")
+        _check_spelling(op, param_group, self.defaults)
         full = {**self.defaults, **param_group, "params": params}
         if names is not None:
             full["param_names"] = names
@@ -109,23 +113,36 @@ class Optimizer(_Stepped):
         `closure`, if there is one, is called first, with recording on: it computes the loss and its
         gradients.
         """
+        return self._around(Optimizer._unrecorded, () if closure is None else (closure,), {})
+
+    def _around(
+        self, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What `run` gives, which is a step, between the hooks; a step inside it has none."""
+        if self._stepping:
+            return run(self, *args, **kwargs)
         hooks = self._hooks
         if watching.recordings:
             lists = (group["params"] for group in self.param_groups)
             watching.note(self.__dict__, self.param_groups, *self.param_groups, *lists)
             watching.note(self.state, *self.state.values(), hooks.step_pre, hooks.step_post)
-        args: tuple[Any, ...] = () if closure is None else (closure,)
-        kwargs: dict[str, Any] = {}
         for hook in tuple(hooks.step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 args, kwargs = _arguments(type(self).__name__, changed)
-        with no_grad():
-            loss = self._step(*args, **kwargs)
+        self._stepping = True
+        try:
+            loss = run(self, *args, **kwargs)
+        finally:
+            self._stepping = False
         self._stepped = True
         for hook in tuple(hooks.step_post.values()):
             hook(self, args, kwargs)
         return loss
+
+    def _unrecorded(self, closure: Callable[[], Any] | None = None) -> Any:
+        with no_grad():
+            return self._step(closure)
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         """A step, with recording off."""
@@ -151,7 +168,7 @@ class Optimizer(_Stepped):
     def _step_group(self, group: Group, ready: Ready) -> None:
         """Changes the parameters of a group that have gradients."""
         for p, grad in ready:
-            state = self.state.setdefault(p, {})
+            state = self.state[p]
             p.data = self._update(p.detach(), grad.detach(), state, group)
 
     def _update(self, p: Tensor, grad: Tensor, state: State, group: Group) -> Tensor:
@@ -204,7 +221,8 @@ class Optimizer(_Stepped):
         """Takes over copies of options and state; the groups must have the same sizes.
 
         An option that is a tensor, such as `lr`, keeps its place and gets the value. State that
-        PyTorch wrote for parameters of the same shapes is read, too.
+        PyTorch wrote for parameters of the same shapes is read, too. State of a subclass of your
+        own keeps its shapes and dtypes.
         """
         op = f"{type(self).__name__}.load_state_dict"
         for hook in tuple(self._hooks.load_state_dict_pre.values()):
@@ -238,13 +256,13 @@ class Optimizer(_Stepped):
                     group[key].data = value
                 elif key != "params":
                     group[key] = copies(value)
-        self.state = loaded
+        self.state = defaultdict(dict, loaded)
         for hook in tuple(self._hooks.load_state_dict_post.values()):
             hook(self)
 
     def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
         """A loaded entry of the state of a parameter."""
-        return adopted(op, key, value, p)
+        return kept(value)
 
     def _complete(self, op: str, number: Any, entry: State) -> None:
         """Raises for loaded state that steps could not use."""
@@ -258,6 +276,26 @@ class Optimizer(_Stepped):
             options = ", ".join(f"{k}={v}" for k, v in group.items() if k != "params")
             lines.append(f"  group {i}: {len(group['params'])} parameters, {options}")
         return "\n".join([*lines, ")"])
+
+
+def _hooked(step: FunctionType) -> Callable[..., Any]:
+    """A step of a subclass between the hooks of its optimiser."""
+
+    @wraps(step)
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        return self._around(step, args, kwargs)
+
+    return hooked
+
+
+def _check_spelling(op: str, group: Group, options: Group) -> None:
+    """Refuses an entry of a group whose name is almost an option's, or another one for it."""
+    for name in group.keys() - {"params", "param_names", *options}:
+        from difflib import get_close_matches
+
+        near = get_close_matches(_OTHER_NAMES.get(name, str(name)), options, 1, 0.85)
+        if near:
+            raise ArgumentError(f"{op}: a group has {name!r}, which is no option; use {near[0]!r}")
 
 
 def _check_replaced(op: str, params: list[Tensor]) -> None:

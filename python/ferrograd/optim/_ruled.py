@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex,
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
-from ferrograd.optim._states import State, shared
+from ferrograd.optim._states import State, adopted, shared
 
 #: The names of tensors of the size of a parameter, and what they are at first.
 Slots = tuple[tuple[str, Number], ...]
@@ -90,7 +90,7 @@ class Ruled(Optimizer):
             return
         name = self.counters[0][0]
         here = {id(state) for state in moving}
-        others = [self.state[p] for p in group["params"] if p in self.state]
+        others = [self.state[p] for p in group["params"] if self.state.get(p)]
         resting = {id(state[name]) for state in others if id(state) not in here}
         made: dict[int, State] = {}
         for state in moving:
@@ -99,6 +99,9 @@ class Ruled(Optimizer):
                 if known not in made:
                     made[known] = {n: state[n].clone() for n, _ in self.counters}
                 state.update(made[known])
+
+    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        return adopted(op, key, value, p)
 
     def _complete(self, op: str, number: Any, entry: State) -> None:
         for name, _ in self.counters if entry else ():

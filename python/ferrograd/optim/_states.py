@@ -1,7 +1,8 @@
 """State of optimisers on its way out and in: copies, and the forms that other libraries write.
 
 Owns: copies of state, and what a loaded entry becomes. Never decides which entries there are.
-Invariant: what is loaded has the dtype of its parameter; a count of steps is a float64 tensor.
+Invariant: what a rule of the core reads has the dtype of its parameter, and a count of steps is a
+float64 tensor; other state has the shape and dtype with which it was saved.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ def copies(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(copies(v) for v in value)
     return value
+
+
+def kept(value: Any) -> Any:
+    """A loaded entry of a state that has no form of its own: arrays become tensors."""
+    if not hasattr(value, "shape") or isinstance(value, np.generic):
+        return copies(value)
+    return tensor(value if isinstance(value, Tensor) else np.asarray(value))
 
 
 def adopted(op: str, key: str, value: Any, p: Tensor) -> Any:
