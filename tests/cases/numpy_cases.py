@@ -191,4 +191,5 @@ ELSEWHERE = {
     "written to": "copyto put place putmask fill_diagonal put_along_axis",
     "files": "save savez savez_compressed savetxt",
     "integers": "ix_ ravel_multi_index unravel_index",
+    "facts of the shapes": "size einsum_path",
 }

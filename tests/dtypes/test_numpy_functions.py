@@ -220,3 +220,31 @@ def test_real_tensors_have_the_parts_of_complex_ones() -> None:
     assert x.imag.tolist() == [0.0, 0.0]
     for call in (lambda x: 1j * x, lambda x: x / 2j, lambda x: np.add(x, 1j)):
         assert call(x).tolist() == call(np.array([1.0, -2.0])).tolist()
+
+
+def test_sizes_of_what_requires_grad_are_plain_numbers() -> None:
+    x = fg.ones(2, 3, requires_grad=True)
+    for call in (np.size, lambda x: np.size(x, 1), lambda x: np.size(x, axis=0)):
+        assert call(x) == call(np.ones((2, 3)))
+        assert isinstance(call(x), int)
+    assert np.einsum_path("ij,ij->i", x, x) == np.einsum_path("ij,ij->i", np.ones((2, 3)), x)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_full_like_of_tensors_repeats_them_with_their_gradients(grad: bool) -> None:
+    x, row = fg.ones(2, 3), fg.tensor([1.0, 2.0, 3.0], requires_grad=grad)
+    for value in (row, row[1], row[:1]):
+        made = np.full_like(x, value)
+        assert_allclose(made.detach(), np.full_like(np.ones((2, 3)), value.detach().numpy()))
+        assert made.requires_grad == grad
+    assert np.full_like(x, row[0], dtype=np.float32).dtype == np.float32
+    assert np.full_like(fg.tensor([1, 2]), row[1]).dtype == np.int64
+    slope = fg.grad(lambda x: np.full_like(x, x[0] ** 2).sum())(np.array([3.0, 1.0]))
+    assert slope.tolist() == [12.0, 0.0]
+
+
+def test_the_period_of_unwrap_has_a_gradient() -> None:
+    x, period = np.array([0.0, 3.0, 1.0, 9.0]), np.array(2.5)
+    slopes = fg.grad(lambda p: (np.unwrap(fg.tensor(x), period=p) * x).sum())(period)
+    rise = [(np.unwrap(x, period=2.5 + h) * x).sum() for h in (1e-6, -1e-6)]
+    assert_allclose(slopes, (rise[0] - rise[1]) / 2e-6, rtol=1e-6)

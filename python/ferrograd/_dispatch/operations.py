@@ -49,6 +49,7 @@ def _fill(table: dict[Any, Operation]) -> None:
     for theirs, ours, as_numpy in (
         (np.transpose, _core.transpose, _transpose),
         (np.einsum, _core.einsum, _einsum),
+        (np.full_like, _core.full_like, _full_like),
     ):
         ROWS[as_numpy] = ROWS[ours]
         table[theirs] = as_numpy
@@ -76,6 +77,14 @@ def _with_fields(theirs: Any, ours: Operation) -> Operation:
 def _transpose(x: Any, axes: Any = None) -> Any:
     """NumPy's meaning of the axes, which `transpose` refuses where PyTorch's differs."""
     return _core.transpose(x) if axes is None else _core.permute(x, axes)
+
+
+def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """Also of values that are a tensor, which are broadcast and keep their gradients."""
+    if not isinstance(fill_value, _core.Tensor):
+        return _core.full_like(x, fill_value, dtype)
+    made = fill_value.astype(_core.asarray(x).dtype if dtype is None else dtype)
+    return _core.broadcast_to(made, tuple(np.shape(x))).clone()
 
 
 def _einsum(subscripts: Any, *operands: Any) -> Any:

@@ -125,14 +125,15 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 
 @composes("unwrap")
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
-    """Phases without jumps; the jumps are constants to differentiation."""
-    p, period = asarray(p), values(period)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    """Phases without jumps; how many periods a jump has is constant to differentiation."""
+    p, length = asarray(p), values(period)
     plain = values(p)
-    if p.dtype.kind in "biu":
-        return asarray(np.unwrap(plain, discont, axis, period=period))
+    if p.dtype.kind in "biu" and not isinstance(period, Tensor):
+        return asarray(np.unwrap(plain, discont, axis, period=length))
     p = floats("unwrap", p)
-    return p + (np.unwrap(plain, discont, axis, period=period) - plain)
+    jumps = np.unwrap(plain, discont, axis, period=length) - plain
+    return p + (np.rint(jumps / length) * period if isinstance(period, Tensor) else jumps)
 
 
 @composes("linspace")
