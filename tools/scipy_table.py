@@ -48,8 +48,8 @@ INTRODUCTION = """# SciPy's own functions on tensors
 Written by `make scipy` with {version}. With `SCIPY_ARRAY_API=1` in the environment before
 the first import of SciPy, its functions compute with the [namespace](array_api.md) of their
 arguments, and its special functions are `xp.special`'s, so that tensors go through them and
-gradients come back. Here is each function for which SciPy claims that support, and
-the methods of rotations.
+gradients come back: all arrays among the arguments must be tensors then. Here is each function
+for which SciPy claims that support, and the methods of rotations.
 
 * *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
   where the result is no tensor; `differ` where SciPy's code for the array API gives something

@@ -4,6 +4,7 @@ Owns: the names, our replacement where there is one, and the one function that m
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import scipy.signal
 import scipy.stats
 
 import ferrograd as fg
+import ferrograd.numpy
 import ferrograd.scipy.linalg
+from ferrograd._dispatch import leaving
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])
 V = np.array([1.0, 2.0])
@@ -63,6 +66,57 @@ def test_the_error_names_the_function_and_ours(name: str) -> None:
     assert ("ferrograd has no derivative of it: write it" in message) == missing, message
     assert not missing or "ferrograd.scipy" not in message, message
     CALLS[name](a.detach(), v.detach()) if "minimize" not in name else None
+
+
+def by_the_page() -> dict[str, set[str]]:
+    """The functions that docs/scipy.md calls right, with gradients, by module."""
+    found: dict[str, set[str]] = {}
+    home = ""
+    for line in (Path(__file__).parents[2] / "docs" / "scipy.md").read_text().splitlines():
+        if line.startswith("## "):
+            home = line[3:]
+        elif (row := line.split("|"))[2:4] == [" yes "] * 2:
+            found.setdefault(home, set()).add(row[1].strip(" `"))
+    return found
+
+
+def test_the_switch_of_scipy_is_named_for_what_needs_it() -> None:
+    page = by_the_page()
+    for home, names in leaving._STANDARD.items():
+        ours = {name for name in page[home] if leaving._ours(home, name)}
+        assert set(names.split()) == page[home] - ours
+    for call in (scipy.stats.zscore, scipy.stats.skew, scipy.stats.gmean):
+        with pytest.raises(fg.errors.GraphCutError, match=r"; set SCIPY_ARRAY_API=1 .* for all"):
+            call(fg.tensor(V, requires_grad=True))
+
+
+ARGUMENTS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda m, x: m.sum(V, initial=x),
+    "max": lambda m, x: m.max(V, initial=x + 3),
+    "prod": lambda m, x: m.prod(V, initial=x),
+    "interp": lambda m, x: m.interp(np.array([-1.0, 0.5, 9.0]), V, A[0], left=x, right=x**2),
+    "pad": lambda m, x: m.pad(V, 1, constant_values=(x, 2.0)),
+    "select": lambda m, x: m.select([V > 1], [V], default=x),
+    "piecewise": lambda m, x: m.piecewise(V, [V > 1], [3.0, x]),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_the_function_that_an_error_names_takes_the_argument(name: str) -> None:
+    call, x = ARGUMENTS[name], fg.tensor(0.7, requires_grad=True)
+    found = call(fg.numpy, x)
+    np.testing.assert_allclose(found.detach(), call(np, 0.7))
+    fg.gradcheck(lambda x: call(fg.numpy, x), (x,))
+    assert isinstance(call(fg.numpy, 0.7), np.ndarray | np.generic)
+
+
+@pytest.mark.parametrize("module", [np, fg.numpy])
+def test_no_error_names_the_function_that_was_called(module: Any) -> None:
+    def call(x: Any) -> Any:
+        return module.kaiser(5, x).sum()
+
+    with pytest.raises(fg.errors.GraphCutError, match=r"no derivative by this argument: write"):
+        fg.grad(call)(0.5)
 
 
 def test_without_a_function_of_python_it_is_the_protocol() -> None:

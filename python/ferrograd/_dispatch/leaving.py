@@ -6,6 +6,7 @@ Never converts. Invariant: no element leaves a graph here.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -28,7 +29,25 @@ _ANY = (
     " tensors and lists of them, or detach() or no_grad() to mean it"
 )
 _WRITTEN = "write it with functions of ferrograd, or use detach() or no_grad() to mean it"
+_ARGUMENT = f"ferrograd has no derivative by this argument: {_WRITTEN}"
 _LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
+
+#: What of SciPy alone computes with tensors where its switch is on, with gradients: docs/scipy.md.
+_STANDARD = {
+    "scipy.integrate": "cubature cumulative_simpson nsum qmc_quad tanhsinh",
+    "scipy.interpolate": "RBFInterpolator",
+    "scipy.signal": """abcd_normalize bilinear_zpk cheb1ord cheb2ord envelope firwin freqs freqs_zpk
+        freqz freqz_zpk gauss_spline group_delay hilbert2 lfiltic lp2bp lp2bp_zpk lp2bs lp2bs_zpk
+        lp2hp lp2hp_zpk lp2lp lp2lp_zpk minimum_phase normalize resample vectorstrength""",
+    "scipy.stats": """alexandergovern bartlett bootstrap chisquare circmean circstd circvar
+        combine_pvalues describe differential_entropy directional_stats entropy epps_singleton_2samp
+        f_oneway gmean gstd gzscore hmean iqr jarque_bera kstat kstatvar kurtosis kurtosistest
+        levene lmoment median_abs_deviation moment monte_carlo_test normaltest pearsonr
+        permutation_test pmean power_divergence quantile sem sigmaclip skew skewtest tmax tmean tmin
+        trim_mean tsem tstd ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel tvar variation
+        yeojohnson_llf zmap zscore""",
+}
+_SWITCH = "SCIPY_ARRAY_API"
 
 
 def array_of(tensor: Tensor) -> Any:
@@ -85,27 +104,41 @@ class _Carried(np.ndarray):
 
 
 def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError:
-    home, name = _called(frame) or ("", "__array__")
+    called, ours_asked = _called(frame)
+    home, name = called or ("", "__array__")
     remedy = _ANY
     if home.startswith("pandas"):
         remedy = _LABELLED
     elif ours := _ours(home, name):
-        remedy = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
+        use = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
+        remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
     elif home.split(".")[0] == "scipy":
-        remedy = f"ferrograd has no derivative of it: {_WRITTEN}"
+        remedy = _of_scipy(home, name)
     return GraphCutError(
         f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"
     )
 
 
-def _called(frame: FrameType | None) -> tuple[str, str] | None:
-    """The public module and name of the library function that the program called."""
+def _of_scipy(home: str, name: str) -> str:
+    """What to do about a function that only SciPy has."""
+    if name not in _STANDARD.get(home, "").split():
+        return f"ferrograd has no derivative of it: {_WRITTEN}"
+    if os.environ.get(_SWITCH, "0").lower() in ("0", "", "false"):
+        return (
+            f"set {_SWITCH}=1 in the environment before SciPy is imported and pass tensors for all"
+            " arrays (docs/scipy.md), or use detach() or no_grad() to mean it"
+        )
+    return "pass tensors for all its arrays (docs/scipy.md), or detach() or no_grad() to mean it"
+
+
+def _called(frame: FrameType | None) -> tuple[tuple[str, str] | None, bool]:
+    """The public module and name of the library function that was called, and whether by us."""
     found = None
     while frame is not None and _root(frame) in _LIBRARIES | _BETWEEN:
         found = next(filter(None, map(_public, _running(frame))), found)
         frame = frame.f_back
-    return found
+    return found, frame is not None and _root(frame) == "ferrograd"
 
 
 def _root(frame: FrameType) -> str:
@@ -167,6 +200,12 @@ def _ours(home: str, name: str) -> str:
     owner, _, kind = home.rpartition(".")
     known = ((home, name), (owner, kind)) if name == "__call__" else ((home, name),)
     return next((f"{path}.{found}" for path, found in known if _have(path, found)), "")
+
+
+def _same(home: str, name: str) -> bool:
+    """Whether our function of the name is the library's own."""
+    theirs = getattr(sys.modules.get(home), name, None)
+    return vars(import_module(f"ferrograd.{home}")).get(name) is theirs is not None
 
 
 def _have(home: str, name: str) -> bool:

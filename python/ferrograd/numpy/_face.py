@@ -23,6 +23,9 @@ from ferrograd.numpy._values import holds_tensor, tensor_of
 #: Functions that take arrays one by one: from any iterable, as programs pass them.
 _JOIN = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
 _SEQUENCES = (list, tuple, np.ndarray, Tensor)
+#: Arguments that NumPy does not ask for a function of ours, and functions of which it asks none.
+_UNASKED = {"initial", "left", "right"}
+_COMPOSED = ("pad", "piecewise", "select")
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
 
 
@@ -42,6 +45,8 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
                 return protocols.array_function(theirs, None, args, kwargs)
         if kwargs and any(isinstance(a, list | tuple) and holds_tensor(a) for a in kwargs.values()):
             return protocols.array_function(theirs, None, args, kwargs)
+        if kwargs and any(type(kwargs.get(name)) is Tensor for name in _UNASKED):
+            return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
     for name in _METHODS if isinstance(theirs, np.ufunc) else ():
@@ -49,6 +54,17 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     either.__name__ = either.__qualname__ = theirs.__name__
     either.__doc__ = theirs.__doc__
     return either
+
+
+def _composed(theirs: Any) -> Callable[..., Any]:
+    """A function that takes tensors as any of its arguments."""
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if holds_tensor([*args, *kwargs.values()]):
+            return protocols.array_function(theirs, None, args, kwargs)
+        return theirs(*args, **kwargs)
+
+    return functools.wraps(theirs)(either)
 
 
 def faces(home: Any) -> dict[str, Any]:
@@ -75,6 +91,7 @@ def members() -> dict[str, Any]:
         names[own.__name__] = functools.wraps(getattr(np, own.__name__))(own)
     for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
         names[alias] = _as_array(getattr(np, alias))
+    names.update((name, _composed(getattr(np, name))) for name in _COMPOSED)
     names["where"] = _named_where(names["where"])
     names["conj"] = names["conjugate"] = _conjugate
     names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
