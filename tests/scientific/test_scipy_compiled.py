@@ -69,6 +69,26 @@ def test_calls_follow_their_arguments(name: str) -> None:
             np.testing.assert_array_equal(np.asarray(compiled(x)), expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "shapes"), [("norm", ()), ("gamma", (1.5,)), ("beta", (0.5, 2.0)), ("expon", ())]
+)
+def test_densities_are_programs_without_python(name: str, shapes: Any) -> None:
+    def total(x: Any, scale: Any) -> Any:
+        found = getattr(stats, name).logpdf(x, *shapes, 0.0, scale)
+        return fnp.where(fnp.isfinite(found), found, 0.0).sum()
+
+    function = fg.grad(total, argnums=(0, 1))
+    compiled = fg.compile(function)
+    inside, ends = np.array([0.3, 0.9, 1.2]), np.array([0.0, -np.inf, np.inf])
+    scale = np.array(2.0)
+    for x in (inside, ends, np.array([2.0, np.nan, -1.0]), inside):
+        for found, expected in zip(
+            compiled(x, scale), function(fg.tensor(x), fg.tensor(scale)), strict=True
+        ):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    assert "calls Python" not in compiled.explain(inside, scale)
+
+
 def test_draws_of_a_compiled_function_are_new_in_every_call() -> None:
     compiled = fg.compile(lambda scale: stats.norm.rvs(0.0, scale, size=3))
     first, second = (np.asarray(compiled(np.array(2.0))) for _ in range(2))

@@ -6,54 +6,71 @@ Invariant: the value of a place that a formula is not asked at is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._core import Tensor, _is_recording_program, is_grad_enabled
+from ferrograd._core import (
+    Function,
+    FunctionContext,
+    Tensor,
+    _is_recording_program,
+    is_grad_enabled,
+    tensor,
+)
 from ferrograd._dispatch.detached import detached
-from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed
-from ferrograd.scipy._library import quiet
 
 #: An infinite place takes the derivatives of this one, in widths, unless a formula bears infinity.
 FAR = 1e150
 
 
-@primitive
+class _Standard(Function):
+    """`standard` where something is a tensor; a program runs it without Python."""
+
+    @staticmethod
+    def forward(ctx: FunctionContext, x: Any, loc: Any, scale: Any) -> Tensor:
+        z: Tensor = (x - loc) / scale
+        ctx.save_for_backward(z, *([scale] if isinstance(scale, Tensor) else []))
+        ctx.scale = None if isinstance(scale, Tensor) else scale
+        return z
+
+    @staticmethod
+    def backward(ctx: FunctionContext, g: Tensor) -> tuple[Any, Any, Any]:
+        z, *saved = ctx.saved_tensors
+        scale = saved[0] if saved else ctx.scale
+        by_x, by_loc, by_scale = ctx.needs_input_grad
+        slope = g / scale
+        moved = -np.where((z == 0) & np.isinf(g), 0.0, g) * z / scale if by_scale else None
+        return slope if by_x else None, -slope if by_loc else None, moved
+
+
 def standard(x: Any, loc: Any, scale: Any) -> Any:
     """`(x - loc) / scale`.
 
     Where it is 0, as at the low end of a support, an infinite slope moves nothing by the scale.
     """
-    return (x - loc) / scale
+    if not any(isinstance(value, Tensor) for value in (x, loc, scale)):
+        return (x - loc) / scale
+    return _Standard.apply(x, loc, scale)
 
 
-def _by_scale(ans: Any, x: Any, loc: Any, scale: Any) -> Callable[[Any], Any]:
-    @quiet
-    def pull(g: Any) -> Any:
-        return -np.where((ans == 0) & np.isinf(g), 0.0, g) * ans / scale
+class _Valued(Function):
+    """One tensor's value with the derivatives of another one; a program runs it without Python."""
 
-    return pull
+    @staticmethod
+    def forward(ctx: FunctionContext, found: Tensor, value: Any) -> Tensor:
+        return value.clone() if isinstance(value, Tensor) else tensor(value)
 
-
-defvjp(
-    standard,
-    lambda ans, x, loc, scale: lambda g: g / scale,
-    lambda ans, x, loc, scale: lambda g: -g / scale,
-    _by_scale,
-)
+    @staticmethod
+    def backward(ctx: FunctionContext, g: Tensor) -> tuple[Tensor, None]:
+        return g, None
 
 
-@primitive
 def valued(found: Any, value: Any) -> Any:
     """The value, with the derivatives of what was found: for limits that a formula cannot give."""
-    return value
-
-
-defvjp(valued, lambda ans, found, value: lambda g: g, argnums=[0])
+    return _Valued.apply(found, fixed(value)) if isinstance(found, Tensor) else fixed(value)
 
 
 def unit_power(scale: Any, power: Any) -> Any:
