@@ -1,5 +1,6 @@
 """`ferrograd.scipy.optimize`: roots and minima as functions of their parameters."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,14 @@ def test_short_names_of_roots_of_one_number() -> None:
     def f(x: Any, p: Any) -> Any:
         return x**3 - p
 
-    assert fg.grad(lambda p: ours.brentq(f, 0.0, 5.0, (p,)))(8.0) == pytest.approx(1 / 12)
+    for name in ("brentq", "brenth", "bisect", "ridder"):
+        between = getattr(ours, name)
+        assert between(f, 0.0, 5.0, (8.0,)) == getattr(theirs, name)(f, 0.0, 5.0, (8.0,))
+        assert fg.grad(lambda p, g=between: g(f, 0.0, 5.0, (p,)))(8.0) == pytest.approx(1 / 12)
+        whole = fg.grad(lambda p, g=between: g(f, 0.0, 5.0, (p,), full_output=True)[1].root)
+        assert whole(8.0) == pytest.approx(1 / 12)
+        with pytest.raises(ValueError, match="different signs"):
+            between(f, 3.0, 5.0, (8.0,))
     assert fg.grad(lambda p: ours.newton(f, 1.0, args=(p,)))(8.0) == pytest.approx(1 / 12)
     with_slope = fg.grad(lambda p: ours.newton(f, 1.0, lambda x, p: 3 * x**2, (p,)))
     assert with_slope(8.0) == pytest.approx(1 / 12)
@@ -267,3 +275,15 @@ def test_rosenbrock_s_valley(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(along, theirs.rosen_hess_prod(x, x + 1))
     np.testing.assert_allclose(fg.grad(ours.rosen)(x), ours.rosen_der(x))
     np.testing.assert_allclose(fg.jacobian(ours.rosen_der)(x), ours.rosen_hess(x))
+
+
+def test_a_derivative_of_a_point_that_is_no_root_warns() -> None:
+    def solve(p: Any) -> Any:
+        return ours.root(lambda x, p: x * x + p, [1.0], args=(p,), method="broyden1").x[0]
+
+    with pytest.warns(RuntimeWarning, match="root: .* no root; try another x0 or method"):
+        fg.grad(solve)(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not ours.root(lambda x: x * x + 1, [1.0], method="hybr").success
+        fg.grad(solve)(-4.0)

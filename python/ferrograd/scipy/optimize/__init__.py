@@ -7,9 +7,12 @@ from ferrograd.scipy.optimize._minimum import (
     minimize as minimize,
 )
 from ferrograd.scipy.optimize._root import (
+    bisect as bisect,
+    brenth as brenth,
     brentq as brentq,
     fsolve as fsolve,
     newton as newton,
+    ridder as ridder,
     root as root,
     root_scalar as root_scalar,
 )

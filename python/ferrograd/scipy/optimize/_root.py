@@ -1,4 +1,4 @@
-"""Roots: `root`, `fsolve`, `root_scalar`, `brentq`, `newton`.
+"""Roots: `root`, `fsolve`, `root_scalar`, `newton`, and those between two ends.
 
 Owns: the equation `fun(x, parameters) = 0` as the definition of its root. SciPy solves it, with our
 Jacobian.
@@ -36,7 +36,8 @@ def root(
     `result.x` is differentiable to any order by `args`, floats, arrays and containers of them:
     `dx/dp = -(∂f/∂x)⁻¹ ∂f/∂p`. The derivative by `x0` is zero. Without `jac` the methods "hybr" and
     "lm" get the exact Jacobian. Errors: `NotDifferentiableError` where `fun` closes over a value
-    that requires grad; `MatrixError` in the backward pass where the Jacobian is singular.
+    that requires grad; `MatrixError` in the backward pass where the Jacobian is singular. A
+    `RuntimeWarning` where the solver has not converged and a derivative of its point is recorded.
 
     >>> from ferrograd.scipy import optimize
     >>> def crossing(p):
@@ -44,8 +45,29 @@ def root(
     >>> round(fg.grad(crossing)(4.0), 9)
     0.25
     """
-    problem = Problem("root", fun, x0, args, least=1)
+    found, recorded = _solved(fun, x0, args, method, jac, tol, callback, options)
+    if recorded and not found.success:
+        warn(
+            f"root: {found.message} The derivatives are those of a point that is no root; try"
+            " another x0 or method, or check result.success",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return found
 
+
+def _solved(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any,
+    method: str = "hybr",
+    jac: Any = None,
+    tol: float | None = None,
+    callback: Any = None,
+    options: Any = None,
+) -> tuple[Any, bool]:
+    """SciPy's result object, and whether its point is recorded."""
+    problem = Problem("root", fun, x0, args, least=1)
     residual = problem.residual
     if (jac is None or jac is False) and method in ("hybr", "lm"):
         jac = problem.on_arrays(lambda x, flat: jacobian(lambda y: residual(y, flat))(x))
@@ -64,7 +86,7 @@ def root(
     if problem.recorded:
         found.x = problem.solved(residual, found.x)
     found.x = np.reshape(found.x, problem.shape)
-    return found
+    return found, problem.recorded
 
 
 def fsolve(
@@ -95,7 +117,7 @@ def fsolve(
     known: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
     if fprime is not None:
         known["col_deriv"] = col_deriv
-    found = root(func, x0, args, jac=fprime, options=known or None)
+    found, _ = _solved(func, x0, args, jac=fprime, options=known or None)
     if not full_output:
         if not found.success:
             warn(f"fsolve: {found.message}", RuntimeWarning, stacklevel=2)
@@ -165,18 +187,31 @@ def _by_name(
     return (root, *found[1:])
 
 
-def brentq(f: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> Any:
-    """The number between `a` and `b` with `f(x, *args) = 0`, by Brent's method.
+def _between(name: str, how: str) -> Callable[..., Any]:
+    """SciPy's function of this name, which finds a root between two ends."""
+
+    def bracketed(f: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+        a, b = float(detached(a)), float(detached(b))
+        return _by_name(name, f, args, a, a, b, **options)
+
+    bracketed.__name__ = bracketed.__qualname__ = name
+    bracketed.__doc__ = f"""The number between `a` and `b` with `f(x, *args) = 0`, by {how}.
 
     `options` are SciPy's: `xtol`, `rtol`, `maxiter`, `disp` and `full_output`, which gives the
-    root and a result object. Differentiable to any order by `args`.
+    root and a result object. Differentiable to any order by `args`. Errors: SciPy's `ValueError`
+    where `f` has one sign at both ends.
 
     >>> from ferrograd.scipy import optimize
-    >>> round(fg.grad(lambda p: optimize.brentq(lambda x, p: x * x - p, 0, 9, (p,)))(4.0), 9)
+    >>> round(fg.grad(lambda p: optimize.{name}(lambda x, p: x * x - p, 0, 9, (p,)))(4.0), 6)
     0.25
     """
-    a, b = float(detached(a)), float(detached(b))
-    return _by_name("brentq", f, args, a, a, b, **options)
+    return bracketed
+
+
+brentq = _between("brentq", "Brent's method with inverse quadratic steps")
+brenth = _between("brenth", "Brent's method with hyperbolic steps")
+bisect = _between("bisect", "halving")
+ridder = _between("ridder", "Ridders' method")
 
 
 def newton(
