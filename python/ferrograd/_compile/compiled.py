@@ -277,6 +277,7 @@ class Compiled(_core._Replayed):
         try:
             entry, results = self._recorded(call, of_tensors, warm)
         except RunsEagerlyError as raised:
+            self._log.append(f"such calls run eagerly, because {raised}")
             entry, results = Eager(str(raised)), []
         except BaseException as raised:
             self._log.pop()
@@ -324,7 +325,7 @@ class Compiled(_core._Replayed):
                     return WarmUp(None, kept_before), []
         with of_tensors.fails_backward(), Watch() as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
-                of_tensors.then(lambda _: check()), values, weak, may_keep, watch
+                of_tensors.then(lambda _: check(), watch), values, weak, may_keep, watch
             )
             kept = kept or (program is not None and may_keep and watch.has_other_keys())
             if program is None or kept:
@@ -360,7 +361,7 @@ class Compiled(_core._Replayed):
         may_keep = kept_before < WARM_UPS
         with Watch() as watch, recorded_generators() as check:
             program, results = _core._record(
-                of_tensors.then(detached), values, weak, may_keep, watch
+                of_tensors.then(detached, watch), values, weak, may_keep, watch
             )
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()

@@ -20,6 +20,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
+from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
@@ -93,7 +94,9 @@ class OfTensors:
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
-    def then(self, check: Callable[[list[Tensor]], None]) -> Callable[..., list[Tensor]]:
+    def then(
+        self, check: Callable[[list[Tensor]], None], watch: Watch
+    ) -> Callable[..., list[Tensor]]:
         """The same as it is recorded, with a check of its results at its end."""
 
         def checked(*tensors: Tensor) -> list[Tensor]:
@@ -104,6 +107,9 @@ class OfTensors:
                 if there and now.requires_grad is not old:
                     raise RunsEagerlyError("it changes whether an argument requires grad")
             check(results)
+            counted = watch.counted()
+            if counted is not None:
+                raise RunsEagerlyError(counted)
             return results
 
         return checked

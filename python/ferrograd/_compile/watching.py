@@ -2,7 +2,7 @@
 
 Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: it
 serves while the containers hold the objects that they held at the end of its recording, and the
-switches (booleans, texts, None) that they held before it.
+switches (booleans, texts, None) that they held before it; numbers that an optimiser counts end it.
 Invariant: a recording that fails leaves those containers as they were.
 """
 
@@ -31,6 +31,7 @@ class Watch:
         #: The containers noted.
         self.containers: list[Container] = []
         self._before: dict[int, Container] = {}
+        self._owned: list[dict[Any, Any]] = []
 
     def __enter__(self) -> Watch:
         self._outer = getattr(_local, "watch", None)
@@ -70,6 +71,26 @@ class Watch:
             if isinstance(now, dict)
         )
 
+    def counted(self) -> str | None:
+        """What is wrong where the function has changed a number of an optimiser.
+
+        A program would leave the number as it is.
+        """
+        for now in self._owned:
+            for key, old in cast("dict[Any, Any]", self._before[id(now)]).items():
+                new = now.get(key)
+                if _is_number(old) and _is_number(new) and new is not old and new != old:
+                    return (
+                        f"{key!r} of an optimiser goes from {old} to {new}, which a program would"
+                        " not repeat; count in a tensor"
+                    )
+        return None
+
+    def own(self, container: dict[Any, Any]) -> None:
+        """Notes a dict of an optimiser, whose numbers are looked at, too."""
+        self.add(container)
+        self._owned.append(container)
+
     def turn_back(self) -> None:
         """Gives switches the values that they had before."""
         for container, key, before in self.switches():
@@ -88,6 +109,18 @@ def note(*containers: Container) -> None:
     if watch is not None:
         for container in containers:
             watch.add(container)
+
+
+def note_owned(*containers: dict[Any, Any]) -> None:
+    """`note` for dicts of an optimiser, in which the function may not count in numbers."""
+    watch: Watch | None = getattr(_local, "watch", None)
+    if watch is not None:
+        for container in containers:
+            watch.own(container)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _count(change: int) -> None:

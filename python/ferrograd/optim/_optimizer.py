@@ -124,8 +124,8 @@ class Optimizer(_Stepped):
         hooks = self._hooks
         if watching.recordings:
             lists = (group["params"] for group in self.param_groups)
-            watching.note(self.__dict__, self.param_groups, *self.param_groups, *lists)
-            watching.note(self.state, *self.state.values(), hooks.step_pre, hooks.step_post)
+            watching.note(self.param_groups, *lists, self.state, hooks.step_pre, hooks.step_post)
+            watching.note_owned(self.__dict__, *self.param_groups, *self.state.values())
         for hook in tuple(hooks.step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
