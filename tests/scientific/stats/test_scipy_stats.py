@@ -252,3 +252,36 @@ def test_normal_vectors_of_lists() -> None:
         return ours.multivariate_normal.logpdf([0.1, 0.2], [m, 0.0], lists[2])
 
     assert fg.grad(of_mean)(0.3) == pytest.approx(-0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("norm", ()),
+        ("t", (3.0,)),
+        ("gamma", (2.5,)),
+        ("beta", (2.0, 3.0)),
+        ("chi2", (4.0,)),
+        ("expon", ()),
+    ],
+)
+def test_intervals_are_two_quantiles(name: str, shapes: tuple[float, ...]) -> None:
+    own, given = getattr(ours, name), (*shapes, 0.4, 1.7)
+    for confidence in (0.9, np.array([0.2, 0.5])):
+        for found, wanted in zip(
+            own.interval(confidence, *given),
+            getattr(theirs, name).interval(confidence, *given),
+            strict=True,
+        ):
+            assert_allclose(found, wanted, rtol=1e-12)
+    for end in (0, 1):
+        fg.check_grads(lambda c, *p, end=end: own.interval(c, *p)[end], "rev", 1)(0.8, *given)
+        fg.check_grads(lambda s, end=end: own(*shapes, 0.4, s).interval(0.8)[end], "rev", 1)(1.7)
+
+
+def test_the_entropy_of_the_normal_distribution() -> None:
+    scales = np.array([0.5, 2.0, -1.0, 0.0])
+    assert_allclose(ours.norm.entropy(1.0, scales), theirs.norm.entropy(1.0, scales))
+    assert fg.grad(lambda s: ours.norm.entropy(0.3, s))(2.0) == pytest.approx(0.5)
+    assert fg.grad(lambda s: ours.norm(0.3, s).entropy())(2.0) == pytest.approx(0.5)
+    assert fg.grad(lambda m: ours.norm.entropy(m, 1.0))(2.0) == 0.0

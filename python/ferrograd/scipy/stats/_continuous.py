@@ -325,6 +325,12 @@ class Continuous:
         """The place with the probability `q` above it, exact for small `q`."""
         return self._place("isf", q, args, kwargs)
 
+    def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The two places with the probability `confidence` between them and as much beside each."""
+        share = floats(confidence)
+        low, high = (1.0 - share) / 2.0, (1.0 + share) / 2.0
+        return self.ppf(low, *args, **kwargs), self.ppf(high, *args, **kwargs)
+
     @quiet
     def _place(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
         shapes, loc, scale = self._given(method, args, kwargs)

@@ -23,3 +23,4 @@ _own = _Continuous(
     high_power=lambda a, b: b - 1.0,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
+interval = _own.interval

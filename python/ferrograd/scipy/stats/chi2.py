@@ -24,3 +24,4 @@ _own = _Continuous(
     low_power=lambda df: df / 2.0 - 1.0,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
+interval = _own.interval

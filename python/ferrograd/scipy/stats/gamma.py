@@ -22,3 +22,4 @@ _own = _Continuous(
     low_power=lambda a: a - 1.0,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
+interval = _own.interval

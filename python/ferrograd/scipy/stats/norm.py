@@ -1,7 +1,10 @@
 """The normal distribution."""
 
 from math import inf as _inf, log as _log, pi as _pi
+from typing import Any as _Any
 
+import ferrograd.numpy as _np
+from ferrograd.scipy._closures import floats as _floats
 from ferrograd.scipy._library import rest_of
 from ferrograd.scipy.special import log_ndtr as _log_ndtr, ndtr as _ndtr, ndtri as _ndtri
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
@@ -23,3 +26,11 @@ _own = _Continuous(
     reach=_inf,
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
+interval = _own.interval
+
+
+def entropy(loc: _Any = 0.0, scale: _Any = 1.0) -> _Any:
+    """The differential entropy, NaN for a scale that is not positive."""
+    loc, scale = _floats(loc), _floats(scale)
+    found = _np.log(_np.where(scale > 0, scale, _np.nan)) + (1.0 + _log(2 * _pi)) / 2
+    return (found + 0.0 * loc)[()]

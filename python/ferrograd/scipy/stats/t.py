@@ -28,3 +28,4 @@ _own = _Continuous(
     sf=lambda z, df: _stdtr(df, -z),
 )
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
+interval = _own.interval
