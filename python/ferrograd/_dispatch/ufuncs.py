@@ -172,6 +172,16 @@ def _computed(
     return results if isinstance(result, tuple) else results[0]
 
 
+def _like(outs: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
+    """Whether the one output is a tensor of floats as the operands are, which fits."""
+    out = outs[0]
+    if len(outs) != 1 or not isinstance(out, Tensor) or out.dtype.kind != "f":
+        return False
+    return all(
+        isinstance(x, Tensor) and x.shape == out.shape and x.dtype == out.dtype for x in inputs
+    )
+
+
 def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc(*inputs, out=, where=, dtype=, signature=, casting=)`."""
     name = ufunc.__name__
@@ -188,6 +198,9 @@ def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict
     if dtype is not None and signature is None:
         signature = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
     if signature is None and casting == "same_kind":
+        plain = outs is not None and where is True and _like(outs, inputs)
+        if plain and getattr(_core, ours.__name__, None) is ours:
+            return ours(*inputs, out=outs[0])
         result = ours(*inputs)
     else:
         result = _computed(ufunc, ours, inputs, signature, casting)

@@ -14,6 +14,9 @@ def test_a_result_is_computed_into_out():
         out = fg.zeros((50, 7))
         assert function(*operands, out=out) is out
         np.testing.assert_array_equal(out.numpy(), function(*operands).numpy())
+    out = fg.zeros((50, 7))
+    assert np.multiply(a, b, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), a.numpy() * b.numpy())
     # An operand, an arrangement, and memory that overlaps.
     out = a.clone()
     fg.add(out, b, out=out)
