@@ -1,15 +1,18 @@
-//! The call of the gemm crates: one product of float matrices on the calling thread.
+//! One product of float matrices on the calling thread: by tiles of our own, or by the gemm crates.
 //!
-//! Owns: the choice of the crate by type, and the arrangement of operands that its micro-kernels expect. Never splits, and
-//! never uses the crates' own threads. Invariant: the result depends on sizes, strides and elements alone.
+//! Owns: the choice between the two, that of the crate by type, and the arrangement of operands that its micro-kernels
+//! expect. Never splits, and never uses the crates' own threads. Invariant: the result depends on sizes, strides and elements alone.
 //! The crates are named one by one, because the one above them also compiles the products of complex numbers.
 
 use gemm_common::Parallelism;
 
+use super::super::room::Bits;
 use super::product::{Mat, Size};
+use super::real;
+use super::real_tile::FloatTile;
 
-/// A float type with a micro-kernel.
-pub(in crate::kernels) trait FloatGemm: Copy {
+/// A float type with micro-kernels.
+pub(in crate::kernels) trait FloatGemm: FloatTile + Bits {
     const ONE: Self;
     /// `c = keep c + factor a b` with operands as the micro-kernels expect them.
     ///
@@ -55,11 +58,78 @@ float_gemm! {
     f32 = gemm_f32::gemm::f32::get_gemm_fn;
 }
 
+/// Multiply-adds up to which tiles take less time than the crates, which pack more: of any matrices; of rows that are no whole
+/// tiles; and of float32 where the inner axis of the operand that is read by rows is its contiguous one.
+const FEW: usize = 1 << 20;
+const RAGGED: usize = 1 << 25;
+const TURNED: usize = 1 << 24;
+/// Columns of a whole tile, at most of them.
+const WHOLE: usize = 32;
+
+/// Whether a product is one for tiles, which its blocks then are as well.
+pub(super) fn suits_tiles<T>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) -> bool {
+    let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
+    let (columns, turned) = if c.cs == 1 { (s.n, b.cs != 1) } else { (s.m, a.rs != 1) };
+    work <= FEW
+        || work <= RAGGED && !columns.is_multiple_of(WHOLE)
+        || work <= TURNED && turned && size_of::<T>() == size_of::<f32>()
+}
+
 /// `c = factor a b`, or `c += factor a b` with `keep`.
 ///
 /// # Safety
 /// The operands are valid for the sizes, and `c` overlaps neither.
 pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
+    s: Size,
+    c: Mat<*mut T>,
+    keep: bool,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    factor: T,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if !suits_tiles(s, a, b, c) || !by_tiles(s, c, keep, a, b, factor) {
+            by_crate(s, c, keep, a, b, factor);
+        }
+    }
+}
+
+/// Multiplies by tiles if there are any and the product is one of matrices, not vectors.
+///
+/// # Safety
+/// As `multiply`.
+pub(super) unsafe fn by_tiles<T: FloatGemm>(
+    s: Size,
+    c: Mat<*mut T>,
+    keep: bool,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    factor: T,
+) -> bool {
+    let Some(tiles) = T::tiles() else {
+        return false;
+    };
+    // SAFETY: the caller's contract, also for the transposed product.
+    unsafe {
+        if s.m == 1 || s.n == 1 {
+            return false;
+        }
+        if c.cs == 1 {
+            real::multiply(tiles, s, c, keep, a, b, factor);
+        } else if c.rs == 1 {
+            let s = Size { m: s.n, n: s.m, k: s.k };
+            real::multiply(tiles, s, c.transposed(), keep, b.transposed(), a.transposed(), factor);
+        } else {
+            return false;
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As `multiply`.
+pub(super) unsafe fn by_crate<T: FloatGemm>(
     s: Size,
     c: Mat<*mut T>,
     keep: bool,

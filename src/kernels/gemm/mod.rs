@@ -1,5 +1,5 @@
-//! Matrix products: floats through the gemm crates, products with vectors and complex numbers by loops of our own, integers
-//! by a plain loop, batches, splitting.
+//! Matrix products: floats and complex numbers by tiles of our own, large ones of floats through the gemm crates, products
+//! with vectors by loops of our own, integers by a plain loop, batches, splitting.
 //!
 //! Owns: which product goes which way. Never copies an operand to transpose it.
 //! Invariant: no element depends on the block that it lies in.
@@ -12,6 +12,9 @@ mod down;
 mod float;
 mod plain;
 mod product;
+mod real;
+mod real_pack;
+mod real_tile;
 mod short;
 mod tile;
 mod vector;

@@ -15,7 +15,7 @@ pub(super) const FEW: usize = 4 * 4 * 4;
 macro_rules! plain_gemm {
     ($($t:ty),*) => {$(
         impl Gemm for $t {
-            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
+            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, _: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
                     if s.n >= 8 && b.cs == 1 && c.cs == 1 {

@@ -69,11 +69,17 @@ pub(in crate::kernels) struct Size {
 
 /// An element type with a matrix product.
 pub(super) trait Gemm: Copy + Send + Sync + 'static {
-    /// `c = a · b` on the calling thread.
+    /// `c = a · b` on the calling thread, a block of a product that suits `tiles` or does not.
     ///
     /// # Safety
     /// The operands are valid for the sizes, and `c` overlaps neither.
-    unsafe fn gemm(s: Size, a: Mat<*const Self>, b: Mat<*const Self>, c: Mat<*mut Self>);
+    unsafe fn gemm(
+        s: Size,
+        a: Mat<*const Self>,
+        b: Mat<*const Self>,
+        c: Mat<*mut Self>,
+        tiles: bool,
+    );
     /// The product of every row of a matrix with a row of another, if there is a loop for these; without rows, whether there is.
     ///
     /// # Safety
@@ -87,7 +93,7 @@ macro_rules! float_gemm {
     ($($t:ty),*) => {$(
         impl Gemm for $t {
             #[inline]
-            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>) {
+            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, tiles: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
                     // The smallest have the same bits whatever their strides.
@@ -97,8 +103,9 @@ macro_rules! float_gemm {
                         && !short::by_square(s, a, b, c)
                         && !short::of_columns(s, a, b, c)
                         && !direct::direct(s, a, b, c)
+                        && !(tiles && float::by_tiles(s, c, false, a, b, 1.0))
                     {
-                        float::multiply(s, c, false, a, b, 1.0)
+                        float::by_crate(s, c, false, a, b, 1.0)
                     }
                 }
             }
@@ -114,7 +121,7 @@ float_gemm!(f64, f32);
 macro_rules! complex_gemm {
     ($($c:ty),*) => {$(
         impl Gemm for $c {
-            unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>) {
+            unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>, _: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
                     if s.m * s.n * s.k <= plain::FEW {
@@ -243,7 +250,7 @@ impl Partition {
             let share = if threads > 1 { 2 * threads } else { 1 };
             return cut(most(along, across).min(wanted).min(share), true);
         }
-        // Narrow blocks are multiplied without packing, which for a narrow result beats packing once.
+        // The crates multiply narrow blocks without packing, which for a narrow result beats packing once.
         if (2 * LEAST..=4 * LEAST).contains(&along) && across > LEAST {
             return cut(along / LEAST, true);
         }
@@ -272,13 +279,13 @@ pub(super) unsafe fn block<T: Gemm>(
     c: Mat<*mut T>,
 ) {
     let (start, end) = cut.span(i, if cut.rows { s.m } else { s.n });
-    let len = end - start;
+    let (len, tiles) = (end - start, float::suits_tiles(s, a, b, c));
     // SAFETY: the block lies inside the product.
     unsafe {
         if cut.rows {
-            T::gemm(Size { m: len, ..s }, a.from(start, 0), b, c.from(start, 0));
+            T::gemm(Size { m: len, ..s }, a.from(start, 0), b, c.from(start, 0), tiles);
         } else {
-            T::gemm(Size { n: len, ..s }, a, b.from(0, start), c.from(0, start));
+            T::gemm(Size { n: len, ..s }, a, b.from(0, start), c.from(0, start), tiles);
         }
     }
 }
