@@ -85,9 +85,11 @@ REPEATING = {"clip", "fix", "spacing"}
 
 def operands(name: str) -> tuple[np.ndarray, ...]:
     """One or two operands that the ufunc takes."""
-    whole = "bitwise" in name or "shift" in name or name in {"invert"}
-    x = np.array([[1, 3], [2, 4]]) if whole else X + (name in {"arccosh", "acosh"})
-    return (x, x[:1])[: getattr(np, name).nin]
+    whole = "bitwise" in name or "shift" in name or name in {"invert", "gcd", "lcm"}
+    numbers = np.array([[1, 3], [2, 4]])
+    x = numbers if whole else X + (name in {"arccosh", "acosh"})
+    other = numbers if name == "ldexp" else x
+    return (x, other[:1])[: getattr(np, name).nin]
 
 
 @pytest.mark.parametrize("name", UFUNCS)

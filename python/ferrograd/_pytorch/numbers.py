@@ -13,11 +13,17 @@ import numpy as np
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, get_default_dtype
 from ferrograd._dispatch.fields import named
+from ferrograd._dispatch.ufuncs import write
 from ferrograd._pytorch.checks import axis
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 #: NumPy, whose types do not say that its functions take tensors and give them.
 _numpy: Any = np
+
+
+def _into(op: str, out: Any, result: Tensor, operands: int = 2) -> Any:
+    """The result, or `out` with it."""
+    return result if out is None else write(op, out, result, True, operands, repeats=True)
 
 
 def _float(op: str, x: Any) -> Tensor:
@@ -73,45 +79,49 @@ def frexp(input: Any) -> Any:
     return named("frexp", "mantissa exponent", (mantissa, core.tensor(exponent)))
 
 
-def ldexp(input: Any, other: Any) -> Tensor:
-    """`x · 2^other`; shapes broadcast, whole numbers become floats.
+def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+    """`x · 2^other`; shapes broadcast, whole numbers become floats. `out` takes the result.
 
     >>> import ferrograd as fg
     >>> fg.ldexp(fg.tensor([1.0, 3.0]), fg.tensor([2, -1])).tolist()
     [4.0, 1.5]
     """
     x = _float("ldexp", input)
-    return core.multiply(x, core.exp2(asarray(other).to(x.dtype)))
+    return _into("ldexp", out, core.multiply(x, core.exp2(asarray(other).to(x.dtype))))
 
 
-def gcd(input: Any, other: Any) -> Tensor:
-    """The greatest common divisors of whole numbers. Errors: `DTypeError` for others.
+def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The greatest common divisors of whole numbers, written to `out` if given.
+
+    Errors: `DTypeError` for other numbers.
 
     >>> import ferrograd as fg
     >>> fg.gcd(fg.tensor([4, 9]), 6).tolist()
     [2, 3]
     """
-    return _of_whole("gcd", np.gcd, input, other)
+    return _into("gcd", out, _of_whole("gcd", np.gcd, input, other))
 
 
-def lcm(input: Any, other: Any) -> Tensor:
-    """The least common multiples of whole numbers. Errors: `DTypeError` for others.
+def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
+    """The least common multiples of whole numbers, written to `out` if given.
+
+    Errors: `DTypeError` for other numbers.
 
     >>> import ferrograd as fg
     >>> fg.lcm(fg.tensor([4, 9]), 6).tolist()
     [12, 18]
     """
-    return _of_whole("lcm", np.lcm, input, other)
+    return _into("lcm", out, _of_whole("lcm", np.lcm, input, other))
 
 
-def float_power(input: Any, exponent: Any) -> Tensor:
-    """The power in float64, or complex128: `np.float_power`.
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """The power in float64, or complex128: `np.float_power`. `out` takes the result.
 
     >>> import ferrograd as fg
     >>> fg.float_power(fg.tensor([2, 3]), -1).dtype.name
     'float64'
     """
-    return asarray(_numpy.float_power(asarray(input), exponent))
+    return _into("float_power", out, asarray(_numpy.float_power(asarray(input), exponent)))
 
 
 def frac(input: Any) -> Tensor:
@@ -125,12 +135,12 @@ def frac(input: Any) -> Tensor:
     return core.subtract(x, core.trunc(x))
 
 
-def positive(input: Any) -> Tensor:
-    """The tensor: `+x`. Errors: `DTypeError` for booleans."""
+def positive(input: Any, *, out: Any = None) -> Any:
+    """The tensor: `+x`, written to `out` if given. Errors: `DTypeError` for booleans."""
     x = asarray(input)
     if x.dtype.kind == "b":
         raise DTypeError("positive: the tensor is bool; give numbers")
-    return x
+    return _into("positive", out, x, 1)
 
 
 def isposinf(input: Any) -> Tensor:

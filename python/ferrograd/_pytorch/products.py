@@ -140,7 +140,9 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return core.stack([grid.reshape(-1) for grid in grids], 1)
 
 
-def meshgrid(*tensors: Any, indexing: str = "xy", **options: Any) -> Any:
+def meshgrid(
+    *tensors: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True, **options: Any
+) -> Any:
     """Vectors repeated along each other's axes: `np.meshgrid`, also of one list of tensors.
 
     >>> import ferrograd as fg
@@ -152,7 +154,7 @@ def meshgrid(*tensors: Any, indexing: str = "xy", **options: Any) -> Any:
         # A list of numbers is one vector, as to NumPy; one of tensors means these, as to PyTorch.
         (listed,) = tensors
         tensors = tuple(listed) if any(isinstance(x, Tensor) for x in listed) else tensors
-    return core.meshgrid(*tensors, indexing=indexing, **options)
+    return core.meshgrid(*tensors, indexing=indexing, sparse=sparse, copy=copy, **options)
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:

@@ -114,7 +114,7 @@ class Linear(Drawn):
     def _refuse_turned(self) -> None:
         """Says what is wrong where a weight that lies as PyTorch's was put in."""
         sizes = (self.in_features, self.out_features)
-        if tuple(self.weight.shape) == sizes[::-1]:
+        if tuple(self.weight.shape) == sizes[::-1] != sizes:
             raise ShapeError(
                 f"Linear: the weight has shape {sizes[::-1]}; it is [in, out] here, {sizes},"
                 " and not [out, in]. To share another layer's weight, leave this layer out and"
