@@ -5,6 +5,7 @@
 
 pub mod assign;
 pub mod inplace;
+#[cfg(feature = "python")]
 pub(crate) mod into;
 pub(crate) mod overwritten;
 mod units;
