@@ -281,3 +281,43 @@ def test_rows_are_added_where_an_index_repeats(index: Any) -> None:
         fg.index_put(x, (fg.tensor(index),), 2.0, accumulate=True) - x,
         np.bincount(np.asarray(index).ravel() % 5, minlength=5)[:, None] * np.full(2, 2.0),
     )
+
+
+def test_factors_refuse_rows_that_do_not_fit() -> None:
+    pivots = fg.tensor([1, 2])
+    for left, sides in ((True, fg.ones(3, 1)), (False, fg.ones(1, 3))):
+        with pytest.raises(ShapeError, match="lu_solve: LU has shape"):
+            fg.linalg.lu_solve(fg.eye(2), pivots, sides, left=left)
+
+
+def test_running_integrals_ask_for_one_place_for_each_value() -> None:
+    y = fg.tensor([1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(ShapeError, match="4 elements and x 2"):
+        fg.cumulative_trapezoid(y, fg.tensor([0.0, 5.0]))
+
+
+def test_narrow_floats_stay_narrow() -> None:
+    x = fg.ones(4, dtype="float32")
+    assert fg.cumulative_trapezoid(x).dtype == np.float32
+    assert fg.linalg.vander(x).dtype == np.float32
+
+
+def test_nothing_is_sampled_from_nothing() -> None:
+    sample = fg.nn.functional.grid_sample
+    empty = sample(fg.zeros(0, 3, 4, 5), fg.zeros(0, 2, 2, 2), align_corners=False)
+    assert empty.shape == (0, 3, 2, 2)
+    assert sample(fg.zeros(2, 0, 4, 5), fg.zeros(2, 0, 2, 2), align_corners=False).shape == (
+        2,
+        0,
+        0,
+        2,
+    )
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+def test_an_axis_that_keeps_its_size_is_copied(antialias: bool) -> None:
+    image = fg.arange(12.0).reshape(1, 1, 3, 4)
+    resize = fg.nn.functional.interpolate
+    found = resize(image, scale_factor=(1.3, 2.0), mode="bilinear", antialias=antialias)
+    expected = resize(image, size=(3, 8), mode="bilinear", antialias=antialias)
+    assert found.tolist() == expected.tolist()

@@ -72,7 +72,7 @@ class Watch:
         )
 
     def counted(self) -> str | None:
-        """What is wrong where the function has changed a number of an optimiser.
+        """What is wrong where the function has changed a number of an optimiser or a schedule.
 
         A program would leave the number as it is.
         """
@@ -81,13 +81,13 @@ class Watch:
                 new = now.get(key)
                 if _is_number(old) and _is_number(new) and new is not old and new != old:
                     return (
-                        f"{key!r} of an optimiser goes from {old} to {new}, which a program would"
-                        " not repeat; count in a tensor"
+                        f"{key!r} of an optimiser or its schedule goes from {old} to {new}, which a"
+                        " program would not repeat; count in a tensor"
                     )
         return None
 
     def own(self, container: dict[Any, Any]) -> None:
-        """Notes a dict of an optimiser, whose numbers are looked at, too."""
+        """Notes a dict of an optimiser or a schedule, whose numbers are looked at, too."""
         self.add(container)
         self._owned.append(container)
 
@@ -112,7 +112,7 @@ def note(*containers: Container) -> None:
 
 
 def note_owned(*containers: dict[Any, Any]) -> None:
-    """`note` for dicts of an optimiser, in which the function may not count in numbers."""
+    """`note` for dicts of an optimiser or a schedule: the function may not count there."""
     watch: Watch | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in containers:

@@ -165,6 +165,11 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         raise ShapeError(
             f"lu_solve: LU has shape {tuple(LU.shape)} and B {tuple(B.shape)}; give matrices"
         )
+    if LU.shape[-1] != LU.shape[-2] or B.shape[-2] != LU.shape[-1]:
+        raise ShapeError(
+            f"lu_solve: LU has shape {tuple(LU.shape)} and B {tuple(B.shape)}; give a square LU and"
+            " as many rows of B (columns with left=False)"
+        )
     order = _order(asarray(pivots).numpy(), int(LU.shape[-1]))
     lead = np.broadcast_shapes(order.shape[:-1], tuple(B.shape[:-2]))
     B = core.broadcast_to(B, (*lead, *B.shape[-2:]))
@@ -201,4 +206,5 @@ def vander(x: Any, *, N: int | None = None) -> Tensor:
     x = asarray(x)
     if x.ndim == 0:
         raise ShapeError("vander: x is a number; give vectors (…, n)")
-    return core.power(x.unsqueeze(-1), core.tensor(np.arange(x.shape[-1] if N is None else N)))
+    powers = core.tensor(np.arange(x.shape[-1] if N is None else N))
+    return core.power(x.unsqueeze(-1), powers.to(x.dtype))

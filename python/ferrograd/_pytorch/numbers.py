@@ -197,9 +197,16 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1)
     >>> fg.cumulative_trapezoid(fg.tensor([1.0, 2.0, 4.0])).tolist()
     [1.5, 4.5]
     """
-    y, steps = core.moveaxis(asarray(y), dim, -1), asarray(dx)
+    steps: Any = dx
+    y = core.moveaxis(asarray(y), dim, -1)
     if x is not None:
         x = asarray(x)
+        points = x.shape[dim if x.ndim > 1 else 0] if x.ndim else 0
+        if points != y.shape[-1]:
+            raise ShapeError(
+                f"cumulative_trapezoid: axis {dim} of y has {y.shape[-1]} elements and x {points};"
+                " give one x for each"
+            )
         steps = core.diff(core.moveaxis(x, dim, -1) if x.ndim > 1 else x)
     parts = core.multiply(core.add(y[..., 1:], y[..., :-1]) / 2, steps)
     return core.moveaxis(core.cumsum(parts, -1), -1, dim)

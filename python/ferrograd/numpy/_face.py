@@ -24,7 +24,7 @@ from ferrograd.numpy._values import holds_tensor, tensor_of
 _JOIN = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
 _SEQUENCES = (list, tuple, np.ndarray, Tensor)
 #: Arguments that NumPy does not ask for a function of ours, and functions of which it asks none.
-_UNASKED = {"initial", "left", "right"}
+_UNASKED = {"initial", "left", "right", "period"}
 _COMPOSED = ("pad", "piecewise", "select")
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
 

@@ -83,6 +83,6 @@ def test_a_compiled_step_counts(kind: Any, history: bool) -> None:
     np.testing.assert_array_equal(found, expected)
     if history:
         return
-    said = [line for line in run.log if "of an optimiser goes from" in line]
+    said = [line for line in run.log if "of an optimiser or its schedule goes from" in line]
     assert len(said) == (0 if kind is InTensor else 1), run.log
     assert len(run.programs) == (1 if kind is InTensor else 0)

@@ -11,6 +11,7 @@ import types
 import warnings
 from typing import Any
 
+from ferrograd._compile import watching
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
@@ -107,6 +108,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch, or to a given one, and writes its rates."""
+        self._note()
         if self._step_count == 1 and not self.optimizer._stepped:
             warnings.warn(
                 f"{type(self).__name__}.step was called before the optimiser's first step, so the "
@@ -116,6 +118,11 @@ class LRScheduler:
             )
         self._step_count += 1
         self._go_to(epoch)
+
+    def _note(self) -> None:
+        """Says to a recording that the epochs are counted in numbers."""
+        if watching.recordings:
+            watching.note_owned(self.__dict__)
 
     def _go_to(self, epoch: int | None) -> None:
         if epoch is None:

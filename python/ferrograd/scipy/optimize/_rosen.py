@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import ferrograd.numpy as np
+from ferrograd.errors import ShapeError
 from ferrograd.scipy._closures import floats
 
 
@@ -44,6 +45,8 @@ def rosen_hess(x: Any) -> Any:
     [[402.0, -400.0], [-400.0, 200.0]]
     """
     x = floats(x)
+    if x.ndim != 1:
+        raise ShapeError(f"rosen_hess: x has shape {tuple(x.shape)}; give a vector")
     none = np.zeros_like(x[:1])
     diagonal = np.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, none])
     diagonal = diagonal + np.concatenate([none, np.full_like(x[1:], 200)])

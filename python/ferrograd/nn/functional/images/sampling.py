@@ -7,6 +7,7 @@ first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,14 +85,14 @@ def grid_sample(
             ' "bilinear" or "nearest", and pad with "zeros", "border" or "reflection"'
         )
     sizes = [int(n) for n in x.shape[2:]]
-    flat = grid.reshape((grid.shape[0], -1, axes))
+    flat = grid.reshape((grid.shape[0], math.prod(grid.shape[1:-1]), axes))
     places = [
         _place(flat[..., axes - 1 - axis], n, padding_mode, bool(align_corners))
         for axis, n in enumerate(sizes)
     ]
     corners = _nearest if mode == "nearest" else _corners
     lines = [corners(p, n) for p, n in zip(places, sizes, strict=True)]
-    found = _blended(x.reshape((*x.shape[:2], -1)), lines, sizes)
+    found = _blended(x.reshape((*x.shape[:2], math.prod(sizes))), lines, sizes)
     return found.reshape((*x.shape[:2], *grid.shape[1:-1]))
 
 
@@ -138,7 +139,7 @@ def _blended(flat: Tensor, lines: list[_Line], sizes: list[int]) -> Tensor:
     # A row of zeros behind the elements of each image stands for what is outside.
     table = _core.pad(flat.swapaxes(1, 2), ((0, 0), (0, 1), (0, 0)))
     number = _core.where(inside, number, count) + (np.arange(rows) * (count + 1))[:, None, None]
-    found = _core.take(table.reshape((-1, channels)), number, 0)
+    found = _core.take(table.reshape((rows * (count + 1), channels)), number, 0)
     if weight is not None:
         found = found * weight.unsqueeze(-1)
     return found.sum(1).swapaxes(1, 2)
@@ -147,4 +148,4 @@ def _blended(flat: Tensor, lines: list[_Line], sizes: list[int]) -> Tensor:
 def _crossed(operation: Any, a: Any, b: Any) -> Tensor:
     """An operation of all pairs of corners (N, j, P) and (N, k, P): (N, j k, P)."""
     pairs: Tensor = operation(a.unsqueeze(2), b.unsqueeze(1))
-    return pairs.reshape((pairs.shape[0], -1, pairs.shape[-1]))
+    return pairs.reshape((pairs.shape[0], a.shape[1] * b.shape[1], pairs.shape[-1]))

@@ -66,6 +66,8 @@ def interpolate(
         old, new, scale = given[axis - 2], sizes[axis - 2], scales[axis - 2]
         if mode.startswith("nearest"):
             x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
+        elif old == new and (mode != "bicubic" or antialias):
+            continue
         elif antialias:
             step = scale
             if align_corners:
