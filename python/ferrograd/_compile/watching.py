@@ -31,7 +31,7 @@ class Watch:
         #: The containers noted.
         self.containers: list[Container] = []
         self._before: dict[int, Container] = {}
-        self._owned: list[dict[Any, Any]] = []
+        self._owned: dict[int, dict[Any, Any]] = {}
 
     def __enter__(self) -> Watch:
         self._outer = getattr(_local, "watch", None)
@@ -76,7 +76,7 @@ class Watch:
 
         A program would leave the number as it is.
         """
-        for now in self._owned:
+        for now in self._owned.values():
             for key, old in cast("dict[Any, Any]", self._before[id(now)]).items():
                 new = now.get(key)
                 if _is_number(old) and _is_number(new) and new is not old and new != old:
@@ -89,7 +89,7 @@ class Watch:
     def own(self, container: dict[Any, Any]) -> None:
         """Notes a dict of an optimiser or a schedule, whose numbers are looked at, too."""
         self.add(container)
-        self._owned.append(container)
+        self._owned[id(container)] = container
 
     def turn_back(self) -> None:
         """Gives switches the values that they had before."""

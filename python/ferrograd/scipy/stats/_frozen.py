@@ -14,8 +14,20 @@ from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._library import library
 
 #: Methods of ours that a distribution may have.
-_OWN = {"logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "interval"}
-_OWN |= {"entropy"}
+_OWN = {
+    "logpdf",
+    "pdf",
+    "logpmf",
+    "pmf",
+    "cdf",
+    "logcdf",
+    "sf",
+    "logsf",
+    "ppf",
+    "isf",
+    "interval",
+    "entropy",
+}
 
 
 class Frozen:
