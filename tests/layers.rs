@@ -71,6 +71,7 @@ const UNSAFE: &[&str] = &[
     "src/bindings/call/few.rs",
     "src/bindings/call/names/late.rs",
     "src/bindings/call/slice.rs",
+    "src/bindings/object/members.rs",
     "src/bindings/object/recycle.rs",
     "src/bindings/tensor/slots.rs",
     "src/threads.rs",

@@ -12,6 +12,7 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 use crate::bindings::call::{foreign, late, names, observe};
 use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
+use crate::bindings::object::members;
 use crate::bindings::pass::{
     backward, bound, control, host, joint, modes, replay, replayed, search, short,
 };
@@ -58,6 +59,7 @@ functions! {
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
+    members: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference,
         _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
         set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,

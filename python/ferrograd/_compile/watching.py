@@ -12,6 +12,8 @@ import _thread
 from types import TracebackType
 from typing import Any, cast
 
+from ferrograd._core import _watch_members
+
 Container = dict[Any, Any] | list[Any]
 
 #: How many threads record. Who has something to note looks here first, which costs nothing.
@@ -127,6 +129,7 @@ def _count(change: int) -> None:
     global recordings
     with _lock:
         recordings += change
+        _watch_members(change)
 
 
 def _restore(container: Container, before: Any) -> None:

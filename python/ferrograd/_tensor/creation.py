@@ -330,10 +330,11 @@ def arange(
     on_cpu(device)
     if stop is None:
         start, stop = 0, start
-    check_numbers("arange", start=start, stop=stop, step=step)
-    if step == 0:
-        raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
-    shape_of("arange", (max(ceil((stop - start) / step), 0),))
+    if not type(start) is type(stop) is int or not 0 <= start <= stop <= LARGEST or step != 1:
+        check_numbers("arange", start=start, stop=stop, step=step)
+        if step == 0:
+            raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
+        shape_of("arange", (max(ceil((stop - start) / step), 0),))
     dtype = dtype_for(dtype, out)
     if dtype is None and (
         isinstance(start, float) or isinstance(stop, float) or isinstance(step, float)
@@ -388,9 +389,9 @@ def eye(
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
     on_cpu(device)
-    shape_of("eye", (n, n if m is None else m))
-    values = np.eye(n, m, k)
-    made = tensor(
-        values, dtype=dtype_for(dtype, out) or get_default_dtype(), requires_grad=requires_grad
-    )
-    return placed("eye", made, out)
+    n, m = shape_of("eye", (n, n if m is None else m))
+    dtype = dtype_for(dtype, out) or get_default_dtype()
+    values: Any = np.zeros((n, m), dtype) if k == 0 else np.eye(n, m, k)
+    if k == 0:
+        values.reshape(-1)[: m * m : m + 1] = 1
+    return placed("eye", tensor(values, dtype=dtype, requires_grad=requires_grad), out)

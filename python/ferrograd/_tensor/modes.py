@@ -38,8 +38,13 @@ class _Mode:
 
     __slots__ = ("_before",)
 
-    def __init__(self) -> None:
-        self._before: list[int] = []
+    _before: list[int]
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A mode that nobody is in."""
+        self = super().__new__(cls)
+        self._before = []
+        return self
 
     def _switch(self) -> int:
         raise NotImplementedError
@@ -153,12 +158,11 @@ class _Switch(_Mode):
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         """`no_grad()` is a mode; `no_grad(f)` is `f` decorated."""
-        if function is None:
-            return super().__new__(cls)
-        return _decorate(function, cls)
-
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        super().__init__()
+        if function is not None:
+            return _decorate(function, cls)
+        self = object.__new__(cls)
+        self._before = []
+        return self
 
 
 class no_grad(_Switch):  # noqa: N801
@@ -166,8 +170,9 @@ class no_grad(_Switch):  # noqa: N801
 
     __slots__ = ()
 
-    def _switch(self) -> int:
-        return _switch_grad(False)
+    def __enter__(self) -> Self:
+        self._before.append(_switch_grad(False))
+        return self
 
 
 class enable_grad(_Switch):  # noqa: N801
@@ -175,8 +180,9 @@ class enable_grad(_Switch):  # noqa: N801
 
     __slots__ = ()
 
-    def _switch(self) -> int:
-        return _switch_grad(True)
+    def __enter__(self) -> Self:
+        self._before.append(_switch_grad(True))
+        return self
 
 
 class _Immediate(_Mode):
@@ -209,7 +215,6 @@ class _Entered(_Mode):
     __slots__ = ("_mode", "_put")
 
     def __init__(self, put: Callable[[bool], int], mode: bool) -> None:
-        super().__init__()
         self._put, self._mode = put, mode
 
     def _switch(self) -> int:
@@ -224,7 +229,6 @@ class _Setting(_Immediate):
     _put: ClassVar[staticmethod[[bool], int]]
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self._mode = bool(mode)
         self._begin()
 
@@ -275,7 +279,6 @@ class inference_mode(_Mode):  # noqa: N801
         return super().__new__(cls)
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
-        super().__init__()
         self._mode = bool(mode)
 
     def _fresh(self) -> _Mode:

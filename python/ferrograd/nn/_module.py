@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ferrograd._compile import watching
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _shorten_module
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _hooks, _state, _wrap
 from ferrograd.nn._hooks import Forwards, Hooked, P, R
@@ -51,6 +51,11 @@ class Module(Hooked, Walks):
         object.__setattr__(self, "_unsaved", set())
         object.__setattr__(self, "training", True)
         object.__setattr__(self, "name", name)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Gives the class the core's short ways to members and to `forward`."""
+        super().__init_subclass__(**kwargs)
+        _shorten_module(cls, Module.__getattr__, Module.__call__)
 
     # --- the call --------------------------------------------------------------------------
 
@@ -325,3 +330,6 @@ class Module(Hooked, Walks):
     def to_string(self) -> str:
         """The tree that `repr` shows."""
         return repr(self)
+
+
+_shorten_module(Module, Module.__getattr__, Module.__call__)

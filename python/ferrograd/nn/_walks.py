@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _below
 from ferrograd.nn._members import join, module_of
 from ferrograd.nn._parameter import Parameter
 
@@ -39,7 +39,9 @@ class Walks:
 
     def modules(self) -> Iterator[Module]:
         """This module and all below, depth first, each once."""
-        return (module for _, module in self.named_modules())
+        if type(self).named_modules is not Walks.named_modules:
+            return (module for _, module in self.named_modules())
+        return iter(_below(self))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules registered here, with their names; each once."""
@@ -70,6 +72,10 @@ class Walks:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, a shared one once."""
+        kind = type(self)
+        usual = kind.named_parameters is Walks.named_parameters
+        if usual and recurse and kind.named_modules is Walks.named_modules:
+            return iter(_below(self, "_parameters"))
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:

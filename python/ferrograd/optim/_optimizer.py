@@ -15,9 +15,9 @@ from types import FunctionType
 from typing import Any
 
 from ferrograd._compile import watching
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _restore_mode, _switch_grad
 from ferrograd._tensor.marks import REPLACED
-from ferrograd._tensor.modes import enable_grad, no_grad
+from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
 from ferrograd.optim._states import State, copies, kept
@@ -141,8 +141,11 @@ class Optimizer(_Stepped):
         return loss
 
     def _unrecorded(self, closure: Callable[[], Any] | None = None) -> Any:
-        with no_grad():
+        before = _switch_grad(False)
+        try:
             return self._step(closure)
+        finally:
+            _restore_mode(before)
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         """A step, with recording off."""

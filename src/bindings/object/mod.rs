@@ -4,6 +4,7 @@
 //! Invariant: while the object of a node, or of a tensor with state, lives, wrapping the same yields it.
 
 pub(crate) mod counted;
+pub(crate) mod members;
 pub(crate) mod node;
 pub(crate) mod recycle;
 mod tensor;

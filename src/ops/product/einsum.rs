@@ -30,7 +30,7 @@ struct Part {
 impl Part {
     /// An operand with repeated labels read along their diagonal, and without the axes of size 1 that broadcast.
     fn new(x: &Tensor, labels: &Labels, plan: &Plan) -> Result<Part> {
-        let (mut labels, mut steps) = (labels.clone(), Vec::new());
+        let (mut labels, mut steps) = (Labels::from_slice(labels), Vec::new());
         while let Some((axis1, axis2)) = repeated(&labels) {
             steps.push(Step::Diagonal { offset: 0, axis1, axis2 });
             let label = labels.remove(axis2);
@@ -50,21 +50,21 @@ impl Part {
 
     /// Summed over the labels that nobody asks for any more.
     fn summed(self, keep: impl Fn(Label) -> bool) -> Result<Part> {
-        let axes: ShapeVec = (0..self.labels.len()).filter(|&i| !keep(self.labels[i])).collect();
-        if axes.is_empty() {
+        if self.labels.iter().all(|&label| keep(label)) {
             return Ok(self);
         }
+        let axes: ShapeVec = (0..self.labels.len()).filter(|&i| !keep(self.labels[i])).collect();
         let x = astype(&sum_over(&self.x, &axes, false)?, self.x.dtype())?;
         Ok(Part { x, labels: self.labels.into_iter().filter(|&label| keep(label)).collect() })
     }
 
     /// The axes in the order of these labels, all of which it has.
     fn ordered(&self, labels: &[Label]) -> Result<Tensor> {
-        let axes: ShapeVec =
-            labels.iter().filter_map(|l| self.labels.iter().position(|k| k == l)).collect();
-        if axes.iter().enumerate().all(|(i, &axis)| i == axis) {
+        if self.labels[..] == *labels {
             return Ok(self.x.clone());
         }
+        let axes: ShapeVec =
+            labels.iter().filter_map(|l| self.labels.iter().position(|k| k == l)).collect();
         permute_axes(&self.x, &axes)
     }
 
@@ -82,9 +82,16 @@ fn repeated(labels: &[Label]) -> Option<(usize, usize)> {
     (1..labels.len()).find_map(|k| labels[..k].iter().position(|&l| l == labels[k]).map(|i| (i, k)))
 }
 
+/// Labels of several parts, one after the other.
+fn joined<const N: usize>(parts: [&Labels; N]) -> Labels {
+    let mut all = Labels::new();
+    parts.into_iter().for_each(|part| all.extend_from_slice(part));
+    all
+}
+
 /// The product of two parts, summed over the labels that `keep` does not want.
 fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<Part> {
-    let (own_a, own_b) = (a.labels.clone(), b.labels.clone());
+    let (own_a, own_b) = (Labels::from_slice(&a.labels), Labels::from_slice(&b.labels));
     let a = a.summed(|l| keep(l) || own_b.contains(&l))?;
     let b = b.summed(|l| keep(l) || own_a.contains(&l))?;
     let pick = |from: &Labels, want: &dyn Fn(Label) -> bool| {
@@ -94,15 +101,15 @@ fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<P
     let inner = pick(&a.labels, &|l| own_b.contains(&l) && !keep(l));
     let rows = pick(&a.labels, &|l| !own_b.contains(&l));
     let columns = pick(&b.labels, &|l| !own_a.contains(&l));
-    let labels: Labels = [&batch[..], &rows[..], &columns[..]].concat().into();
+    let labels = joined([&batch, &rows, &columns]);
     if inner.is_empty() || (rows.is_empty() && columns.is_empty() && !batch.is_empty()) {
-        let all: Labels = [&labels[..], &inner[..]].concat().into();
+        let all = joined([&labels, &inner]);
         let x = binary(&MULTIPLY, &a.spread(&all, plan)?, &b.spread(&all, plan)?)?;
         return Part { x, labels: all }.summed(keep);
     }
     let lead = plan.dims(&batch);
     let matrix = |part: &Part, first: &Labels, second: &Labels| {
-        let order: Labels = [&batch[..], &first[..], &second[..]].concat().into();
+        let order = joined([&batch, first, second]);
         let mut dims = lead.clone();
         dims.push(plan.count(first));
         dims.push(plan.count(second));

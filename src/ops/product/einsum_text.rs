@@ -3,6 +3,8 @@
 //! Owns: labels, their sizes, and every complaint about the text. Never touches an element.
 //! Invariant: in a finished plan each label has one size, and the output's labels are distinct and known.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use crate::array::ShapeVec;
@@ -19,10 +21,10 @@ const ELLIPSIS: Label = 256;
 /// What a text says.
 pub(super) struct Plan {
     /// One label per axis of each operand.
-    pub(super) inputs: Vec<Labels>,
+    pub(super) inputs: SmallVec<[Labels; 2]>,
     /// One label per axis of the result.
     pub(super) output: Labels,
-    sizes: Vec<(Label, usize)>,
+    sizes: SmallVec<[(Label, usize); 6]>,
 }
 
 impl Plan {
@@ -88,28 +90,31 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
 /// The labels of one term; `...` stands for `rest` axes.
 fn labels_of(term: &str, rest: usize) -> Result<Labels> {
     let mut labels = Labels::new();
-    for (i, piece) in term.split("...").enumerate() {
-        if i > 0 {
+    let mut left = term;
+    while let Some(letter) = left.chars().next() {
+        if let Some(behind) = left.strip_prefix("...") {
             labels.extend((0..rest as Label).rev().map(|k| ELLIPSIS + k));
-        }
-        for letter in piece.chars() {
-            if !letter.is_ascii_alphabetic() {
-                let what = format!("{letter:?} in the term \"{term}\"");
-                return Err(refuse(
-                    what,
-                    "use letters, commas, one \"...\" per term and one \"->\"",
-                ));
-            }
+            left = behind;
+        } else if letter.is_ascii_alphabetic() {
             labels.push(letter as Label);
+            left = &left[1..];
+        } else {
+            let what = format!("{letter:?} in the term \"{term}\"");
+            return Err(refuse(what, "use letters, commas, one \"...\" per term and one \"->\""));
         }
     }
     Ok(labels)
 }
 
+/// How many `...` there are. Most terms have none, which needs no search.
+fn dots(term: &str) -> usize {
+    if term.as_bytes().contains(&b'.') { term.matches("...").count() } else { 0 }
+}
+
 /// How many axes the `...` of a term covers, if it has one.
 fn ellipsis(term: &str, index: usize, ndim: usize) -> Result<Option<usize>> {
-    let named = term.chars().filter(char::is_ascii_alphabetic).count();
-    let found = term.matches("...").count();
+    let named = term.bytes().filter(u8::is_ascii_alphabetic).count();
+    let found = dots(term);
     if found > 1 {
         return Err(refuse(
             format!("the term \"{term}\" has {found} \"...\""),
@@ -133,7 +138,7 @@ fn implicit(inputs: &[Labels], rest: usize) -> Labels {
 }
 
 fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
-    let dots = text.matches("...").count();
+    let dots = dots(text);
     if dots > 1 || (dots == 0 && rest > 0) {
         let what = format!(
             "the output \"{text}\" has {dots} \"...\" and the operands' covers {rest} axes"
@@ -160,17 +165,21 @@ fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
 
 /// Reads a text against its operands.
 pub(super) fn plan(text: &str, operands: &[Tensor]) -> Result<Plan> {
-    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let (left, right) = match text.split_once("->") {
-        Some((left, right)) => (left, Some(right)),
-        None => (text.as_str(), None),
+    let spaced = text.chars().any(char::is_whitespace);
+    let text = match spaced {
+        true => Cow::Owned(text.chars().filter(|c| !c.is_whitespace()).collect::<String>()),
+        false => Cow::Borrowed(text),
     };
-    let terms: Vec<&str> = left.split(',').collect();
+    let (left, right) = match text.as_bytes().windows(2).position(|two| two == b"->") {
+        Some(at) => (&text[..at], Some(&text[at + 2..])),
+        None => (&text[..], None),
+    };
+    let terms: SmallVec<[&str; 4]> = left.split(',').collect();
     if terms.len() != operands.len() || operands.is_empty() {
         let what = format!("\"{text}\" has {} terms for {} operands", terms.len(), operands.len());
         return Err(refuse(what, "give one term per operand, separated by commas"));
     }
-    let mut plan = Plan { inputs: Vec::new(), output: Labels::new(), sizes: Vec::new() };
+    let mut plan = Plan { inputs: SmallVec::new(), output: Labels::new(), sizes: SmallVec::new() };
     let mut rest = 0;
     for (index, (term, x)) in terms.iter().zip(operands).enumerate() {
         let covered = ellipsis(term, index, x.ndim())?.unwrap_or(0);

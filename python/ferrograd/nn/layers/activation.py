@@ -30,6 +30,7 @@ class Activation(Module):
     changes: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         more = {"inplace": False} if cls.changes else {}
         cls.__signature__ = signature({**cls.defaults, **more})  # type: ignore[attr-defined]
 

@@ -43,6 +43,7 @@ class Lazy(Module):
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         rows = list(inspect.signature(cls.becomes).parameters.values())[1:]
         first = rows[0]
         if cls.becomes is Linear:

@@ -87,19 +87,24 @@ class Linear(Drawn):
 
     def forward(self, input: Tensor) -> Tensor:
         """The product with the weight, plus the bias."""
+        shape = getattr(input, "shape", None)
+        if not shape or shape[-1] != self.in_features:
+            self._check_input(input)
         try:
-            out = gemm(self._checked(input), self.weight)
+            out = gemm(input, self.weight)
         except ShapeError:
             self._refuse_turned()
             raise
-        return out if self.bias is None else add_fiber(1.0, self.bias, 1.0, out, out.ndim - 1)
+        bias = self.bias
+        return out if bias is None else add_fiber(1.0, bias, 1.0, out, out.ndim - 1)
 
-    def _checked(self, input: Any) -> Any:
+    def _check_input(self, input: Any) -> None:
+        """Says what is wrong with an input; one without a shape is for the product to read."""
         if input is None:
             raise ArgumentTypeError("Linear: inputs must not be null: input is None; pass a tensor")
         shape = getattr(input, "shape", None)
         if shape is None:
-            return input
+            return
         if len(shape) == 0:
             raise ShapeError(
                 f"Linear: the input is a scalar; give at least one axis, of size {self.in_features}"
@@ -109,7 +114,6 @@ class Linear(Drawn):
                 f"Linear: Expected {self.in_features}, got {shape[-1]}: the last axis of the input,"
                 f" of shape {tuple(shape)}, does not fit the weight"
             )
-        return input
 
     def _refuse_turned(self) -> None:
         """Says what is wrong where a weight that lies as PyTorch's was put in."""

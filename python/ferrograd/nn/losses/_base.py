@@ -29,6 +29,7 @@ class Loss(Module):
     tensors: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.__signature__ = signature(cls.defaults)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:

@@ -53,7 +53,7 @@ def get_total_norm(
     with no_grad():
         if not given:
             return creation.zeros(())
-        norms = [linalg.vector_norm(t.detach(), order) for t in given]
+        norms = [linalg.vector_norm(t, order) for t in given]
         total = linalg.vector_norm(_core.stack(norms), order)
     if error_if_nonfinite and not bool(_core.isfinite(total).item()):
         raise ArgumentError(
@@ -75,10 +75,14 @@ def clip_grads_with_norm_(
     >>> round(p.grad.item(), 4)
     1.0
     """
+    _shorten(_gradients("clip_grads_with_norm_", parameters), max_norm, total_norm)
+
+
+def _shorten(gradients: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
         share = (float(max_norm) / (total_norm + 1e-6)).clip(max=1.0)
-        for grad in _gradients("clip_grads_with_norm_", parameters):
-            grad.mul_(share.astype(grad.dtype))
+        for grad in gradients:
+            grad.mul_(share if grad.dtype is share.dtype else share.astype(grad.dtype))
 
 
 def clip_grad_norm_(
@@ -96,11 +100,9 @@ def clip_grad_norm_(
     >>> fg.nn.utils.clip_grad_norm_([p], 5.0).item(), p.grad.round(4).tolist()
     (10.0, [3.0, 4.0])
     """
-    given = _listed("clip_grad_norm_", parameters)
-    total = get_total_norm(
-        _gradients("clip_grad_norm_", given), norm_type, error_if_nonfinite, foreach
-    )
-    clip_grads_with_norm_(given, max_norm, total, foreach)
+    gradients = _gradients("clip_grad_norm_", parameters)
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
+    _shorten(gradients, max_norm, total)
     return total
 
 
