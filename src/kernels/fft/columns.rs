@@ -1,29 +1,23 @@
 //! Transforms along an axis whose lines lie side by side: vectors are read and written as they stand in memory.
 //!
-//! Owns: the choice of these axes, the way of neighbouring lines to rows and back. Never passes: `rows` does.
+//! Owns: the choice of these axes, and the lines that fill no vector. Never passes: `rows` and `ends` do.
 //! Invariant: how a line is transformed follows from the shapes, not from the threads.
-
-use std::mem::MaybeUninit;
 
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::complex;
 use super::number::{Number, Real};
-use super::rows::Row;
 use super::strips::Strips;
-use super::together::{Strip, passes, room_bytes, room_of};
-use super::vector::Vector;
+use super::together::{Strip, passes, room_of};
 use crate::kernels::room::bytes_of;
 use crate::kernels::view::{View, ViewMut};
 
-/// The most groups of lines, of as many as a vector has lanes, that are moved at a time, and the bytes of their rows.
-const GROUPS: usize = 4;
-const BYTES: usize = 768 << 10;
+/// The bytes of neighbouring lines at a position that are moved at a time: whole cache lines, and so few that the rows of
+/// short lines stay in the first cache.
+const WIDTH: usize = 256;
 /// The longest lines: the rows of longer ones leave the cache between the passes.
 const LONGEST: usize = 1536;
-/// How many positions ahead memory is called for: each is on a page of its own, where the processor predicts nothing.
-const AHEAD: isize = 8;
 /// Of the lanes of a vector, the part that is not worth filling: so few lines are transformed one by one.
 const FEW: usize = 4;
 
@@ -49,7 +43,7 @@ where
     let Some(passes) = passes.as_ref() else {
         return false;
     };
-    let groups = (1..=GROUPS).rev().find(|&groups| room_bytes(n, groups) <= BYTES).unwrap_or(1);
+    let groups = WIDTH / (lanes * size);
     strips.width = groups * lanes;
     let room = room_of::<T>(n, groups);
     let beside = Some(strips.steps);
@@ -97,107 +91,6 @@ unsafe fn singly<T: Real>(
         for (i, x) in line.iter().enumerate() {
             // SAFETY: the caller's contract.
             unsafe { *to.wrapping_offset(i as isize * to_step) = x * factor };
-        }
-    }
-}
-
-/// Calls for `lines` numbers at a place, which need not be one.
-#[inline(always)]
-fn call_for<A>(at: *const A, lines: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for byte in (0..lines * size_of::<A>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing, whatever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_add(byte)) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (at, lines);
-}
-
-/// The parts of numbers as a row has them.
-#[inline(always)]
-fn parts_of<V: Vector>(a: V, b: V, forward: bool) -> Row<V> {
-    let [re, im] = V::split(a, b);
-    if forward { [re, im] } else { [im, re] }
-}
-
-/// The reverse of `parts_of`, times a factor.
-#[inline(always)]
-fn numbers_of<V: Vector>([re, im]: Row<V>, factor: V, forward: bool) -> [V; 2] {
-    let (re, im) = (re.mul(factor), im.mul(factor));
-    V::join(if forward { [re, im] } else { [im, re] })
-}
-
-/// Lines side by side, and their rows.
-#[derive(Clone, Copy)]
-pub(super) struct Beside {
-    /// The positions of a line, and how far they are apart.
-    pub(super) n: usize,
-    pub(super) step: isize,
-    pub(super) lines: usize,
-    /// How many rows a group of lines is behind the group before it.
-    pub(super) apart: usize,
-    pub(super) forward: bool,
-}
-
-/// Copies lines to rows; lanes without a line are zero.
-///
-/// # Safety
-/// The lines are readable, and there are rows.
-#[inline(always)]
-pub(super) unsafe fn take<V: Vector>(
-    from: *const Complex<V::Part>,
-    rows: *mut Row<V>,
-    Beside { n, step, lines, apart, forward }: Beside,
-) {
-    let (whole, left) = (lines / V::LANES, lines % V::LANES);
-    // SAFETY: the caller's contract; zeros are numbers.
-    unsafe {
-        for i in 0..n {
-            let from = from.wrapping_offset(i as isize * step);
-            call_for(from.wrapping_offset(AHEAD * step), lines);
-            for group in 0..whole {
-                let [a, b] = from.add(group * V::LANES).cast::<[V; 2]>().read_unaligned();
-                *rows.add(i + group * apart) = parts_of(a, b, forward);
-            }
-            if left > 0 {
-                let mut last = MaybeUninit::<[V; 2]>::zeroed();
-                let numbers = last.as_mut_ptr().cast::<Complex<V::Part>>();
-                numbers.copy_from_nonoverlapping(from.add(whole * V::LANES), left);
-                let [a, b] = last.assume_init();
-                *rows.add(i + whole * apart) = parts_of(a, b, forward);
-            }
-        }
-    }
-}
-
-/// The reverse of `take`, times a factor.
-///
-/// # Safety
-/// There are rows, and the lines are writable.
-#[inline(always)]
-pub(super) unsafe fn put<V: Vector>(
-    rows: *const Row<V>,
-    to: *mut Complex<V::Part>,
-    factor: V::Part,
-    Beside { n, step, lines, apart, forward }: Beside,
-) {
-    let (whole, left) = (lines / V::LANES, lines % V::LANES);
-    let factor = V::all(factor);
-    // SAFETY: the caller's contract.
-    unsafe {
-        for i in 0..n {
-            let to = to.wrapping_offset(i as isize * step);
-            call_for(to.wrapping_offset(AHEAD * step), lines);
-            for group in 0..whole {
-                let [a, b] = numbers_of(*rows.add(i + group * apart), factor, forward);
-                to.add(group * V::LANES).cast::<[V; 2]>().write_unaligned([a, b]);
-            }
-            if left > 0 {
-                let last = numbers_of(*rows.add(i + whole * apart), factor, forward);
-                let numbers = (&raw const last).cast::<Complex<V::Part>>();
-                to.add(whole * V::LANES).copy_from_nonoverlapping(numbers, left);
-            }
         }
     }
 }

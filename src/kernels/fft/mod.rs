@@ -5,6 +5,7 @@
 
 mod columns;
 mod complex;
+mod ends;
 mod half;
 mod mirror;
 mod number;

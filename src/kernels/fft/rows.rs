@@ -33,16 +33,16 @@ const SIN_FIFTHS: [f64; 2] = [0.951_056_516_295_153_5, 0.587_785_252_292_473_1];
 /// The passes of a length, from the first to the last.
 pub(super) struct Passes<T> {
     pub(super) n: usize,
-    passes: Vec<Radix<T>>,
+    pub(super) passes: Vec<Radix<T>>,
 }
 
 /// A pass: its radix, the number of transforms that precede it, and those that follow.
-struct Radix<T> {
-    p: usize,
-    before: usize,
-    after: usize,
+pub(super) struct Radix<T> {
+    pub(super) p: usize,
+    pub(super) before: usize,
+    pub(super) after: usize,
     /// `e^(-2πi jk before/n)` for `0 < j < p` and each `k < after`.
-    turns: Vec<Complex<T>>,
+    pub(super) turns: Vec<Complex<T>>,
     /// Cosine and negative sine of `2π jk/p` for `0 < j, k ≤ p/2`, of odd radices from `LOOPED` on.
     waves: Vec<[T; 2]>,
 }
@@ -55,6 +55,10 @@ fn radices(mut n: usize) -> Option<Vec<usize>> {
             found.push(p);
             n /= p;
         }
+    }
+    // The last pass is one that writes to where the lines stand.
+    if found.starts_with(&[8, 8]) {
+        found[1..].rotate_left(1);
     }
     (n == 1).then_some(found)
 }
@@ -94,25 +98,20 @@ impl<T: Real> Passes<T> {
         self.passes.iter().any(|pass| pass.p > USUAL)
     }
 
-    /// Whether the number of passes is odd.
-    pub(super) fn are_odd(&self) -> bool {
-        !self.passes.len().is_multiple_of(2)
-    }
-
-    /// Transforms the `n` rows at `from`, using as many at `to`. The result is there if the number of passes is odd, else
-    /// where they were.
+    /// Does some of the passes with the `n` rows at `from`, using as many at `to`. The result is there if their number is odd,
+    /// else where they were.
     ///
     /// # Safety
     /// Both are readable and writable.
     #[inline(always)]
     pub(super) unsafe fn run<V: Vector<Part = T>>(
-        &self,
+        passes: &[Radix<T>],
         mut from: *mut Row<V>,
         mut to: *mut Row<V>,
     ) {
         // SAFETY: the caller's contract.
         unsafe {
-            for pass in &self.passes {
+            for pass in passes {
                 match pass.p {
                     2 => twos::<V>(pass, from, to),
                     3 => threes::<V>(pass, from, to),
@@ -145,14 +144,14 @@ fn beside<V: Vector>(a: Row<V>, b: Row<V>) -> [Row<V>; 2] {
 
 /// Times the same number in each line.
 #[inline(always)]
-fn turned<V: Vector>(a: Row<V>, by: Complex<V::Part>) -> Row<V> {
+pub(super) fn turned<V: Vector>(a: Row<V>, by: Complex<V::Part>) -> Row<V> {
     let (re, im) = (V::all(by.re), V::all(by.im));
     [a[0].fused_sub(re, a[1].mul(im)), a[0].fused(im, a[1].mul(re))]
 }
 
 /// Times a number for every lane.
 #[inline(always)]
-fn times<V: Vector>(a: Row<V>, by: V) -> Row<V> {
+pub(super) fn times<V: Vector>(a: Row<V>, by: V) -> Row<V> {
     [a[0].mul(by), a[1].mul(by)]
 }
 
@@ -189,7 +188,7 @@ fn four<V: Vector>(x: [Row<V>; 4]) -> [Row<V>; 4] {
 
 /// A transform of five rows.
 #[inline(always)]
-fn five<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
+pub(super) fn five<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
     let [c, d] = [V::all(V::Part::narrow(COS_FIFTHS[0])), V::all(V::Part::narrow(COS_FIFTHS[1]))];
     let [s, t] = [V::all(V::Part::narrow(SIN_FIFTHS[0])), V::all(V::Part::narrow(SIN_FIFTHS[1]))];
     let (a, b) = (add(x[1], x[4]), add(x[2], x[3]));
@@ -204,7 +203,7 @@ fn five<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
 
 /// A transform of eight rows.
 #[inline(always)]
-fn eight<V: Vector>(x: [Row<V>; 8]) -> [Row<V>; 8] {
+pub(super) fn eight<V: Vector>(x: [Row<V>; 8]) -> [Row<V>; 8] {
     let e = four([x[0], x[2], x[4], x[6]]);
     let o = four([x[1], x[3], x[5], x[7]]);
     let root = V::all(V::Part::narrow(std::f64::consts::FRAC_1_SQRT_2));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, Length};
 
-use super::columns;
+use super::ends;
 use super::number::Real;
 use super::rows::{Passes, Row};
 use super::vector::Vector;
@@ -22,8 +22,6 @@ const APART: usize = 16;
 /// Bytes of a row of the widest vectors, and of their alignment.
 const ROW: usize = 128;
 const ALIGNED: usize = 64;
-/// Positions of a line that are moved together.
-const TILE: usize = 8;
 
 /// Lines that are transformed together: one after the other in memory, at most as many as there are lanes, or side by side.
 #[derive(Clone, Copy)]
@@ -126,90 +124,10 @@ unsafe fn transform<V: Vector>(
     strip: Strip<V::Part>,
     room: *mut Complex<V::Part>,
 ) {
-    let (n, Strip { from, to, lines, forward, factor, .. }) = (passes.n, strip);
     let room = room.cast::<u8>();
     let rows = room.wrapping_add(room.align_offset(ALIGNED)).cast::<Row<V>>();
-    let apart = n + APART;
-    // The rows of a group stand behind a place that is free: for the first one, and once the group before it has moved down.
-    let odd = passes.are_odd();
-    let out = if odd { rows } else { rows.wrapping_add(apart) };
-    // Where the parts of a row stand.
-    let parts = if forward { [0, V::LANES] } else { [V::LANES, 0] };
-    let beside = |step| columns::Beside { n, step, lines, apart, forward };
     // SAFETY: the caller's contract: the room holds the rows of the groups, as many, the distances and the alignment.
-    unsafe {
-        let first = rows.add(apart);
-        match strip.beside {
-            Some([step, _]) => columns::take::<V>(from, first, beside(step)),
-            None => gather(n, from, lines, first.cast(), V::LANES, parts),
-        }
-        for group in 0..lines.div_ceil(V::LANES) {
-            let own = first.add(apart * group);
-            passes.run::<V>(own, if odd { own.sub(apart) } else { rows });
-        }
-        match strip.beside {
-            Some([_, step]) => columns::put::<V>(out, to, factor, beside(step)),
-            None => scatter(n, out.cast(), V::LANES, to, lines, parts),
-        }
-    }
-}
-
-/// Copies lines to the lanes of rows, a tile of positions after the other; lanes without a line are zero.
-///
-/// # Safety
-/// The lines are readable, and there are `n` rows of twice as many parts as lanes.
-#[inline(never)]
-unsafe fn gather<T: Real>(
-    n: usize,
-    from: *const Complex<T>,
-    lines: usize,
-    rows: *mut T,
-    lanes: usize,
-    [re, im]: [usize; 2],
-) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if lines < lanes {
-            (0..2 * lanes * n).for_each(|i| *rows.add(i) = T::zero());
-        }
-        for start in (0..n).step_by(TILE) {
-            for line in 0..lines {
-                let (from, to) = (from.add(line * n), rows.add(line));
-                for i in start..n.min(start + TILE) {
-                    let x = *from.add(i);
-                    *to.add(2 * lanes * i + re) = x.re;
-                    *to.add(2 * lanes * i + im) = x.im;
-                }
-            }
-        }
-    }
-}
-
-/// The reverse of `gather`.
-///
-/// # Safety
-/// There are `n` rows of twice as many parts as lanes, and the lines are writable.
-#[inline(never)]
-unsafe fn scatter<T: Real>(
-    n: usize,
-    rows: *const T,
-    lanes: usize,
-    to: *mut Complex<T>,
-    lines: usize,
-    [re, im]: [usize; 2],
-) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        for start in (0..n).step_by(TILE) {
-            for line in 0..lines {
-                let (from, to) = (rows.add(line), to.add(line * n));
-                for i in start..n.min(start + TILE) {
-                    let row = from.add(2 * lanes * i);
-                    *to.add(i) = Complex::new(*row.add(re), *row.add(im));
-                }
-            }
-        }
-    }
+    unsafe { ends::transform(passes, strip, rows, passes.n + APART) };
 }
 
 /// A plan for lines that follow on each other and whose length has factors for which rustfft has no vectors.
