@@ -9,13 +9,16 @@ use rustfft::num_traits::One;
 use super::number::Real;
 use super::vector::Pairs;
 
-/// A combination of the numbers at `k` and `last - k`: with `s` the one plus the conjugate of the other and `d` the
+/// A combination of the numbers at `k` and `last - k` of each line: with `s` the one plus the conjugate of the other and `d` the
 /// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.
 #[derive(Clone, Copy)]
 pub(super) struct Mirror<T> {
     pub(super) from: *const Complex<T>,
     pub(super) to: *mut Complex<T>,
     pub(super) last: usize,
+    /// How many lines there are, and how far they are apart where they are read and written.
+    pub(super) lines: usize,
+    pub(super) apart: [usize; 2],
     pub(super) half: T,
     /// The factor of imaginary parts that are read.
     pub(super) read: T,
@@ -25,10 +28,10 @@ pub(super) struct Mirror<T> {
 
 /// A float type whose numbers can be combined.
 pub(super) trait Combine: Sized {
-    /// Combines as many numbers as there are turns with their mirror images, from place 1 on.
+    /// Combines as many numbers of each line as there are turns with their mirror images, from place 1 on.
     ///
     /// # Safety
-    /// The places from 1 to `last - 1` are readable and writable, and there are at most half as many turns.
+    /// The places from 1 to `last - 1` of every line are readable and writable, and there are at most half as many turns.
     unsafe fn combine(mirror: Mirror<Self>, turns: &[Complex<Self>]);
 }
 
@@ -67,20 +70,25 @@ combine! {
 /// As `Combine::combine`, on a CPU with the instructions of the vector.
 #[inline(always)]
 unsafe fn by_vectors<V: Pairs>(mirror: Mirror<V::Part>, turns: &[Complex<V::Part>]) {
-    let Mirror { from, to, last, .. } = mirror;
     let factors = Factors::<V>::of(mirror);
-    let width = V::LANES / 2;
+    let (last, width) = (mirror.last, V::LANES / 2);
     let whole = turns.len() / width;
-    // SAFETY: the caller's contract.
-    unsafe {
-        for k in (1..).step_by(width).take(whole) {
-            let opposite = last + 1 - k - width;
-            let (a, b) = (V::read(from.add(k)), V::read(from.add(opposite)).reversed());
-            let [a, b] = factors.pair(V::read(turns.as_ptr().add(k - 1)), a, b);
-            a.write(to.add(k));
-            b.write(to.add(opposite));
+    for line in 0..mirror.lines {
+        let Mirror { from, to, .. } = mirror.line(line);
+        // SAFETY: the caller's contract.
+        unsafe {
+            for k in (1..).step_by(width).take(whole) {
+                let (a, b) = (from.add(k), from.add(last + 1 - k - width));
+                let (a, b) = (V::read(a.cast()), V::read(b.cast()).reversed());
+                let [a, b] = factors.pair(V::read(turns.as_ptr().add(k - 1).cast()), a, b);
+                a.write(to.add(k).cast());
+                b.write(to.add(last + 1 - k - width).cast());
+            }
         }
-        one_by_one(mirror, turns, whole * width)
+    }
+    if whole * width < turns.len() {
+        // SAFETY: the caller's contract.
+        unsafe { one_by_one(mirror, turns, whole * width) }
     }
 }
 
@@ -125,17 +133,26 @@ impl<V: Pairs> Factors<V> {
 /// As `Combine::combine`.
 #[inline(always)]
 unsafe fn one_by_one<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>], done: usize) {
-    let Mirror { from, to, last, .. } = mirror;
-    for (k, &turn) in (1..).zip(turns).skip(done) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), turn);
-            (*to.add(k), *to.add(last - k)) = (a, b);
+    for line in 0..mirror.lines {
+        let Mirror { from, to, last, .. } = mirror.line(line);
+        for (k, &turn) in (1..).zip(turns).skip(done) {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), turn);
+                (*to.add(k), *to.add(last - k)) = (a, b);
+            }
         }
     }
 }
 
 impl<T: Real> Mirror<T> {
+    /// From a line on.
+    #[inline(always)]
+    fn line(self, at: usize) -> Mirror<T> {
+        let [from, to] = self.apart.map(|apart| at * apart);
+        Mirror { from: self.from.wrapping_add(from), to: self.to.wrapping_add(to), ..self }
+    }
+
     /// What goes to the place of `a` and to that of its mirror image `b`.
     #[inline(always)]
     fn pair(self, a: Complex<T>, b: Complex<T>, turn: Complex<T>) -> [Complex<T>; 2] {

@@ -135,40 +135,44 @@ impl<T: Real> RealPlan<T> {
             z.iter_mut().zip(lines).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
             self.fft.process_with_scratch(z, scratch);
         }
-        for (z, out) in z.chunks_exact_mut(points).zip(out.chunks_exact_mut(self.half())) {
-            self.separate(z, out, weights);
-        }
+        self.separate(z, out, weights);
     }
 
-    /// Half the spectrum of a line from what it became.
+    /// Half the spectra of lines from what they became.
     fn separate(&self, z: &mut [Complex<T>], out: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
+        let (m, half) = (self.fft.len(), self.half());
         if !self.n.is_multiple_of(2) {
-            z[0].im = T::zero();
-            for (k, (out, z)) in out.iter_mut().zip(&*z).enumerate() {
-                let by = if k == 0 { factor } else { interior };
-                *out = Complex::new(z.re * by, z.im * by * sign);
+            for (z, out) in z.chunks_exact_mut(m).zip(out.chunks_exact_mut(half)) {
+                z[0].im = T::zero();
+                for (k, (out, z)) in out.iter_mut().zip(&*z).enumerate() {
+                    let by = if k == 0 { factor } else { interior };
+                    *out = Complex::new(z.re * by, z.im * by * sign);
+                }
             }
             return;
         }
-        let ends = [z[0].re + z[0].im, z[0].re - z[0].im];
-        let m = z.len();
         let mirror = Mirror {
             from: z.as_ptr(),
             to: out.as_mut_ptr(),
             last: m,
+            lines: z.len() / m,
+            apart: [m, half],
             half: T::narrow(0.5),
             read: T::one(),
             written: [interior, interior * sign],
         };
-        // SAFETY: both have the places from 1 to `last - 1`, and the output is borrowed alone.
+        // SAFETY: the lines of both have the places from 1 to `last - 1`, and the output is borrowed alone.
         unsafe { T::combine(mirror, &self.turns) };
-        if m.is_multiple_of(2) {
-            let middle = z[m / 2];
-            out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
+        for (z, out) in z.chunks_exact(m).zip(out.chunks_exact_mut(half)) {
+            if m.is_multiple_of(2) {
+                let middle = z[m / 2];
+                out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
+            }
+            let ends = [z[0].re + z[0].im, z[0].re - z[0].im];
+            out[0] = Complex::new(ends[0] * factor, T::zero() * sign);
+            out[m] = Complex::new(ends[1] * factor, T::zero() * sign);
         }
-        out[0] = Complex::new(ends[0] * factor, T::zero() * sign);
-        out[m] = Complex::new(ends[1] * factor, T::zero() * sign);
     }
 
     /// The lines of half spectra, of a group at most. Frequencies that are their own mirror image count with their real part.
@@ -182,9 +186,7 @@ impl<T: Real> RealPlan<T> {
         let (count, points) = (out.len() / self.n, self.fft.len());
         assert!(lines.len() == count * self.half() && count <= self.group, "irfft: lengths");
         let z = &mut z[..count * points];
-        for (z, line) in z.chunks_exact_mut(points).zip(lines.chunks_exact(self.half())) {
-            self.join(line, z, weights);
-        }
+        self.join(lines, z, weights);
         if self.n.is_multiple_of(2) {
             self.fft.process_outofplace_with_scratch(z, pairs_mut(out), scratch);
         } else {
@@ -193,34 +195,40 @@ impl<T: Real> RealPlan<T> {
         }
     }
 
-    /// What becomes the line of half a spectrum.
-    fn join(&self, line: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
+    /// What becomes the lines of half spectra.
+    fn join(&self, lines: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
-        z[0] = Complex::new(line[0].re * factor, T::zero());
+        let (m, half) = (self.fft.len(), self.half());
         if !self.n.is_multiple_of(2) {
-            for (k, x) in line.iter().enumerate().skip(1) {
-                let (re, im) = (x.re * interior, x.im * interior * sign);
-                (z[k], z[self.n - k]) = (Complex::new(re, im), Complex::new(re, -im));
+            for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half)) {
+                z[0] = Complex::new(line[0].re * factor, T::zero());
+                for (k, x) in line.iter().enumerate().skip(1) {
+                    let (re, im) = (x.re * interior, x.im * interior * sign);
+                    (z[k], z[m - k]) = (Complex::new(re, im), Complex::new(re, -im));
+                }
             }
             return;
         }
-        let m = z.len();
         let mirror = Mirror {
-            from: line.as_ptr(),
+            from: lines.as_ptr(),
             to: z.as_mut_ptr(),
             last: m,
+            lines: z.len() / m,
+            apart: [half, m],
             half: T::one(),
             read: sign,
             written: [interior, interior],
         };
         // SAFETY: as above.
         unsafe { T::combine(mirror, &self.turns) };
-        if m.is_multiple_of(2) {
-            let (middle, twice) = (line[m / 2], interior + interior);
-            z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
+        for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half)) {
+            if m.is_multiple_of(2) {
+                let (middle, twice) = (line[m / 2], interior + interior);
+                z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
+            }
+            let (first, last) = (line[0].re * factor, line[m].re * factor);
+            z[0] = Complex::new(first + last, first - last);
         }
-        let last = line[m].re * factor;
-        z[0] = Complex::new(z[0].re + last, z[0].re - last);
     }
 }
 
