@@ -34,34 +34,77 @@ pub(crate) trait Fold: Sized + 'static {
     #[inline(always)]
     unsafe fn leaf(p: *const Self::In, n: usize) -> Self::Acc {
         // SAFETY: the caller's contract.
-        unsafe { lanes::<Self, 32>(p, n) }
+        unsafe { lanes::<Self>(p, n) }
     }
 }
 
-/// Merges element `i` into lane `i % L`, then the lanes by halves.
+/// Elements that are merged side by side, and those of runs that are shorter.
+const WIDE: usize = 64;
+const NARROW: usize = 8;
+
+/// Merges whole blocks of elements into as many lanes, then the lanes by halves; of what is left over, each power of two
+/// joins the lanes when they are as many.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-pub(super) unsafe fn lanes<F: Fold, const L: usize>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+    let mut at = p;
     // SAFETY: the caller's contract.
     unsafe {
-        let mut lanes = [F::IDENTITY; L];
-        let mut at = p;
-        for _ in 0..n / L {
-            prefetch(at, L);
-            for (j, lane) in lanes.iter_mut().enumerate() {
-                *lane = F::merge(*lane, F::load(*at.add(j)));
+        let mut few = [F::IDENTITY; NARROW];
+        if n >= WIDE {
+            let mut lanes = [F::IDENTITY; WIDE];
+            for _ in 0..n / WIDE {
+                prefetch(at, WIDE);
+                merge_block::<F, WIDE>(&mut lanes, &mut at);
             }
-            at = at.add(L);
+            let lanes = halved::<F, WIDE, 32>(lanes, n, &mut at);
+            let lanes = halved::<F, 32, 16>(lanes, n, &mut at);
+            few = halved::<F, 16, NARROW>(lanes, n, &mut at);
+        } else {
+            for _ in 0..n / NARROW {
+                merge_block::<F, NARROW>(&mut few, &mut at);
+            }
         }
-        // A copy: an index that is not known keeps what it is used on in memory.
-        let mut all = lanes;
-        for (j, lane) in all[..n % L].iter_mut().enumerate() {
-            *lane = F::merge(*lane, F::load(*at.add(j)));
-        }
-        halve::<F>(&mut all)
+        let few = halved::<F, NARROW, 4>(few, n, &mut at);
+        let few = halved::<F, 4, 2>(few, n, &mut at);
+        halved::<F, 2, 1>(few, n, &mut at)[0]
     }
+}
+
+/// Merges the `L` elements at `at` into lanes and goes past them.
+///
+/// # Safety
+/// They are readable.
+#[inline(always)]
+unsafe fn merge_block<F: Fold, const L: usize>(lanes: &mut [F::Acc; L], at: &mut *const F::In) {
+    for (j, lane) in lanes.iter_mut().enumerate() {
+        // SAFETY: the caller's contract.
+        *lane = F::merge(*lane, F::load(unsafe { *at.add(j) }));
+    }
+    *at = at.wrapping_add(L);
+}
+
+/// The lanes by halves; and a block as long as a half, if a run of `n` has one left over.
+///
+/// # Safety
+/// What is left over of `n` by twice `H` is readable at `at`.
+#[inline(always)]
+unsafe fn halved<F: Fold, const L: usize, const H: usize>(
+    lanes: [F::Acc; L],
+    n: usize,
+    at: &mut *const F::In,
+) -> [F::Acc; H] {
+    let mut half = [F::IDENTITY; H];
+    for j in 0..H {
+        half[j] = F::merge(lanes[j], lanes[j + H]);
+    }
+    if n & H != 0 {
+        // SAFETY: the caller's contract.
+        unsafe { merge_block::<F, H>(&mut half, at) };
+    }
+    half
 }
 
 /// Merges `n` neighbours with a loop over the blocks of `L` elements, at least one, that merges their lanes too.
@@ -84,18 +127,8 @@ pub(super) unsafe fn lanes_by<F: Fold, const L: usize>(
         total = Some(all);
     }
     // SAFETY: the caller's contract.
-    let rest = unsafe { few::<F>(p.add(n / L * L), n % L) };
+    let rest = unsafe { lanes::<F>(p.add(n / L * L), n % L) };
     total.map_or(rest, |total| F::merge(total, rest))
-}
-
-/// Merges a few neighbours.
-///
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-unsafe fn few<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the caller's contract.
-    unsafe { if n < 8 { in_order::<F>(p, n) } else { lanes::<F, 8>(p, n) } }
 }
 
 /// How many bytes ahead of the elements in work the next ones are called for: the processor's own
@@ -114,16 +147,6 @@ pub(super) fn prefetch<T>(at: *const T, n: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (at, n);
-}
-
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-pub(super) unsafe fn in_order<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    (0..n).fold(F::IDENTITY, |acc, i| {
-        // SAFETY: the caller's contract.
-        F::merge(acc, F::load(unsafe { *p.add(i) }))
-    })
 }
 
 #[inline(always)]
@@ -181,46 +204,35 @@ impl<A: Copy> Tree<A> {
 /// Merges `n` neighbours pairwise.
 ///
 /// # Safety
-/// `n` elements are readable.
+/// The leaves lie inside the `n` elements, which are readable.
 pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the leaves lie inside the `n` elements.
-    unsafe {
-        if n < SHORT {
-            let mut few = F::IDENTITY;
-            short_rows::<F>(p, n, 0, &mut few, 0, 1);
-            return few;
-        }
-        if n <= LEAF {
-            return leaf::<F>(p, n);
-        }
-        let mut tree = Tree::new();
-        for start in (0..n).step_by(LEAF) {
-            tree.push(leaf::<F>(p.add(start), LEAF.min(n - start)), F::merge);
-        }
-        tree.finish(F::merge).unwrap_or(F::IDENTITY)
+    let leaf = |start: usize| {
+        let mut merged = F::IDENTITY;
+        // SAFETY: the caller's contract.
+        unsafe { leaves::<F>(p.add(start), LEAF.min(n - start), 0, &mut merged, 0, 1) };
+        merged
+    };
+    if n <= LEAF {
+        return leaf(0);
     }
+    let mut tree = Tree::new();
+    for start in (0..n).step_by(LEAF) {
+        tree.push(leaf(start), F::merge);
+    }
+    tree.finish(F::merge).unwrap_or(F::IDENTITY)
 }
 
 leveled! {
-    /// Merges `n` neighbours, at most `LEAF`.
-    unsafe fn leaf<F: Fold>(p: *const F::In, n: usize) -> F::Acc = leaf_body, F::LEVELS
+    /// Merges each of `rows` runs of `n` neighbours, at most `LEAF`, as `rows` does.
+    unsafe fn leaves<F: Fold>(
+        p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
+    ) = leaves_body, F::LEVELS
 }
 
 /// # Safety
-/// As `Fold::leaf`.
+/// As `rows`.
 #[inline(always)]
-unsafe fn leaf_body<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
-    // SAFETY: the caller's contract.
-    unsafe { F::leaf(p, n) }
-}
-
-/// Rows shorter than this are merged without a call for each.
-pub(super) const SHORT: usize = 32;
-
-/// # Safety
-/// As `rows`, for an `n` below `SHORT`.
-#[inline(always)]
-unsafe fn short_rows_body<F: Fold>(
+unsafe fn leaves_body<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -229,19 +241,9 @@ unsafe fn short_rows_body<F: Fold>(
     rows: usize,
 ) {
     for row in 0..rows as isize {
-        // SAFETY: the caller's contract. Leaves with so few elements have this association.
-        unsafe {
-            let at = p.offset(row * stride);
-            *out.offset(row * step) = few::<F>(at, n);
-        }
+        // SAFETY: the caller's contract.
+        unsafe { *out.offset(row * step) = F::leaf(p.offset(row * stride), n) };
     }
-}
-
-leveled! {
-    /// Merges each of `rows` runs of fewer than `SHORT`.
-    unsafe fn short_rows<F: Fold>(
-        p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
-    ) = short_rows_body, F::LEVELS
 }
 
 /// Merges each of `rows` runs of `n` neighbours.
@@ -249,7 +251,7 @@ leveled! {
 /// # Safety
 /// `rows` rows of `n` neighbours, `stride` apart, are readable; `out` has room for `rows` results,
 /// `step` apart.
-pub(super) unsafe fn rows<F: Fold>(
+pub(crate) unsafe fn rows<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -259,8 +261,8 @@ pub(super) unsafe fn rows<F: Fold>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if n < SHORT {
-            return short_rows::<F>(p, n, stride, out, step, rows);
+        if n <= LEAF {
+            return leaves::<F>(p, n, stride, out, step, rows);
         }
         for row in 0..rows as isize {
             *out.offset(row * step) = run::<F>(p.offset(row * stride), n);

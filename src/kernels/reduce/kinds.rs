@@ -3,66 +3,12 @@
 //! Owns: the implementations of `Fold`. Never walks more than a leaf. Invariant: as that of `Fold`.
 
 use std::marker::PhantomData;
-use std::ops::BitOr;
 
 use super::super::leveled::Levels;
 use super::super::number::complex_lane::ComplexElement;
 use super::complex::{product_lanes, sum_lanes};
-use super::fold::{Fold, LEAF, halve, lanes, prefetch};
+use super::fold::{Fold, LEAF, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
-
-/// `lanes` of an extreme of floats: `pick` ignores NaN, which is looked for beside it by `odd`, whose masks are as wide
-/// as the elements; the first NaN is the extreme. One comparison that does both at once takes twice the time.
-///
-/// # Safety
-/// `n` elements are readable.
-#[inline(always)]
-unsafe fn extreme_lanes<F, T, M, const L: usize>(
-    p: *const T,
-    n: usize,
-    pick: impl Fn(T, T) -> T,
-    odd: impl Fn(T) -> M,
-) -> T
-where
-    F: Fold<In = T, Acc = T>,
-    T: Copy,
-    M: Copy + Default + PartialEq + BitOr<Output = M>,
-{
-    let mut best = [F::IDENTITY; L];
-    let mut unordered = [M::default(); L];
-    let mut at = p;
-    // SAFETY: every index below is below `n`.
-    unsafe {
-        for _ in 0..n / L {
-            prefetch(at, L);
-            for j in 0..L {
-                let x = *at.add(j);
-                best[j] = pick(best[j], x);
-                unordered[j] = unordered[j] | odd(x);
-            }
-            at = at.add(L);
-        }
-        // Copies: an index that is not known keeps what it is used on in memory.
-        let (mut best, mut unordered) = (best, unordered);
-        for j in 0..n % L {
-            let x = *at.add(j);
-            best[j] = pick(best[j], x);
-            unordered[j] = unordered[j] | odd(x);
-        }
-        let mut any = M::default();
-        for mask in unordered {
-            any = any | mask;
-        }
-        if any == M::default() {
-            return halve::<F>(&mut best);
-        }
-        let mut first = p;
-        while odd(*first) == M::default() {
-            first = first.add(1);
-        }
-        *first
-    }
-}
 
 pub(crate) struct Sum<T>(PhantomData<T>);
 pub(super) struct SumSquares<T>(PhantomData<T>);
@@ -73,7 +19,7 @@ pub(super) struct Any<T>(PhantomData<T>);
 pub(super) struct All<T>(PhantomData<T>);
 
 macro_rules! fold {
-    ($levels:ident $f:ident<$t:ty> -> $acc:ty as $merging:ident, $identity:expr, $empty:expr, $lanes:literal,
+    ($levels:ident $f:ident<$t:ty> -> $acc:ty as $merging:ident, $identity:expr, $empty:expr,
      |$x:ident| $load:expr, |$a:ident, $b:ident| $merge:expr) => {
         impl Fold for $f<$t> {
             type In = $t;
@@ -90,17 +36,12 @@ macro_rules! fold {
             fn merge($a: $acc, $b: $acc) -> $acc {
                 $merge
             }
-            #[inline(always)]
-            unsafe fn leaf(p: *const $t, n: usize) -> $acc {
-                // SAFETY: the caller's contract.
-                unsafe { lanes::<Self, $lanes>(p, n) }
-            }
         }
     };
 }
 
 macro_rules! extreme {
-    ($f:ident<$t:ty>, $mask:ty, $identity:expr, $lanes:literal, $beats:tt) => {
+    ($f:ident<$t:ty>, $identity:expr, $beats:tt) => {
         impl Fold for $f<$t> {
             type In = $t;
             type Acc = $t;
@@ -114,48 +55,33 @@ macro_rules! extreme {
             fn merge(a: $t, b: $t) -> $t {
                 if b $beats a || b != b { b } else { a }
             }
-            #[inline(always)]
-            unsafe fn leaf(p: *const $t, n: usize) -> $t {
-                // SAFETY: the caller's contract.
-                unsafe {
-                    extreme_lanes::<Self, $t, $mask, $lanes>(
-                        p,
-                        n,
-                        |a, b| if a $beats b { a } else { b },
-                        #[allow(clippy::eq_op)]
-                        |x| if x != x { <$mask>::MAX } else { 0 },
-                    )
-                }
-            }
         }
     };
 }
 
 macro_rules! float_folds {
-    ($($t:ty, $mask:ty, $lanes:literal;)*) => {$(
+    ($($t:ty),*) => {$(
         // The sum of negative zeros is 0.0, as NumPy has it: every sum begins with the identity.
-        fold!(All Sum<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x, |a, b| a + b);
-        fold!(UpToAvx2 SumSquares<$t> -> $t as Sum, 0.0, 0.0, $lanes, |x| x * x, |a, b| a + b);
-        fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, $lanes, |x| x, |a, b| a * b);
-        // A NaN replaces anything, and nothing replaces a NaN.
-        extreme!(Max<$t>, $mask, <$t>::NEG_INFINITY, $lanes, >);
-        extreme!(Min<$t>, $mask, <$t>::INFINITY, $lanes, <);
+        fold!(UpToAvx2 Sum<$t> -> $t as Sum, 0.0, 0.0, |x| x, |a, b| a + b);
+        fold!(UpToAvx2 SumSquares<$t> -> $t as Sum, 0.0, 0.0, |x| x * x, |a, b| a + b);
+        fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, |x| x, |a, b| a * b);
+        // A NaN replaces anything, and no number replaces a NaN.
+        extreme!(Max<$t>, <$t>::NEG_INFINITY, >);
+        extreme!(Min<$t>, <$t>::INFINITY, <);
     )*};
 }
 
 macro_rules! int_folds {
-    ($($t:ty, $lanes:literal;)*) => {$(
-        fold!(UpToAvx2 Sum<$t> -> i64 as Sum, 0, 0, 32, |x| x as i64, |a, b| a.wrapping_add(b));
-        fold!(UpToAvx2 Prod<$t> -> i64 as Prod, 1, 1, 32, |x| x as i64, |a, b| a.wrapping_mul(b));
-        fold!(UpToAvx2 Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, $lanes, |x| x, |a, b| if b > a { b } else { a });
-        fold!(UpToAvx2 Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, $lanes, |x| x, |a, b| if b < a { b } else { a });
+    ($($t:ty),*) => {$(
+        fold!(UpToAvx2 Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, |x| x, |a, b| if b > a { b } else { a });
+        fold!(UpToAvx2 Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, |x| x, |a, b| if b < a { b } else { a });
     )*};
 }
 
-float_folds! { f64, u64, 32; f32, u32, 64; }
-int_folds! { i64, 32; }
-fold!(UpToAvx2 Max<u64> -> u64 as Max, 0, 0, 32, |x| x, |a, b| if b > a { b } else { a });
-fold!(UpToAvx2 Min<u64> -> u64 as Min, u64::MAX, u64::MAX, 32, |x| x, |a, b| if b < a { b } else { a });
+float_folds! { f64, f32 }
+int_folds! { i64, u64 }
+fold!(UpToAvx2 Sum<i64> -> i64 as Sum, 0, 0, |x| x, |a, b| a.wrapping_add(b));
+fold!(UpToAvx2 Prod<i64> -> i64 as Prod, 1, 1, |x| x, |a, b| a.wrapping_mul(b));
 
 /// Folds of complex numbers, in float64.
 macro_rules! complex_folds {
@@ -215,22 +141,35 @@ macro_rules! truth_folds {
             #[inline(always)]
             unsafe fn leaf(p: *const $t, n: usize) -> u8 {
                 const WIDTH: usize = 256 / size_of::<$t>();
-                let mut lanes: [$mask; WIDTH] = [0; WIDTH];
+                const FEW: usize = WIDTH / 8;
+                let (mut lanes, mut few): ([$mask; WIDTH], [$mask; FEW]) = ([0; WIDTH], [0; FEW]);
                 let mut found = false;
                 // SAFETY: every index is below `n`.
                 unsafe {
-                    for start in (0..n / WIDTH).map(|i| i * WIDTH) {
-                        prefetch(p.add(start), WIDTH);
+                    let look = |at: usize, lanes: &mut [$mask]| {
                         for (j, lane) in lanes.iter_mut().enumerate() {
-                            let $x = *p.add(start + j);
+                            let $x = *p.add(at + j);
                             *lane |= if $found { <$mask>::MAX } else { 0 };
                         }
+                    };
+                    let whole = n - n % WIDTH;
+                    for start in (0..whole).step_by(WIDTH) {
+                        prefetch(p.add(start), WIDTH);
+                        look(start, &mut lanes);
                     }
-                    for i in n / WIDTH * WIDTH..n {
-                        let $x = *p.add(i);
-                        found |= $found;
+                    if n < FEW {
+                        for i in 0..n {
+                            let $x = *p.add(i);
+                            found |= $found;
+                        }
+                    } else {
+                        // Elements that were looked at before change nothing.
+                        for start in (whole..n).step_by(FEW) {
+                            look(start.min(n - FEW), &mut few);
+                        }
                     }
                 }
+                found |= few.iter().any(|&lane| lane != 0);
                 let $any = found | lanes.iter().any(|&lane| lane != 0);
                 $truth
             }
@@ -257,7 +196,7 @@ impl Fold for Sum<Truth> {
     unsafe fn leaf(p: *const Truth, n: usize) -> i64 {
         let mut lanes = [0u8; 64];
         let mut i = 0;
-        // SAFETY: every index is below `n`. A leaf adds at most LEAF / 64 to a lane.
+        // SAFETY: every index is below `n`. A leaf adds at most LEAF / 64 + 3 to a lane.
         unsafe {
             while i + 64 <= n {
                 for (j, lane) in lanes.iter_mut().enumerate() {
@@ -265,9 +204,16 @@ impl Fold for Sum<Truth> {
                 }
                 i += 64;
             }
+            let (few, _) = lanes.split_at_mut(16);
+            while i + 16 <= n {
+                for (j, lane) in few.iter_mut().enumerate() {
+                    *lane += ((*p.add(i + j)).0 != 0) as u8;
+                }
+                i += 16;
+            }
             let rest = (i..n).map(|i| Self::load(*p.add(i))).sum::<i64>();
             rest + lanes.iter().map(|&lane| lane as i64).sum::<i64>()
         }
     }
 }
-const _: () = assert!(LEAF / 64 < 256);
+const _: () = assert!(LEAF / 64 + 3 < 256);

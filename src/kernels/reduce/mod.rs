@@ -15,7 +15,7 @@ mod run;
 mod whole;
 
 pub use arg::arg_reduce;
-pub(super) use fold::{LEAF, Tree, run as fold_run};
+pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
 pub(super) use kinds::{Max, Sum};
 pub use run::{Reduction, reduce};
 pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

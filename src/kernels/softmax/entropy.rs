@@ -56,7 +56,8 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
             unsafe {
                 let p = x.at::<T>(row * n as isize);
                 let target = *targets.at::<i64>(row * targets.strides[0]);
-                let top = T::largest(p, n);
+                let mut top = T::ZERO;
+                T::largest(p, n, &mut top, 1);
                 let log_sum = shifted_sum::<T>(p, n, top).ln();
                 *stats.at::<T>(2 * row) = top;
                 *stats.at::<T>(2 * row + 1) = log_sum;

@@ -1,13 +1,13 @@
 //! What the fused rows share: the float types, the splitting of rows, the sum of exponentials.
 //!
-//! Owns: `Float`, `by_rows`, `shifted_sum`. Never decides what is computed.
+//! Owns: `Float`, `Shape`, `by_rows`, `shifted_sum`. Never decides what is computed.
 //! Invariant: rows are independent, so any split of them gives the same result.
 
 use std::mem::MaybeUninit;
 
 use super::super::leveled::leveled_fma;
 use super::super::math;
-use super::super::reduce::{LEAF, Max, Sum, Tree, fold_run};
+use super::super::reduce::{Fold, LEAF, Max, Sum, Tree, fold_rows};
 use crate::dtype::Element;
 use crate::threads::parallel_for;
 
@@ -26,12 +26,20 @@ pub(super) trait Float:
     /// The exponential of a number that is not above zero, but for a rounding.
     fn exp<const FMA: bool>(self) -> Self;
     fn ln(self) -> Self;
+    /// The logarithm of a sum of numbers up to one, the largest of them one.
+    fn log<const FMA: bool>(self) -> Self;
+    /// The larger one; NaN if one is.
+    fn larger(self, o: Self) -> Self;
+    /// The largest element of each of `rows` rows of `n`.
+    ///
     /// # Safety
-    /// `n` elements are readable.
-    unsafe fn largest(p: *const Self, n: usize) -> Self;
+    /// The rows are readable, and there is room for as many results.
+    unsafe fn largest(p: *const Self, n: usize, out: *mut Self, rows: usize);
+    /// The sums of rows.
+    ///
     /// # Safety
-    /// `n` elements are readable.
-    unsafe fn total(p: *const Self, n: usize) -> Self;
+    /// As `largest`.
+    unsafe fn total(p: *const Self, n: usize, out: *mut Self, rows: usize);
 }
 
 macro_rules! float {
@@ -47,14 +55,22 @@ macro_rules! float {
                 $t::ln(self)
             }
             #[inline(always)]
-            unsafe fn largest(p: *const $t, n: usize) -> $t {
-                // SAFETY: the caller's contract.
-                unsafe { fold_run::<Max<$t>>(p, n) }
+            fn log<const FMA: bool>(self) -> $t {
+                math::$t::ln::<FMA>(self)
             }
             #[inline(always)]
-            unsafe fn total(p: *const $t, n: usize) -> $t {
+            fn larger(self, o: $t) -> $t {
+                Max::<$t>::merge(self, o)
+            }
+            #[inline(always)]
+            unsafe fn largest(p: *const $t, n: usize, out: *mut $t, rows: usize) {
                 // SAFETY: the caller's contract.
-                unsafe { fold_run::<Sum<$t>>(p, n) }
+                unsafe { fold_rows::<Max<$t>>(p, n, n as isize, out, 1, rows) }
+            }
+            #[inline(always)]
+            unsafe fn total(p: *const $t, n: usize, out: *mut $t, rows: usize) {
+                // SAFETY: the caller's contract.
+                unsafe { fold_rows::<Sum<$t>>(p, n, n as isize, out, 1, rows) }
             }
         }
     )*};
@@ -63,9 +79,25 @@ float!(f64, f32);
 
 /// Rows and columns of contiguous operands of equal dims.
 pub(super) fn shape(dims: &[usize], contiguous: &[bool]) -> (usize, usize) {
-    assert!(contiguous.iter().all(|&c| c), "softmax takes contiguous rows");
-    let columns = dims.last().copied().unwrap_or(1);
-    (dims.iter().rev().skip(1).product(), columns)
+    let shape = Shape::of(dims, dims.len().saturating_sub(1), contiguous);
+    (shape.outer, shape.n)
+}
+
+/// Contiguous operands as rows of an axis: how many positions are before it, along it and behind it.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) outer: usize,
+    pub(super) n: usize,
+    pub(super) inner: usize,
+}
+
+impl Shape {
+    pub(super) fn of(dims: &[usize], axis: usize, contiguous: &[bool]) -> Shape {
+        assert!(contiguous.iter().all(|&c| c), "softmax takes contiguous operands");
+        let (before, rest) = dims.split_at(axis);
+        let (n, behind) = rest.split_first().map_or((1, rest), |(&n, behind)| (n, behind));
+        Shape { outer: before.iter().product(), n, inner: behind.iter().product() }
+    }
 }
 
 /// Runs `body(first row, row count)` over all rows, split when there is much to do.
@@ -101,8 +133,10 @@ pub(super) unsafe fn shifted_sum_body<T: Float, const FMA: bool>(
             // SAFETY: the caller's contract.
             slot.write((unsafe { *x.add(start + j) } - top).exp::<FMA>());
         }
+        let mut part = T::ZERO;
         // SAFETY: the first `len` elements of the buffer were just written.
-        tree.push(unsafe { T::total(buffer.as_ptr().cast(), len) }, |a, b| a + b);
+        unsafe { T::total(buffer.as_ptr().cast(), len, &mut part, 1) };
+        tree.push(part, |a, b| a + b);
     }
     tree.finish(|a, b| a + b).unwrap_or(T::ZERO)
 }

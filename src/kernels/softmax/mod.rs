@@ -1,8 +1,9 @@
-//! Fused softmax, log-softmax and cross-entropy along the last axis of contiguous rows.
+//! Fused softmax and log-softmax along an axis of contiguous operands, and cross-entropy of rows.
 //!
-//! Owns: forward passes and first-order backward passes. Never reduces over another axis.
+//! Owns: forward passes and first-order backward passes. Never reduces over more than one axis.
 //! Invariant: rows are independent, and each is shifted by its maximum.
 
+mod columns;
 mod entropy;
 mod float;
 mod rows;

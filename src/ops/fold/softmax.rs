@@ -18,42 +18,43 @@ use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
 use crate::tensor::Tensor;
 
-type RowKernel = fn(View<'_>, ViewMut<'_>);
-
 /// The axis exchanged with the last one.
 fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
     let last = x.ndim() - 1;
     if axis == last { Ok(x.clone()) } else { swap_axes(x, axis, last) }
 }
 
-/// Runs a kernel that works along the last axis of contiguous rows, along any axis.
-fn along(x: &Tensor, axis: usize, kernel: RowKernel) -> Result<Tensor> {
-    if axis + 1 == x.ndim() && x.is_contiguous() {
+type Kernel = fn(View<'_>, usize, ViewMut<'_>);
+
+/// Runs a kernel of contiguous operands along an axis.
+fn along(x: &Tensor, axis: usize, kernel: Kernel) -> Result<Tensor> {
+    if x.is_contiguous() {
         let out = Tensor::empty_as(x.layout(), x.dtype())?;
-        kernel(x.view_of(), out.view_mut());
+        kernel(x.view_of(), axis, out.view_mut());
         return Ok(out);
     }
-    let rows = exchanged(&x.detach(), axis)?.contiguous()?;
-    let out = Tensor::empty(rows.shape(), x.dtype())?;
-    kernel(rows.view_of(), out.view_mut());
-    exchanged(&out, axis)
+    // Rows may lie in line along the axis.
+    let rows = exchanged(&x.detach(), axis)?;
+    if axis + 1 != x.ndim() && rows.is_contiguous() {
+        return exchanged(&along(&rows, x.ndim() - 1, kernel)?, axis);
+    }
+    along(&x.detach().contiguous()?, axis, kernel)
 }
 
-type RowGradient = fn(View<'_>, View<'_>, ViewMut<'_>);
+type Gradient = fn(View<'_>, View<'_>, usize, ViewMut<'_>);
 
 /// The fused derivative from the result `y`, along any axis.
-fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: RowGradient) -> Result<Tensor> {
-    let along_last = axis + 1 == y.ndim() && y.shape() == g.shape();
-    if along_last && y.is_contiguous() && g.is_contiguous() {
-        let out = Tensor::empty_as(y.layout(), y.dtype())?;
-        kernel(y.view_of(), g.view_of(), out.view_mut());
-        return Ok(out);
+fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Result<Tensor> {
+    let y = broadcast_to(&y.detach(), g.shape())?;
+    let rows = exchanged(&y, axis)?;
+    if axis + 1 != y.ndim() && !y.is_contiguous() && rows.is_contiguous() {
+        let g = exchanged(&g.detach(), axis)?;
+        return exchanged(&along_backward(&rows, &g, y.ndim() - 1, kernel)?, axis);
     }
-    let rows = exchanged(&broadcast_to(&y.detach(), g.shape())?, axis)?.contiguous()?;
-    let g = exchanged(&g.detach(), axis)?.contiguous()?;
-    let out = Tensor::empty(rows.shape(), y.dtype())?;
-    kernel(rows.view_of(), g.view_of(), out.view_mut());
-    exchanged(&out, axis)
+    let (y, g) = (y.contiguous()?, g.detach().contiguous()?);
+    let out = Tensor::empty(g.shape(), y.dtype())?;
+    kernel(y.view_of(), g.view_of(), axis, out.view_mut());
+    Ok(out)
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
