@@ -323,11 +323,11 @@ class Compiled(_core._Replayed):
                 if warm is None and not call.tensors:
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept_before), []
-        with of_tensors.fails_backward(), Watch() as watch, recorded_generators() as check:
+        with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
             program, kept, reason = _core._record_joint(
                 of_tensors.then(lambda _: check(), watch), values, weak, may_keep, watch
             )
-            kept = kept or (program is not None and may_keep and watch.has_other_keys())
+            kept = kept or (program is not None and watch.made_state())
             if program is None or kept:
                 watch.restore()
         if kept:
@@ -359,13 +359,13 @@ class Compiled(_core._Replayed):
             check()
 
         may_keep = kept_before < WARM_UPS
-        with Watch() as watch, recorded_generators() as check:
+        with Watch(may_keep) as watch, recorded_generators() as check:
             program, results = _core._record(
                 of_tensors.then(detached, watch), values, weak, may_keep, watch
             )
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()
-        if program is None or (may_keep and watch.has_other_keys()):
+        if program is None or watch.made_state():
             return WarmUp(form, kept_before + 1, detach), found
         return Recorded(program, form), found
 

@@ -107,7 +107,7 @@ class OfTensors:
                 if there and now.requires_grad is not old:
                     raise RunsEagerlyError("it changes whether an argument requires grad")
             check(results)
-            counted = watch.counted()
+            counted = None if watch.may_keep else watch.counted()
             if counted is not None:
                 raise RunsEagerlyError(counted)
             return results

@@ -2,13 +2,14 @@
 
 Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: it
 serves while the containers hold the objects that they held at the end of its recording, and the
-switches (booleans, texts, None) that they held before it; numbers that an optimiser counts end it.
+switches (booleans, texts, None) that they held before it; a number that is counted ends it.
 Invariant: a recording that fails leaves those containers as they were.
 """
 
 from __future__ import annotations
 
 import _thread
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, cast
 
@@ -27,13 +28,18 @@ _local = _thread._local()
 
 
 class Watch:
-    """A recording of this thread, during which `note` takes containers."""
+    """A recording of this thread, during which `note` takes containers.
 
-    def __init__(self) -> None:
+    With `may_keep`, what it keeps or counts may be what a first call makes: the next one tells.
+    """
+
+    def __init__(self, may_keep: bool = False) -> None:
+        self.may_keep = may_keep
         #: The containers noted.
         self.containers: list[Container] = []
         self._before: dict[int, Container] = {}
-        self._owned: dict[int, dict[Any, Any]] = {}
+        #: What may be counted in, its numbers as they were, and whose it is.
+        self._owned: dict[int, tuple[Mapping[Any, Any], Mapping[Any, Any], type]] = {}
 
     def __enter__(self) -> Watch:
         self._outer = getattr(_local, "watch", None)
@@ -53,6 +59,11 @@ class Watch:
         """Gives containers back what they held before."""
         for container in self.containers:
             _restore(container, self._before[id(container)])
+        for now, before, owner in self._owned.values():
+            if not isinstance(now, dict):
+                for key, old in before.items():
+                    if now.get(key) is not old:
+                        setattr(owner, key, old)
 
     def switches(self) -> list[tuple[dict[Any, Any], Any, Any]]:
         """The switches that have changed: where they are, and what they were."""
@@ -65,33 +76,44 @@ class Watch:
             if isinstance(now[key], _SWITCH)
         ]
 
-    def has_other_keys(self) -> bool:
-        """Whether the function has made or removed members: it will find others next time."""
-        return any(
-            now.keys() != self._before[id(now)].keys()  # type: ignore[union-attr]
-            for now in self.containers
-            if isinstance(now, dict)
+    def made_state(self) -> bool:
+        """Whether the function has made, removed or counted members: it finds others next time."""
+        return self.may_keep and (
+            any(
+                now.keys() != self._before[id(now)].keys()  # type: ignore[union-attr]
+                for now in self.containers
+                if isinstance(now, dict)
+            )
+            or self.counted() is not None
         )
 
     def counted(self) -> str | None:
-        """What is wrong where the function has changed a number of an optimiser or a schedule.
+        """What is wrong where the function has changed a number of a module or an optimiser.
 
         A program would leave the number as it is.
         """
-        for now in self._owned.values():
-            for key, old in cast("dict[Any, Any]", self._before[id(now)]).items():
+        for now, before, owner in self._owned.values():
+            for key, old in before.items():
                 new = now.get(key)
                 if _is_number(old) and _is_number(new) and new is not old and new != old:
                     return (
-                        f"{key!r} of an optimiser or its schedule goes from {old} to {new}, which a"
-                        " program would not repeat; count in a tensor"
+                        f"{key!r} of {owner.__name__} goes from {old} to {new}, which a program"
+                        " would not repeat; count in a tensor"
                     )
         return None
 
-    def own(self, container: dict[Any, Any]) -> None:
-        """Notes a dict of an optimiser or a schedule, whose numbers are looked at, too."""
+    def own(self, owner: type, container: dict[Any, Any]) -> None:
+        """Notes a dict of a module, an optimiser or a schedule: numbers there are looked at, too.
+
+        So are those of the class: an instance may count for all of them.
+        """
         self.add(container)
-        self._owned[id(container)] = container
+        before = cast("dict[Any, Any]", self._before[id(container)])
+        self._owned[id(container)] = container, before, owner
+        for kind in owner.__mro__:
+            if id(kind) not in self._owned:
+                numbers = {key: value for key, value in vars(kind).items() if _is_number(value)}
+                self._owned[id(kind)] = vars(kind), numbers, kind
 
     def turn_back(self) -> None:
         """Gives switches the values that they had before."""
@@ -113,12 +135,12 @@ def note(*containers: Container) -> None:
             watch.add(container)
 
 
-def note_owned(*containers: dict[Any, Any]) -> None:
-    """`note` for dicts of an optimiser or a schedule: the function may not count there."""
+def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
+    """`note` for a module, an optimiser or a schedule: the function may not count there."""
     watch: Watch | None = getattr(_local, "watch", None)
     if watch is not None:
-        for container in containers:
-            watch.own(container)
+        for container in (owner.__dict__, *containers):
+            watch.own(type(owner), container)
 
 
 def _is_number(value: Any) -> bool:

@@ -69,7 +69,8 @@ class Module(Hooked, Walks):
         """Calls `forward`, between the hooks if there are any."""
         hooks = self.__dict__.get("_hooks")
         if watching.recordings:
-            watching.note(self.__dict__, *(self.__dict__[table] for table in _TABLES))
+            watching.note_owned(self)
+            watching.note(*(self.__dict__[table] for table in _TABLES))
             if hooks is not None:
                 watching.note(*hooks.tables())
         if hooks:
@@ -163,7 +164,7 @@ class Module(Hooked, Walks):
     def __setattr__(self, name: str, value: Any) -> None:
         """Registers parameters and modules; everything else is a plain attribute."""
         if watching.recordings:
-            watching.note(self.__dict__)
+            watching.note_owned(self)
         if isinstance(module_of(value), Parameter | Module):
             self._ready()
             table = "_parameters" if isinstance(value, Parameter) else "_modules"

@@ -125,7 +125,7 @@ class Optimizer(_Stepped):
         if watching.recordings:
             lists = (group["params"] for group in self.param_groups)
             watching.note(self.param_groups, *lists, self.state, hooks.step_pre, hooks.step_post)
-            watching.note_owned(self.__dict__, *self.param_groups, *self.state.values())
+            watching.note_owned(self, *self.param_groups, *self.state.values())
         for hook in tuple(hooks.step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:

@@ -1,4 +1,4 @@
-"""Compiled steps of optimisers of one's own that count, in numbers or in a tensor."""
+"""Compiled steps of optimisers, schedules and modules that count, in numbers or in a tensor."""
 
 from typing import Any
 
@@ -51,6 +51,20 @@ class InMember(Counting):
         return p - group["lr"] * grad / self.count
 
 
+class InClass(Counting):
+    """Counts for all optimisers of its kind."""
+
+    count = 0
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        InClass.count = 0
+
+    def _update(self, p: Any, grad: Any, state: Any, group: Any) -> Any:
+        InClass.count += 1
+        return p - group["lr"] * grad / InClass.count
+
+
 class InGroup(Counting):
     """Lowers its own rate."""
 
@@ -76,13 +90,100 @@ def trained(kind: Any, history: bool, compiled: bool) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("history", [False, True])
-@pytest.mark.parametrize("kind", [Counting, OwnStep, InMember, InGroup, InTensor])
+@pytest.mark.parametrize("kind", [Counting, OwnStep, InMember, InClass, InGroup, InTensor])
 def test_a_compiled_step_counts(kind: Any, history: bool) -> None:
     expected, _ = trained(kind, history, compiled=False)
     found, run = trained(kind, history, compiled=True)
     np.testing.assert_array_equal(found, expected)
     if history:
         return
-    said = [line for line in run.log if "of an optimiser or its schedule goes from" in line]
+    said = [line for line in run.log if f"{kind.__name__} goes from" in line]
     assert len(said) == (0 if kind is InTensor else 1), run.log
     assert len(run.programs) == (1 if kind is InTensor else 0)
+
+
+class Halving(fg.optim.lr_scheduler.LRScheduler):
+    """A schedule whose step is all its own; the rates are tensors, which stay the same ones."""
+
+    steps = 0
+
+    def get_lr(self) -> Any:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch: Any = None) -> None:
+        self.steps += 1
+        for group in self.optimizer.param_groups:
+            group["lr"].fill_(0.5**self.steps)
+
+
+def scheduled(compiled: bool) -> tuple[list[float], Any]:
+    w = fg.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = fg.optim.SGD([w], lr=fg.tensor(0.1, dtype="float64"))
+    schedule = Halving(optimizer)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        schedule.step()
+        return w.detach() * 1.0
+
+    run = fg.compile(step) if compiled else step
+    return [run(fg.tensor(3.0 + i)).tolist() for i in range(8)], run
+
+
+def test_a_schedule_with_a_step_of_its_own_counts_in_a_compiled_step() -> None:
+    expected, _ = scheduled(compiled=False)
+    found, run = scheduled(compiled=True)
+    assert found == expected
+    assert any("Halving goes from" in line for line in run.log), run.log
+
+
+class Calls(fg.nn.Module):
+    """Adds how often it was called."""
+
+    n = 0
+    of_all = 0
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+        self.weight = fg.nn.Parameter(fg.ones(2))
+        Calls.of_all = 0
+
+    def forward(self, x: Any) -> Any:
+        if self.where == "member":
+            self.n += 1
+            return x * self.weight + self.n
+        if self.where == "class":
+            Calls.of_all += 1
+            return x * self.weight + Calls.of_all
+        self.n = len(x)
+        return x * self.weight + self.n
+
+
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("where", ["member", "class", "size"])
+def test_a_compiled_module_counts(where: str, detach: bool) -> None:
+    model = Calls(where)
+    f = fg.compile(lambda x: model(x).detach() if detach else model(x))
+    x = fg.ones(2)
+    found = [f(x)[0].item() for _ in range(8)]
+    assert found == [1.0 + (2 if where == "size" else i + 1) for i in range(8)]
+    assert len(f.programs) == (1 if where == "size" else 0), f.log
+    counts = any("goes from" in line for line in f.log)
+    assert counts == (where != "size"), f.log
+
+
+def test_a_number_that_is_counted_is_that_of_the_calls_after_a_failed_recording() -> None:
+    model = Calls("class")
+
+    def fails(x: Any) -> Any:
+        if model(x).sum() > 0:
+            return x
+        return -x
+
+    f = fg.compile(fails)
+    with pytest.raises(fg.errors.CompileError):
+        f(fg.ones(2))
+    assert Calls.of_all == 0

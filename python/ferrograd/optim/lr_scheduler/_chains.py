@@ -64,12 +64,10 @@ class SequentialLR(LRScheduler):
         """Steps the schedule of the next epoch, which begins at 0 at its milestone."""
         if epoch is not None:
             raise ArgumentError("SequentialLR.step: it takes no epoch; step through the epochs")
-        self._note()
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         schedule = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
-            schedule._note()
             schedule._go_to(0)
         else:
             schedule.step()
@@ -98,7 +96,6 @@ class ChainedScheduler(LRScheduler):
         """Steps every schedule."""
         if epoch is not None:
             raise ArgumentError("ChainedScheduler.step: it takes no epoch; step through the epochs")
-        self._note()
         for schedule in self._schedulers:
             schedule.step()
         self._last_lr = options_of(self.optimizer, "lr")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import types
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from ferrograd._compile import watching
@@ -64,6 +66,13 @@ class LRScheduler:
     next one. A schedule of your own defines `get_lr`, from `self.base_lrs` or from the groups'
     present `lr`.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Lets a recording see the numbers in which a step of the subclass's own counts."""
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if isinstance(own, types.FunctionType):
+            cls.step = _noted(own)  # type: ignore[method-assign]
 
     #: What `state_dict` leaves out.
     _left_out: tuple[str, ...] = ("optimizer",)
@@ -122,9 +131,10 @@ class LRScheduler:
     def _note(self) -> None:
         """Says to a recording that the epochs are counted in numbers."""
         if watching.recordings:
-            watching.note_owned(self.__dict__)
+            watching.note_owned(self)
 
     def _go_to(self, epoch: int | None) -> None:
+        self._note()
         if epoch is None:
             self.last_epoch += 1
             rates = self.get_lr()
@@ -165,6 +175,17 @@ class LRScheduler:
                 _load(own, value)
             else:
                 self.__dict__[key] = copies(value)
+
+
+def _noted(step: types.FunctionType) -> Callable[..., Any]:
+    """A step of a subclass that a recording sees."""
+
+    @wraps(step)
+    def noted(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:
+        self._note()
+        return step(self, *args, **kwargs)
+
+    return noted
 
 
 def _is_code(value: Any) -> bool:
