@@ -8,7 +8,6 @@ what it would raise.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +35,7 @@ from ferrograd._compile.recorded import (
 from ferrograd._compile.signature import Call, Static, difference, named, sort, takes_any_keyword
 from ferrograd._compile.watching import Watch
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._inspect.saying import warn_user
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
@@ -387,10 +387,9 @@ class Compiled(_core._Replayed):
             self._forget()
         count = len(self._cache)
         if before < count == MANY + 1:
-            warnings.warn(
+            warn_user(
                 f"compile: {self.name} has been recorded for {count} signatures, the last time as"
                 f" {self._log[-1]}; pass arrays of fewer shapes, or floats instead of other values"
                 " that change",
                 RuntimeWarning,
-                stacklevel=5,
             )

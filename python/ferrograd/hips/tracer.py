@@ -7,7 +7,6 @@ calls; what a backward pass computes is not among them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Self
@@ -17,6 +16,7 @@ import numpy as np
 from ferrograd._core import Tensor, _observe, _unobserve, is_grad_enabled, tensor
 from ferrograd._dispatch.detached import detached
 from ferrograd._inspect.operation import attributes
+from ferrograd._inspect.saying import warn_user
 from ferrograd.extend import (
     Box as Box,
     notrace_primitive as notrace_primitive,
@@ -109,6 +109,6 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
     finally:
         _unobserve(note)
     if id(out) not in nodes:
-        warnings.warn("trace: the result does not depend on the input", stacklevel=2)
+        warn_user("trace: the result does not depend on the input", UserWarning)
         return getval(out), None
     return getval(out), nodes[id(out)][1]

@@ -1,5 +1,6 @@
 """Products with sparse arrays of SciPy's, and sparse arrays whose values are tensors."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,46 @@ class TestIterations:
         few = {"restart": 1} if name == "gmres" else {}
         unfinished = getattr(linalg, name)(a, self.B, maxiter=1, rtol=1e-15, **few)
         assert unfinished[1] > 0
+
+
+@pytest.mark.parametrize("name", ["cg", "minres"])
+def test_symmetric_operators_need_no_transpose(name: str) -> None:
+    operator = scipy.sparse.linalg.LinearOperator((5, 5), lambda v: SYMMETRIC @ v, dtype=float)
+
+    def solve(b: Any) -> Any:
+        return getattr(linalg, name)(operator, b, rtol=1e-13)[0]
+
+    fg.gradcheck(solve, (fg.ones(5, requires_grad=True),))
+    fg.gradgradcheck(lambda b: solve(b) ** 2, (fg.ones(5, requires_grad=True),))
+
+
+def test_hermitian_operators_need_no_transpose() -> None:
+    skew = np.triu(SYMMETRIC, 1) * 0.2j
+    a = SYMMETRIC + skew + skew.conj().T
+    operator = scipy.sparse.linalg.LinearOperator((5, 5), lambda v: a @ v, dtype=complex)
+    b = fg.tensor(np.arange(5) + 1j, requires_grad=True)
+    fg.gradcheck(lambda b: linalg.cg(operator, b, rtol=1e-13)[0], (b,))
+
+
+def test_an_operator_without_a_transpose_has_no_derivative_where_one_is_needed() -> None:
+    operator = scipy.sparse.linalg.LinearOperator((5, 5), lambda v: GENERAL @ v, dtype=float)
+    found, info = linalg.gmres(operator, fg.ones(5, requires_grad=True))
+    assert info == 0
+    words = "gmres: a derivative solves the transposed equations, and A or M is a LinearOperator"
+    with pytest.raises(fg.errors.NotDifferentiableError, match=words):
+        found.sum().backward()
+
+
+def test_a_derivative_that_has_not_converged_says_so() -> None:
+    a = np.diag(np.arange(1.0, 41.0))
+    start = np.linalg.solve(a, np.ones(40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, info = linalg.cg(a, fg.ones(40, requires_grad=True), start, rtol=1e-10, maxiter=3)
+    assert info == 0
+    with pytest.warns(RuntimeWarning, match="cg: the equations of the derivative") as said:
+        (found * fg.linspace(0, 1, 40)).sum().backward()
+    assert [warning.filename for warning in said] == [__file__]
 
 
 def test_dense_matrices_are_no_sparse_ones() -> None:

@@ -8,13 +8,13 @@ loaded goes on with the same rates.
 from __future__ import annotations
 
 import types
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from ferrograd._compile import watching
 from ferrograd._core import Tensor
+from ferrograd._inspect.saying import warn_user
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim._states import copies
@@ -119,11 +119,10 @@ class LRScheduler:
         """Goes to the next epoch, or to a given one, and writes its rates."""
         self._note()
         if self._step_count == 1 and not self.optimizer._stepped:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}.step was called before the optimiser's first step, so the "
                 "first rate is never used; call optimizer.step() first",
                 UserWarning,
-                stacklevel=2,
             )
         self._step_count += 1
         self._go_to(epoch)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from warnings import warn
 
 import numpy
 
 import ferrograd.numpy as np
 from ferrograd._dispatch.detached import detached
+from ferrograd._inspect.saying import warn_user
 from ferrograd.errors import ArgumentTypeError
 from ferrograd.scipy._closures import plain
 from ferrograd.scipy._library import library
@@ -47,11 +47,10 @@ def root(
     """
     found, recorded = _solved(fun, x0, args, method, jac, tol, callback, options)
     if recorded and not found.success:
-        warn(
+        warn_user(
             f"root: {found.message} The derivatives are those of a point that is no root; try"
             " another x0 or method, or check result.success",
             RuntimeWarning,
-            stacklevel=2,
         )
     return found
 
@@ -120,7 +119,7 @@ def fsolve(
     found, _ = _solved(func, x0, args, jac=fprime, options=known or None)
     if not full_output:
         if not found.success:
-            warn(f"fsolve: {found.message}", RuntimeWarning, stacklevel=2)
+            warn_user(f"fsolve: {found.message}", RuntimeWarning)
         return found.x
     kept = ("nfev", "njev", "fjac", "r", "qtf")
     info = {key: found[key] for key in kept if key in found} | {"fvec": found.fun}

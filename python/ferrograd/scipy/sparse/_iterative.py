@@ -1,7 +1,8 @@
 """Equations that SciPy solves step by step, with derivatives of the solution.
 
 Owns: the rules. SciPy iterates, also for the derivatives. Invariant: a derivative solves with the
-transposed matrix to the same tolerance, so it is as exact as that.
+transposed matrix to the same tolerance, so it is as exact as that, or a warning says that it is
+not.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from typing import Any, NamedTuple
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd.errors import ShapeError
+from ferrograd._inspect.saying import warn_user
+from ferrograd.errors import NotDifferentiableError, ShapeError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library
 from ferrograd.scipy.sparse._arrays import _of, _sparse
 from ferrograd.scipy.sparse._structure import Structure, _dotted
+
+#: Methods for matrices that are their own conjugate transpose.
+_SYMMETRIC = {"cg", "minres"}
 
 
 class _State:
@@ -34,27 +39,58 @@ class _How(NamedTuple):
     #: Where the values stand; None for a dense matrix, or an operator of SciPy's.
     matrix: Any
     turned: bool = False
+    #: Whether the solution is a part of a gradient.
+    derived: bool = False
 
     def transposed(self) -> _How:
         """The same equations with the transposed matrix, and its preconditioner."""
-        options = {k: v for k, v in self.options.items() if k not in ("x0", "callback", "M")}
-        if self.options.get("M") is not None:
-            options["M"] = library("sparse.linalg.aslinearoperator")(self.options["M"]).T
-        matrix = self.matrix.transposed() if isinstance(self.matrix, Structure) else self.matrix
-        return self._replace(options=options, matrix=matrix, turned=not self.turned)
+        options = {k: v for k, v in self.options.items() if k not in ("x0", "callback")}
+        if options.get("M") is not None:
+            options["M"] = self._transposed(options["M"])
+        matrix = self.matrix
+        if isinstance(matrix, Structure):
+            matrix = matrix.transposed()
+        elif matrix is not None:
+            matrix = self._transposed(matrix)
+        return self._replace(options=options, matrix=matrix, turned=not self.turned, derived=True)
+
+    def _transposed(self, operator: Any) -> Any:
+        """The transpose of an operator; a symmetric one needs no `rmatvec` for it."""
+        operator = library("sparse.linalg.aslinearoperator")(operator)
+        if self.name not in _SYMMETRIC:
+            return operator.T
+        if operator.dtype is not None and numpy.dtype(operator.dtype).kind != "c":
+            return operator
+        return library("sparse.linalg.LinearOperator")(
+            operator.shape, lambda v: operator.matvec(v.conj()).conj(), dtype=operator.dtype
+        )
 
     def operator(self, values: Any) -> Any:
         """What SciPy multiplies by."""
         if isinstance(self.matrix, Structure):
             return self.matrix.matrix(values)
         if self.matrix is not None:
-            return self.matrix.T if self.turned else self.matrix
+            return self.matrix
         return values.T if self.turned else values
 
 
 def _run(values: Any, right: Any, how: _How) -> tuple[Any, int]:
     solve = library(f"sparse.linalg.{how.name}")
-    found, state = solve(how.operator(values), right, **how.options)
+    try:
+        found, state = solve(how.operator(values), right, **how.options)
+    except NotImplementedError:
+        if not how.derived:
+            raise
+        raise NotDifferentiableError(
+            f"{how.name}: a derivative solves the transposed equations, and A or M is a"
+            " LinearOperator without rmatvec; give it one"
+        ) from None
+    if how.derived and state:
+        warn_user(
+            f"{how.name}: the equations of the derivative have not converged (info={state}), so"
+            " the gradient is not exact; raise maxiter, or rtol",
+            RuntimeWarning,
+        )
     return found.reshape(numpy.shape(right)), state
 
 
@@ -115,7 +151,14 @@ def iterative(name: str) -> Callable[..., tuple[Any, int]]:
     `info` is 0 where it converged. Differentiable to any order by `b` and by the elements of `A`:
     a dense tensor, or the values of a sparse array (`ferrograd.scipy.sparse.csr_array`); a linear
     operator is constant. A derivative solves the transposed equations by the same method and
-    tolerance, `rtol=1e-5` unless said otherwise. Takes SciPy's options. Errors: `ShapeError`.
+    tolerance, `rtol=1e-5` unless said otherwise; a `RuntimeWarning` where it does not converge.
+    Takes SciPy's options. Errors: `ShapeError`; `NotDifferentiableError` in the backward pass for
+    an operator without `rmatvec`, which cg and minres do not need.
+
+    >>> from ferrograd.scipy.sparse import linalg
+    >>> A = np.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> fg.grad(lambda b: linalg.{name}(A, b)[0].sum())(np.ones(2)).round(9).tolist()
+    [0.5, 0.25]
     """
     return solve
 
