@@ -39,8 +39,9 @@ _HOMES = {
     "_pytorch.dtypes": "half float double short int long cfloat cdouble",
     "_pytorch.kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type"
     " promote_types can_cast finfo iinfo broadcast_shapes logspace",
-    "_pytorch.numbers": "as_strided cumulative_trapezoid float_power frac frexp gcd gradient"
-    " isneginf isposinf lcm ldexp logit nanquantile positive renorm t unravel_index vander",
+    "_pytorch.numbers": "adjoint as_strided cumulative_trapezoid float_power frac frexp gcd"
+    " gradient isneginf isposinf lcm ldexp logit nanquantile positive renorm t"
+    " unravel_index vander",
     "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
     "_pytorch.products": "addmm addmv addr addbmm baddbmm mv dist block_diag cartesian_prod"

@@ -110,6 +110,7 @@ from ferrograd._pytorch.kinds import (
     result_type as result_type,
 )
 from ferrograd._pytorch.numbers import (
+    adjoint as adjoint,
     as_strided as as_strided,
     cumulative_trapezoid as cumulative_trapezoid,
     float_power as float_power,

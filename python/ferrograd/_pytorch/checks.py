@@ -21,6 +21,21 @@ def whole(op: str, what: str, value: Any, least: int = 0) -> int:
     return number
 
 
+def wholes(op: str, what: str, values: Any, least: int = 0) -> tuple[int, ...]:
+    """A sequence of integers of at least `least`; NumPy's and tensors' shapes are such."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ArgumentTypeError(f"{op}: {what} is {values!r:.80}; give a tuple of integers")
+    return tuple(whole(op, f"an entry of {what}", value, least) for value in values)
+
+
+def real(op: str, what: str, value: Any) -> float:
+    """A number that has an order."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"{op}: {what} is {value!r:.80}; give a number") from None
+
+
 def axis(op: str, dim: Any, axes: int) -> int:
     """An axis counted from 0; a number of no axes has one."""
     number, most = whole(op, "dim", dim, -(1 << 62)), max(axes, 1)

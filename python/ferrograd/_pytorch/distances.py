@@ -11,10 +11,18 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Function, Tensor, asarray
+from ferrograd._pytorch.checks import real
 from ferrograd.errors import ArgumentError, ShapeError
 
 #: From so many differences on they are not laid out at once.
 _MANY = 8192
+#: PyTorch's words for how; there is one way here.
+_MODES = (
+    None,
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
 #: How many distances are computed together.
 _BLOCK = 32768
 
@@ -25,19 +33,19 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     Shapes: (…, n, d) and (…, m, d) to (…, n, m).
     p may be 0 (how many differ) and infinite. The derivative at equal rows is 0. `compute_mode`
     changes nothing: differences are computed as they are. Errors: `ShapeError` for rows of
-    different lengths, `ArgumentError` for p < 0.
+    different lengths and leading axes that do not broadcast, `ArgumentError` for p < 0.
 
     >>> import ferrograd as fg
     >>> fg.cdist(fg.zeros(1, 2), [[3.0, 4.0]]).tolist()
     [[5.0]]
     """
     x1, x2 = asarray(x1), asarray(x2)
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(
-            f"cdist: the rows of {tuple(x1.shape)} and {tuple(x2.shape)} have different lengths;"
-            " give (…, n, d) and (…, m, d)"
+    _check_rows(tuple(x1.shape), tuple(x2.shape))
+    if compute_mode not in _MODES:
+        raise ArgumentError(
+            f"cdist: compute_mode is {compute_mode!r}; leave it out, or give one of {_MODES[1:]}"
         )
-    if not p >= 0:
+    if not real("cdist", "p", p) >= 0:
         raise ArgumentError(f"cdist: p is {p}; give at least 0")
     plain = p == 2 and x1.dtype == x2.dtype and x1.dtype.char in "fd"
     if plain and x1.size * x2.shape[-2] >= _MANY:
@@ -47,6 +55,18 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if apart.shape[-1] == 0 and math.isinf(p):
         return apart.sum(-1)
     return core.norm(apart, p, -1)
+
+
+def _check_rows(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    fault = ""
+    if len(first) < 2 or len(second) < 2:
+        fault = "are no matrices"
+    elif first[-1] != second[-1]:
+        fault = "have rows of different lengths"
+    elif any(a != b != 1 != a for a, b in zip(first[-3::-1], second[-3::-1], strict=False)):
+        fault = "have leading axes that do not broadcast together"
+    if fault:
+        raise ShapeError(f"cdist: {first} and {second} {fault}; give (…, n, d) and (…, m, d)")
 
 
 class _Euclidean(Function):

@@ -13,6 +13,7 @@ import numpy as np
 from ferrograd import _core as core, linalg
 from ferrograd._core import Function, Tensor, asarray
 from ferrograd._dispatch.fields import named
+from ferrograd._pytorch.checks import whole
 from ferrograd.errors import ArgumentError, ShapeError
 
 
@@ -206,5 +207,5 @@ def vander(x: Any, *, N: int | None = None) -> Tensor:
     x = asarray(x)
     if x.ndim == 0:
         raise ShapeError("vander: x is a number; give vectors (…, n)")
-    powers = core.tensor(np.arange(x.shape[-1] if N is None else N))
+    powers = core.tensor(np.arange(x.shape[-1] if N is None else whole("vander", "N", N)))
     return core.power(x.unsqueeze(-1), powers.to(x.dtype))

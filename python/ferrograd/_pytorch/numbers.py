@@ -6,6 +6,7 @@ derivative: each is written with recorded operations. Invariant: shapes and valu
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, get_default_dtype
 from ferrograd._dispatch.fields import named
 from ferrograd._dispatch.ufuncs import write
-from ferrograd._pytorch.checks import axis
-from ferrograd.errors import ArgumentError, DTypeError, ShapeError
+from ferrograd._pytorch.checks import axis, real, whole, wholes
+from ferrograd.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeError
 
 #: NumPy, whose types do not say that its functions take tensors and give them.
 _numpy: Any = np
@@ -44,19 +45,35 @@ def _whole(op: str, x: Any, kinds: str = "iu") -> Any:
 def _of_whole(op: str, function: Any, a: Any, b: Any) -> Tensor:
     """NumPy's function of whole numbers, one of which may be boolean."""
     a = _whole(op, a, "iub")
-    return core.tensor(function(a, _whole(op, b, "iu" if a.dtype.kind == "b" else "iub")))
+    b = _whole(op, b, "iu" if a.dtype.kind == "b" else "iub")
+    try:
+        return core.tensor(function(a, b))
+    except ValueError:
+        raise ShapeError(
+            f"{op}: shapes {a.shape} and {b.shape} do not broadcast together; reshape or expand one"
+            " of them"
+        ) from None
+    except TypeError:
+        raise DTypeError(
+            f"{op}: no whole numbers hold both {a.dtype} and {b.dtype}; convert one of them"
+        ) from None
 
 
 def logit(input: Any, eps: float | None = None, **options: Any) -> Tensor:
     """The inverse of `sigmoid`, `ln(x / (1 - x))`; with `eps` of x limited to `eps..1 - eps`.
 
     Without `eps` numbers outside 0..1 give NaN. Takes `out=` and `name=`.
+    Errors: `ArgumentError` for an `eps` outside 0..0.5.
 
     >>> import ferrograd as fg
     >>> fg.logit([0.0, 0.5], eps=0.25).tolist()
     [-1.0986122886681098, 0.0]
     """
-    return core.logit(input if eps is None else core.clip(input, eps, 1 - eps), **options)
+    if eps is None:
+        return core.logit(input, **options)
+    if not 0 <= real("logit", "eps", eps) <= 0.5:
+        raise ArgumentError(f"logit: eps is {eps}; give a number from 0 to 0.5")
+    return core.logit(core.clip(input, eps, 1 - eps), **options)
 
 
 def frexp(input: Any) -> Any:
@@ -82,12 +99,16 @@ def frexp(input: Any) -> Any:
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     """`x · 2^other`; shapes broadcast, whole numbers become floats. `out` takes the result.
 
+    Whole exponents are those of `np.ldexp`: the result is rounded once. Others have a derivative.
+
     >>> import ferrograd as fg
     >>> fg.ldexp(fg.tensor([1.0, 3.0]), fg.tensor([2, -1])).tolist()
     [4.0, 1.5]
     """
-    x = _float("ldexp", input)
-    return _into("ldexp", out, core.multiply(x, core.exp2(asarray(other).to(x.dtype))))
+    x, power = _float("ldexp", input), asarray(other)
+    if power.dtype.kind in "biu":
+        return _into("ldexp", out, _numpy.ldexp(x, power))
+    return _into("ldexp", out, core.multiply(x, core.exp2(power.to(x.dtype))))
 
 
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -136,7 +157,14 @@ def frac(input: Any) -> Tensor:
 
 
 def positive(input: Any, *, out: Any = None) -> Any:
-    """The tensor: `+x`, written to `out` if given. Errors: `DTypeError` for booleans."""
+    """The tensor: `+x`, written to `out` if given; `np.positive` copies.
+
+    Errors: `DTypeError` for booleans.
+
+    >>> import ferrograd as fg
+    >>> fg.positive(fg.tensor([1.0, -2.0])).tolist()
+    [1.0, -2.0]
+    """
     x = asarray(input)
     if x.dtype.kind == "b":
         raise DTypeError("positive: the tensor is bool; give numbers")
@@ -144,12 +172,22 @@ def positive(input: Any, *, out: Any = None) -> Any:
 
 
 def isposinf(input: Any) -> Tensor:
-    """Where the elements are positive infinities."""
+    """Where the elements are positive infinities.
+
+    >>> import ferrograd as fg
+    >>> fg.isposinf(fg.tensor([1.0, float("inf")])).tolist()
+    [False, True]
+    """
     return core.equal(asarray(input), float("inf"))
 
 
 def isneginf(input: Any) -> Tensor:
-    """Where the elements are negative infinities."""
+    """Where the elements are negative infinities.
+
+    >>> import ferrograd as fg
+    >>> fg.isneginf(fg.tensor([1.0, -float("inf")])).tolist()
+    [False, True]
+    """
     return core.equal(asarray(input), float("-inf"))
 
 
@@ -186,6 +224,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     [3.0, 4.0, 5.0]
     """
     steps = spacing if isinstance(spacing, tuple | list) else [spacing]
+    steps = [step if isinstance(step, int | float) else asarray(step) for step in steps]
     found = _numpy.gradient(asarray(input), *steps, axis=dim, edge_order=edge_order)
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
@@ -224,9 +263,9 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     x = asarray(input)
     if x.ndim < 2:
         raise ShapeError(f"renorm: the tensor has shape {tuple(x.shape)}; give at least two axes")
-    if not (p > 0 and maxnorm >= 0):
+    if not (real("renorm", "p", p) > 0 and real("renorm", "maxnorm", maxnorm) >= 0):
         raise ArgumentError(f"renorm: p is {p} and maxnorm {maxnorm}; give p > 0, maxnorm >= 0")
-    kept = axis("renorm", dim, x.ndim)
+    kept, p = axis("renorm", dim, x.ndim), real("renorm", "p", p)
     size = core.norm(x, p, tuple(k for k in range(x.ndim) if k != kept), keepdims=True)
     # 1e-7 is PyTorch's; it keeps a norm of 0 apart.
     return core.multiply(x, core.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0))
@@ -235,12 +274,22 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of flat indices in an array of a shape, one tensor for each axis.
 
+    Errors: `DTypeError` for indices that are no whole numbers, `IndexOutOfRangeError` for those
+    that the shape does not have.
+
     >>> import ferrograd as fg
     >>> [k.tolist() for k in fg.unravel_index(fg.tensor([4, 6]), (3, 4))]
     [[1, 1], [0, 2]]
     """
     flat = _whole("unravel_index", indices)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = wholes("unravel_index", "shape", (shape,) if isinstance(shape, int) else shape)
+    count = math.prod(shape)
+    if flat.size and not (flat.min() >= 0 and flat.max() < count):
+        wrong = flat.min() if flat.min() < 0 else flat.max()
+        raise IndexOutOfRangeError(
+            f"unravel_index: index {wrong} is out of range for the {count} elements of shape"
+            f" {shape}; give indices from 0 on"
+        )
     return tuple(core.tensor(k) for k in np.unravel_index(flat, shape))
 
 
@@ -255,13 +304,15 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     >>> fg.as_strided(fg.arange(5.0), (3, 3), (1, 1)).tolist()
     [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
     """
-    x, size, stride = asarray(input), tuple(size), tuple(stride)
+    x, size = asarray(input), wholes("as_strided", "size", size)
+    stride = wholes("as_strided", "stride", stride, -(1 << 62))
     if len(size) != len(stride) or not x.is_contiguous():
         raise ArgumentError(
             f"as_strided: sizes {size}, strides {stride} of a tensor with shape {tuple(x.shape)}"
             f" and strides {tuple(x.stride())}; give as many strides as sizes, and x.contiguous()"
         )
-    places = np.full((1,) * len(size), storage_offset or 0)
+    offset = whole("as_strided", "storage_offset", storage_offset or 0, -(1 << 62))
+    places = np.full((1,) * len(size), offset)
     for k, (length, step) in enumerate(zip(size, stride, strict=True)):
         places = places + (np.arange(length) * step).reshape(-1, *(1,) * (len(size) - k - 1))
     if places.size and not (places.min() >= 0 and places.max() < x.size):
@@ -273,8 +324,24 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 def t(input: Any) -> Tensor:
-    """The transposed matrix; a vector and a number as they are."""
+    """The transposed matrix; a vector and a number as they are.
+
+    >>> import ferrograd as fg
+    >>> fg.t(fg.tensor([[1.0, 2.0]])).tolist()
+    [[1.0], [2.0]]
+    """
     return asarray(input).t()
+
+
+def adjoint(input: Any) -> Tensor:
+    """The conjugates of the transposed matrices (…, n, m): `x.mH`.
+
+    >>> import ferrograd as fg
+    >>> fg.adjoint(fg.tensor([[1.0, 2.0j]])).tolist()
+    [[(1-0j)], [-2j]]
+    """
+    found: Tensor = asarray(input).mH
+    return found
 
 
 # --- methods -----------------------------------------------------------------------------------
@@ -283,9 +350,3 @@ def t(input: Any) -> Tensor:
 def frac_(self: Tensor) -> Tensor:
     """`frac` in place."""
     return self.copy_(frac(self))
-
-
-def adjoint(self: Tensor) -> Tensor:
-    """The conjugates of the transposed matrices: `x.mH`."""
-    found: Tensor = self.mH
-    return found

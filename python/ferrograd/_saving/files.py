@@ -48,7 +48,11 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     {'w': tensor([1., 1.]), 'epoch': 3, 'seen': ('a', 0.5)}
     """
     if hasattr(path, "write"):
-        path.write(_packed(obj))
+        content = _packed(obj)
+        try:
+            path.write(content)
+        except (TypeError, OSError) as error:
+            raise _unfit("save", path, "wb", error) from None
         return
     name = _path("save", path)
     try:
@@ -100,8 +104,11 @@ def load(
     if hasattr(path, "read"):
         if mmap:
             raise ArgumentError("load: mmap=True of an open file; give its path")
-        name, content = getattr(path, "name", type(path).__name__), path.read()
-        content = np.frombuffer(content, np.uint8)
+        name = getattr(path, "name", type(path).__name__)
+        try:
+            content = np.frombuffer(path.read(), np.uint8)
+        except (TypeError, UnicodeDecodeError, OSError) as error:
+            raise _unfit("load", path, "rb", error) from None
     else:
         name = _path("load", path)
         content = _content(name, mmap)
@@ -115,6 +122,14 @@ def load(
             f"load: {name!r} is no whole file of the safetensors format: {what}; nothing was"
             f" loaded{remedy}"
         ) from None
+
+
+def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
+    """What is raised for an open file that does not take or give bytes."""
+    name = getattr(file, "name", type(file).__name__)
+    if isinstance(error, OSError) and not isinstance(error, ValueError):
+        return type(error)(f"{op}: {name!r}: {error}")
+    return ArgumentTypeError(f"{op}: {name!r} is open for something else; open it with {mode!r}")
 
 
 def _path(op: str, path: Any) -> str:

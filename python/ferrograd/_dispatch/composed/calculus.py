@@ -13,7 +13,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
 from ferrograd._dispatch.composed.shared import (
-    axis_of,
+    axes_of,
     composes,
     conjugate,
     floats,
@@ -23,16 +23,14 @@ from ferrograd._dispatch.composed.shared import (
     same_kind,
     values,
 )
+from ferrograd.errors import DTypeError
 
 
 @composes("gradient")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences, one-sided at the ends."""
     f = inexact(f)
-    if axis is None:
-        axes = tuple(range(f.ndim))
-    else:
-        axes = tuple(axis_of(a, f.ndim) for a in np.atleast_1d(axis).tolist())
+    axes = axes_of("gradient", axis, f.ndim)
     if edge_order not in (1, 2):
         raise ValueError(f"numpy.gradient: edge_order is {edge_order}; give 1 or 2")
     if len(varargs) not in (0, 1, len(axes)):
@@ -227,26 +225,29 @@ def ldexp(x1: Any, x2: Any) -> Any:
     """`x1 * 2**x2` for integers `x2`, rounded once."""
     # A Python number has no precision of its own.
     weak = isinstance(x1, int | float)
-    first, x1, n = x1, asarray(x1), np.asarray(values(x2))
+    first, x1, n = x1, asarray(x1), asarray(x2)
     if x1.dtype.kind == "c":
         floats("ldexp", x1)
     kind = np.ldexp(first if weak else np.zeros(0, x1.dtype), np.zeros(0, n.dtype)).dtype
-    low, high = np.finfo(kind).minexp, np.finfo(kind).maxexp - 1
-    left, powers = np.clip(n.astype(np.int64), -3 * high, 3 * high), []
+    low, high = int(np.finfo(kind).minexp), int(np.finfo(kind).maxexp) - 1
+    left, powers = _core.clip(n.astype(np.int64), -3 * high, 3 * high), []
     for _ in range(3):
-        powers.append(np.clip(left, low, high))
+        powers.append(_core.clip(left, low, high))
         left = left - powers[-1]
     out = x1.astype(kind)
-    # The largest step comes last: only it may round.
+    # The largest step comes last: only it may round. Powers of two are exact.
     for power in reversed(powers):
-        out = out * np.ldexp(np.ones((), kind), power)
+        out = out * _core.exp2(power.astype(kind))
     return out
 
 
 @composes("positive")
 def positive(x: Any) -> Tensor:
     """A copy."""
-    return _core.clone(asarray(x))
+    x = asarray(x)
+    if x.dtype.kind == "b":
+        raise DTypeError("numpy.positive: the tensor is bool; give numbers")
+    return _core.clone(x)
 
 
 @composes("iscomplexobj")

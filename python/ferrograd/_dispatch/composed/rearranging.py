@@ -116,7 +116,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     filt = asarray(filt)
     kept = filt.numpy() if not filt.requires_grad else filt.detach().numpy()
     if filt.ndim == 1 or axis is not None:
-        held = np.nonzero(kept)[0 if axis is None else axis_of(axis, filt.ndim)]
+        held = np.nonzero(kept)[0 if axis is None else axis_of("trim_zeros", axis, filt.ndim)]
         size = filt.shape[0 if axis is None else axis]
         first = held.min(initial=size) if "f" in trim.lower() else 0
         last = held.max(initial=-1) + 1 if "b" in trim.lower() else size
@@ -132,7 +132,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     """One axis moved before another; a view."""
     a = asarray(a)
-    axis, start = axis_of(axis, a.ndim), axis_of(start, a.ndim + 1)
+    axis, start = axis_of("rollaxis", axis, a.ndim), axis_of("rollaxis", start, a.ndim + 1)
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
@@ -146,7 +146,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
     """A function of vectors applied to each vector along an axis."""
     arr = asarray(arr)
-    axis = axis_of(axis, arr.ndim)
+    axis = axis_of("apply_along_axis", axis, arr.ndim)
     rows = moveaxis(arr, axis, -1)
     lead = tuple(rows.shape[:-1])
     if 0 in lead:
@@ -167,7 +167,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """A reduction applied along several axes in turn, which stay."""
     a = asarray(a)
     for axis in np.atleast_1d(axes):
-        place = axis_of(int(axis), a.ndim)
+        place = axis_of("apply_over_axes", axis, a.ndim)
         made = asarray(func(a, place))
         a = made if made.ndim == a.ndim else made.expand_dims(place)
     return a

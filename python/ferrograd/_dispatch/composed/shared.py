@@ -17,7 +17,7 @@ import numpy as np
 from ferrograd._core import Tensor, asarray
 from ferrograd._dispatch.table import REASONS, numpy_function, register
 from ferrograd._dispatch.ufuncs import write
-from ferrograd.errors import ArgumentError, DTypeError, NotDifferentiableError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, NotDifferentiableError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,13 +113,27 @@ def values(value: Any) -> Any:
     return value.detach().numpy(writable=False) if isinstance(value, Tensor) else value
 
 
-def axis_of(axis: Any, ndim: int) -> int:
+def axis_of(name: str, axis: Any, ndim: int) -> int:
     """A non-negative axis, checked by NumPy's rule."""
-    return int(np.lib.array_utils.normalize_axis_index(axis, ndim))
+    _check_axes(name, (axis,))
+    return int(np.lib.array_utils.normalize_axis_index(axis, ndim, f"numpy.{name}"))
 
 
 def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """Non-negative axes, each once; None: all."""
     if axis is None:
         return tuple(range(ndim))
-    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim, f"numpy.{name}"))
+    _check_axes(name, axis if isinstance(axis, tuple | list) else (axis,))
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, ndim, f"numpy.{name}", True)
+    if len(set(axes)) < len(axes):
+        raise ArgumentError(f"numpy.{name}: axis is {axis}; give each axis once")
+    return tuple(axes)
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    for axis in axes:
+        if not hasattr(type(axis), "__index__"):
+            raise ArgumentTypeError(
+                f"numpy.{name}: axis is {axis!r:.80}; pass an integer, or a tuple of integers where"
+                " several are taken"
+            )

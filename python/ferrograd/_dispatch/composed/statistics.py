@@ -14,6 +14,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd._dispatch.composed.shared import axes_of, composes, floats, refuse, values
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
 def _filled(a: Any, value: float) -> Any:
@@ -70,11 +71,15 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     a = asarray(a)
     if not picks or a.dtype.kind == "c":
         a = floats("nanquantile", a)
-    levels = np.asarray(values(q), dtype=np.float64)
+    levels = _levels(q)
     if levels.ndim and not picks:
         a = a.astype(np.result_type(a.dtype, levels.dtype))
-    if np.any((levels < 0) | (levels > 1)):
-        raise ValueError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
+    if not np.all((levels >= 0) & (levels <= 1)):
+        raise ArgumentError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
+    if method not in _METHODS:
+        raise ArgumentError(
+            f'numpy.nanquantile: method "{method}"; use one of {", ".join(_METHODS)}'
+        )
     shape = list(a.shape)
     axes = axes_of("nanquantile", axis, a.ndim)
     rest = [k for k in range(a.ndim) if k not in axes]
@@ -95,6 +100,21 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     return stacked.reshape(levels.shape + tuple(stacked.shape[1:]))
 
 
+def _levels(q: Any) -> Any:
+    try:
+        return np.asarray(values(q), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"numpy.nanquantile: the level is {q!r:.80}; give numbers from 0 to 1"
+        ) from None
+
+
+#: NumPy's methods.
+_METHODS = (
+    *("linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf"),
+    *("averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"),
+    *("hazen", "weibull", "median_unbiased", "normal_unbiased"),
+)
 #: The methods whose quantiles are elements.
 _PICKING = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
 

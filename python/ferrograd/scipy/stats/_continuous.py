@@ -15,6 +15,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, _is_recording_program
 from ferrograd._dispatch.detached import detached
+from ferrograd.errors import ArgumentError
 from ferrograd.numpy._values import holds_tensor
 from ferrograd.scipy._closures import fixed, floats
 from ferrograd.scipy._library import library, quiet
@@ -328,6 +329,8 @@ class Continuous:
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The two places with the probability `confidence` between them and as much beside each."""
         share = floats(confidence)
+        if not isinstance(share, Tensor) and not numpy.all((share >= 0) & (share <= 1)):
+            raise ArgumentError(f"interval: confidence is {confidence}; give a share from 0 to 1")
         low, high = (1.0 - share) / 2.0, (1.0 + share) / 2.0
         return self.ppf(low, *args, **kwargs), self.ppf(high, *args, **kwargs)
 
