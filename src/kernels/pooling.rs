@@ -6,6 +6,7 @@
 
 use super::convolution::Geometry;
 use super::launch::launch;
+use super::leveled::leveled;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
@@ -19,12 +20,14 @@ trait Number: Element + PartialOrd + std::ops::Add<Output = Self> + Default {
 }
 impl Number for f64 {
     const LEAST: f64 = f64::NEG_INFINITY;
+    #[inline(always)]
     fn nan(self) -> bool {
         self.is_nan()
     }
 }
 impl Number for f32 {
     const LEAST: f32 = f32::NEG_INFINITY;
+    #[inline(always)]
     fn nan(self) -> bool {
         self.is_nan()
     }
@@ -127,6 +130,87 @@ fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) 
             },
         );
     });
+}
+
+/// The largest element of each window, -inf for a window outside the image.
+pub fn largest_values(g: &Geometry, x: View, y: ViewMut) {
+    check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
+    launch!(
+        "max_pool", [x] => [y]; g = *g;
+        with_float!([x, y], T => values_of::<T>(&joined(&g), x, y))
+    );
+}
+
+/// Planes of one row whose windows lie side by side, as one plane.
+fn joined(g: &Geometry) -> Geometry {
+    let reach = g.dilation[1] * (g.kernel[1] - 1);
+    let apart = reach < g.stride[1] && g.image[1] == g.result[1] * g.stride[1];
+    let rows = [g.image[0], g.result[0], g.kernel[0]];
+    if rows != [1; 3] || g.padding != [0; 2] || !apart {
+        return *g;
+    }
+    let wide = |columns: usize| [1, columns * g.batch];
+    Geometry { batch: 1, image: wide(g.image[1]), result: wide(g.result[1]), ..*g }
+}
+
+fn values_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
+    let at = At(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
+    let columns: Vec<_> = (0..g.kernel[1]).map(|tap| under(g, tap)).collect();
+    by_planes(g, |plane| {
+        let at = &at;
+        for i in 0..g.result[0] {
+            let (top, down, rows) = window(g, 0, i);
+            // SAFETY: `check` holds the views to the geometry; windows stay inside the image.
+            unsafe {
+                let line = at.1.add(plane * g.output_plane() + i * g.result[1]);
+                std::slice::from_raw_parts_mut(line, g.result[1]).fill(T::LEAST);
+                for row in 0..rows {
+                    let from = at.0.add(plane * g.plane() + (top + row * down) * g.image[1]);
+                    for &(first, column, n) in &columns {
+                        larger::<T>(line.add(first), from.add(column), g.stride[1], n);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The positions of a result's row for which a column of the windows lies inside the image: the first of them, its column of
+/// the image, how many.
+fn under(g: &Geometry, tap: usize) -> (usize, usize, usize) {
+    let (step, reach, padding) = (g.stride[1], tap * g.dilation[1], g.padding[1]);
+    let first = padding.saturating_sub(reach).div_ceil(step);
+    let end = (g.image[1] + padding).saturating_sub(reach).div_ceil(step).min(g.result[1]);
+    if first >= end {
+        return (0, 0, 0);
+    }
+    (first, first * step + reach - padding, end - first)
+}
+
+leveled! {
+    /// The larger of `n` elements of `to` and as many of `from`, each `step` apart; the first of equals, and NaN stays.
+    unsafe fn larger<T: Number>(to: *mut T, from: *const T, step: usize, n: usize) = larger_body,
+        crate::kernels::leveled::Levels::UpToAvx2
+}
+
+/// # Safety
+/// There are so many elements on either side, which do not overlap.
+#[inline(always)]
+unsafe fn larger_body<T: Number>(to: *mut T, from: *const T, step: usize, n: usize) {
+    // SAFETY: the caller's contract.
+    let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
+    let pick = |to: &mut T, new: T| {
+        // No branch: values decide at random.
+        *to = if (new > *to) | (new.nan() & !to.nan()) { new } else { *to };
+    };
+    // SAFETY: as above.
+    unsafe {
+        match step {
+            1 => (0..n).for_each(|j| pick(to.get_unchecked_mut(j), *from.add(j))),
+            2 => (0..n).for_each(|j| pick(to.get_unchecked_mut(j), *from.add(2 * j))),
+            _ => (0..n).for_each(|j| pick(to.get_unchecked_mut(j), *from.add(step * j))),
+        }
+    }
 }
 
 /// The elements at positions that `largest` found; 0 at -1.

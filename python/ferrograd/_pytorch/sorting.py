@@ -7,7 +7,6 @@ picked by recorded operations, and counts are constants. Invariant: pairs are na
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +54,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Picked
         raise ArgumentError(
             f"kthvalue: k is {k} and the axis has {length}; give one of 1..{length}"
         )
-    order = core.argsort(x, dim)
-    return _picked(x, core.take(order, [k - 1], dim), dim, keepdim)
+    first = core.topk(x.detach(), k, dim, False).indices
+    return _picked(x, core.take(first, [k - 1], dim), dim, keepdim)
 
 
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
@@ -181,8 +180,13 @@ def unique_consecutive(
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def _indices(found: Sequence[np.ndarray]) -> Tensor:
-    return tensor(np.stack(found).astype(np.int64))
+def _runs(first: np.ndarray, counts: np.ndarray) -> Tensor:
+    """The rows 0, 1, … with `counts` columns each, from `first` on: (2, n)."""
+    ends = np.cumsum(counts)
+    found = np.empty((2, int(ends[-1]) if len(ends) else 0), np.int64)
+    found[0] = np.repeat(np.arange(len(counts)), counts)
+    np.add(np.arange(found.shape[1]), np.repeat(first + counts - ends, counts), out=found[1])
+    return tensor(found)
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
@@ -194,7 +198,9 @@ def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """
     rows, columns = whole("tril_indices", "row", row), whole("tril_indices", "col", col)
     offset = whole("tril_indices", "offset", offset, -(1 << 62))
-    return _indices(np.tril_indices(rows, offset, columns))
+    offset = min(max(offset, -rows), columns)
+    counts = np.clip(np.arange(rows) + (offset + 1), 0, columns)
+    return _runs(np.zeros_like(counts), counts)
 
 
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
@@ -206,4 +212,6 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """
     rows, columns = whole("triu_indices", "row", row), whole("triu_indices", "col", col)
     offset = whole("triu_indices", "offset", offset, -(1 << 62))
-    return _indices(np.triu_indices(rows, offset, columns))
+    offset = min(max(offset, -rows), columns)
+    first = np.clip(np.arange(rows) + offset, 0, columns)
+    return _runs(first, columns - first)

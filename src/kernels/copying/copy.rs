@@ -135,6 +135,45 @@ unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
     true
 }
 
+/// What is copied for each position of the outer axes.
+#[derive(Clone, Copy)]
+enum Part {
+    /// So many elements, their steps.
+    Line(usize, [isize; 2]),
+    /// Runs of so many bytes, how many, and their steps in bytes.
+    Runs(usize, usize, [isize; 2]),
+    /// A plane.
+    Tiles([usize; 2], [[isize; 2]; 2]),
+}
+
+/// The outer axes of a copy of elements of so many bytes, and what is copied for each of their positions.
+fn parts(axes: &Axes<2>, size: usize) -> (Axes<2>, Part) {
+    let n = axes.dims.len();
+    let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
+    if n == 0 {
+        return (outer, Part::Line(1, [1, 1]));
+    }
+    let (inner, strides) = outer.pop();
+    let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
+    let transposed = fastest != n - 1
+        && axes.strides[fastest][1] != 0
+        && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
+    let part = if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
+        // A short innermost axis would spend its time between lines: the next one becomes the line.
+        let (line, step) = outer.pop();
+        Part::Tiles([inner, line], [strides, step])
+    } else if n > 1 && strides == [1, 1] && FEW_BYTES.contains(&(inner * size)) {
+        let (count, steps) = outer.pop();
+        Part::Runs(inner * size, count, steps.map(|step| step * size as isize))
+    } else if transposed {
+        let (rows, row) = (outer.dims.remove(fastest), outer.strides.remove(fastest));
+        Part::Tiles([rows, inner], [row, strides])
+    } else {
+        Part::Line(inner, strides)
+    };
+    (outer, part)
+}
+
 #[derive(Clone, Copy)]
 struct Job<W> {
     src: *const W,
@@ -153,49 +192,20 @@ impl<W: Copy> Job<W> {
     /// # Safety
     /// Source and destination are valid for every position of the axes and do not overlap.
     unsafe fn run(self, axes: &Axes<2>) {
-        let n = axes.dims.len();
-        if n == 0 {
-            // SAFETY: one element on either side.
-            return unsafe { *self.dst = *self.src };
-        }
-        let (inner, strides) = (axes.dims[n - 1], axes.strides[n - 1]);
-        let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
-        let transposed = fastest != n - 1
-            && axes.strides[fastest][1] != 0
-            && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
-        let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
-        outer.dims.truncate(n - 1);
-        outer.strides.truncate(n - 1);
-        if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
-            // A short innermost axis would spend its time between lines: the next one becomes the line.
-            let (line, step) = (outer.dims[n - 2], outer.strides[n - 2]);
-            outer.dims.truncate(n - 2);
-            outer.strides.truncate(n - 2);
+        let (outer, part) = parts(axes, size_of::<W>());
+        outer.for_each(|at| {
+            let job = self.shifted(at[0], at[1]);
             // SAFETY: the caller's contract.
-            outer.for_each(|at| unsafe {
-                self.shifted(at[0], at[1]).tiles([inner, line], [strides, step]);
-            });
-        } else if n > 1 && strides == [1, 1] && FEW_BYTES.contains(&(inner * size_of::<W>())) {
-            let (count, size) = (outer.dims[n - 2], size_of::<W>());
-            let steps = outer.strides[n - 2].map(|step| step * size as isize);
-            outer.dims.truncate(n - 2);
-            outer.strides.truncate(n - 2);
-            // SAFETY: the caller's contract.
-            outer.for_each(|at| unsafe {
-                let Job { src, dst } = self.shifted(at[0], at[1]);
-                runs((src.cast(), dst.cast()), inner * size, count, steps);
-            });
-        } else if transposed {
-            let rows = outer.dims.remove(fastest);
-            let row = outer.strides.remove(fastest);
-            // SAFETY: the caller's contract.
-            outer.for_each(|at| unsafe {
-                self.shifted(at[0], at[1]).tiles([rows, inner], [row, strides]);
-            });
-        } else {
-            // SAFETY: the caller's contract.
-            outer.for_each(|at| unsafe { self.shifted(at[0], at[1]).line(inner, strides) });
-        }
+            unsafe {
+                match part {
+                    Part::Line(n, steps) => job.line(n, steps),
+                    Part::Tiles(dims, strides) => job.tiles(dims, strides),
+                    Part::Runs(bytes, count, steps) => {
+                        runs((job.src.cast(), job.dst.cast()), bytes, count, steps);
+                    }
+                }
+            }
+        });
     }
 
     /// # Safety
@@ -207,6 +217,9 @@ impl<W: Copy> Job<W> {
             match (to, from) {
                 (1, 1) if n >= 8 => ptr::copy_nonoverlapping(self.src, self.dst, n),
                 (1, 0) => std::slice::from_raw_parts_mut(self.dst, n).fill(*self.src),
+                (1, -1) if matches!(size_of::<W>(), 4 | 8) => {
+                    reversed(self.src.sub(n - 1), self.dst, n)
+                }
                 (1, _) => {
                     for i in 0..n {
                         *self.dst.add(i) = *self.src.offset(i as isize * from);
@@ -237,6 +250,25 @@ impl<W: Copy> Job<W> {
                     unsafe { line.line(width, strides[1]) };
                 }
             }
+        }
+    }
+}
+
+leveled! {
+    /// Copies elements in the reverse order, at least one. The sides do not overlap.
+    unsafe fn reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = reversed_body, crate::kernels::leveled::Levels::UpToAvx2
+}
+
+/// # Safety
+/// There are `n` elements on either side, and the sides do not overlap.
+#[inline(always)]
+unsafe fn reversed_body<W: Copy>(src: *const W, dst: *mut W, n: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let (from, to) =
+            (std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst, n));
+        for (to, from) in to.iter_mut().zip(from.iter().rev()) {
+            *to = *from;
         }
     }
 }

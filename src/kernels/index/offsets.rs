@@ -36,6 +36,11 @@ impl Offsets {
         self.list.iter().copied()
     }
 
+    /// The positions, in the memory that holds them.
+    pub fn into_list(self) -> Vec<isize> {
+        self.list
+    }
+
     /// The same positions under other strides: for each indexed axis, in order, its stride here (of C
     /// order, positive and falling) and its stride there.
     pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
@@ -63,15 +68,28 @@ impl Offsets {
     }
 
     /// For each position, whether no later one equals it; `None` when all differ.
-    pub fn last_of_each(&self) -> Option<Vec<bool>> {
+    pub(super) fn last_of_each(&self) -> Option<Vec<bool>> {
         if self.list.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }
-        let mut order: Vec<(isize, usize)> = self.list.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        let mut last = vec![true; order.len()];
-        for pair in order.windows(2) {
-            last[pair[0].1] = pair[0].0 != pair[1].0;
+        let (low, high) =
+            self.list.iter().fold((isize::MAX, isize::MIN), |(a, b), &i| (a.min(i), b.max(i)));
+        let span = (high - low) as usize;
+        let mut last = vec![true; self.list.len()];
+        if span / 64 > 1024 + 2 * self.list.len() {
+            let mut order: Vec<(isize, usize)> = self.list.iter().copied().zip(0..).collect();
+            order.sort_unstable();
+            for pair in order.windows(2) {
+                last[pair[0].1] = pair[0].0 != pair[1].0;
+            }
+        } else {
+            // From the back: a bit for each place that was met.
+            let mut met = vec![0u64; span / 64 + 1];
+            for (last, &at) in last.iter_mut().zip(&self.list).rev() {
+                let (word, bit) = ((at - low) as usize / 64, 1 << ((at - low) % 64));
+                *last = met[word] & bit == 0;
+                met[word] |= bit;
+            }
         }
         (!last.iter().all(|&l| l)).then_some(last)
     }
@@ -229,20 +247,35 @@ pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     let holds = |from: isize| usize::from(unsafe { *mask.at::<Truth>(from) }.holds());
     let mut count = 0;
     axes.for_each(|[from, _]| {
-        count += (0..inner as isize).map(|j| holds(from + j * mask_step)).sum::<usize>();
+        count += if mask_step == 1 {
+            // SAFETY: as above.
+            let line = unsafe { std::slice::from_raw_parts(mask.at::<u8>(from), inner) };
+            line.chunks(128).map(|part| held(part) as usize).sum::<usize>()
+        } else {
+            (0..inner as isize).map(|j| holds(from + j * mask_step)).sum()
+        };
     });
     // Every position is written where the next one goes, and stays if it holds: no branch to mispredict.
     let mut out = room(count + 1)?;
     out.resize(count + 1, 0);
     let mut next = 0;
     axes.for_each(|[from, at]| {
-        for j in 0..inner as isize {
-            out[next] = at + j * step;
-            next += holds(from + j * mask_step);
-        }
+        let mut each = |mask_step: isize, step: isize| {
+            for j in 0..inner as isize {
+                // SAFETY: at most as many positions were written as there are true elements, and one is left for the next.
+                unsafe { *out.get_unchecked_mut(next) = at + j * step };
+                next += holds(from + j * mask_step);
+            }
+        };
+        if (mask_step, step) == (1, 1) { each(1, 1) } else { each(mask_step, step) }
     });
     out.truncate(count);
     Ok(Offsets::new(out))
+}
+
+/// How many of at most 255 truth values hold.
+fn held(values: &[u8]) -> u8 {
+    values.iter().map(|&value| u8::from(value != 0)).sum()
 }
 
 /// An empty list with room for `n` offsets.

@@ -1,25 +1,19 @@
 //! Moving rows to and from offsets: gather, scatter and scatter-add.
 //!
-//! Owns: the loops and their splitting. Never checks an offset, which is inside by construction; `take_checked` has none.
+//! Owns: the loops and their splitting. Never checks an offset, which is inside by construction.
 //! Invariant: rows are added in the order of the offsets, so a scatter-add is the same at any number of
 //! threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use smallvec::SmallVec;
-
 use super::super::number::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
-use super::offsets::{Indexed, Offsets, placed, refused};
+use super::offsets::Offsets;
 use super::recorded::{self, Move};
 use crate::array::capture;
-use crate::dtype::{DType, with_dtype};
-use crate::error::Result;
-use crate::kernels::launch::launch;
+use crate::dtype::with_dtype;
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
-const BLOCK: usize = 1 << 16;
+pub(super) const BLOCK: usize = 1 << 16;
 
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
@@ -28,89 +22,9 @@ pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
     taken(src, offsets, out);
 }
 
-fn taken(src: View, offsets: &Offsets, out: ViewMut) {
+pub(super) fn taken(src: View, offsets: &Offsets, out: ViewMut) {
     assert!(out.dims[0] == offsets.len() && out.dims[1..] == *src.dims, "take: dims");
-    let axes = Axes::new(src.dims, [&out.strides[1..], src.strides]);
-    let (by, from, to) = (out.strides[0], src.ptr, out.ptr);
-    let table = Table { table: from.cast_mut(), rows: to, by };
-    with_word!(one_dtype([src.dtype, out.dtype]).size(), W => moved::<W>(offsets, axes, table, false));
-}
-
-/// `out[i, j, …] = src[index[i, j, …], j, …]` for axis 0, and so on, without a list of offsets: an index is checked where it
-/// is read. The index (int64) has as many axes as `src`, no longer than it but along `axis`, and the dims of the output.
-///
-/// # Errors
-/// `IndexRange` for the first index outside the axis.
-pub fn take_checked(
-    op: &'static str,
-    src: View,
-    axis: usize,
-    index: View,
-    out: ViewMut,
-) -> Result<()> {
-    launch!("take", [src, index] => [out];; checked(op, src, axis, index, &out))
-}
-
-fn checked(op: &'static str, src: View, axis: usize, index: View, out: &ViewMut) -> Result<()> {
-    assert!(index.dtype == DType::I64 && index.dims == out.dims, "take: the index");
-    let fits = (0..src.dims.len()).all(|a| a == axis || index.dims[a] <= src.dims[a]);
-    assert!(fits && index.dims.len() == src.dims.len(), "take: an index within the array");
-    if index.numel() == 0 {
-        return Ok(());
-    }
-    let indexed = Indexed { axis, size: src.dims[axis], stride: src.strides[axis] };
-    if indexed.size == 0 {
-        return Err(refused(op, &index, indexed));
-    }
-    let mut strides: SmallVec<[isize; 6]> = SmallVec::from_slice(src.strides);
-    strides[axis] = 0;
-    let mut lines = Axes::new(index.dims, [index.strides, &strides, out.strides]).collapse(false);
-    let line = lines.pop();
-    let (count, outside) = (lines.count(), AtomicBool::new(false));
-    let blocks = (line.0 * count / BLOCK).max(1);
-    let size = one_dtype([src.dtype, out.dtype]).size();
-    // Lines are shared out where there are several, else the elements of the only one.
-    let total = if count == 1 { line.0 } else { count };
-    parallel_for(blocks.min(total), &|b| {
-        let (start, end) = (b * total / blocks.min(total), (b + 1) * total / blocks.min(total));
-        let (lines_here, part) =
-            if count == 1 { ((0, 1), (start, end)) } else { ((start, end), (0, line.0)) };
-        lines.for_range(lines_here.0, lines_here.1, &mut |at| {
-            let found = with_word!(size, W => gathered::<W>((src, index, out), indexed, (at, line.1), part));
-            if !found {
-                outside.store(true, Ordering::Relaxed);
-            }
-        });
-    });
-    if outside.into_inner() { Err(refused(op, &index, indexed)) } else { Ok(()) }
-}
-
-/// Gathers a part of a line, whose start and steps are those of the index, the source and the output; whether every index
-/// is inside.
-fn gathered<W: Copy>(
-    (src, index, out): (View, View, &ViewMut),
-    indexed: Indexed,
-    ([index_at, src_at, out_at], [step, by, to]): ([isize; 3], [isize; 3]),
-    (start, end): (usize, usize),
-) -> bool {
-    let mut outside = false;
-    let (numbers, table) = (index.at::<i64>(index_at), src.at::<W>(src_at));
-    let (rows, size, stride) = (out.at::<W>(out_at), indexed.size, indexed.stride);
-    let (start, end) = (start as isize, end as isize);
-    // SAFETY: the views are valid for every position of their axes, and an index that is outside counts as 0.
-    unsafe {
-        if (step, by, to, stride) == (1, 0, 1, 1) {
-            for j in start..end {
-                *rows.offset(j) = *table.offset(placed(*numbers.offset(j), size, &mut outside));
-            }
-        } else {
-            for j in start..end {
-                let at = placed(*numbers.offset(j * step), size, &mut outside) * stride;
-                *rows.offset(j * to) = *table.offset(j * by + at);
-            }
-        }
-    }
-    !outside
+    with_word!(one_dtype([src.dtype, out.dtype]).size(), W => moved::<W>(offsets, src, out.as_view(), false));
 }
 
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
@@ -122,115 +36,60 @@ pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
 
 fn laid(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "put: dims");
-    let axes = Axes::new(dst.dims, [&src.strides[1..], dst.strides]);
-    let (by, from, to) = (src.strides[0], src.ptr, dst.ptr);
-    let table = Table { table: to, rows: from.cast_mut(), by };
-    with_word!(one_dtype([src.dtype, dst.dtype]).size(), W => moved::<W>(offsets, axes, table, true));
+    with_word!(one_dtype([src.dtype, dst.dtype]).size(), W => moved::<W>(offsets, dst.as_view(), src, true));
 }
 
-/// For each position, whether no later one equals it.
-pub fn mark_last(offsets: &Offsets, out: ViewMut) {
-    let body: Move = |_, out, offsets| marked(offsets, out);
-    let _paused = capture::active().then(|| recorded::moved("mark_last", &[], &out, offsets, body));
-    marked(offsets, out);
-}
-
-fn marked(offsets: &Offsets, out: ViewMut) {
-    assert!(out.dtype == DType::Bool && out.dims == [offsets.len()], "mark_last: dims");
-    let last = offsets.last_of_each();
-    for i in 0..offsets.len() {
-        let holds = last.as_ref().is_none_or(|last| last[i]);
-        // SAFETY: the view is valid for every position of its axis.
-        unsafe { *out.at::<bool>(i as isize * out.strides[0]) = holds };
-    }
-}
-
-/// The two sides of a move: the indexed array and the rows, which lie `by` apart.
-#[derive(Clone, Copy)]
-struct Table {
-    table: *mut u8,
-    rows: *mut u8,
-    by: isize,
-}
-// SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
-unsafe impl Sync for Table {}
-
-impl Table {
-    #[inline(always)]
-    fn row<W>(&self, at: isize) -> *mut W {
-        self.rows.cast::<W>().wrapping_offset(at)
-    }
-
-    #[inline(always)]
-    fn entry<W>(&self, at: isize) -> *mut W {
-        self.table.cast::<W>().wrapping_offset(at)
-    }
-}
-
-/// Moves rows between the table and its offsets; `axes` has the strides of a row, then of the table.
-fn moved<W: Copy>(offsets: &Offsets, axes: Axes<2>, sides: Table, into_table: bool) {
-    let mut axes = axes.collapse(true);
-    let (inner, [row_step, table_step]) = axes.pop();
-    let work = offsets.len() * inner * axes.count();
-    if work == 0 {
-        return;
-    }
+/// Moves rows between the table and its offsets, into the table or out of it.
+fn moved<W: Copy>(offsets: &Offsets, table: View, rows: View, into_table: bool) {
+    let (entries, lines) = (table.ptr.cast_mut().cast::<W>(), rows.ptr.cast_mut().cast::<W>());
+    let sides = &Sides(entries, lines);
     // Rows that are written into the table may coincide, so only reading is split.
-    let n = offsets.len();
-    let blocks = if into_table || work < 2 * BLOCK { 1 } else { (work / BLOCK).min(n) };
-    let sides = &sides;
-    let single = axes.dims.is_empty();
-    parallel_for(blocks, &|b| {
-        let (start, end) = (b * n / blocks, (b + 1) * n / blocks);
-        if work == n {
-            // Rows of one element.
-            for (i, &offset) in offsets.list[start..end].iter().enumerate() {
-                let row = sides.row::<W>((start + i) as isize * sides.by);
-                let entry = sides.entry::<W>(offset);
-                let (from, to) = if into_table { (row, entry) } else { (entry, row) };
-                // SAFETY: as below.
-                unsafe { *to = *from };
+    in_parts(offsets, (table.dims, table.strides), rows.strides, !into_table, &|part| {
+        let Part { first, steps, len, by, range: (start, end) } = part;
+        let list = &offsets.list[start..end];
+        let at = |i: usize, offset: isize| {
+            let row = (start + i) as isize * by + first[1];
+            (sides.0.wrapping_offset(offset + first[0]), sides.1.wrapping_offset(row))
+        };
+        // SAFETY: the views are valid for every position, the offsets were checked, and the two sides do not overlap.
+        unsafe {
+            if len == 1 {
+                for (i, &offset) in list.iter().enumerate() {
+                    let (entry, row) = at(i, offset);
+                    let (from, to) = if into_table { (row, entry) } else { (entry, row) };
+                    *to = *from;
+                }
+                return;
             }
-            return;
-        }
-        if single && row_step == 1 && table_step == 1 && (2..=4).contains(&inner) {
-            // Short rows, as points in the plane and in space have: a copy of known length.
-            let rows = (start as isize * sides.by, &offsets.list[start..end]);
-            match inner {
-                2 => packed::<W, 2>(sides, rows, into_table),
-                3 => packed::<W, 3>(sides, rows, into_table),
-                _ => packed::<W, 4>(sides, rows, into_table),
+            for (i, &offset) in list.iter().enumerate() {
+                let (entry, row) = at(i, offset);
+                let ends = if into_table { [row, entry] } else { [entry, row] };
+                let [own, other] = if into_table { [steps[1], steps[0]] } else { steps };
+                match (steps, len) {
+                    // Short rows, as points in the plane and in space have: a copy of known length.
+                    ([1, 1], 2) => packed::<W, 2>(ends),
+                    ([1, 1], 3) => packed::<W, 3>(ends),
+                    ([1, 1], 4) => packed::<W, 4>(ends),
+                    _ => move_line((ends[0], own), (ends[1], other), len),
+                }
             }
-            return;
-        }
-        for i in start..end {
-            let (in_rows, in_table) = (i as isize * sides.by, offsets.list[i]);
-            let line = |[row, table]: [isize; 2]| {
-                let row = (sides.row::<W>(in_rows + row), row_step);
-                let table = (sides.entry::<W>(in_table + table), table_step);
-                let (from, to) = if into_table { (row, table) } else { (table, row) };
-                // SAFETY: the views are valid for every position, the offsets were checked, and the
-                // two sides do not overlap.
-                unsafe { move_line(from, to, inner) };
-            };
-            if single { line([0, 0]) } else { axes.for_each(line) }
         }
     });
 }
 
-/// Moves rows of `N` neighbours, the first of which lies at `first`.
-fn packed<W: Copy, const N: usize>(
-    sides: &Table,
-    (first, list): (isize, &[isize]),
-    into_table: bool,
-) {
-    for (i, &offset) in list.iter().enumerate() {
-        let row = sides.row::<W>(first + i as isize * sides.by).cast::<[W; N]>();
-        let entry = sides.entry::<W>(offset).cast::<[W; N]>();
-        let (from, to) = if into_table { (row, entry) } else { (entry, row) };
-        // SAFETY: the views are valid for every position, the offsets were checked, and the two sides do not overlap.
-        unsafe { *to = *from };
-    }
+/// The two sides of a move: the indexed array and the rows.
+struct Sides<W>(*mut W, *mut W);
+// SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
+unsafe impl<W> Sync for Sides<W> {}
+
+/// Moves `N` neighbours.
+///
+/// # Safety
+/// Both sides hold them, and do not overlap.
+#[inline(always)]
+unsafe fn packed<W: Copy, const N: usize>([from, to]: [*mut W; 2]) {
+    // SAFETY: the caller's contract.
+    unsafe { *to.cast::<[W; N]>() = *from.cast::<[W; N]>() };
 }
 
 /// # Safety
@@ -263,39 +122,73 @@ pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
 fn summed(dst: ViewMut, offsets: &Offsets, src: View) {
     assert!(src.dims[0] == offsets.len() && src.dims[1..] == *dst.dims, "add_at: dims");
     // Every dtype: the rows lie apart in memory of which the views know no end, so it cannot be converted.
-    with_dtype!(stored one_dtype([dst.dtype, src.dtype]), T => added::<T>(dst, offsets, src));
+    with_dtype!(stored one_dtype([dst.dtype, src.dtype]), T => combined::<T>(dst, offsets, src, T::plus));
 }
 
-fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {
-    let mut axes = Axes::new(dst.dims, [dst.strides, &src.strides[1..]]).collapse(true);
-    let (inner, [to_step, from_step]) = axes.pop();
-    let (outer, single) = (axes.count(), axes.dims.is_empty());
-    let by = src.strides[0];
-    // Every block adds all rows to its own columns: disjoint, and in the order of the rows.
-    let work = offsets.len() * inner * outer;
-    let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(inner / 64).max(1) } else { 1 };
-    if work == offsets.len() {
-        // Rows of one element.
-        for (i, &offset) in offsets.list.iter().enumerate() {
-            // SAFETY: as below.
-            unsafe {
-                let slot = dst.at::<T>(offset);
-                *slot = (*slot).plus(*src.at::<T>(i as isize * by));
-            }
-        }
+/// Where parts of rows lie: the first elements at an offset of 0 and in the first row, the steps of a part in both, how many
+/// elements it has, how far apart rows lie, and which rows are meant.
+struct Part {
+    first: [isize; 2],
+    steps: [isize; 2],
+    len: usize,
+    by: isize,
+    range: (usize, usize),
+}
+
+/// Calls `body` for parts of the rows, which are disjoint: parts of all rows, each in the order of the offsets, or of some
+/// rows if these may be split.
+fn in_parts(
+    offsets: &Offsets,
+    (dims, strides): (&[usize], &[isize]),
+    rows: &[isize],
+    split_rows: bool,
+    body: &(dyn Fn(Part) + Sync),
+) {
+    let mut axes = Axes::new(dims, [strides, &rows[1..]]);
+    // A move writes the rows in their order, a fold the table in its own.
+    let key = usize::from(split_rows);
+    axes.merge(true, |strides| if key == 1 { [strides[1], strides[0]] } else { strides });
+    let (inner, steps) = axes.pop();
+    let (n, by) = (offsets.len(), rows[0]);
+    let work = n * inner * axes.count();
+    if work == 0 {
         return;
     }
+    let most = if split_rows { n } else { inner / 64 };
+    let blocks = if work >= 2 * BLOCK { (work / BLOCK).min(most).max(1) } else { 1 };
     parallel_for(blocks, &|b| {
-        let (start, end) = (b * inner / blocks, (b + 1) * inner / blocks);
+        let of = |n: usize| (b * n / blocks, (b + 1) * n / blocks);
+        let (range, (start, end)) =
+            if split_rows { (of(n), (0, inner)) } else { ((0, n), of(inner)) };
+        axes.for_each(|at| {
+            let first = [0, 1].map(|k| at[k] + start as isize * steps[k]);
+            body(Part { first, steps, len: end - start, by, range });
+        });
+    });
+}
+
+/// Each row, in the order of the offsets, combined with what is at its offset.
+#[inline(always)]
+pub(super) fn combined<T: Copy>(
+    dst: ViewMut,
+    offsets: &Offsets,
+    src: View,
+    with: impl Fn(T, T) -> T + Copy + Sync,
+) {
+    let (to, from) = (&dst, &src);
+    in_parts(offsets, (dst.dims, dst.strides), src.strides, false, &|part| {
+        let Part { first, steps, len, by, .. } = part;
         for (i, &offset) in offsets.list.iter().enumerate() {
-            let line = |[to, from]: [isize; 2]| {
-                let to = dst.at::<T>(offset + to + start as isize * to_step);
-                let from = src.at::<T>(i as isize * by + from + start as isize * from_step);
-                // SAFETY: the views are valid for every position, the offsets were checked, and the
-                // two sides do not overlap.
-                unsafe { add_line((to, to_step), (from, from_step), end - start) };
-            };
-            if single { line([0, 0]) } else { axes.for_each(line) }
+            let to = to.at::<T>(offset + first[0]);
+            let from = from.at::<T>(i as isize * by + first[1]);
+            // SAFETY: the views are valid for every position, the offsets were checked, and the two sides do not overlap.
+            unsafe {
+                if len == 1 {
+                    *to = with(*to, *from);
+                } else {
+                    combine_line(to, from, steps, len, with);
+                }
+            }
         }
     });
 }
@@ -303,21 +196,23 @@ fn added<T: Ring>(dst: ViewMut, offsets: &Offsets, src: View) {
 /// # Safety
 /// Both sides hold `n` elements, each at its step.
 #[inline(always)]
-unsafe fn add_line<T: Ring>(
-    (to, to_step): (*mut T, isize),
-    (from, from_step): (*const T, isize),
+unsafe fn combine_line<T: Copy>(
+    to: *mut T,
+    from: *const T,
+    [to_step, from_step]: [isize; 2],
     n: usize,
+    with: impl Fn(T, T) -> T,
 ) {
     // SAFETY: the caller's contract.
     unsafe {
         if to_step == 1 && from_step == 1 {
             for j in 0..n {
-                *to.add(j) = (*to.add(j)).plus(*from.add(j));
+                *to.add(j) = with(*to.add(j), *from.add(j));
             }
         } else {
             for j in 0..n as isize {
                 let slot = to.offset(j * to_step);
-                *slot = (*slot).plus(*from.offset(j * from_step));
+                *slot = with(*slot, *from.offset(j * from_step));
             }
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct Line<T> {
 
 /// The bytes of the longest number that is sorted byte by byte.
 const MOST_BYTES: usize = 8;
+/// So many first elements of a line of up to so many are found by putting each in its place.
+const INSERTED: (usize, usize) = (8, 512);
 /// Below this many numbers comparing them takes less time than counting their digits.
 const FEW: usize = 256;
 
@@ -38,9 +40,13 @@ impl<T: Digits> Line<T> {
     /// # Safety
     /// The elements are there.
     pub(super) unsafe fn first(&self, wanted: usize, descending: bool) -> Vec<(T::Number, usize)> {
-        if wanted > self.len / 8 {
-            // SAFETY: the caller's contract.
-            return ordered(partly(unsafe { self.numbers(descending) }, wanted));
+        // SAFETY: the caller's contract.
+        unsafe {
+            if (1..=INSERTED.0).contains(&wanted) && self.len <= INSERTED.1 {
+                return self.inserted(wanted, descending);
+            } else if wanted > self.len / 8 {
+                return ordered(partly(self.numbers(descending), wanted));
+            }
         }
         let flip = flip(descending);
         let mut order = few(self.len, wanted, &|start, block: &mut [T::Number]| {
@@ -57,6 +63,30 @@ impl<T: Digits> Line<T> {
         });
         order.sort_unstable();
         order
+    }
+
+    /// As `first`, each number being put in its place among those before it.
+    ///
+    /// # Safety
+    /// The elements are there, and one at least is wanted.
+    unsafe fn inserted(&self, wanted: usize, descending: bool) -> Vec<(T::Number, usize)> {
+        let (flip, mut best) = (flip(descending), Vec::with_capacity(wanted));
+        for i in 0..self.len {
+            // SAFETY: the caller's contract.
+            let number = unsafe { *self.first.offset(i as isize * self.step) }.number() ^ flip;
+            if best.len() < wanted {
+                best.push((number, i));
+            } else if number >= best[wanted - 1].0 {
+                continue;
+            }
+            let mut at = best.len() - 1;
+            while at > 0 && number < best[at - 1].0 {
+                best[at] = best[at - 1];
+                at -= 1;
+            }
+            best[at] = (number, i);
+        }
+        best
     }
 
     /// Writes the elements in ascending or descending order.

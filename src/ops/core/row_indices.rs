@@ -1,6 +1,6 @@
 //! Chosen positions of an array, and moving rows to and from them.
 //!
-//! Owns: `RowIndices`, and the four recorded moves: take, add, put, clear. Never reads an index expression.
+//! Owns: `RowIndices`, and the recorded moves: take, add, put, clear, and what is left of a put. Never reads an index expression.
 //! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
 //! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
 
@@ -12,9 +12,9 @@ use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::kernels::index::{Indexed, Offsets};
+use crate::kernels::index::{Folding, Indexed, Offsets};
 use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::layout::{astype, broadcast_to, choose, reshape_dims, swap_axes};
+use crate::ops::core::layout::{astype, broadcast_to, swap_axes};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::Tensor;
 
@@ -135,14 +135,38 @@ impl RowIndices {
         Ok(())
     }
 
-    /// For each position, whether no later one repeats it; `None` when none repeats.
-    fn winners(&self) -> Result<Option<Tensor>> {
-        if !self.offsets.vary() {
-            return Ok(self.offsets.last_of_each().map(Tensor::from));
+    /// The same positions in the flattened array.
+    pub(crate) fn flattened(&self) -> RowIndices {
+        let size = self.dims.iter().product();
+        RowIndices { axes: smallvec![0], dims: smallvec![size], offsets: self.offsets.clone() }
+    }
+
+    /// The dims of the array.
+    pub(crate) fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Whether all positions of an array under these strides are one.
+    fn meet(&self, layout: &Layout) -> bool {
+        self.axes.iter().all(|&axis| layout.strides()[axis] == 0)
+    }
+
+    /// Folds rows into fresh memory, in their order. Records nothing.
+    pub(crate) fn fold_into(&self, out: &Tensor, rows: &Tensor, how: Folding) -> Result<()> {
+        self.check(out)?;
+        if rows.size() > 0 {
+            let offsets = self.within(out.layout());
+            kernels::index::fold_at(how, self.row(out).view_mut(), &offsets, rows.view_of());
         }
-        let out = Tensor::empty(&[self.len()], DType::Bool)?;
-        kernels::index::mark_last(&self.offsets, out.view_mut());
-        Ok(Some(out))
+        Ok(())
+    }
+
+    /// For each row, the product of the others at its position along the first axis. Records nothing.
+    pub(crate) fn others(&self, rows: &Tensor) -> Result<Tensor> {
+        let rows = rows.detach().contiguous()?;
+        let out = Tensor::empty(rows.shape(), rows.dtype())?;
+        kernels::index::others_at(rows.view_of(), &self.offsets, out.view_mut());
+        Ok(out)
     }
 }
 
@@ -153,7 +177,10 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     }
     indices.check(x)?;
     let out = Tensor::empty(&indices.row_dims(), x.dtype())?;
-    if out.size() > 0 {
+    if out.size() > 0 && indices.meet(x.layout()) {
+        let all = indices.row(x).layout().broadcast_to(out.shape())?;
+        kernels::copy(x.with_layout(all).view_of(), out.view_mut());
+    } else if out.size() > 0 {
         let offsets = indices.within(x.layout());
         kernels::index::take(indices.row(x).view_of(), &offsets, out.view_mut());
     }
@@ -234,16 +261,42 @@ pub(crate) fn put_rows(
     })
 }
 
-/// The rows at the indices, with zeros for those that a later repetition overwrote: the adjoint of a write.
+/// The rows at the indices, with zeros for those that a later repetition overwrote; the adjoint is `put_in_zeros`.
 pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
-    let rows = take_rows(g, indices)?;
-    let Some(winners) = indices.winners()? else {
-        return Ok(rows);
-    };
-    let mut dims: ShapeVec = smallvec![1; indices.row_ndim()];
-    dims[0] = indices.len();
-    let mask = broadcast_to(&reshape_dims(&winners, &dims)?, rows.shape())?;
-    choose(&mask, &rows, &broadcast_to(&Tensor::zeros(&[], g.dtype())?, rows.shape())?)
+    if g.ndim() == indices.dims.len() + 1 {
+        return swap_axes(&take_last_written(g, &indices.in_each(g.shape()[0]))?, 0, 1);
+    }
+    indices.check(g)?;
+    // Places that are one in memory would repeat each other.
+    let g = if g.layout().is_injective() { g.clone() } else { g.contiguous()? };
+    let out = Tensor::empty(&indices.row_dims(), g.dtype())?;
+    if out.size() > 0 {
+        let offsets = indices.within(g.layout());
+        kernels::index::take_last(indices.row(&g).view_of(), &offsets, out.view_mut());
+    }
+    finish(out, &[&g], |out| Record {
+        name: "take",
+        cost: 3.0 * move_cost(out),
+        params: indices.clone(),
+        saved: nothing(),
+        backward: |indices, g, cx| cx.give_with(0, |_| put_in_zeros(&g, indices)),
+    })
+}
+
+/// Zeros in which the rows, or those of each array of a stack, stand at the indices; the last of a repeated position stays.
+fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
+    if rows.ndim() == indices.row_ndim() + 1 {
+        return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
+    }
+    let out = Tensor::zeros(&indices.dims, rows.dtype())?;
+    indices.write(&out, rows)?;
+    finish(out, &[rows], |_| Record {
+        name: "put",
+        cost: 2.0 * move_cost(rows),
+        params: indices.clone(),
+        saved: nothing(),
+        backward: |indices, g, cx| cx.give_with(0, |_| take_last_written(&g, indices)),
+    })
 }
 
 /// `x`, or each array of a stack, with zeros at the indices; its own adjoint.

@@ -5,16 +5,15 @@
 
 use smallvec::SmallVec;
 
-use super::segments::{Extreme, Segments};
+use super::segments::{extreme, met_in, product};
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernels::index::Folding;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, choose, permute_axes, reshape_dims};
-use crate::ops::core::row_indices::{
-    RowIndices, add_rows, clear_rows, scatter_rows, take_rows, value_for,
-};
+use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows, value_for};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY};
 use crate::ops::elementwise::select::clip;
 use crate::ops::index::gather::GatherIndex;
@@ -50,55 +49,53 @@ impl Reduce {
     }
 }
 
-/// `x` with the rows folded into those that `ids` (int64, a vector) number.
+/// Where rows go: the targets in the array, and in a vector of their numbers.
+struct Places {
+    targets: RowIndices,
+    numbers: RowIndices,
+}
+
+/// `x` with the rows folded into those that the places name along the first axis.
 fn folded(
     op: &'static str,
     how: Reduce,
     x: &Tensor,
-    ids: &Tensor,
+    Places { targets, numbers }: &Places,
     rows: &Tensor,
     include_self: bool,
 ) -> Result<Tensor> {
-    let all = RowIndices::indexed(op, x.shape(), &[0], std::slice::from_ref(ids))?;
-    if ids.size() == 0 {
+    if numbers.len() == 0 {
         return Ok(x.clone());
     }
-    if matches!(how, Reduce::Sum | Reduce::Mean) {
-        let base = if include_self { x.clone() } else { clear_rows(x, &all)? };
-        let sum = add_rows(op, &base, &all, rows)?;
-        return if how == Reduce::Sum { Ok(sum) } else { mean(op, &sum, ids, include_self) };
-    }
-    let segments = Segments::of(x.shape(), ids, all)?;
     match how {
-        Reduce::Max => segments.extreme(Extreme::Largest, x, rows, include_self),
-        Reduce::Min => segments.extreme(Extreme::Smallest, x, rows, include_self),
-        _ => {
-            let product = segments.product(rows)?;
+        Reduce::Sum | Reduce::Mean => {
+            let base = if include_self { x.clone() } else { clear_rows(x, targets)? };
+            let sum = add_rows(op, &base, targets, rows)?;
+            if how == Reduce::Sum { Ok(sum) } else { mean(&sum, numbers, include_self) }
+        }
+        Reduce::Max => extreme(Folding::Largest, x, (targets, numbers), rows, include_self),
+        Reduce::Min => extreme(Folding::Smallest, x, (targets, numbers), rows, include_self),
+        Reduce::Prod => {
+            let product = product(rows, (targets, numbers), x.dtype())?;
             if include_self {
                 return binary(&MULTIPLY, x, &product);
             }
-            choose(&segments.met_in(&product)?, &product, x)
+            choose(&met_in(numbers, &product)?, &product, x)
         }
     }
 }
 
 /// A sum divided by how many values met in each row.
-fn mean(op: &'static str, sum: &Tensor, ids: &Tensor, include_self: bool) -> Result<Tensor> {
+fn mean(sum: &Tensor, numbers: &RowIndices, include_self: bool) -> Result<Tensor> {
     let mut dims: ShapeVec = SmallVec::from_elem(1, sum.ndim());
     dims[0] = sum.shape()[0];
-    let all = RowIndices::indexed(op, &dims[..1], &[0], std::slice::from_ref(ids))?;
-    let met = scatter_rows(&Tensor::ones(ids.shape(), DType::I64)?, &all)?;
+    let met = scatter_rows(&Tensor::ones(&[numbers.len()], DType::I64)?, numbers)?;
     let counts = binary_scalar(&ADD, &met, Scalar::Int(include_self.into()))?;
     // A row where nothing met stays as it is.
     let counts = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let counts = reshape_dims(&astype(&counts, sum.dtype())?, &dims)?;
     let divide = if sum.dtype().is_inexact() { &DIVIDE } else { &FLOOR_DIVIDE };
     binary(divide, sum, &counts)
-}
-
-/// The numbers `0..n` under the shape of `x`.
-fn numbered(x: &Tensor) -> Result<Tensor> {
-    Tensor::from_vec((0..x.size() as i64).collect(), x.shape())
 }
 
 crate::operations! { family "along an axis" [float32];
@@ -108,9 +105,10 @@ crate::operations! { family "along an axis" [float32];
         let how = Reduce::named("scatter_reduce", &reduce)?;
         let at = GatherIndex::new("scatter_reduce", x, axis, index)?;
         let rows = at.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
-        let ids = take_rows(&numbered(&at.x)?, &at.row_indices)?;
         let flat = reshape_dims(&at.x, &[at.x.size()])?;
-        reshape_dims(&folded("scatter_reduce", how, &flat, &ids, &rows, include_self)?, x.shape())
+        let numbers = at.row_indices.flattened();
+        let places = Places { targets: numbers.clone(), numbers };
+        reshape_dims(&folded("scatter_reduce", how, &flat, &places, &rows, include_self)?, x.shape())
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]
@@ -125,7 +123,10 @@ crate::operations! { family "along an axis" [float32];
         let mut dims = ShapeVec::from_slice(x.shape());
         dims[axis] = ids.size();
         let rows = permute_axes(&broadcast_to(&source, &dims)?, &front)?;
-        let out = folded("index_reduce", how, &permute_axes(x, &front)?, &ids, &rows, include_self)?;
+        let x = permute_axes(x, &front)?;
+        let along = |dims: &[usize]| RowIndices::indexed("index_reduce", dims, &[0], std::slice::from_ref(&ids));
+        let places = Places { targets: along(x.shape())?, numbers: along(&x.shape()[..1])? };
+        let out = folded("index_reduce", how, &x, &places, &rows, include_self)?;
         permute_axes(&out, &back)
     }
 }

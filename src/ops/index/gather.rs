@@ -6,6 +6,7 @@
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
+use crate::kernels::index::Way;
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, reshape_dims};
 use crate::ops::core::row_indices::{
@@ -70,29 +71,64 @@ impl GatherIndex {
 
     /// The source cut to the index, one row per place.
     pub(crate) fn rows(&self, op: &'static str, src: &Operand) -> Result<Tensor> {
-        let src = value_for(op, &self.x, src)?;
-        let dims = self.index.shape();
-        if src.ndim() == 0 {
-            return broadcast_to(&src, &[self.row_indices.len()]);
-        }
-        if src.ndim() != dims.len() || src.shape().iter().zip(dims).any(|(have, want)| have < want)
-        {
-            return Err(shapes(
-                op,
-                "an index",
-                dims,
-                src.shape(),
-                "give a source at least as large as the index",
-            ));
-        }
-        let mut cut = src;
-        for (axis, &len) in dims.iter().enumerate() {
-            if len != cut.shape()[axis] {
-                cut = slice_axis(&cut, axis, 0, 1, len)?;
-            }
-        }
-        reshape_dims(&cut, &[self.row_indices.len()])
+        reshape_dims(&cut(op, &self.x, &self.index, src)?, &[self.row_indices.len()])
     }
+}
+
+/// The source cut to the index.
+fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
+    let (mut cut, dims) = (value_for(op, x, src)?, index.shape());
+    if cut.ndim() == 0 {
+        return broadcast_to(&cut, dims);
+    }
+    if cut.ndim() != dims.len() || cut.shape().iter().zip(dims).any(|(have, want)| have < want) {
+        let remedy = "give a source at least as large as the index";
+        return Err(shapes(op, "an index", dims, cut.shape(), remedy));
+    }
+    for (axis, &len) in dims.iter().enumerate() {
+        if len != cut.shape()[axis] {
+            cut = slice_axis(&cut, axis, 0, 1, len)?;
+        }
+    }
+    Ok(cut)
+}
+
+/// A copy of `x` in which the elements at the places of an index, which has as many axes, are replaced or added to by the
+/// source, which has the dims of the index.
+pub(crate) fn scattered(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    index: &Tensor,
+    src: &Tensor,
+    way: Way,
+) -> Result<Tensor> {
+    let direct = kernels::index::writes_checked(way, x.dtype());
+    if !direct || edges_of(&[x, src]).is_some() {
+        let places = RowIndices::along(op, x.shape(), axis, index)?;
+        let rows = reshape_dims(src, &[places.len()])?;
+        let write = if way == Way::Put { put_rows } else { add_rows };
+        return write(op, x, &places, &rows);
+    }
+    // Nobody asks for the offsets later.
+    let out = x.duplicate()?;
+    let (index, rows) = (index.view_of(), src.view_of());
+    kernels::index::write_checked(op, way, out.view_mut(), axis, index, rows)?;
+    Ok(out.unrecorded([x, src].into_iter()))
+}
+
+/// PyTorch's scatter and scatter_add.
+fn scatter_along(
+    op: &'static str,
+    x: &Tensor,
+    axis: isize,
+    index: &Tensor,
+    src: &Operand,
+    way: Way,
+) -> Result<Tensor> {
+    let (flat, axis, index) = beside(op, x, axis, index)?;
+    let src = cut(op, &flat, &index, src)?;
+    reshape_dims(&scattered(op, &flat, axis, &index, &src, way)?, x.shape())
 }
 
 /// NumPy's indices: broadcast with `x` along the other axes.
@@ -155,10 +191,8 @@ crate::operations! { family "along an axis";
         if wide.shape() != flat.shape() {
             return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
-        let row_indices = RowIndices::along("put_along_axis", flat.shape(), axis, &indices)?;
         let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
-        let rows = reshape_dims(&values, &[row_indices.len()])?;
-        reshape_dims(&put_rows("put_along_axis", &flat, &row_indices, &rows)?, x.shape())
+        reshape_dims(&scattered("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
@@ -169,15 +203,11 @@ crate::operations! { family "along an axis";
     /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
     [in_place, keywords(("value", "src")), indices("index")]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        let at = GatherIndex::new("scatter", x, axis, index)?;
-        let rows = at.rows("scatter", src)?;
-        reshape_dims(&put_rows("scatter", &at.x, &at.row_indices, &rows)?, x.shape())
+        scatter_along("scatter", x, axis, index, src, Way::Put)
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        let at = GatherIndex::new("scatter_add", x, axis, index)?;
-        let rows = at.rows("scatter_add", src)?;
-        reshape_dims(&add_rows("scatter_add", &at.x, &at.row_indices, &rows)?, x.shape())
+        scatter_along("scatter_add", x, axis, index, src, Way::Add)
     }
 }

@@ -18,7 +18,8 @@ use crate::tensor::Tensor;
 fn flat_positions(mask: &Tensor) -> Result<Vec<i64>> {
     afford(mask.size().saturating_mul(16))?;
     let order = Layout::contiguous(mask.shape())?;
-    Ok(offsets_where(mask.view_of(), order.strides())?.iter().map(|at| at as i64).collect())
+    let list = offsets_where(mask.view_of(), order.strides())?.into_list();
+    Ok(list.into_iter().map(|at| at as i64).collect())
 }
 
 fn truth(x: &Tensor) -> Result<Tensor> {

@@ -6,6 +6,7 @@
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernels::index::Way;
 use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::binary_scalar;
@@ -14,6 +15,7 @@ use crate::ops::core::row_indices::{RowIndices, add_rows, integers, take_rows, v
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::elementwise::compare::NOT_EQUAL;
 use crate::ops::elementwise::select::where_;
+use crate::ops::index::gather::scattered;
 use crate::ops::index::nonzero::coordinates;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
@@ -102,13 +104,16 @@ crate::operations! { family "choosing";
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
-        let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
         let mut source = value_for("index_add", x, source)?;
         if alpha != Scalar::Int(1) {
             source = value_for("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
         }
         let mut dims = ShapeVec::from_slice(x.shape());
-        dims[axis] = row_indices.len();
+        dims[axis] = index.size();
+        if x.ndim() == 1 {
+            return scattered("index_add", x, 0, &index, &broadcast_to(&source, &dims)?, Way::Add);
+        }
+        let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
         let order: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
         add_rows("index_add", x, &row_indices, &permute_axes(&broadcast_to(&source, &dims)?, &order)?)
     }

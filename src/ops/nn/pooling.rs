@@ -15,7 +15,7 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::declare::Ints;
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{as_real_float, astype, broadcast_to, reshape_dims};
-use crate::ops::core::structured::{Record, Save, finish, move_cost, nothing};
+use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::fold::reduce::mean_over;
@@ -180,11 +180,16 @@ fn prepare(x: &Tensor, call: &Call<'_>) -> Result<(Tensor, Geometry, Vec<usize>)
 fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     let (x, g, dims) = prepare(x, call)?;
     let x = x.contiguous()?;
-    let (out, positions) =
-        (Tensor::empty(&result_dims(&g), x.dtype())?, Tensor::empty(&result_dims(&g), DType::I64)?);
+    let out = Tensor::empty(&result_dims(&g), x.dtype())?;
     if g.image.contains(&0) && out.size() > 0 {
         return Err(unfit(call.op, "windows without elements".into(), "give images with elements"));
     }
+    if !indices && edges_of(&[&x]).is_none() {
+        // Nobody asks where they are.
+        pooling::largest_values(&g, x.view_of(), out.view_mut());
+        return Ok(OneOrTuple::One(reshape_dims(&out, &dims)?.unrecorded([&x].into_iter())));
+    }
+    let positions = Tensor::empty(&result_dims(&g), DType::I64)?;
     pooling::largest(&g, x.view_of(), out.view_mut(), positions.view_mut());
     let largest = reshape_dims(&recorded_take(&g, &x, &positions, out)?, &dims)?;
     Ok(if indices {
