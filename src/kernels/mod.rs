@@ -14,6 +14,7 @@ pub mod host;
 pub mod index;
 pub mod isa;
 mod lanes;
+pub mod lattice;
 pub mod launch;
 mod leveled;
 #[cfg(feature = "linalg")]
@@ -29,6 +30,7 @@ pub mod reduce;
 mod room;
 pub mod scan;
 pub mod softmax;
+pub mod taps;
 pub mod update;
 pub mod view;
 

@@ -68,6 +68,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     nn::attention::DECLS,
     nn::convolution::DECLS,
     nn::pooling::DECLS,
+    nn::sampling::DECLS,
     nn::recurrent::DECLS,
     elementwise::cast::DECLS,
     shape::create::DECLS,

@@ -38,6 +38,8 @@ def max_pool1d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None
 def max_pool2d(x: _TensorLike, kernel_size: _Shape, stride: _Shape | None = None, padding: _Shape = 0, dilation: _Shape = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None, name: str | None = None) -> Any: """Largest element of windows over the last two axes; stride is the window's size unless given; with return_indices also the place of each in its plane. Derivative: `g` to the largest, the first of equals."""
 def gru_sequence(x: _TensorLike, h: _TensorLike, weight: _TensorLike, bias: _TensorLike, reverse: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """All steps of a GRU: `r` and `z` are sigmoids of the first parts of `x_t + h weightᵀ`, `n = tanh(x_n + r (h weightᵀ_n + bias))`, `h' = n + z (h - n)`. x is (T, N, 3H), h (N, H), the weight (3H, H), the bias (H); the result is h' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step."""
 def lstm_sequence(x: _TensorLike, h: _TensorLike, weight: _TensorLike, c: _TensorLike, reverse: _bool = False, *, out: Any = None, name: str | None = None) -> list[Tensor]: """All steps of an LSTM: `i, f, g, o` are the parts of `x_t + h weightᵀ`, `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`. x is (T, N, 4H), the states (N, H), the weight (4H, H); the results are h' and c' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step."""
+def grid_sample(x: _TensorLike, grid: _TensorLike, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: _bool | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Images (N, C, H, W) at the places of a grid (N, h, w, 2), from -1 to 1 along each axis, the last axis first; volumes with a grid (N, d, h, w, 3). Outside there are zeros, the nearest element ("border") or the mirrored image ("reflection"). Derivatives: by the image, the weights of `g`; by the grid, the slopes between elements."""
+def interpolate_axis(x: _TensorLike, axis: _int, size: _int, scale: _float, mode: str = "linear", align_corners: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """One axis with `size` elements, each `scale` of the old ones wide: the nearest of these ("nearest", or "nearest-exact" from the middle), lines between them ("linear") or cubic convolution ("cubic"); with `align_corners` the first and last elements keep their places. Derivative: the transposed weights of `g`."""
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -51,9 +53,11 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "dropout_mask",
+    "grid_sample",
     "group_norm",
     "gru_sequence",
     "huber_loss",
+    "interpolate_axis",
     "kl_div",
     "l1_loss",
     "layer_norm",

@@ -15,3 +15,5 @@ pub mod normalize;
 pub mod pooling;
 pub mod recurrent;
 mod recurrent_recorded;
+pub mod sampling;
+mod taps;

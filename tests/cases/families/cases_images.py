@@ -1,6 +1,6 @@
 """The rows of the operation table that move windows over images.
 
-Owns: convolution and pooling, each beside its definition in NumPy. What a row says: `cases.py`.
+Owns: convolution, pooling and sampling, each beside its definition in NumPy. What a row says: `cases.py`.
 """
 
 import itertools
@@ -14,6 +14,7 @@ from case_model import A, Case, call, op
 IMAGE, STRIPS = A(2, 3, 5, 6), A(2, 3, 7)
 PIXELS = A(2, 3, 5, 6, distinct=True)
 LINES = A(2, 3, 7, distinct=True)
+GRID = A(2, 3, 2, 2, low=-1.4, high=1.4)
 
 Function = Callable[..., Any]
 
@@ -183,6 +184,73 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     return pooled(x, lambda x, r, c: x[(..., *np.ix_(r, c))].mean((-2, -1)), axes)
 
 
+def placed(p: float, n: int, padding: str, corners: bool) -> float:
+    """Where a coordinate from -1 to 1 lies on an axis of n elements."""
+    at = (p + 1) / 2 * (n - 1) if corners else ((p + 1) * n - 1) / 2
+    if padding == "reflection":
+        low, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
+        away = (at - low) % (2 * span) if span else 0.0
+        at = min(away, 2 * span - away) + low
+    return at if padding == "zeros" else min(max(at, 0.0), n - 1.0)
+
+
+def grid_sample(
+    x: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: Any = None,
+) -> Any:
+    """By its definition: each place is a sum over the elements around it that exist."""
+    out = np.zeros((*x.shape[:2], *grid.shape[1:-1]), np.result_type(x, grid))
+    for image, *spot in np.ndindex(grid.shape[:-1]):
+        lines = []
+        coordinates = grid[(image, *spot)][::-1]
+        for p, n in zip(coordinates, x.shape[2:], strict=True):
+            at = placed(p, n, padding_mode, bool(align_corners))
+            low = int(np.floor(at))
+            near = [(low, low + 1 - at), (low + 1, at - low)]
+            near = [(int(np.round(at)), 1.0)] if mode == "nearest" else near
+            lines.append([(k, w) for k, w in near if 0 <= k < n])
+        for corner in itertools.product(*lines):
+            weight = np.prod([w for _, w in corner])
+            seen = x[(image, slice(None), *(k for k, _ in corner))]
+            out[(image, slice(None), *spot)] += weight * seen
+    return out
+
+
+def cubic(d: float) -> float:
+    d, a = abs(d), -0.75
+    if d <= 1:
+        return float(((a + 2) * d - (a + 3)) * d * d + 1)
+    return float(((d - 5) * d + 8) * d * a - 4 * a)
+
+
+def interpolate_axis(
+    x: Any,
+    axis: int,
+    size: int,
+    scale: float,
+    mode: str = "linear",
+    align_corners: bool = False,
+) -> Any:
+    """By its definition: weights of the elements around each new one."""
+    rows = np.moveaxis(x, axis, -1)
+    n = rows.shape[-1]
+    weights = np.zeros((size, n))
+    for i in range(size):
+        at = (i + 0.5) * scale - 0.5
+        if align_corners:
+            at = i * (n - 1) / (size - 1) if size > 1 else 0.0
+        elif mode == "linear":
+            at = max(at, 0.0)
+        low = int(np.floor(at))
+        for k in range(low - 1, low + 3):
+            share = max(1 - abs(at - k), 0.0) if mode == "linear" else cubic(at - k)
+            weights[i, min(max(k, 0), n - 1)] += share
+    return np.moveaxis(rows @ weights.T, -1, axis)
+
+
 def row(name: str, ref: Function, *calls: Any, **over: Any) -> Case:
     """A row of `fg.nn.functional`."""
     return op(name, ref, *calls, path=f"nn.functional.{name}", **{"ints": None, **over})
@@ -223,6 +291,14 @@ IMAGES = (
         finite=True, large=(call(A(8, 8, 20, 20), 3, 2),)),
     row("adaptive_avg_pool2d", adaptive_avg_pool2d, call(A(2, 3, 7, 5), (3, 2)), call(IMAGE, 1),
         call(A(1, 2, 4, 4), (4, 2)), call(A(3, 3), (5, 4)), f32=1e-5, finite=True),
+    row("grid_sample", grid_sample, call(A(2, 2, 3, 4), GRID), call(A(2, 2, 3, 4), GRID, align_corners=True),
+        call(A(2, 2, 3, 4), GRID, padding_mode="border"), call(A(2, 2, 3, 4), GRID, padding_mode="reflection"),
+        call(A(1, 2, 3, 2, 4), A(1, 2, 1, 3, 3, low=-1.2, high=1.2)), f32=1e-5, finite=True,
+        large=(call(A(3, 8, 20, 20), A(3, 60, 60, 2, low=-1.2, high=1.2)),)),
+    row("interpolate_axis", interpolate_axis, call(IMAGE, 2, 7, 5 / 7), call(IMAGE, -1, 4, 1.5),
+        call(IMAGE, 3, 9, 6 / 9, "cubic"), call(STRIPS, 0, 5, 0.4, align_corners=True),
+        call(STRIPS, -1, 3, 7 / 3, "cubic", True), f32=1e-5, finite=True,
+        large=(call(A(40, 20, 40), 1, 60, 1 / 3), call(A(40, 20, 40), 2, 60, 2 / 3)),),
 )
 # fmt: on
 

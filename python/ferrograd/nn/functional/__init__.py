@@ -97,10 +97,7 @@ from ferrograd.nn.functional.images.pooling import (  # type: ignore[assignment]
     lp_pool1d as lp_pool1d,
     lp_pool2d as lp_pool2d,
 )
-from ferrograd.nn.functional.images.sampling import (
-    affine_grid as affine_grid,
-    grid_sample as grid_sample,
-)
+from ferrograd.nn.functional.images.sampling import affine_grid as affine_grid
 from ferrograd.nn.functional.images.unpooling import (
     max_unpool1d as max_unpool1d,
     max_unpool2d as max_unpool2d,

@@ -15,7 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn._operations import adaptive_avg_pool2d
+from ferrograd.nn._operations import adaptive_avg_pool2d, interpolate_axis
 from ferrograd.nn.functional._shared import Sizes, ranked, whole
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
 
@@ -64,7 +64,9 @@ def interpolate(
         return _area(x, sizes)
     for axis in _order(given, sizes):
         old, new, scale = given[axis - 2], sizes[axis - 2], scales[axis - 2]
-        if mode.startswith("nearest"):
+        if mode.startswith("nearest") and x.dtype.kind == "f":
+            x = interpolate_axis(x, axis, new, scale, mode)
+        elif mode.startswith("nearest"):
             x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
         elif old == new and (mode != "bicubic" or antialias):
             continue
@@ -75,8 +77,8 @@ def interpolate(
             weights = _means(old, new, step, mode == "bicubic").astype(x.dtype)
             x = _core.moveaxis(_core.tensordot(x, weights, ([axis], [1])), -1, axis)
         elif old != new or not (align_corners or scale == 1.0):
-            places = _places(old, new, scale, bool(align_corners), mode != "bicubic")
-            x = _cubic(x, axis, places) if mode == "bicubic" else _linear(x, axis, places)
+            kind = "cubic" if mode == "bicubic" else "linear"
+            x = interpolate_axis(x, axis, new, scale, kind, bool(align_corners))
     return x
 
 
@@ -139,41 +141,6 @@ def _nearest(old: int, new: int, scale: float, exact: bool) -> np.ndarray:
     # PyTorch computes these positions in single precision, which decides some of them.
     places = np.arange(new, dtype=np.float32) + np.float32(0.5 if exact else 0.0)
     return np.minimum(np.floor(places * np.float32(scale)).astype(np.int64), old - 1)
-
-
-def _places(old: int, new: int, scale: float, corners: bool, limited: bool) -> np.ndarray:
-    """Where the elements of the new axis stand on the old one."""
-    if corners:
-        return np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    places = (np.arange(new) + 0.5) * scale - 0.5
-    return np.maximum(places, 0.0) if limited else places
-
-
-def _along(values: np.ndarray, x: Tensor, axis: int) -> np.ndarray:
-    return values.astype(x.dtype).reshape((-1,) + (1,) * (x.ndim - 1 - axis))
-
-
-def _linear(x: Tensor, axis: int, places: np.ndarray) -> Tensor:
-    last = int(x.shape[axis]) - 1
-    below = np.minimum(np.floor(places).astype(np.int64), last)
-    above = np.minimum(below + 1, last)
-    low, high = (_core.index_select(x, axis, index) for index in (below, above))
-    return _core.lerp(low, high, _along(places - below, x, axis))
-
-
-def _cubic(x: Tensor, axis: int, places: np.ndarray) -> Tensor:
-    """Cubic convolution with the factor -0.75 (Keys, 1981)."""
-    last = int(x.shape[axis]) - 1
-    below = np.floor(places).astype(np.int64)
-    t, a = places - below, -0.75
-    near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
-    far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
-    weights = (far[0], near[0], near[1], far[1])
-    taps = [
-        _core.index_select(x, axis, np.clip(below + k - 1, 0, last)) * _along(w, x, axis)
-        for k, w in enumerate(weights)
-    ]
-    return taps[0] + taps[1] + taps[2] + taps[3]
 
 
 def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
