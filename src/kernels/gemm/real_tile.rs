@@ -60,7 +60,7 @@ macro_rules! each_row {
 #[cfg(target_arch = "x86_64")]
 macro_rules! vector_tile {
     ($name:ident, $features:literal, $t:ty, $lanes:literal, $mask:expr, $load:expr, $store:expr,
-     $zero:ident $all:ident $fma:ident) => {
+     $zero:ident $all:ident $fma:ident $mul:ident) => {
         /// # Safety
         /// As `Tile`.
         #[target_feature(enable = $features)]
@@ -114,15 +114,24 @@ macro_rules! vector_tile {
                     b = b.wrapping_offset(step);
                 }
                 let factor = $all(to.factor);
-                // Of what is not added to, nothing is read.
-                let mut kept = masks;
-                if !to.keep {
-                    kept = [$mask(0); V];
+                // What is not added to is not read, not even by loads without lanes, which wait for memory as others do.
+                if to.keep {
+                    each_row!(ROW < R, {
+                        for j in 0..V {
+                            sums[ROW][j] =
+                                $fma(factor, sums[ROW][j], $load(place(ROW, j), masks[j]));
+                        }
+                    });
+                } else {
+                    each_row!(ROW < R, {
+                        for j in 0..V {
+                            sums[ROW][j] = $mul(factor, sums[ROW][j]);
+                        }
+                    });
                 }
                 each_row!(ROW < R, {
                     for j in 0..V {
-                        let at = place(ROW, j);
-                        $store(at, masks[j], $fma(factor, sums[ROW][j], $load(at, kept[j])));
+                        $store(place(ROW, j), masks[j], sums[ROW][j]);
                     }
                 });
             }
@@ -133,22 +142,22 @@ macro_rules! vector_tile {
 vector_tile!(avx512_f64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f64, 8,
     |n: usize| ((1u32 << n) - 1) as __mmask8, |from, mask| _mm512_maskz_loadu_pd(mask, from),
     |to, mask, sum| _mm512_mask_storeu_pd(to, mask, sum),
-    _mm512_setzero_pd _mm512_set1_pd _mm512_fmadd_pd);
+    _mm512_setzero_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_mul_pd);
 #[cfg(target_arch = "x86_64")]
 vector_tile!(avx512_f32, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f32, 16,
     |n: usize| ((1u32 << n) - 1) as __mmask16, |from, mask| _mm512_maskz_loadu_ps(mask, from),
     |to, mask, sum| _mm512_mask_storeu_ps(to, mask, sum),
-    _mm512_setzero_ps _mm512_set1_ps _mm512_fmadd_ps);
+    _mm512_setzero_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_mul_ps);
 #[cfg(target_arch = "x86_64")]
 vector_tile!(avx2_f64, "avx2,fma", f64, 4,
     |n: usize| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
     |from, mask| _mm256_maskload_pd(from, mask), |to, mask, sum| _mm256_maskstore_pd(to, mask, sum),
-    _mm256_setzero_pd _mm256_set1_pd _mm256_fmadd_pd);
+    _mm256_setzero_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_mul_pd);
 #[cfg(target_arch = "x86_64")]
 vector_tile!(avx2_f32, "avx2,fma", f32, 8,
     |n: usize| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
     |from, mask| _mm256_maskload_ps(from, mask), |to, mask, sum| _mm256_maskstore_ps(to, mask, sum),
-    _mm256_setzero_ps _mm256_set1_ps _mm256_fmadd_ps);
+    _mm256_setzero_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_mul_ps);
 
 macro_rules! float_tiles {
     ($($t:ty, $avx512:ident, $avx2:ident, $turn:ident, $lanes:literal;)*) => {$(
