@@ -121,6 +121,19 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
     };
     let at = row.at.map(|at| at.cast::<S>());
     let dense = row.strides == [1; OPERANDS];
+    if T::STATES == 0 && dense {
+        // Of two operands the compiler makes vectors by itself, where one does not begin inside the other.
+        for i in 0..row.len {
+            // SAFETY: the caller's contract; memory may have any alignment.
+            unsafe {
+                let (to, from) = (at[0].add(i), at[GRADIENT].add(i));
+                let (mut p, g) = (to.read_unaligned().load(), from.read_unaligned().load());
+                change_one::<T, S::Value>(&by, &mut p, g, &mut [S::Value::lit(0.0); MOST_STATES]);
+                to.write_unaligned(S::store(p));
+            }
+        }
+        return;
+    }
     let used = 2 + T::STATES;
     let mut planes = [[S::Value::lit(0.0); LANES]; OPERANDS];
     for start in (0..row.len).step_by(LANES) {
@@ -167,10 +180,16 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
 fn compute<T: Text, R: Real>(by: &By<R>, planes: &mut [[R; LANES]; OPERANDS]) {
     let [p, g, a, b, c] = planes;
     for i in 0..LANES {
-        let signed = by.sign * g[i];
-        let g = by.decay.map_or(signed, |decay| signed + decay * p[i]);
         let mut own = [a[i], b[i], c[i]];
-        T::step(&by.numbers, &mut p[i], g, &mut own);
+        change_one::<T, R>(by, &mut p[i], g[i], &mut own);
         [a[i], b[i], c[i]] = own;
     }
+}
+
+/// Changes an element and its states by its gradient.
+#[inline(always)]
+fn change_one<T: Text, R: Real>(by: &By<R>, p: &mut R, g: R, own: &mut [R; MOST_STATES]) {
+    let signed = by.sign * g;
+    let g = by.decay.map_or(signed, |decay| signed + decay * *p);
+    T::step(&by.numbers, p, g, own);
 }
