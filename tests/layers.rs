@@ -67,6 +67,7 @@ const UNSAFE: &[&str] = &[
     "src/graph/arena/",
     "src/bindings/exchange/numpy.rs",
     "src/bindings/exchange/dlpack/",
+    "src/bindings/call/caller.rs",
     "src/bindings/call/entry.rs",
     "src/bindings/call/few.rs",
     "src/bindings/call/names/late.rs",

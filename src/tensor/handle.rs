@@ -117,11 +117,14 @@ impl Tensor {
     /// Whether this is data alone: without history, state, marks or a note why there is no history.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        self.edge.is_none()
-            && self.meta.get().is_none()
-            && self.marks == Marks::default()
-            && self.cut_cause.is_unknown()
-            && self.version == self.storage.version()
+        self.is_data() && self.cut_cause.is_unknown()
+    }
+
+    /// The same, but perhaps with a note why there is no history.
+    #[inline(always)]
+    pub(crate) fn is_data(&self) -> bool {
+        let unmarked = self.marks == Marks::default() && self.version == self.storage.version();
+        unmarked && self.edge.is_none() && self.meta.get().is_none()
     }
 
     /// The same data as an output of a node.

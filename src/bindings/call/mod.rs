@@ -5,6 +5,7 @@
 
 pub(crate) mod bind;
 pub(crate) mod callback;
+pub(crate) mod caller;
 pub(crate) mod convert;
 pub(crate) mod default_dtype;
 pub(crate) mod dispatch;

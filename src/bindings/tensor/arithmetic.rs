@@ -14,10 +14,12 @@ use crate::bindings::errors::bad_type;
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::SPARSE_PRODUCT;
+use crate::bindings::tensor::temporary;
 use crate::dtype::DType;
 use crate::ops::change::inplace;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
 use crate::ops::core::layout::astype;
+use crate::ops::core::over::binary_over;
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
 use crate::ops::shape::create;
@@ -49,8 +51,12 @@ fn forward<'py>(
     let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
     let call = Call::operator(op.name, &operands);
     if let Ok(b) = other.cast_exact::<PyTensor>() {
+        let over = temporary::spare(op, slf, b);
         let b = &b.get().tensor;
-        return call.tensor(a.size().max(b.size()), || binary(op, a, b));
+        return call.tensor(a.size().max(b.size()), || match over {
+            Some(over) => binary_over(op, a, b, over),
+            None => binary(op, a, b),
+        });
     }
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(a.size(), || binary_scalar(op, a, scalar));

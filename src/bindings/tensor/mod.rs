@@ -15,6 +15,7 @@ mod like;
 mod pickle;
 mod protocols;
 pub(crate) mod slots;
+mod temporary;
 mod update;
 
 pub(crate) use construct::{

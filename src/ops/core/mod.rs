@@ -17,5 +17,7 @@ pub(crate) mod structured;
 pub(crate) mod view;
 
 pub use declaration::{arguments, declare, facts, operations};
+#[cfg(feature = "python")]
+pub(crate) use formulas::over;
 pub(crate) use formulas::{chain_rule, slot, together};
 pub use formulas::{elementwise, formula, sym};

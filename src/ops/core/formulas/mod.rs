@@ -10,6 +10,8 @@ pub mod elementwise;
 pub(crate) mod few;
 #[macro_use]
 pub mod formula;
+#[cfg(feature = "python")]
+pub(crate) mod over;
 pub(crate) mod slot;
 pub mod sym;
 pub(crate) mod together;
