@@ -122,16 +122,8 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
     let at = row.at.map(|at| at.cast::<S>());
     let dense = row.strides == [1; OPERANDS];
     if T::STATES == 0 && dense {
-        // Of two operands the compiler makes vectors by itself, where one does not begin inside the other.
-        for i in 0..row.len {
-            // SAFETY: the caller's contract; memory may have any alignment.
-            unsafe {
-                let (to, from) = (at[0].add(i), at[GRADIENT].add(i));
-                let (mut p, g) = (to.read_unaligned().load(), from.read_unaligned().load());
-                change_one::<T, S::Value>(&by, &mut p, g, &mut [S::Value::lit(0.0); MOST_STATES]);
-                to.write_unaligned(S::store(p));
-            }
-        }
+        // SAFETY: the caller's contract.
+        unsafe { pairs::<T, S>(&by, at[0], at[GRADIENT], row.len) };
         return;
     }
     let used = 2 + T::STATES;
@@ -156,10 +148,7 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
                 }
             }
             compute::<T, S::Value>(&by, &mut planes);
-            for (k, plane) in planes.iter().enumerate().take(used) {
-                if k == GRADIENT {
-                    continue;
-                }
+            for (k, plane) in planes.iter().enumerate().take(used).filter(|(k, _)| *k != GRADIENT) {
                 if whole {
                     let to = at[k].add(start);
                     for (i, &value) in plane.iter().enumerate() {
@@ -171,6 +160,24 @@ unsafe fn span_body<T: Text, S: Stored>(change: &Change, row: &Row) {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Changes the elements of a row without states. Of two operands the compiler makes vectors by itself, where neither begins inside
+/// the other.
+///
+/// # Safety
+/// The parameter and its gradient have so many elements in a row.
+#[inline(always)]
+unsafe fn pairs<T: Text, S: Stored>(by: &By<S::Value>, p: *mut S, g: *mut S, len: usize) {
+    for i in 0..len {
+        // SAFETY: the caller's contract; memory may have any alignment.
+        unsafe {
+            let (to, from) = (p.add(i), g.add(i));
+            let (mut p, g) = (to.read_unaligned().load(), from.read_unaligned().load());
+            change_one::<T, S::Value>(by, &mut p, g, &mut [S::Value::lit(0.0); MOST_STATES]);
+            to.write_unaligned(S::store(p));
         }
     }
 }
