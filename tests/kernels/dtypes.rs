@@ -29,7 +29,7 @@ fn operands_of_several_dtypes_are_refused() {
     let mixed = "a kernel takes operands of one dtype and was given [F64, F32";
     let dims = &[3, 3];
     assert!(refusal::<f32>(dims, |out| copy(read(&wide), out)).starts_with(mixed));
-    assert!(refusal::<f32>(dims, |out| softmax(read(&wide), out)).starts_with(mixed));
+    assert!(refusal::<f32>(dims, |out| softmax(read(&wide), 1, out)).starts_with(mixed));
     assert!(
         refusal::<f64>(dims, |out| matmul(read(&wide), read(&narrow), &out).unwrap())
             .starts_with(mixed)
@@ -43,7 +43,7 @@ fn a_dtype_without_a_loop_is_refused() {
     let (whole, truth) = (whole.view(), array::<bool>(&[3]));
     let truth = truth.view();
     let floats = "a kernel of floats was given int64";
-    assert_eq!(refusal::<i64>(&[3], |out| softmax(read(&whole), out)), floats);
+    assert_eq!(refusal::<i64>(&[3], |out| softmax(read(&whole), 0, out)), floats);
     assert_eq!(refusal::<i64>(&[3], |out| scan(Scan::LogSum, read(&whole), 0, out)), floats);
     assert_eq!(refusal::<i64>(&[3], |out| recurrence(read(&whole), read(&whole), 0, out)), floats);
     let out = |out: ViewMut| reduce(Reduction::SumSquares, read(&whole), &[0], out);

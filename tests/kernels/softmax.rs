@@ -50,8 +50,8 @@ fn forward_and_backward_follow_the_definitions() {
         let g = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
         let log = log_softmax_by_definition(&x);
         let soft = log.mapv(f64::exp);
-        both_widths(dims, &[&x], &soft, "softmax", |v, out| softmax(v[0], out));
-        both_widths(dims, &[&x], &log, "log_softmax", |v, out| log_softmax(v[0], out));
+        both_widths(dims, &[&x], &soft, "softmax", |v, out| softmax(v[0], 1, out));
+        both_widths(dims, &[&x], &log, "log_softmax", |v, out| log_softmax(v[0], 1, out));
         let (mut back, mut log_back) = (g.clone(), g.clone());
         for r in 0..dims[0] {
             let dot: f64 = (0..dims[1]).map(|c| g[[r, c]] * soft[[r, c]]).sum();
@@ -62,11 +62,11 @@ fn forward_and_backward_follow_the_definitions() {
             }
         }
         both_widths(dims, &[&soft, &g], &back, "softmax_backward", |v, out| {
-            softmax_backward(v[0], v[1], out);
+            softmax_backward(v[0], v[1], 1, out);
         });
         if dims[1] < 1000 {
             both_widths(dims, &[&log, &g], &log_back, "log_softmax_backward", |v, out| {
-                log_softmax_backward(v[0], v[1], out);
+                log_softmax_backward(v[0], v[1], 1, out);
             });
         }
     }
@@ -127,11 +127,11 @@ fn extreme_rows_stay_finite_and_nan_spreads_over_its_row_only() {
     let x = ndarray::arr2(&[[1e4, 0.0, -1e4], [f64::NAN, 0.0, 1.0], [f64::NEG_INFINITY, 0.0, 0.0]]);
     let x = x.into_dyn();
     let view = x.view();
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| softmax(read(&view), out));
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| softmax(read(&view), 1, out));
     assert_eq!(got.as_slice().unwrap()[..3], [1.0, 0.0, 0.0]);
     assert!((0..3).all(|c| got[[1, c]].is_nan()));
     assert_eq!(got.as_slice().unwrap()[6..], [0.0, 0.5, 0.5]);
-    let got = written(&[3, 3], Order::C, 9.0f64, |out| log_softmax(read(&view), out));
+    let got = written(&[3, 3], Order::C, 9.0f64, |out| log_softmax(read(&view), 1, out));
     assert_eq!(got.as_slice().unwrap()[..3], [0.0, -1e4, -2e4]);
     assert_eq!(got[[2, 0]], f64::NEG_INFINITY);
 }
@@ -143,7 +143,7 @@ fn the_thread_count_changes_nothing() {
     let view = x.view();
     let run = |threads| {
         set_num_threads(threads);
-        written(&[3000, 70], Order::C, 0.0f64, |out| softmax(read(&view), out))
+        written(&[3000, 70], Order::C, 0.0f64, |out| softmax(read(&view), 1, out))
     };
     let one = run(1);
     assert!(one == run(2) && one == run(5));
