@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use super::geometry::{bad, unfit};
 use super::taps;
-use crate::array::{ShapeVec, normalize_axis};
+use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
 use crate::kernels::lattice::{self, Lattice, Outside};
@@ -252,6 +252,7 @@ crate::operations! { family "sampling" [float32];
             let what = format!("an axis of {old} elements, mode={mode:?} and scale={scale}");
             return Err(bad(op, what, "give elements, a number, and \"nearest\", \"nearest-exact\", \"linear\" or \"cubic\""));
         };
+        afford(new.saturating_mul(between.taps() * 16))?;
         let (numbers, shares) = around(old, new, scale, align_corners, between);
         let dims = [1, between.taps(), new];
         let numbers = Tensor::from_vec::<i64>(numbers, &dims)?;

@@ -51,3 +51,8 @@ def test_samples_of_nothing() -> None:
         F.interpolate_axis(fg.ones(3), 0, 0, 1.0)
     with pytest.raises(fg.errors.ArgumentError, match="an axis of 0 elements"):
         F.interpolate_axis(fg.ones(0), 0, 2, 1.0)
+
+
+def test_sizes_beyond_memory_are_refused() -> None:
+    with pytest.raises(MemoryError):
+        F.interpolate_axis(fg.ones(3), 0, 1 << 58, 1.0)
