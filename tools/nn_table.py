@@ -37,8 +37,7 @@ LEFT_OUT = {
     r"fuse_\w+": "a change of weights for inference; `fg.compile` fuses operations",
     r"skip_init": "layers are cheap to fill",
     r"invert_permutation": "`fg.argsort`",
-    r"cached|type_before_parametrizations|transfer_parametrizations_and_params":
-        "a parametrization is computed whenever it is read",
+    r"transfer_parametrizations_and_params": "`register_parametrization` of the other module",
 }  # fmt: skip
 #: Where arguments differ, and why.
 DIFFERENT = {

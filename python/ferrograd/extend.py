@@ -174,6 +174,10 @@ class _Bound:
         self.primitive = primitive
         self.kwargs = detached(kwargs)
 
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r:.40}" for name, value in self.kwargs.items())
+        return f"{self.primitive._name}({', '.join(given)})"
+
 
 class _Call(Function):
     """The operation that every call of every primitive is."""

@@ -172,3 +172,11 @@ def test_complex_gradients_of_rules_are_those_of_fg_grad(name: str) -> None:
     fg.check_grads(times, order=2)(x, b)
     t = fg.tensor(x, requires_grad=True)
     assert fg.gradcheck(lambda t: times(t, b), (t,))
+
+
+def test_graphs_show_the_numbers_of_a_call() -> None:
+    x = fg.tensor(X, requires_grad=True)
+    with fg.Graph() as graph:
+        product_and_power(x, x, k=3)
+    assert "product_and_power(k=3)" in str(graph)
+    assert "object at" not in str(graph)

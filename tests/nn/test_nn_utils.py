@@ -187,3 +187,88 @@ def test_orthogonal_refusals() -> None:
         make(nn.Linear(2, 3), use_trivialization=False)
     plain = make(nn.Linear(2, 2), use_trivialization=False)
     assert [name for name, _ in plain.named_buffers()] == []
+
+
+class Counted(nn.Module):
+    """Twice the original; counts how often."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return 2.0 * x
+
+
+class TestCached:
+    def made(self) -> tuple[nn.Module, Counted]:
+        layer, double = nn.Linear(2, 1, bias=False), Counted()
+        utils.parametrize.register_parametrization(layer, "weight", double)
+        double.calls = 0
+        return layer, double
+
+    def test_a_tensor_is_computed_once(self) -> None:
+        layer, double = self.made()
+        with utils.parametrize.cached():
+            with utils.parametrize.cached():
+                first = layer.weight
+            assert layer.weight is first
+            assert double.calls == 1
+            (layer(fg.ones(3, 2)) + layer(fg.ones(3, 2))).sum().backward()
+        np.testing.assert_array_equal(next(layer.parameters()).grad, np.full((2, 1), 12.0))
+        assert double.calls == 1
+        assert layer.weight is not first
+
+    def test_one_without_history_is_another(self) -> None:
+        layer, _ = self.made()
+        with utils.parametrize.cached():
+            with fg.no_grad():
+                assert not layer.weight.requires_grad
+            assert layer.weight.requires_grad
+
+    def test_an_error_ends_it(self) -> None:
+        layer, double = self.made()
+        with pytest.raises(ZeroDivisionError), utils.parametrize.cached():
+            1 / (layer.weight is None)
+        assert layer.weight is not layer.weight
+        assert double.calls == 3
+
+    def test_a_program_computes_its_own(self) -> None:
+        layer, _ = self.made()
+        step = fg.compile(lambda x: layer(x).sum())
+        with utils.parametrize.cached():
+            before = layer.weight.sum().item()
+            assert step(fg.ones(1, 2)).item() == pytest.approx(before)
+        with fg.no_grad():
+            next(layer.parameters()).mul_(3.0)
+        assert step(fg.ones(1, 2)).item() == pytest.approx(3.0 * before)
+
+    def test_the_class_from_before_is_told(self) -> None:
+        layer, _ = self.made()
+        before = utils.parametrize.type_before_parametrizations
+        assert before(layer) is nn.Linear
+        assert before(nn.Linear(1, 1)) is nn.Linear
+
+
+def test_shared_members_may_be_listed_under_each_name() -> None:
+    layer = nn.BatchNorm1d(2)
+    pair = nn.Sequential(layer, nn.Sequential(layer))
+    names = [name for name, _ in pair.named_parameters(remove_duplicate=False)]
+    assert names == ["0.weight", "0.bias", "1.0.weight", "1.0.bias"]
+    assert [name for name, _ in pair.named_modules(remove_duplicate=False)] == ["", "0", "1", "1.0"]
+    assert "1.0.running_mean" in dict(pair.named_buffers(remove_duplicate=False))
+    assert len(list(pair.named_parameters())) == 2
+
+
+def test_parameters_of_the_tensors_of_other_libraries() -> None:
+    class Theirs:
+        """What a library says of its tensors: a dtype of its own, and an array."""
+
+        dtype = "theirs.float32"
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.ones(2, np.float32)
+
+    made = nn.Parameter(Theirs())
+    assert (made.dtype, made.tolist()) == (np.float32, [1.0, 1.0])

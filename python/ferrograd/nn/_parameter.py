@@ -46,8 +46,9 @@ class Parameter(Tensor):
         if data is None:
             raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
         if dtype is None:
-            own = getattr(data, "dtype", None)
-            if np.dtype(np.asarray(data).dtype if own is None else own).kind not in "fc":
+            # The dtype of another library's tensor is no dtype of NumPy's.
+            own = data.dtype if isinstance(data, Tensor | np.ndarray) else np.asarray(data).dtype
+            if np.dtype(own).kind not in "fc":
                 dtype = get_default_dtype()
         if dtype is not None and np.dtype(dtype).kind not in "fc":
             raise DTypeError(

@@ -24,15 +24,21 @@ class Walks:
     _buffers: dict[str, Tensor]
     _modules: dict[str, Module]
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below, depth first, with dotted names; each once."""
+    def named_modules(
+        self, prefix: str = "", *, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below, depth first, with dotted names.
+
+        Each once, or with `remove_duplicate=False` under each of its names.
+        """
         seen: set[int] = set()
         pending: list[tuple[str, Module]] = [(prefix, cast("Module", self))]
         while pending:
             name, module = pending.pop()
             if id(module) in seen:
                 continue
-            seen.add(id(module))
+            if remove_duplicate:
+                seen.add(id(module))
             yield name, module
             children = reversed(module._modules.items())
             pending.extend((join(name, key), module_of(child)) for key, child in children)
@@ -55,20 +61,35 @@ class Walks:
         """The modules registered here, each once."""
         return (child for _, child in self.named_children())
 
-    def _members(self, table: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+    def _members(
+        self, table: str, prefix: str, recurse: bool, once: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
-        owners = self.named_modules(prefix) if recurse else iter([(prefix, self)])
+        # A subclass may list its modules in a way of its own, which knows no more than prefixes.
+        words = {} if once else {"remove_duplicate": False}
+        owners = self.named_modules(prefix, **words) if recurse else iter([(prefix, self)])
         for owner, module in owners:
             for name, tensor in module.__dict__[table].items():
                 if id(tensor) not in seen:
-                    seen.add(id(tensor))
+                    if once:
+                        seen.add(id(tensor))
                     yield join(owner, name), tensor
 
     def named_parameters(
-        self, prefix: str = "", recurse: bool = True
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with dotted names such as `mlp.fc1.weight`; a shared one once."""
-        return self._members("_parameters", prefix, recurse)  # type: ignore[return-value]
+        """The parameters with dotted names such as `mlp.fc1.weight`.
+
+        A shared one once, or with `remove_duplicate=False` under each of its names.
+
+        >>> import ferrograd as fg
+        >>> layer = fg.nn.Linear(2, 2, bias=False)
+        >>> pair = fg.nn.Sequential(layer, layer)
+        >>> [name for name, _ in pair.named_parameters(remove_duplicate=False)]
+        ['0.weight', '1.weight']
+        """
+        found: Any = self._members("_parameters", prefix, recurse, remove_duplicate)
+        return iter(found)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, a shared one once."""
@@ -78,9 +99,11 @@ class Walks:
             return iter(_below(self, "_parameters"))
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with dotted names."""
-        return self._members("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with dotted names; a shared one as `named_parameters` lists it."""
+        return self._members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _is_recording_program, is_grad_enabled
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._module import Module
@@ -40,13 +40,54 @@ class ParametrizationList(ModuleList):
             self.register_parameter(name, Parameter(part, requires_grad=tensor.requires_grad))
 
     def forward(self) -> Tensor:
-        """The tensor."""
+        """The tensor; inside `cached` the one that was computed first."""
+        held = _held
+        if held is None or _is_recording_program():
+            return self._computed()
+        # The list is kept with its tensor: its id stays its own.
+        key = id(self), is_grad_enabled()
+        if key not in held:
+            held[key] = self, self._computed()
+        return held[key][1]
+
+    def _computed(self) -> Tensor:
         given = [getattr(self, name) for name in self._originals]
         first, *others = self._modules.values()
         out: Tensor = first(*given)
         for function in others:
             out = function(out)
         return out
+
+
+#: What was computed inside `cached`, and None outside.
+_held: dict[tuple[int, bool], tuple[ParametrizationList, Tensor]] | None = None
+
+
+class _Cached:
+    """What `cached` gives; scopes nest, and the outermost one forgets."""
+
+    def __enter__(self) -> None:
+        global _held
+        self.before = _held
+        _held = {} if _held is None else _held
+
+    def __exit__(self, *error: object) -> None:
+        global _held
+        _held = self.before
+
+
+def cached() -> Any:
+    """A scope in which each parametrized tensor is computed once, however often it is read.
+
+    Originals that change inside it are seen after it. It holds for all threads.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))
+    >>> with fg.nn.utils.parametrize.cached():
+    ...     print(layer.weight is layer.weight)
+    True
+    """
+    return _Cached()
 
 
 def register_parametrization(
@@ -141,6 +182,18 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     if not isinstance(held, ModuleDict):
         return False
     return tensor_name is None or tensor_name in held
+
+
+def type_before_parametrizations(module: Module) -> type[Module]:
+    """The class that a module was made of; its own class computes parameters.
+
+    >>> import ferrograd as fg
+    >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))
+    >>> fg.nn.utils.parametrize.type_before_parametrizations(layer) is fg.nn.Linear
+    True
+    """
+    kind = type(module)
+    return kind.__mro__[1] if is_parametrized(module) else kind
 
 
 def remove_parametrizations(
