@@ -52,9 +52,11 @@ def test_there_are_two_hundred_sizes() -> None:
 
 
 @pytest.mark.parametrize("lines", [1, 3, 4, 9, 33])
-@pytest.mark.parametrize("n", [13, 61, 169, 221, 1023, 2046, 53 * 32, 67 * 4, 13 * 631])
+@pytest.mark.parametrize(
+    "n", [13, 25, 61, 100, 169, 221, 500, 1000, 1023, 2046, 53 * 32, 67 * 4, 13 * 631]
+)
 def test_lines_of_unusual_lengths_together(n: int, lines: int) -> None:
-    """Factors from 13 to 61 have ways of their own where there are several lines."""
+    """Factors from 13 to 61, and several fives, have ways of their own for several lines."""
     rng = np.random.default_rng(n)
     x = rng.standard_normal((lines, n)) + 1j * rng.standard_normal((lines, n))
     for dtype, tolerance in (("complex128", 1e-14), ("complex64", 1e-5)):

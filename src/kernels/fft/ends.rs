@@ -9,15 +9,13 @@ use std::mem::MaybeUninit;
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
-use super::number::Real;
 use super::rows::{Passes, Radix, Row, eight, five, times, turned};
+use super::tiles::{gather, scatter};
 use super::together::Strip;
 use super::vector::Vector;
 
 /// How many positions ahead memory is called for: each is on a page of its own, where the processor predicts nothing.
 const AHEAD: isize = 8;
-/// Positions of a line that are moved together.
-const TILE: usize = 8;
 
 /// Lines side by side, and their rows.
 #[derive(Clone, Copy)]
@@ -225,64 +223,6 @@ last! {
     5 five [1 2 3 4]: last_five;
 }
 
-/// Copies lines to the lanes of rows, a tile of positions after the other; lanes without a line are zero.
-///
-/// # Safety
-/// The lines are readable, and there are `n` rows of twice as many parts as lanes.
-#[inline(never)]
-unsafe fn gather<T: Real>(
-    n: usize,
-    from: *const Complex<T>,
-    lines: usize,
-    rows: *mut T,
-    lanes: usize,
-    [re, im]: [usize; 2],
-) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if lines < lanes {
-            (0..2 * lanes * n).for_each(|i| *rows.add(i) = T::zero());
-        }
-        for start in (0..n).step_by(TILE) {
-            for line in 0..lines {
-                let (from, to) = (from.add(line * n), rows.add(line));
-                for i in start..n.min(start + TILE) {
-                    let x = *from.add(i);
-                    *to.add(2 * lanes * i + re) = x.re;
-                    *to.add(2 * lanes * i + im) = x.im;
-                }
-            }
-        }
-    }
-}
-
-/// The reverse of `gather`.
-///
-/// # Safety
-/// There are `n` rows of twice as many parts as lanes, and the lines are writable.
-#[inline(never)]
-unsafe fn scatter<T: Real>(
-    n: usize,
-    rows: *const T,
-    lanes: usize,
-    to: *mut Complex<T>,
-    lines: usize,
-    [re, im]: [usize; 2],
-) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        for start in (0..n).step_by(TILE) {
-            for line in 0..lines {
-                let (from, to) = (rows.add(line), to.add(line * n));
-                for i in start..n.min(start + TILE) {
-                    let row = from.add(2 * lanes * i);
-                    *to.add(i) = Complex::new(*row.add(re), *row.add(im));
-                }
-            }
-        }
-    }
-}
-
 /// Transforms a strip. Of lines side by side, whole groups of as many as a vector has lanes come before those that are left.
 ///
 /// # Safety
@@ -297,8 +237,6 @@ pub(super) unsafe fn transform<V: Vector>(
     let (n, Strip { from, to, lines, beside, factor, forward }) = (passes.n, strip);
     let whole = if beside.is_some() { lines - lines % V::LANES } else { 0 };
     let (all, last) = (&passes.passes[..], passes.passes.len() - 1);
-    // Where the parts of a row stand of lines that follow on each other.
-    let parts = if forward { [0, V::LANES] } else { [V::LANES, 0] };
     for (start, lines) in [(0, whole), (whole, lines - whole)] {
         if lines == 0 {
             continue;
@@ -316,7 +254,7 @@ pub(super) unsafe fn transform<V: Vector>(
             match beside {
                 Some([step, _]) if begun => first_eight::<V>(&all[0], from, own, place(step)),
                 Some([step, _]) => take::<V>(from, own, place(step)),
-                None => gather(n, from, lines, own.cast(), V::LANES, parts),
+                None => gather::<V>(n, from, lines, own, forward),
             }
             let odd = !middle.len().is_multiple_of(2);
             for group in 0..lines.div_ceil(V::LANES) {
@@ -332,7 +270,7 @@ pub(super) unsafe fn transform<V: Vector>(
                     last_five::<V>(pass, out, to, scaled, place(step));
                 }
                 (Some([_, step]), _) => put::<V>(out, to, scaled, place(step)),
-                (None, _) => scatter(n, out.cast(), V::LANES, to, lines, parts),
+                (None, _) => scatter::<V>(n, out, to, lines, forward),
             }
         }
     }

@@ -15,6 +15,7 @@ mod reorder;
 mod rows;
 mod strips;
 mod tables;
+mod tiles;
 mod together;
 mod trigonometric;
 mod vector;

@@ -25,6 +25,9 @@ const LOOPED: usize = 7;
 /// The largest prime factor for which rustfft has a transform in vectors.
 const USUAL: usize = 11;
 
+/// The largest factor beside fives with which rustfft is slower, as measured.
+const BESIDE_FIVES: usize = 6;
+
 /// Sines and cosines of a third of a turn, and of one and two fifths.
 const SIN_THIRD: f64 = 0.866_025_403_784_438_6;
 const COS_FIFTHS: [f64; 2] = [0.309_016_994_374_947_45, -0.809_016_994_374_947_5];
@@ -93,9 +96,12 @@ impl<T: Real> Passes<T> {
         Some(Passes { n, passes })
     }
 
-    /// Whether there is a radix for which rustfft has no vectors.
+    /// Whether there is a radix for which rustfft has no vectors, or little beside several fives, with which it is slow.
     pub(super) fn unusual(&self) -> bool {
-        self.passes.iter().any(|pass| pass.p > USUAL)
+        let radices = || self.passes.iter().map(|pass| pass.p);
+        let fives = radices().filter(|&p| p == 5).count();
+        let others = radices().filter(|&p| p != 5).product::<usize>();
+        radices().any(|p| p > USUAL) || fives >= 2 && others <= BESIDE_FIVES
     }
 
     /// Does some of the passes with the `n` rows at `from`, using as many at `to`. The result is there if their number is odd,

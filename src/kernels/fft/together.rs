@@ -1,7 +1,8 @@
 //! Transforms of as many lines at once as a vector has lanes.
 //!
-//! Owns: the choice of lengths for it, the way of lines to rows and back, the plan. Never passes: `rows` does. Factors such as
-//! 13 or 31, for which rustfft computes with single numbers, find vectors this way; other lengths have faster ways.
+//! Owns: the choice of lengths for it, and the plan. Never passes: `rows` does, and `ends` around it. Factors such as
+//! 13 or 31, for which rustfft computes with single numbers, find vectors this way, and fives with little beside them, such as
+//! 500; other lengths have faster ways.
 //! Invariant: how a line is transformed follows from the shapes, not from the threads.
 
 use std::sync::Arc;
