@@ -77,8 +77,8 @@ pub type Complex128 = Complex<f64>;
 pub type Complex64 = Complex<f32>;
 
 pub use element::Element;
-pub(crate) use element::half_of;
 use element::sealed;
+pub(crate) use element::{half_of, sticky};
 pub use promotion::Weak;
 
 /// Makes the enum, its table, the elements and the dispatch from the rows. `$d` is a dollar sign.

@@ -40,16 +40,19 @@ impl Element for bool {
     }
 }
 
-/// The float16 nearest to a float64, ties to even. On the way a float32 keeps in its last bit whether anything was cut off,
-/// so that rounding it again is as rounding once.
+/// The float32 of a float64 that is cut off and keeps in its last bit whether anything was, so that rounding it again is
+/// as rounding once.
+#[inline(always)]
+pub(crate) fn sticky(v: f64) -> f32 {
+    const BELOW: u64 = (1 << 29) - 1;
+    let bits = v.to_bits();
+    f64::from_bits((bits | ((bits & BELOW) + BELOW)) & !BELOW) as f32
+}
+
+/// The float16 nearest to a float64, ties to even.
 #[inline]
 pub(crate) fn half_of(v: f64) -> Half {
-    let near = v as f32;
-    if f64::from(near) == v || !near.is_finite() {
-        return Half::from_f32(near);
-    }
-    let away = f64::from(near).abs() > v.abs();
-    Half::from_f32(f32::from_bits((near.to_bits() - u32::from(away)) | 1))
+    Half::from_f32(sticky(v))
 }
 
 impl sealed::Sealed for Half {}

@@ -37,6 +37,7 @@ pub mod view;
 pub use cast::cast;
 pub use copy::copy;
 pub(crate) use copying::stream;
+use copying::turn;
 pub use copying::{cast, copy, fill, truncate};
 pub use elementwise::select;
 pub use fill::{fill, fill_complex, fill_int, zero};

@@ -9,8 +9,9 @@ use std::mem::MaybeUninit;
 use smallvec::{SmallVec, smallvec};
 
 use super::copy::copy;
+use super::registers;
 use super::truncate::Truncate;
-use crate::dtype::{Complex64, Complex128, DType, Half, Truth, half_of, no_loop, with_dtype};
+use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
 use crate::kernels::elementwise::Loop;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::leveled::{Levels, leveled};
@@ -39,11 +40,18 @@ pub(super) trait Convert<A>: Copy + Send + Sync {
 }
 
 macro_rules! conversions {
-    ($a:ty => $($levels:ident $b:ty $(: $by:ident)?),*; $truth:ident) => {
+    ($a:ty => $($levels:ident $b:ty $(: $by:ident $($first:ident)?)?),*; $truth:ident) => {
         $(impl Convert<$a> for $b {
             const LEVELS: Levels = Levels::$levels;
             #[inline(always)]
             fn convert(a: $a) -> $b { a $(.$by())? as $b }
+            $($(
+                #[inline(always)]
+                unsafe fn first(a: *const $a, b: *mut $b, n: usize) -> usize {
+                    // SAFETY: the caller's contract.
+                    unsafe { registers::$first(a, b, n) }
+                }
+            )?)?
         })*
         impl Convert<$a> for Truth {
             const LEVELS: Levels = Levels::$truth;
@@ -58,8 +66,8 @@ macro_rules! conversions {
     };
 }
 // Those of a dtype to itself are never run.
-conversions!(f64 => Baseline f64, All f32, All i64: in_64, UpToAvx2 i32: in_32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
-conversions!(f32 => All f64, Baseline f32, All i64: in_64, UpToAvx2 i32: in_32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
+conversions!(f64 => Baseline f64, All f32, Baseline i64: in_64 f64_to_i64, Baseline i32: in_32 f64_to_i32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
+conversions!(f32 => All f64, Baseline f32, Baseline i64: in_64 f32_to_i64, Baseline i32: in_32 f32_to_i32, UpToAvx2 u8: in_32, Baseline u64: in_u64; All);
 conversions!(i64 => All f64, All f32, Baseline i64, UpToAvx2 i32, UpToAvx2 u8, Baseline u64; All);
 conversions!(i32 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, Baseline i32, UpToAvx2 u8, Baseline u64; UpToAvx2);
 conversions!(u8 => UpToAvx2 f64, UpToAvx2 f32, UpToAvx2 i64, UpToAvx2 i32, Baseline u8, Baseline u64; UpToAvx2);
@@ -93,8 +101,6 @@ complex!(Complex64, f32: f64, f32, i64, i32, u8, u64);
 portable! {
     |z: Complex128| -> Complex64 { Complex64::new(z.re as f32, z.im as f32) }
     |z: Complex64| -> Complex128 { Complex128::new(z.re as f64, z.im as f64) }
-    |x: Half| -> f64 { f64::from(x) }
-    |x: f64| -> Half { half_of(x) }
     |x: i16| -> i64 { x as i64 }
     |x: i64| -> i16 { x as i16 }
     |x: i8| -> i64 { x as i64 }

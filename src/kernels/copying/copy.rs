@@ -6,6 +6,7 @@
 
 use std::ptr;
 
+use super::turn::turn;
 use crate::dtype::Element;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::leveled::leveled;
@@ -244,6 +245,12 @@ impl<W: Copy> Job<W> {
                 let at = |k: usize| top as isize * strides[0][k] + left as isize * strides[1][k];
                 let tile = self.shifted(at(0), at(1));
                 let width = TILE.min(dims[1] - left);
+                if strides[0][1] == 1 && strides[1][0] == 1 {
+                    let block = (TILE.min(dims[0] - top), width);
+                    // SAFETY: the caller's contract.
+                    unsafe { turn(tile.src, strides[1][1], tile.dst, strides[0][0], block) };
+                    continue;
+                }
                 for row in 0..TILE.min(dims[0] - top) as isize {
                     let line = tile.shifted(row * strides[0][0], row * strides[0][1]);
                     // SAFETY: the caller's contract.

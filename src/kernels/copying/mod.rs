@@ -7,5 +7,7 @@ pub mod cast;
 pub mod copy;
 pub mod fill;
 mod halves;
+mod registers;
 pub(crate) mod stream;
 pub mod truncate;
+pub(in crate::kernels) mod turn;

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use super::apply::{In, run_opaque, views_of};
+use super::direct::contiguous;
 use super::drive::{MAX_OPERANDS, in_blocks};
 use super::gather::{gather, scatter};
 use super::table::{Loop, LoopTable};
@@ -17,7 +18,7 @@ use crate::kernels::fill::word_of;
 use crate::kernels::view::{View, ViewMut};
 
 /// Elements that are converted at once.
-const TILE: usize = 256;
+const TILE: usize = 512;
 
 /// Where the elements of an operand come from.
 #[derive(Clone, Copy)]
@@ -110,12 +111,20 @@ impl Converted {
                 match source {
                     Source::View => {
                         let Some(view) = views.next() else { unreachable!("a view for each") };
-                        let size = view.dtype.size();
-                        let to = if view.dtype == self.dtype { tile } else { raw };
-                        let (dims, strides) = axes(view.dims, view.strides);
-                        gather(view.ptr, size, dims, strides, range, to);
-                        if view.dtype != self.dtype {
-                            convert_run((view.dtype, raw), (self.dtype, tile), n);
+                        let (size, same) = (view.dtype.size(), view.dtype == self.dtype);
+                        let mut from = view.ptr;
+                        if contiguous(view.dims, view.strides) {
+                            from = from.add(range.0 * size);
+                        } else {
+                            let to = if same { tile } else { raw };
+                            let (dims, strides) = axes(view.dims, view.strides);
+                            gather(from, size, dims, strides, range, to);
+                            from = to;
+                        }
+                        if same {
+                            ptrs[k] = from;
+                        } else {
+                            convert_run((view.dtype, from), (self.dtype, tile), n);
                         }
                     }
                     Source::Number(word) => {
@@ -132,7 +141,13 @@ impl Converted {
             (self.f)(ptrs.as_ptr(), target, n, self.params.as_ptr());
             let mut from = target.cast_const();
             if result != out.dtype {
-                convert_run((result, target), (out.dtype, raw), n);
+                let size = out.dtype.size();
+                let whole = contiguous(out.dims, out.strides);
+                let to = if whole { out.ptr.add(range.0 * size) } else { raw };
+                convert_run((result, target), (out.dtype, to), n);
+                if whole {
+                    return;
+                }
                 from = raw;
             }
             let (dims, strides) = axes(out.dims, out.strides);

@@ -12,6 +12,7 @@ use super::flat::FEW;
 use super::gather::gather;
 use super::plan::Plan;
 use super::table::Loop;
+use super::turned::Turned;
 use crate::threads;
 
 /// An operand, already broadcast to the shape of the call: element 0, strides, element size.
@@ -149,6 +150,7 @@ unsafe fn run_many(
     let in_place = n > SHORT && ins.iter().any(|x| x.ptr == out.ptr.cast_const());
     let plan;
     let direct;
+    let turned;
     let body: &(dyn Fn(usize, usize) + Sync) = match Direct::new(work, ins, out, dims) {
         Some(reached) if !in_place => {
             direct = reached;
@@ -158,6 +160,12 @@ unsafe fn run_many(
             }
             // SAFETY: blocks are disjoint ranges below n.
             &|start, end| unsafe { direct.span(start, end) }
+        }
+        _ if !in_place && let Some(reached) = Turned::new(work, ins, out, dims) => {
+            turned = reached;
+            // SAFETY: blocks are disjoint ranges below n that begin at rows.
+            let body = |start, end| unsafe { turned.span(start, end) };
+            return in_units(n, turned.unit(), cost, &body);
         }
         _ => {
             plan = Plan::new(work, ins, out, dims, in_place);

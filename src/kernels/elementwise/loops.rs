@@ -18,6 +18,8 @@ pub enum Wide {
     Angles,
     /// Those whose quotient is large: the text takes the remainder of its two operands.
     Quotients,
+    /// Those near the ends of the domain: the text is the inverse error function.
+    Ends,
 }
 
 /// A text of `N` operands and `P` parameters that yields a value of the operands' type.
@@ -43,6 +45,8 @@ pub(super) const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_featu
 
 /// How many elements are examined at once for arguments that need `WIDE` lanes.
 const WIDE_CHUNK: usize = 2048;
+/// The same where one of a thousand numbers may need them.
+const ENDS_CHUNK: usize = 64;
 
 /// The operand pointers of a loop, typed.
 ///
@@ -145,7 +149,8 @@ unsafe fn any_wide<T: Argument, const N: usize>(
     while k < N {
         for i in start..end {
             // SAFETY: the caller vouches for the elements.
-            wide |= unsafe { (*x[k].add(i)).is_wide_angle() };
+            let element = unsafe { *x[k].add(i) };
+            wide |= if which == Wide::Ends { element.is_outer() } else { element.is_wide_angle() };
         }
         k += 1;
     }
@@ -177,9 +182,10 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
         if K::WIDE == Wide::Never {
             return span::<Lane<T, FMA, false>, K, T, N, P>(x, out, (0, n), &params);
         }
+        let chunk = if K::WIDE == Wide::Ends { ENDS_CHUNK } else { WIDE_CHUNK };
         let mut start = 0;
         while start < n {
-            let range = (start, n.min(start + WIDE_CHUNK));
+            let range = (start, n.min(start + chunk));
             if any_wide(K::WIDE, &x, range) {
                 span::<Lane<T, FMA, true>, K, T, N, P>(x, out, range, &params);
             } else {

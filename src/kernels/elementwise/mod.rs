@@ -10,12 +10,15 @@ mod converted;
 mod drive;
 mod gather;
 pub mod loops;
+mod neighbour;
 mod plan;
+pub mod quotients;
 pub mod rows;
 mod shortcuts;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
 mod table;
+mod turned;
 
 pub use apply::{In, apply, select};
 pub(crate) use apply::{Input, run_loop, word};
@@ -24,6 +27,7 @@ pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
 pub use loops::{Kernel, Predicate};
+pub use neighbour::NEXT_AFTER;
 #[cfg(feature = "python")]
 use shortcuts::straight;
 use shortcuts::{direct, flat, small};

@@ -129,6 +129,7 @@ impl LoopTable {
 ///   parameters after the semicolon. Functions that the text calls must be `#[inline(always)]`.
 /// * `float_wide: …` instead when the text takes sin, cos or tan of anything.
 /// * `float_remainder: …` instead when the text takes the remainder of its two operands.
+/// * `float_ends: …` instead when the text is the inverse error function.
 /// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
 /// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
 /// * `complex: |a, b| text;` as `float:`, and the text is read over complex numbers, too: it is holomorphic, or the same
@@ -143,6 +144,9 @@ impl LoopTable {
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
 ///   `float:` table, and bool in a `mask:` table.
+/// * `ints_wide:` instead of `ints:` where 64 bits have no instructions in the baseline: comparisons, extremes, shifts and
+///   products of int64 are compiled for AVX2, too.
+/// * `quotients: Part;` instead of `ints:` for a part of the division of two integers.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! loop_table {
@@ -170,7 +174,19 @@ macro_rules! loop_table {
         }
     };
 
-    (@int [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
+    (@wide $text:ident $ins:ident $out:ident $n:ident) => {};
+    (@wide wide $text:ident $ins:ident $out:ident $n:ident) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn wide(ins: *const *const u8, out: *mut u8, n: usize) {
+            // SAFETY: the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
+        }
+        if $crate::kernels::isa::level() != $crate::kernels::isa::Level::Baseline {
+            // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
+            return unsafe { wide($ins, $out, $n) };
+        }
+    };
+    (@int $($wide:ident)? [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
         unsafe fn int_loop(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
             #[inline(always)]
             #[allow(clippy::unnecessary_cast, unused_comparisons, clippy::absurd_extreme_comparisons)]
@@ -178,6 +194,10 @@ macro_rules! loop_table {
                 #[allow(dead_code)]
                 type T = $T;
                 $body
+            }
+            #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+            {
+                $crate::loop_table!(@wide $($wide)? text ins out n);
             }
             // SAFETY: the caller keeps the contract of `Loop`.
             unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, text) }
@@ -196,9 +216,18 @@ macro_rules! loop_table {
         $t.u64 = $crate::loop_table!(@row [$($O)?] u64 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
+    (@rows $t:ident [$($O:ty)?] ints_wide: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
+        $t.i64 = $crate::loop_table!(@row wide [$($O)?] i64 [$($x)*] $body);
+    };
     (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
         $t.bool = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [] quotients: $Part:ident; $($rest:tt)*) => {
+        [$t.i64, $t.i32, $t.u8, $t.u64] =
+            $crate::kernels::elementwise::quotients::loops::<$crate::kernels::elementwise::quotients::$Part>();
+        $crate::loop_table!(@rows $t [] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] cost: $cost:expr; $($rest:tt)*) => {
         $t.cost = $cost;
@@ -223,11 +252,11 @@ macro_rules! loop_table {
         $t.$T = $crate::loop_table!(@row [$($O)?] $T [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@row [] $T:ident [$($x:ident)*] $body:expr) => {
-        $crate::loop_table!(@int [$T => $T] [$($x)*] $body)
+    (@row $($wide:ident)? [] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($wide)? [$T => $T] [$($x)*] $body)
     };
-    (@row [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
-        $crate::loop_table!(@int [$T => $O] [$($x)*] $body)
+    (@row $($wide:ident)? [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($wide)? [$T => $O] [$($x)*] $body)
     };
 
     (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
@@ -249,6 +278,13 @@ macro_rules! loop_table {
     }};
     (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_ends: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [] Ends $body);
         let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
         table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);

@@ -3,7 +3,7 @@
 //! Owns: the questions, for both widths. Never computes a function. Invariant: where the answer is no,
 //! the fast lane has the value.
 
-use super::{remainder, trig::WIDE_ABOVE};
+use super::{erfinv, remainder, trig::WIDE_ABOVE};
 
 /// An argument, as the loops examine it before they choose between fast and `WIDE` lanes.
 pub trait Argument: Copy {
@@ -11,6 +11,8 @@ pub trait Argument: Copy {
     fn is_wide_angle(self) -> bool;
     /// Whether the remainder of `self / o` needs a `WIDE` lane.
     fn is_far_quotient(self, o: Self) -> bool;
+    /// Whether the inverse error function needs a `WIDE` lane.
+    fn is_outer(self) -> bool;
 }
 
 macro_rules! argument {
@@ -23,6 +25,10 @@ macro_rules! argument {
             #[inline(always)]
             fn is_far_quotient(self, o: Self) -> bool {
                 remainder::$module::is_far_quotient(self, o)
+            }
+            #[inline(always)]
+            fn is_outer(self) -> bool {
+                erfinv::$module::is_outer(self)
             }
         }
     )*};

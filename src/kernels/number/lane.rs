@@ -137,8 +137,8 @@ macro_rules! both {
 
 both! {
     plain { abs, sqrt }
-    fused { lgamma, digamma, trigamma, erfinv, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, logit, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
-    wide { sin, cos, tan }
+    fused { lgamma, digamma, trigamma, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, logit, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
+    wide { sin, cos, tan, erfinv }
     plain2 { max, min, copysign, polygamma, sinc }
     fused2 { powf, atan2, hypot }
     wide2 { fmod }

@@ -95,8 +95,8 @@ macro_rules! sixteen {
 
 sixteen! {
     own { abs, sqrt, cbrt, exp, ln, log2, log10, log1p, sinh, cosh, sigmoid, erfc, normal_cdf, floor, ceil, round, trunc }
-    each { lgamma, digamma, trigamma, erfinv, asin, acos, atan, exp2, expm1, logit, tanh, asinh, acosh, atanh, erf }
-    wide { sin, cos, tan }
+    each { lgamma, digamma, trigamma, asin, acos, atan, exp2, expm1, logit, tanh, asinh, acosh, atanh, erf }
+    wide { sin, cos, tan, erfinv }
     own2 { powf, copysign, max, min }
     each2 { atan2, hypot }
     plain2 { polygamma, sinc }

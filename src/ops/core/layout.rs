@@ -10,7 +10,7 @@ use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, n
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result, Warning, warn};
 use crate::kernels::launch::decide;
-use crate::kernels::truncate::all_fit;
+use crate::kernels::truncate::{all_fit, may_hold_least};
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
     Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
@@ -46,8 +46,25 @@ pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
 
 /// As `astype`, for a conversion that the user asked for.
 pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
-    warn_of_loss(x, dtype)?;
-    astype(x, dtype)
+    if x.dtype() == dtype {
+        return Ok(x.clone());
+    }
+    converted_aloud(x, Tensor::empty(x.shape(), dtype)?)
+}
+
+/// As `converted`, with what `warn_of_loss` says. Floats that become integers of 32 and 64 bits are looked at only where the
+/// result holds the least one.
+pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
+    let to = out.dtype();
+    if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) {
+        warn_of_loss(x, to)?;
+        return converted(x, out);
+    }
+    let out = converted(x, out)?;
+    if !capture::active() && may_hold_least(out.view_of()) {
+        warn_of_loss(x, to)?;
+    }
+    Ok(out)
 }
 
 /// The dtype in which a function of real floats is computed.

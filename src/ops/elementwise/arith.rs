@@ -29,7 +29,7 @@ elementwise! { family "arithmetic" [in_place];
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { complex_ring: |a, b| a * b; over; rows; ints: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { complex_ring: |a, b| a * b; over; rows; ints_wide: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
         by a { complex_ring |g, b| g * b }
         by b { complex_ring |g, a| g * a }
     }
@@ -54,7 +54,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("floor_divide")]
     fn floor_divide(a, b) = FLOOR_DIVIDE {
         forward { float_remainder: |a, b| a.floor_div(b);
-            ints: |a, b| crate::ops::elementwise::integer::floor_divide(a, b); cost: 2.2; }
+            quotients: FloorDivide; cost: 2.2; }
         by a { zero }
         by b { zero }
     }
@@ -62,7 +62,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("remainder", "mod"), aliases("mod")]
     fn remainder(a, b) = REMAINDER {
         forward { float_remainder: |a, b| a.rem(b);
-            ints: |a, b| crate::ops::elementwise::integer::remainder(a, b); cost: 1.0; }
+            quotients: Remainder; cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).floor() }
     }
@@ -70,7 +70,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
         complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::GREATER_EQUAL, z, 0);
-        forward { float: |a, b| a.max(b); ints: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { float: |a, b| a.max(b); ints_wide: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.gt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.gt(a), b.is_nan()), g, R::lit(0.0))) }
     }
@@ -78,7 +78,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
         complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::LESS_EQUAL, z, 0);
-        forward { float: |a, b| a.min(b); ints: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { float: |a, b| a.min(b); ints_wide: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }
     }
@@ -86,7 +86,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("fmod")]
     fn fmod(a, b) = FMOD {
         forward { float_remainder: |a, b| a.fmod(b);
-            ints: |a, b| crate::ops::elementwise::integer::fmod(a, b); cost: 1.0; }
+            quotients: Fmod; cost: 1.0; }
         by a { identity }
         by b { float |g, a, b| -g * (a / b).trunc() }
     }

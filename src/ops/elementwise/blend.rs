@@ -50,7 +50,7 @@ const ADDCMUL_LOOP: &Elementwise = &ADDCMUL;
 const ADDCDIV_LOOP: &Elementwise = &ADDCDIV;
 
 /// Applies a three-operand operation to a tensor and what acts as one.
-fn ternary(
+pub(in crate::ops::elementwise) fn ternary(
     op: &'static Elementwise,
     x: &Tensor,
     others: [&Operand; 2],

@@ -88,16 +88,15 @@ crate::operations! { family "casting";
     fn astype_(x: Tensor, dtype: DType, order: String = "K".to_owned(), casting: String = "unsafe".to_owned(), subok: bool = true, copy: bool = true) -> Tensor {
         let _ = subok;
         admit_casting(x.dtype(), dtype, &casting)?;
-        layout::warn_of_loss(x, dtype)?;
         let (same, plain) = (!copy && x.dtype() == dtype, matches!(&*order, "C" | "K"));
         if plain && x.is_contiguous() {
-            return if same { Ok(x.clone()) } else { layout::converted(x, Tensor::empty_as(x.layout(), dtype)?) };
+            return if same { Ok(x.clone()) } else { layout::converted_aloud(x, Tensor::empty_as(x.layout(), dtype)?) };
         }
         let axes = memory_order(x.layout(), &order)?;
         let lies_so = order == "K" || x.layout().permute(&axes).is_contiguous();
         if same && lies_so {
             return Ok(x.clone());
         }
-        layout::converted(x, empty_in_order(x.shape(), &axes, dtype)?)
+        layout::converted_aloud(x, empty_in_order(x.shape(), &axes, dtype)?)
     }
 }

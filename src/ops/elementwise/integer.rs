@@ -1,7 +1,7 @@
 //! Integer arithmetic with NumPy's results, where Rust's operators differ or would panic.
 //!
-//! Owns: division, remainder, power and shifts of the integers that have loops, as NumPy computes them. Never panics.
-//! Invariant: division by zero yields 0, as NumPy's integer loops do.
+//! Owns: power and shifts of the integers that have loops, as NumPy computes them (quotients have loops of their own in
+//! `kernels/elementwise/quotients.rs`). Never panics. Invariant: what is shifted out is gone.
 
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
@@ -13,12 +13,6 @@ use crate::ops::core::layout::astype;
 
 /// An integer type with loops of its own.
 pub(crate) trait Whole: Copy {
-    /// `a // b`, rounded down; 0 when `b` is 0.
-    fn floor_divide(self, b: Self) -> Self;
-    /// `a % b` with the sign of `b`; 0 when `b` is 0.
-    fn remainder(self, b: Self) -> Self;
-    /// The remainder with the sign of `a`; 0 when `b` is 0.
-    fn fmod(self, b: Self) -> Self;
     /// `a ** b` with wrap-around; a negative exponent is refused before it gets here and yields 0.
     fn power(self, b: Self) -> Self;
     /// `a << b`; 0 when all bits are shifted out, or `b` is negative.
@@ -31,26 +25,6 @@ macro_rules! whole {
     ($($t:ty),*) => {$(
         #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
         impl Whole for $t {
-            #[inline(always)]
-            fn floor_divide(self, b: $t) -> $t {
-                if b == 0 {
-                    return 0;
-                }
-                let q = self.wrapping_div(b);
-                if self.wrapping_rem(b) != 0 && (self < 0) != (b < 0) { q - 1 } else { q }
-            }
-            #[inline(always)]
-            fn remainder(self, b: $t) -> $t {
-                if b == 0 {
-                    return 0;
-                }
-                let r = self.wrapping_rem(b);
-                if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
-            }
-            #[inline(always)]
-            fn fmod(self, b: $t) -> $t {
-                if b == 0 { 0 } else { self.wrapping_rem(b) }
-            }
             #[inline(always)]
             fn power(self, b: $t) -> $t {
                 if b < 0 {
@@ -91,7 +65,7 @@ macro_rules! functions {
         }
     )*};
 }
-functions!(floor_divide, remainder, fmod, power, left_shift, right_shift);
+functions!(power, left_shift, right_shift);
 
 /// NumPy has no integer for an integer to a negative power, so neither have we.
 pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType) -> Result<()> {

@@ -7,23 +7,11 @@ use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Half};
 use crate::error::Error;
 use crate::graph;
+use crate::kernels::elementwise::{In, NEXT_AFTER, apply};
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::broadcast_to;
 use crate::ops::elementwise::select::{dtype_of, operand_tensor};
 use crate::tensor::Tensor;
-
-macro_rules! towards {
-    ($name:ident, $t:ty) => {
-        fn $name(a: $t, b: $t) -> $t {
-            match a.partial_cmp(&b) {
-                None => a + b,
-                Some(std::cmp::Ordering::Equal) => b,
-                Some(std::cmp::Ordering::Less) => a.next_up(),
-                Some(std::cmp::Ordering::Greater) => a.next_down(),
-            }
-        }
-    };
-}
 
 /// A half beside an equal float32 is the same number; its neighbours are a unit of its own bits away.
 fn towards16(a: Half, b: Half) -> Half {
@@ -43,9 +31,6 @@ fn towards16(a: Half, b: Half) -> Half {
         }
     }
 }
-
-towards!(towards32, f32);
-towards!(towards64, f64);
 
 crate::operations! { family "elementwise";
     /// The float next to `a` on the way to `b`. It has no derivative, so an operand that requires grad is refused while recording.
@@ -68,12 +53,10 @@ crate::operations! { family "elementwise";
         let out = if dtype == DType::F16 {
             let pairs = from.to_vec::<Half>()?.into_iter().zip(to.to_vec::<Half>()?);
             Tensor::from_vec(pairs.map(|(a, b)| towards16(a, b)).collect::<Vec<Half>>(), &dims)?
-        } else if dtype == DType::F32 {
-            let pairs = from.to_vec::<f32>()?.into_iter().zip(to.to_vec::<f32>()?);
-            Tensor::from_vec(pairs.map(|(a, b)| towards32(a, b)).collect::<Vec<f32>>(), &dims)?
         } else {
-            let pairs = from.to_vec::<f64>()?.into_iter().zip(to.to_vec::<f64>()?);
-            Tensor::from_vec(pairs.map(|(a, b)| towards64(a, b)).collect::<Vec<f64>>(), &dims)?
+            let out = Tensor::empty(&dims, dtype)?;
+            apply(&NEXT_AFTER, &[In::View(from.view_of()), In::View(to.view_of())], out.view_mut(), &[]);
+            out
         };
         Ok(out.underived([&*a, &*b].into_iter()))
     }

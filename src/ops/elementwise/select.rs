@@ -15,6 +15,7 @@ use crate::ops::core::elementwise::{Elementwise, Slot, binary, binary_operands, 
 use crate::ops::core::integers::in_range;
 use crate::ops::core::layout::{astype, broadcast_to, choose};
 use crate::ops::elementwise::arith::{MAXIMUM, MINIMUM};
+use crate::ops::elementwise::blend::ternary;
 use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
 use crate::tensor::Tensor;
 
@@ -107,6 +108,16 @@ fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Ten
 }
 
 elementwise_specs! {
+    /// Limited to the range between two others; a bound that is NaN makes NaN. Derivatives: `g` to what the value is.
+    fn limited_between(a, b, c) = LIMITED_BETWEEN {
+        forward { float: |a, b, c| {
+            let raised = R::select(R::mask_or(a.lt(b), b.is_nan()), b, a);
+            R::select(R::mask_or(raised.gt(c), c.is_nan()), c, raised)
+        }; cost: 0.4; }
+        by a { float |g, a, b, c| R::select(R::mask_and(R::mask_not(R::mask_or(a.lt(b), b.is_nan())), R::mask_not(R::mask_or(a.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by b { float |g, a, b, c| R::select(R::mask_and(R::mask_or(a.lt(b), b.is_nan()), R::mask_not(R::mask_or(b.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by c { float |g, a, b, c| R::select(R::mask_or(R::select(R::mask_or(a.lt(b), b.is_nan()), b, a).gt(c), c.is_nan()), g, R::lit(0.0)) }
+    }
     /// Limited to the range of two numbers; NaN stays. Derivative: `g` inside and at the bounds, 0 outside.
     fn limited(x; low = 0.0, high = 1.0) = LIMITED {
         forward { float: |x; low, high| {
@@ -169,6 +180,12 @@ crate::operations! { family "selection" [in_place, ufunc];
                 }
             }
             return Ok(out);
+        }
+        let float = |bound: Option<&Operand>| !matches!(bound, Some(Operand::Tensor(t)) if !t.dtype().is_float());
+        if x.dtype().is_float() && float(min) && float(max) {
+            let bound = |bound: Option<&Operand>, missing| bound.cloned().unwrap_or(Operand::from(missing));
+            let [low, high] = [bound(min, f64::NEG_INFINITY), bound(max, f64::INFINITY)];
+            return ternary(&LIMITED_BETWEEN, x, [&low, &high], &[]);
         }
         if let Some(low) = min {
             out = where_(&beyond(&LESS, &out, low)?, &of_range(&out, low)?, &Operand::Tensor(out))?;

@@ -5,7 +5,7 @@
 macro_rules! erf_inverse {
     (
         $module:ident, $t:ident, $round:ident,
-        middle: $middle:expr, beyond: ($cut:literal, $center:literal, $outer:expr),
+        edge: $edge:literal, middle: $middle:expr, beyond: ($cut:literal, $center:literal, $outer:expr),
         end: ($last_cut:literal, $last_center:literal, $last:expr),
     ) => {
         /// The inverse error function of one width.
@@ -15,14 +15,39 @@ macro_rules! erf_inverse {
             use crate::kernels::math::log::$module::ln;
 
             const MIDDLE: [$t; $middle.len()] = $middle;
+            const HALF: usize = MIDDLE.len().div_ceil(2);
             const OUTER: [$t; $outer.len()] = $outer;
             const LAST: [$t; $last.len()] = $last;
 
+            /// Every other factor of the middle polynomial.
+            const fn every_other(from: usize) -> [$t; HALF] {
+                let (mut half, mut k) = ([0.0; HALF], 0);
+                while 2 * k + from < MIDDLE.len() {
+                    half[k] = MIDDLE[2 * k + from];
+                    k += 1;
+                }
+                half
+            }
+
+            /// Whether only a `WIDE` value has the result: few numbers lie that close to an end.
             #[inline(always)]
-            pub fn erfinv<const FMA: bool>(x: $t) -> $t {
+            pub fn is_outer(x: $t) -> bool {
+                x.abs() > $edge
+            }
+
+            #[inline(always)]
+            pub fn erfinv<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
                 let w =
                     -ln::<FMA>(if FMA { fma::<FMA>(-x, x, 1.0) } else { (1.0 - x) * (1.0 + x) });
-                let middle = horner::<FMA, _>(&MIDDLE, w - 0.5 * $cut);
+                // Two chains of products are done in half the time of one.
+                let (v, even, odd) =
+                    (w - 0.5 * $cut, &const { every_other(0) }, &const { every_other(1) });
+                let q = v * v;
+                let middle =
+                    fma::<FMA>(horner::<FMA, HALF>(odd, q), v, horner::<FMA, HALF>(even, q));
+                if !WIDE {
+                    return x * middle;
+                }
                 let s = w.sqrt();
                 let outer = horner::<FMA, _>(&OUTER, s - $center);
                 let factor = if w < $cut { middle } else { outer };
@@ -36,7 +61,7 @@ macro_rules! erf_inverse {
 
 erf_inverse! {
     w64, f64, round64,
-    middle: [
+    edge: 0.99903, middle: [
         1.6536545626831027, 0.2401581824255897, -0.006033670871427011, -0.0007407025341669402,
         0.0001867342080212427, -1.3882523361276876e-05, -1.3654691796592068e-06,
         4.2347877672780653e-07, -2.907038666019143e-08, -4.112633104297614e-09,
@@ -65,7 +90,7 @@ erf_inverse! {
 }
 erf_inverse! {
     w32, f32, round32,
-    middle: [
+    edge: 0.9966, middle: [
         1.5014094, 0.24664028, -0.004177393, -0.0012527264, 0.00021834939, -4.97242e-06,
         -3.4639852e-06, 4.6813136e-07, 2.3335968e-08, -8.931926e-09,
     ],

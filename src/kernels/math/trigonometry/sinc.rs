@@ -6,6 +6,9 @@
 
 use std::f64::consts::PI;
 
+use crate::kernels::math::basic::round64::horner;
+use crate::kernels::math::trig::w64;
+
 /// Orders beyond this are refused: their value overflows the reference it is measured by.
 const MOST: f64 = 300.0;
 
@@ -19,11 +22,37 @@ fn turned(sin: f64, cos: f64, n: u32) -> f64 {
     }
 }
 
+/// The derivative of `sin(t) / t`, over `t`, in powers of `t²`: `(-1)^k 2k / (2k + 1)!` from k = 1 on.
+const SLOPE: [f64; 10] = [
+    -0.3333333333333333,
+    0.03333333333333333,
+    -0.0011904761904761906,
+    2.2045855379188714e-05,
+    -2.505210838544172e-07,
+    1.9270852604185937e-09,
+    -1.0706029224547743e-11,
+    4.498331606952833e-14,
+    -1.4797143443923793e-16,
+    3.9145882126782523e-19,
+];
+
+/// The first derivative: the series where `|t| < 1`, elsewhere `(cos t - sin(t) / t) / x`.
+fn slope(x: f64) -> f64 {
+    let t = PI * x;
+    if t.abs() < 1.0 {
+        return PI * t * horner::<false, _>(&SLOPE, t * t);
+    }
+    (w64::cos::<false, true>(t) - w64::sin::<false, true>(t) / t) / x
+}
+
 /// Derivative of order `n` of the normalised sinc; NaN unless `n` is an integer of at least 0.
 #[inline(never)]
 pub fn sinc(x: f64, n: f64) -> f64 {
     if !(0.0..=MOST).contains(&n) || n != n.floor() || !x.is_finite() {
         return f64::NAN;
+    }
+    if n == 1.0 {
+        return slope(x);
     }
     let (order, t) = (n as u32, PI * x);
     let (sin, cos) = t.sin_cos();

@@ -66,7 +66,7 @@ pub struct Elementwise {
     pub compares: bool,
     /// What it refuses although it has a loop for the dtype.
     pub guard: Option<Guard>,
-    /// What computes the same of one float operand beside this number on the right.
+    /// What computes the same of one operand beside this number on the right, if it takes the operand's dtype.
     pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
     /// What computes it of complex operands, where the loops cannot: it is not holomorphic.
     pub complex: Option<OfComplex>,
@@ -334,8 +334,8 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
         return binary(op, a, &beside_tensor(b, a)?);
     }
     if let Some(beside) = op.beside_number
-        && a.dtype().is_inexact()
-        && let Some(same) = beside(b.as_f64())
+        && (a.dtype().is_inexact() || (a.dtype().is_integer() && matches!(b, Scalar::Int(_))))
+        && let Some(same) = beside(b.as_f64()).filter(|same| same.takes(a.dtype()))
     {
         return unary(same, a);
     }

@@ -3,32 +3,32 @@ elementwise! { family "comparison";
     /// Element-wise `a == b`.
     [numpy("equal"), aliases("eq"), compares]
     fn equal(a, b) = EQUAL {
-        forward { complex_mask: |a, b| a.eq(b); ints: |a, b| a == b; bool: |a, b| a == b; }
+        forward { complex_mask: |a, b| a.eq(b); ints_wide: |a, b| a == b; bool: |a, b| a == b; }
     }
     /// Element-wise `a != b`.
     [numpy("not_equal"), aliases("ne"), compares]
     fn not_equal(a, b) = NOT_EQUAL {
-        forward { complex_mask: |a, b| a.ne(b); ints: |a, b| a != b; bool: |a, b| a != b; }
+        forward { complex_mask: |a, b| a.ne(b); ints_wide: |a, b| a != b; bool: |a, b| a != b; }
     }
     /// Element-wise `a < b`.
     [numpy("less"), aliases("lt"), compares]
     fn less(a, b) = LESS {
-        forward { complex_mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| a < b; }
+        forward { complex_mask: |a, b| a.lt(b); ints_wide: |a, b| a < b; bool: |a, b| a < b; }
     }
     /// Element-wise `a <= b`.
     [numpy("less_equal"), aliases("le"), compares]
     fn less_equal(a, b) = LESS_EQUAL {
-        forward { complex_mask: |a, b| a.le(b); ints: |a, b| a <= b; bool: |a, b| a <= b; }
+        forward { complex_mask: |a, b| a.le(b); ints_wide: |a, b| a <= b; bool: |a, b| a <= b; }
     }
     /// Element-wise `a > b`.
     [numpy("greater"), aliases("gt"), compares]
     fn greater(a, b) = GREATER {
-        forward { complex_mask: |a, b| a.gt(b); ints: |a, b| a > b; bool: |a, b| a > b; }
+        forward { complex_mask: |a, b| a.gt(b); ints_wide: |a, b| a > b; bool: |a, b| a > b; }
     }
     /// Element-wise `a >= b`.
     [numpy("greater_equal"), aliases("ge"), compares]
     fn greater_equal(a, b) = GREATER_EQUAL {
-        forward { complex_mask: |a, b| a.ge(b); ints: |a, b| a >= b; bool: |a, b| a >= b; }
+        forward { complex_mask: |a, b| a.ge(b); ints_wide: |a, b| a >= b; bool: |a, b| a >= b; }
     }
     /// Element-wise truth of both.
     [numpy("logical_and"), in_place]

@@ -4,7 +4,7 @@ elementwise! { family "elementwise" [in_place];
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
         complex |x| crate::ops::elementwise::complex::modulus(x[0]);
-        forward { float: |x| x.abs(); ints: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
+        forward { float: |x| x.abs(); ints_wide: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }
     }
     /// Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient.
@@ -17,7 +17,7 @@ elementwise! { family "elementwise" [in_place];
     /// Square, `x²`. Derivative: `2 g x`.
     [numpy("square")]
     fn square(x) = SQUARE {
-        forward { complex_ring: |x| x * x; ints: |x| x.wrapping_mul(x); cost: 0.3; }
+        forward { complex_ring: |x| x * x; ints_wide: |x| x.wrapping_mul(x); cost: 0.3; }
         by x { complex_ring |g, x| g * 2.0 * x }
     }
     /// Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0.
@@ -172,7 +172,7 @@ elementwise! { family "elementwise" [in_place];
     /// Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`.
     [numpy("scipy.special.erfinv")]
     fn erfinv(x) = ERFINV {
-        forward { float: |x| x.erfinv(); cost: 5.9; }
+        forward { float_ends: |x| x.erfinv(); cost: 3.0; }
         by x { float |g, y| g * (y * y).exp() * 0.886226925452758 }
     }
     /// Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`.

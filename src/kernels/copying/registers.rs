@@ -1,0 +1,81 @@
+//! Conversions of floats to whole numbers by the instructions of x86-64, whose results are what NumPy promises.
+//!
+//! Owns: those of one number, and loops over whole vectors. Never converts what is left of a vector.
+//! Invariant: the fraction is cut off, and what does not fit the register becomes its least integer.
+
+/// The conversions of one float.
+macro_rules! one {
+    ($t:ident $set:ident $in_32:ident $in_64:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        pub(super) mod $t {
+            use std::arch::x86_64::{$in_32, $in_64, $set};
+
+            #[inline(always)]
+            pub(in crate::kernels::copying) fn in_32(x: $t) -> i32 {
+                // SAFETY: the baseline has the instruction.
+                unsafe { $in_32($set(x)) }
+            }
+            #[inline(always)]
+            pub(in crate::kernels::copying) fn in_64(x: $t) -> i64 {
+                // SAFETY: as above.
+                unsafe { $in_64($set(x)) }
+            }
+        }
+    };
+}
+one!(f64 _mm_set_sd _mm_cvttsd_si32 _mm_cvttsd_si64);
+one!(f32 _mm_set_ss _mm_cvttss_si32 _mm_cvttss_si64);
+
+/// A loop over whole vectors of so many numbers that says how many it converted; none where the processor has no such
+/// instruction.
+macro_rules! vectors {
+    ($name:ident: $a:ty => $b:ty, $width:literal $(, $level:ident $feature:literal)?;
+        |$from:ident, $to:ident| $body:block with $($used:ident),*) => {
+        /// # Safety
+        /// `n` elements are valid on both sides.
+        #[inline(always)]
+        pub(super) unsafe fn $name(a: *const $a, b: *mut $b, n: usize) -> usize {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use std::arch::x86_64::{$($used),*};
+                $(#[target_feature(enable = $feature)])?
+                unsafe fn run(a: *const $a, b: *mut $b, n: usize) {
+                    for i in 0..n / $width {
+                        // SAFETY: the caller's contract.
+                        unsafe {
+                            let ($from, $to) = (a.add($width * i), b.add($width * i));
+                            $body
+                        }
+                    }
+                }
+                $(
+                    use crate::kernels::isa::{Level, level};
+                    if level() < Level::$level {
+                        return 0;
+                    }
+                )?
+                // SAFETY: the caller's contract, and the CPU has the instructions.
+                unsafe { run(a, b, n) };
+                n / $width * $width
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                let _ = (a, b, n);
+                0
+            }
+        }
+    };
+}
+vectors!(f32_to_i32: f32 => i32, 4; |a, b| { _mm_storeu_si128(b.cast(), _mm_cvttps_epi32(_mm_loadu_ps(a))) }
+    with _mm_cvttps_epi32, _mm_loadu_ps, _mm_storeu_si128);
+vectors!(f64_to_i32: f64 => i32, 4; |a, b| {
+        let low = _mm_cvttpd_epi32(_mm_loadu_pd(a));
+        let high = _mm_cvttpd_epi32(_mm_loadu_pd(a.add(2)));
+        _mm_storeu_si128(b.cast(), _mm_unpacklo_epi64(low, high));
+    } with _mm_cvttpd_epi32, _mm_loadu_pd, _mm_storeu_si128, _mm_unpacklo_epi64);
+vectors!(f64_to_i64: f64 => i64, 8, Avx512 "avx512f,avx512dq";
+    |a, b| { _mm512_storeu_si512(b.cast(), _mm512_cvttpd_epi64(_mm512_loadu_pd(a))) }
+    with _mm512_cvttpd_epi64, _mm512_loadu_pd, _mm512_storeu_si512);
+vectors!(f32_to_i64: f32 => i64, 8, Avx512 "avx512f,avx512dq";
+    |a, b| { _mm512_storeu_si512(b.cast(), _mm512_cvttps_epi64(_mm256_loadu_ps(a))) }
+    with _mm256_loadu_ps, _mm512_cvttps_epi64, _mm512_storeu_si512);
