@@ -16,7 +16,7 @@ use crate::kernels::view::with_word;
 const ROWS: usize = 8;
 /// Columns of a block that is not as wide as the shape.
 const COLUMNS: usize = 256;
-/// Elements of a block at most.
+/// Words of a block at most.
 const MOST: usize = ROWS * COLUMNS;
 /// Shorter rows are gathered.
 const SHORTEST: usize = 32;
@@ -53,6 +53,8 @@ pub(super) struct Turned {
     out: (*mut u8, usize),
     rows: usize,
     columns: usize,
+    /// Bytes of the widest element that takes room.
+    widest: usize,
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
@@ -87,6 +89,8 @@ impl Turned {
             };
             *arg = Arg { ptr: x.ptr, size: x.itemsize, lies, steps, plane: step(planes) };
         }
+        let in_room = |x: &&Arg| x.lies != Lies::Rows;
+        let widest = table[..ins.len()].iter().filter(in_room).map(|x| x.size).max().unwrap_or(1);
         let turned = table[..ins.len()].iter().any(|x| x.lies == Lies::Columns);
         turned.then_some(Turned {
             work,
@@ -95,6 +99,7 @@ impl Turned {
             out: (out.ptr, out.itemsize),
             rows: high,
             columns: wide,
+            widest,
         })
     }
 
@@ -107,9 +112,10 @@ impl Turned {
     /// The range is inside the shape and begins at a row.
     pub(super) unsafe fn span(&self, start: usize, end: usize) {
         let mut rooms = [[MaybeUninit::<Word>::uninit(); MOST]; MAX_OPERANDS];
+        let most = MOST * size_of::<Word>() / self.widest;
         for (x, room) in self.ins[..self.count].iter().zip(&mut rooms) {
             if x.lies == Lies::Value {
-                let n = MOST.min(end - start);
+                let n = most.min(end - start);
                 // SAFETY: the value is one element of at most a word, and the room holds that many.
                 unsafe {
                     with_word!(x.size, W => repeat::<W>(x.ptr.cast(), room.as_mut_ptr().cast(), n))
@@ -118,8 +124,8 @@ impl Turned {
         }
         // Whole rows, if some of them fit, make one call for the block.
         let (most, width) = match self.columns {
-            wide if wide * ROWS <= MOST => (ROWS, wide),
-            wide if wide * ROWS / 2 <= MOST => (ROWS / 2, wide),
+            wide if wide * ROWS <= most => (ROWS, wide),
+            wide if wide * ROWS / 2 <= most && self.widest == size_of::<Word>() => (ROWS / 2, wide),
             _ => (ROWS, COLUMNS),
         };
         let (mut row, last) = (start / self.columns, end.div_ceil(self.columns));
