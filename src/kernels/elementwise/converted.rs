@@ -96,6 +96,37 @@ impl Converted {
         });
     }
 
+    /// The elements of a range in the loop's dtype: as they lie, or in the tile.
+    ///
+    /// # Safety
+    /// The range is inside the view; `raw` and the tile have room for it.
+    unsafe fn elements(
+        &self,
+        view: &View<'_>,
+        range: (usize, usize),
+        raw: *mut u8,
+        tile: *mut u8,
+    ) -> *const u8 {
+        let (size, same) = (view.dtype.size(), view.dtype == self.dtype);
+        let mut from = view.ptr;
+        // SAFETY: the caller's contract.
+        unsafe {
+            if contiguous(view.dims, view.strides) {
+                from = from.add(range.0 * size);
+            } else {
+                let to = if same { tile } else { raw };
+                let (dims, strides) = axes(view.dims, view.strides);
+                gather(from, size, dims, strides, range, to);
+                from = to;
+            }
+            if same {
+                return from;
+            }
+            convert_run((view.dtype, from), (self.dtype, tile), range.1);
+        }
+        tile
+    }
+
     /// The elements of one tile of the output.
     fn tile(&self, reads: &[View<'_>], out: &ViewMut<'_>, result: DType, range: (usize, usize)) {
         let mut raw = [MaybeUninit::<[u64; 2]>::uninit(); TILE];
@@ -111,21 +142,7 @@ impl Converted {
                 match source {
                     Source::View => {
                         let Some(view) = views.next() else { unreachable!("a view for each") };
-                        let (size, same) = (view.dtype.size(), view.dtype == self.dtype);
-                        let mut from = view.ptr;
-                        if contiguous(view.dims, view.strides) {
-                            from = from.add(range.0 * size);
-                        } else {
-                            let to = if same { tile } else { raw };
-                            let (dims, strides) = axes(view.dims, view.strides);
-                            gather(from, size, dims, strides, range, to);
-                            from = to;
-                        }
-                        if same {
-                            ptrs[k] = from;
-                        } else {
-                            convert_run((view.dtype, from), (self.dtype, tile), n);
-                        }
+                        ptrs[k] = self.elements(view, range, raw, tile);
                     }
                     Source::Number(word) => {
                         let word = word.as_ptr().cast();
