@@ -41,6 +41,6 @@ use copying::turn;
 pub use copying::{cast, copy, fill, truncate};
 pub use elementwise::select;
 pub use fill::{fill, fill_complex, fill_int, zero};
-pub use gemm::{matmul, matmul_batch, matmul_both};
+pub use gemm::{matmul, matmul_batch, matmul_both, multiplies_rows};
 pub use reduce::{Reduction, arg_reduce, reduce};
 pub use view::{View, ViewMut};

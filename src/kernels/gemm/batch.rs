@@ -9,6 +9,7 @@ use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
 use super::vector::Task;
 use crate::array::capture;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{parallel_for, spare};
 
@@ -107,6 +108,22 @@ fn go<T: Gemm>(a: View, b: View, out: &ViewMut) {
         return;
     }
     run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
+}
+
+/// Whether products of rows with rows have a loop of their own in this process.
+pub fn multiplies_rows(dtype: DType) -> bool {
+    fn none<T: Gemm>() -> bool {
+        let rows = Mat::new(std::ptr::null(), [1, 1]);
+        // SAFETY: no row is read or written.
+        unsafe {
+            T::by_rows(Task { rows: 0, terms: 1, matrix: rows, x: rows, y: std::ptr::null_mut() })
+        }
+    }
+    match dtype {
+        DType::F32 => none::<f32>(),
+        DType::F64 => none::<f64>(),
+        _ => false,
+    }
 }
 
 /// Products of rows with rows, where they lie evenly apart and there is a loop for them.

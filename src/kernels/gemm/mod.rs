@@ -23,5 +23,5 @@ pub(super) use complex::multiply as multiply_complex;
 pub(super) use float::{FloatGemm, multiply};
 pub(super) use product::{Mat, Size};
 
-pub use batch::{matmul_batch, matmul_both};
+pub use batch::{matmul_batch, matmul_both, multiplies_rows};
 pub use product::matmul;

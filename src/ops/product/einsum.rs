@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernels::multiplies_rows;
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
@@ -19,6 +20,9 @@ use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::product::einsum_text::{Label, Labels, Plan, plan};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
+
+/// Elements behind the summed axis from which on a product for each index before it pays.
+const WIDE: usize = 16;
 
 /// A tensor with a different label on each axis.
 #[derive(Clone)]
@@ -68,6 +72,12 @@ impl Part {
         permute_axes(&self.x, &axes)
     }
 
+    /// Whether the summed labels are neighbours in memory behind all others, and their products have a loop.
+    fn is_rows(&self, batch: &Labels, inner: &Labels) -> bool {
+        let order = [&batch[..], &inner[..]].concat();
+        self.labels[..] == order && self.x.is_contiguous() && multiplies_rows(self.x.dtype())
+    }
+
     /// The axes in the order of these labels, with size 1 where it has none of the label.
     fn spread(&self, labels: &[Label], plan: &Plan) -> Result<Tensor> {
         let has = |label: &Label| self.labels.contains(label);
@@ -101,8 +111,15 @@ fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<P
     let inner = pick(&a.labels, &|l| own_b.contains(&l) && !keep(l));
     let rows = pick(&a.labels, &|l| !own_b.contains(&l));
     let columns = pick(&b.labels, &|l| !own_a.contains(&l));
+    if let Some(found) = around([&a, &b], &batch, &inner, plan)? {
+        return Ok(found);
+    }
+    if let Some(found) = around([&b, &a], &batch, &inner, plan)? {
+        return Ok(found);
+    }
     let labels = joined([&batch, &rows, &columns]);
-    if inner.is_empty() || (rows.is_empty() && columns.is_empty() && !batch.is_empty()) {
+    let dots = rows.is_empty() && columns.is_empty() && !batch.is_empty();
+    if inner.is_empty() || (dots && ![&a, &b].iter().all(|part| part.is_rows(&batch, &inner))) {
         let all = joined([&labels, &inner]);
         let x = binary(&MULTIPLY, &a.spread(&all, plan)?, &b.spread(&all, plan)?)?;
         return Part { x, labels: all }.summed(keep);
@@ -117,6 +134,27 @@ fn pair(a: Part, b: Part, plan: &Plan, keep: &dyn Fn(Label) -> bool) -> Result<P
     };
     let x = product(&matrix(&a, &rows, &inner)?, &matrix(&b, &inner, &columns)?)?;
     Ok(Part { x: reshape_dims(&x, &plan.dims(&labels))?, labels })
+}
+
+/// The product where the summed labels of one part stand between others, and the other part has no label with it: a
+/// matrix of the second times each matrix of the first, which is read where it lies.
+fn around([a, b]: [&Part; 2], batch: &Labels, inner: &Labels, plan: &Plan) -> Result<Option<Part>> {
+    let first = a.labels.iter().position(|l| inner.contains(l)).unwrap_or(0);
+    let end = (first + inner.len()).min(a.labels.len());
+    let (lead, middle, rest) = (&a.labels[..first], &a.labels[first..end], &a.labels[end..]);
+    let run = middle.iter().all(|l| inner.contains(l)) && a.x.is_contiguous();
+    let rest_size = plan.count(rest);
+    if !batch.is_empty() || lead.is_empty() || inner.is_empty() || !run || rest_size < WIDE {
+        return Ok(None);
+    }
+    let (middle, lead) = (Labels::from_slice(middle), Labels::from_slice(lead));
+    let own: Labels = b.labels.iter().copied().filter(|l| !inner.contains(l)).collect();
+    let size = plan.count(&middle);
+    let left = reshape_dims(&b.ordered(&joined([&own, &middle]))?, &[plan.count(&own), size])?;
+    let right = reshape_dims(&a.x, &[plan.count(&lead), size, rest_size])?;
+    let labels = joined([&lead, &own, &Labels::from_slice(rest)]);
+    let x = reshape_dims(&product(&left, &right)?, &plan.dims(&labels))?;
+    Ok(Some(Part { x, labels }))
 }
 
 /// The two parts whose product takes the fewest multiplications; the earliest of equals.

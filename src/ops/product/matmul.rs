@@ -9,8 +9,10 @@ use crate::array::{ShapeVec, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
+use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
+use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::elementwise::conjugated::conjugated;
 use crate::tensor::Tensor;
 
@@ -97,6 +99,10 @@ fn batched_gradients(
 /// The product of operands of one float or integer dtype with at least two axes each.
 pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
+    // Columns times rows: nothing is summed.
+    if dims.len() > 2 && a.shape()[a.ndim() - 1] == 1 {
+        return binary(&MULTIPLY, a, b);
+    }
     let out = Tensor::empty(&dims, a.dtype())?;
     if a.ndim() == 2 && b.ndim() == 2 {
         kernels::matmul(a.view_of(), b.view_of(), &out.view_mut())?;
@@ -112,7 +118,9 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             if !cx.batch().is_empty() {
                 return batched_gradients(cx, &g, a_dims, b_dims);
             }
-            if cx.wants(0) && cx.wants(1) && !cx.create_graph() {
+            let [m, n] = [2, 1].map(|i| g.shape()[g.ndim() - i]);
+            let outer = g.ndim() > 2 && (m == 1 || n == 1);
+            if cx.wants(0) && cx.wants(1) && !cx.create_graph() && !outer {
                 let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
                 cx.give(0, sum_to(&ga, a_dims)?)?;
                 cx.give(1, sum_to(&gb, b_dims)?)?;

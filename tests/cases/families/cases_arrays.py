@@ -127,7 +127,7 @@ MATRICES = (
     op("matmul", np.matmul, call(MAT, A(4, 5)), call(A(4), A(4)), call(MAT, VEC), call(A(3), MAT),
        call(GRID, A(4, 2)),
        call(A(2, 1, 3, 4), A(5, 4, 2)), call(A(2, 3, 4), A(2, 4, 1)), call(A(2, 0), A(0, 3)),
-       call(A(0, 2), A(2, 3)),
+       call(A(0, 2), A(2, 3)), call(A(5, 3, 1), A(5, 1, 4)), call(A(2, 3, 1), A(1, 4)), call(A(5, 1, 3), A(5, 3, 1)),
        call(A(4), A(2, 4, 3)), call(A(1, 1), A(1, 1)), call(A(5, 3, 4), A(4)), order=3, f32=1e-5,
        large=(call(A(301, 203), A(203, 157)), call(A(40, 33, 57), A(40, 57, 21)),
        call(A(999, 515), A(515)))),

@@ -45,8 +45,12 @@ PRODUCTS = (
        terms("ij,ij->i", (2, 3), (2, 3)), terms("i,i", (3,), (3,)), terms("Ab,bA", (2, 3), (3, 2)),
        terms(" ij , k -> i ", (2, 3), (2,)), terms("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)),
        terms("aij,bij->ab", (2, 3, 2), (3, 3, 2)), terms("ij,kl,mn->", (2, 2), (2, 2), (2, 2)),
-       terms("ij,jk->ik", (0, 3), (3, 4)), terms("ij,jk->ik", (2, 0), (0, 4)),
-       large=(terms("bij,bjk->bik", (9, 70, 60), (9, 60, 50)),)),
+       terms("nchw,c->nhw", (2, 3, 4, 5), (3,)), terms("dc,nchw->ndhw", (2, 3), (2, 3, 4, 5)),
+       terms("ncdhw,dc->nhw", (2, 3, 2, 4, 5), (2, 3)), terms("abi,bai->ab", (2, 3, 4), (3, 2, 4)),
+       terms("...i,...i->...", (5, 3, 4), (3, 4)), terms("bi,bi->b", (3, 0), (3, 0)),
+       terms("nca,c->na", (0, 3, 16), (3,)), terms("ij,jk->ik", (0, 3), (3, 4)), terms("ij,jk->ik", (2, 0), (0, 4)),
+       large=(terms("bij,bjk->bik", (9, 70, 60), (9, 60, 50)), terms("bi,bi->b", (9_000, 9), (9_000, 9)),
+              terms("nchw,c->nhw", (9, 5, 40, 40), (5,)))),
 )
 # fmt: on
 
