@@ -6,9 +6,12 @@
 use super::super::launch::launch;
 use super::super::leveled::leveled_fma;
 use super::super::view::{View, ViewMut, with_float};
-use super::float::{Float, by_rows, shape, shifted_sum};
+use super::float::{Float, by_rows, shape, shifted_sum_body};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+
+/// Elements of rows that share their exponentials, so that these run in full vectors.
+const TOGETHER: usize = 256;
 
 /// Per row of `x` (rows, classes): `loss = -log_softmax(x)[target]`, 0 where the target is `ignore`.
 /// `stats` (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum
@@ -51,23 +54,63 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
         shape(x.dims, &[x.is_contiguous(), loss.is_contiguous(), stats.is_contiguous()]);
     assert!(loss.dims == [rows] && stats.dims == [rows, 2]);
     by_rows(rows, n, &|first, count| {
-        for row in first as isize..(first + count) as isize {
-            // SAFETY: the views hold these rows; targets were checked to be classes.
+        let group = (TOGETHER / n).max(1);
+        let (mut tops, mut sums) = ([T::ZERO; TOGETHER], [T::ZERO; TOGETHER]);
+        for start in (first..first + count).step_by(group) {
+            let count = group.min(first + count - start);
+            // SAFETY: the views hold these rows, the lists as many numbers; targets were checked to be classes.
             unsafe {
-                let p = x.at::<T>(row * n as isize);
-                let target = *targets.at::<i64>(row * targets.strides[0]);
-                let mut top = T::ZERO;
-                T::largest(p, n, &mut top, 1);
-                let log_sum = shifted_sum::<T>(p, n, top).ln();
-                *stats.at::<T>(2 * row) = top;
-                *stats.at::<T>(2 * row + 1) = log_sum;
-                *loss.at::<T>(row) = match target {
-                    t if t == ignore => T::ZERO,
-                    t => (top - *p.offset(t as isize)) + log_sum,
-                };
+                let from = x.at::<T>((start * n) as isize);
+                shifted_sums::<T>(from, n, count, tops.as_mut_ptr(), sums.as_mut_ptr());
+                for i in 0..count {
+                    let (row, top, log_sum) = ((start + i) as isize, tops[i], sums[i].ln());
+                    *stats.at::<T>(2 * row) = top;
+                    *stats.at::<T>(2 * row + 1) = log_sum;
+                    *loss.at::<T>(row) = match *targets.at::<i64>(row * targets.strides[0]) {
+                        t if t == ignore => T::ZERO,
+                        t => (top - *from.add(i * n).offset(t as isize)) + log_sum,
+                    };
+                }
             }
         }
     });
+}
+
+leveled_fma! {
+    /// The largest element of each of some rows, of `TOGETHER` elements or one row, and the sums of the exponentials that it shifts.
+    unsafe fn shifted_sums<T: Float>(
+        x: *const T, n: usize, rows: usize, tops: *mut T, sums: *mut T,
+    ) = shifted_sums_body
+}
+
+/// # Safety
+/// `x` holds the rows, `tops` and `sums` have room for a number of each.
+#[inline(always)]
+unsafe fn shifted_sums_body<T: Float, const FMA: bool>(
+    x: *const T,
+    n: usize,
+    rows: usize,
+    tops: *mut T,
+    sums: *mut T,
+) {
+    // SAFETY: the caller's contract; what is read of the buffer was written before.
+    unsafe {
+        T::largest(x, n, tops, rows);
+        if rows == 1 {
+            *sums = shifted_sum_body::<T, FMA>(x, n, *tops);
+            return;
+        }
+        let mut buffer = [T::ZERO; TOGETHER];
+        for row in 0..rows {
+            for j in 0..n {
+                buffer[row * n + j] = *x.add(row * n + j) - *tops.add(row);
+            }
+        }
+        for value in &mut buffer[..rows * n] {
+            *value = value.exp::<FMA>();
+        }
+        T::total(buffer.as_ptr(), n, sums, rows);
+    }
 }
 
 /// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero

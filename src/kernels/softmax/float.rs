@@ -1,11 +1,10 @@
 //! What the fused rows share: the float types, the splitting of rows, the sum of exponentials.
 //!
-//! Owns: `Float`, `Shape`, `by_rows`, `shifted_sum`. Never decides what is computed.
+//! Owns: `Float`, `Shape`, `by_rows`, `shifted_sum_body`. Never decides what is computed.
 //! Invariant: rows are independent, so any split of them gives the same result.
 
 use std::mem::MaybeUninit;
 
-use super::super::leveled::leveled_fma;
 use super::super::math;
 use super::super::reduce::{Fold, LEAF, Max, Sum, Tree, fold_rows};
 use crate::dtype::Element;
@@ -112,11 +111,8 @@ pub(super) fn by_rows(rows: usize, columns: usize, body: &(dyn Fn(usize, usize) 
     });
 }
 
-leveled_fma! {
-    /// The pairwise sum of `exp(x - top)`.
-    pub(super) unsafe fn shifted_sum<T: Float>(x: *const T, n: usize, top: T) -> T = shifted_sum_body
-}
-
+/// The pairwise sum of `exp(x - top)`.
+///
 /// # Safety
 /// `x` holds `n` elements.
 #[inline(always)]
