@@ -42,6 +42,7 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("inv_ex", "fg.linalg.inv, which raises where a matrix is singular"),
         **_each("cholesky_ex", "fg.linalg.cholesky, which raises where a matrix is not positive"),
         **_each("solve_ex lu_factor_ex", "the name without _ex, which raises"),
+        **_each("householder_product", "fg.linalg.qr, which multiplies the reflections"),
         **_each("ldl_factor ldl_factor_ex ldl_solve", "ferrograd.scipy.linalg.ldl"),
     },
     "optim": {
@@ -66,7 +67,8 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("conv_transpose1d conv_transpose2d max_pool3d hardshrink rrelu", _LAYERS),
         **_each("batch_norm instance_norm pixel_unshuffle triplet_margin_loss", _LAYERS),
         **_each("alpha_dropout poisson_nll_loss ctc_loss grid_sampler relu_ celu_", _LAYERS),
-        **_each("solve lu_solve symeig eig", _LINALG),
+        **_each("solve symeig eig", _LINALG),
+        **_each("lu_solve", "fg.linalg.lu_solve(lu, pivots, b), whose order is another"),
         "range": "fg.arange, which ends before its end",
         "scalar_tensor": "fg.tensor",
         "rsub": "b - a",
