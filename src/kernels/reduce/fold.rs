@@ -42,14 +42,21 @@ pub(crate) trait Fold: Sized + 'static {
 const WIDE: usize = 64;
 const NARROW: usize = 8;
 
-/// Merges whole blocks of elements into as many lanes, then the lanes by halves; of what is left over, each power of two
-/// joins the lanes when they are as many.
+/// Merges fewer than `NARROW` elements in order; of more, whole blocks into as many lanes, then the lanes by halves; of what
+/// is left over, each power of two joins the lanes when they are as many.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
 pub(super) unsafe fn lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     let mut at = p;
+    // As NumPy has them, so that sums of a few numbers are the same to the last bit.
+    if n < NARROW {
+        return (0..n).fold(F::IDENTITY, |acc, i| {
+            // SAFETY: the caller's contract.
+            F::merge(acc, F::load(unsafe { *p.add(i) }))
+        });
+    }
     // SAFETY: the caller's contract.
     unsafe {
         let mut few = [F::IDENTITY; NARROW];
