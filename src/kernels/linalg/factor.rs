@@ -8,9 +8,10 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::abreast;
 use super::field::{Field, largest, subtract, with_field};
 use super::singular::{self, Singular, turn};
-use super::stack::{Stack, each};
+use super::stack::{Stack, each, each_of};
 use super::vectors::add_times;
 use super::{hermitian, reflections};
 
@@ -45,7 +46,8 @@ pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
 
 fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    each(out.count(), a.rows.pow(3), |index| {
+    let four = |at| abreast::cholesky(&a, &out, at);
+    each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let mut matrix = a.load::<T>(index);
         if !lower_factor(&mut matrix, 0, a.rows) {
             return false;
@@ -122,7 +124,8 @@ fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
     let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
     let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
-    let _ = each(a.count(), work, |index| {
+    let four = |at| abreast::qr(&a, &q, &r, at);
+    let _ = each_of::<T>(&[&a], work, four, |index| {
         let matrix = a.load::<T>(index);
         let unit = scale(&matrix).unwrap_or(1.0);
         let (orthonormal, upper) = reflections::factors(over(matrix, unit));
@@ -154,7 +157,7 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
 }
 
 /// Singular vectors and falling singular values; `None` for NaN and infinity, or without convergence.
-fn decompose<T: Field>(a: DMatrix<T>) -> Option<Singular<T>> {
+pub(super) fn decompose<T: Field>(a: DMatrix<T>) -> Option<Singular<T>> {
     let unit = scale(&a)?;
     let mut found = singular::decompose(&over(a, unit))?;
     found.s.iter_mut().for_each(|s| *s *= unit);
@@ -174,7 +177,8 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
         return Ok(());
     }
     let work = 8 * a.rows * a.columns * a.rows.min(a.columns);
-    each(a.count(), work, |index| match decompose::<T>(a.load(index)) {
+    let four = |at| abreast::svd(&a, &u, &s, &vt, at);
+    each_of::<T>(&[&a], work, four, |index| match decompose::<T>(a.load(index)) {
         Some(found) => {
             u.store(index, |i, k| found.u[(i, k)]);
             s.store(index, |i, _| found.s[i]);
@@ -195,7 +199,8 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     if s.rows == 0 {
         return Ok(());
     }
-    each(a.count(), 4 * a.rows * a.columns * s.rows, |index| {
+    let four = |at| abreast::singular_values(&a, &s, at);
+    each_of::<T>(&[&a], 4 * a.rows * a.columns * s.rows, four, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = scale(&matrix) else { return false };
         let Some(found) = singular::values(over(matrix, unit)) else { return false };
@@ -216,7 +221,8 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
     if a.rows == 0 {
         return Ok(());
     }
-    each(a.count(), 8 * a.rows.pow(3), |index| {
+    let four = |at| abreast::eigh(&a, lower, &w, &v, at);
+    each_of::<T>(&[&a], 8 * a.rows.pow(3), four, |index| {
         let mut matrix = a.load::<T>(index);
         if !lower {
             matrix.adjoint_mut();
@@ -236,30 +242,6 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
             }
         }
         v.store(index, |i, k| vectors[(i, k)]);
-        true
-    })
-}
-
-/// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices: the derivative of the determinant.
-pub fn cofactor(a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("cofactor", [a] => [out];; with_field!(a.dtype, T => cofactor_of::<T>(a, out)))
-}
-
-fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
-    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let n = a.rows;
-    if n == 0 {
-        return Ok(());
-    }
-    each(out.count(), 8 * n.pow(3), |index| {
-        let Some(Singular { u, s, vt }) = decompose::<T>(a.load(index)) else {
-            return false;
-        };
-        let sign = u.determinant().signum() * vt.determinant().signum();
-        let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
-        let weights: Vec<T> = (0..n).map(|i| sign * T::from_real(others(i))).collect();
-        let term = |i, k, p| u[(i, p)].conjugate() * weights[p] * vt[(p, k)].conjugate();
-        out.store(index, |i, k| (0..n).fold(T::zero(), |sum, p| sum + term(i, k, p)));
         true
     })
 }

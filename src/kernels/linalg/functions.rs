@@ -13,10 +13,11 @@ use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::abreast::{self, Mask};
 use super::factor::{over, scale};
 use super::field::{Field, product, with_field, zeros};
 use super::schur::Triangular;
-use super::stack::{Stack, each};
+use super::stack::{Stack, each_of};
 use super::triangle::{self, solve_general};
 use crate::dtype::Complex128;
 
@@ -40,9 +41,9 @@ pub fn function(which: Function, copies: usize, a: View, out: ViewMut) -> Result
 fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
     let principal = |which, a| principal(which, copies, a);
     match which {
-        Function::Exp => with_field!(a.dtype, T => by_item::<T>(a, out, exponential)),
-        _ if a.dtype.is_complex() => by_item(a, out, |x| principal(which, x)),
-        _ => by_item(a, out, |x: DMatrix<f64>| {
+        Function::Exp => with_field!(a.dtype, T => by_item::<T>(which, a, out, exponential)),
+        _ if a.dtype.is_complex() => by_item(which, a, out, |x| principal(which, x)),
+        _ => by_item(which, a, out, |x: DMatrix<f64>| {
             let found = principal(which, x.map(|v| Complex128::new(v, 0.0)))?;
             let size = found.iter().fold(0.0f64, |m, z| m.max(z.norm()));
             let real = found.iter().all(|z| z.im.abs() <= 1.5e-8 * size);
@@ -52,12 +53,17 @@ fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<
 }
 
 fn by_item<T: Field>(
+    which: Function,
     a: View,
     out: ViewMut,
     of: impl Fn(DMatrix<T>) -> Option<DMatrix<T>> + Sync,
 ) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    each(a.count(), 30 * a.rows.pow(3), |index| {
+    let four = |at| match which {
+        Function::Exp => abreast::exponential(&a, &out, &PADE, REACH, at),
+        _ => Mask::NONE,
+    };
+    each_of::<T>(&[&a], 30 * a.rows.pow(3), four, |index| {
         let matrix = a.load::<T>(index);
         if !matrix.iter().all(ComplexField::is_finite) {
             return false;

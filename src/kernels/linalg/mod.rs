@@ -3,6 +3,8 @@
 //! Owns: the algorithms, and stacks of matrices. Never decides what a failure means to a user.
 //! Invariant: an item of a stack that fails is named by its index; items are independent, so any split gives one result.
 
+mod abreast;
+mod cofactor;
 mod diagonals;
 #[cfg(test)]
 mod draws;
@@ -19,7 +21,8 @@ mod stack;
 mod triangle;
 mod vectors;
 
-pub use factor::{cholesky, cofactor, complete, eigh, qr, singular_values, svd};
+pub use cofactor::cofactor;
+pub use factor::{cholesky, complete, eigh, qr, singular_values, svd};
 pub use functions::{Function, function};
 pub use schur::{eig, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

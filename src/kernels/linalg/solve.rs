@@ -7,10 +7,11 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::abreast;
 use super::factor::over;
 use super::field::{Field, with_field};
 use super::lu::{Lu, divisible};
-use super::stack::{Stack, each};
+use super::stack::{Stack, each_of};
 use super::triangle::{self, solve_general};
 
 /// Sign and logarithm of the magnitude of a determinant.
@@ -34,7 +35,8 @@ pub fn det(a: View, out: ViewMut) {
 
 fn det_of<T: Field>(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
-    let _ = each(out.count(), a.rows.pow(3), |index| {
+    let four = |at| abreast::det(&a, &out, at);
+    let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let Lu { packed, sign, unit, .. } = Lu::<T>::new(a.load(index));
         let product = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot.scale(unit));
         out.store(index, |_, _| product);
@@ -53,7 +55,8 @@ pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
 fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a);
     let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
-    let _ = each(sign.count(), a.rows.pow(3), |index| {
+    let four = |at| abreast::slogdet(&a, &sign, &log, at);
+    let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let (s, l) = log_det::<T>(a.load(index));
         sign.store(index, |_, _| s);
         log.store(index, |_, _| l);
@@ -75,7 +78,8 @@ pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
 
 fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    each(out.count(), 2 * a.rows.pow(3), |index| {
+    let four = |at| abreast::inverse(&a, &out, at);
+    each_of::<T>(&[&a], 2 * a.rows.pow(3), four, |index| {
         let identity = DMatrix::<T>::identity(a.rows, a.rows);
         keep(&out, index, solve_general(a.load(index), identity))
     })
@@ -90,7 +94,8 @@ fn solve_of<T: Field>(a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    each(out.count(), work, |index| {
+    let four = |at| abreast::solve(&a, &b, &out, at);
+    each_of::<T>(&[&a, &b], work, four, |index| {
         keep(&out, index, solve_general::<T>(a.load(index), b.load(index)))
     })
 }
@@ -113,11 +118,13 @@ fn solve_triangular_of<T: Field>(
     a: View,
     b: View,
     out: ViewMut,
-    (lower, transposed, unit): (bool, bool, bool),
+    reading: (bool, bool, bool),
 ) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
-    each(out.count(), a.rows.pow(2) * b.columns, |index| {
+    let (lower, transposed, unit) = reading;
+    let four = |at| abreast::solve_triangular(&a, &b, &out, reading, at);
+    each_of::<T>(&[&a, &b], a.rows.pow(2) * b.columns, four, |index| {
         let (mut a, mut x) = (a.load::<T>(index), b.load(index));
         if transposed {
             a.transpose_mut();

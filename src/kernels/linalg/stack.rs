@@ -4,11 +4,13 @@
 //! splitting of a stack over threads. Never factorises.
 //! Invariant: everything is computed in float64 and complex128; the items are independent, so any split gives one result.
 
+use std::array::from_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nalgebra::DMatrix;
 
 use super::super::view::{View, ViewMut};
+use super::abreast::{Block, EMPTY, LANES, Lane, Mask, SIDE};
 use super::field::Field;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
@@ -112,6 +114,78 @@ impl<'a> Stack<'a> {
             }
         }
     }
+
+    /// Whether matrices fit into lanes.
+    fn small(&self) -> bool {
+        [self.rows, self.columns].iter().all(|n| (1..=SIDE).contains(n))
+    }
+
+    /// Real items of a small stack, side by side; the last again in lanes without one.
+    pub(super) fn gather(&self, at: Group) -> Block {
+        self.gathered(at, [self.rows, self.columns], self.strides)
+    }
+
+    /// The same, transposed.
+    pub(super) fn gather_transposed(&self, at: Group) -> Block {
+        let [rs, cs] = self.strides;
+        self.gathered(at, [self.columns, self.rows], [cs, rs])
+    }
+
+    fn gathered(&self, at: Group, dims: [usize; 2], strides: [isize; 2]) -> Block {
+        let first = from_fn(|l| self.offset(at.first + l.min(at.count - 1)));
+        // SAFETY: the view holds every element of these items, at these strides.
+        unsafe {
+            match self.dtype {
+                DType::F32 => read::<f32>(self.ptr.cast(), first, dims, strides),
+                _ => read::<f64>(self.ptr.cast(), first, dims, strides),
+            }
+        }
+    }
+
+    /// Writes the items of the lanes that are done.
+    pub(super) fn scatter(&self, at: Group, done: Mask, value: impl Fn(usize, usize) -> Lane) {
+        let [rs, cs] = self.strides;
+        let lanes = (0..at.count).filter(|&l| done.has(l));
+        let mut first = [None; LANES];
+        lanes.for_each(|l| first[l] = Some(self.offset(at.first + l)));
+        for i in 0..self.rows {
+            for k in 0..self.columns {
+                let values = value(i, k);
+                for (first, value) in first.iter().zip(values.0) {
+                    let Some(first) = first else { continue };
+                    let at = first + i as isize * rs + k as isize * cs;
+                    // SAFETY: the view holds every element of this item, and only this thread writes it.
+                    unsafe { value.write(self.dtype, self.ptr, at) }
+                }
+            }
+        }
+    }
+}
+
+/// Items of a stack that are computed side by side.
+#[derive(Clone, Copy)]
+pub(super) struct Group {
+    first: usize,
+    count: usize,
+}
+
+/// # Safety
+/// The elements are readable.
+unsafe fn read<E: Copy + Into<f64>>(
+    ptr: *const E,
+    first: [isize; LANES],
+    [rows, columns]: [usize; 2],
+    [rs, cs]: [isize; 2],
+) -> Block {
+    let mut out = EMPTY;
+    for (i, row) in out.iter_mut().enumerate().take(rows) {
+        for (k, x) in row.iter_mut().enumerate().take(columns) {
+            let at = i as isize * rs + k as isize * cs;
+            // SAFETY: the caller's contract.
+            *x = Lane(first.map(|first| unsafe { *ptr.offset(first + at) }.into()));
+        }
+    }
+    out
 }
 
 /// Runs `body` for every item of a stack; the first item for which it says false is the error.
@@ -120,16 +194,40 @@ pub(super) fn each(
     work: usize,
     body: impl Fn(usize) -> bool + Sync,
 ) -> Result<(), usize> {
+    spread(count, count.saturating_mul(work), |index| if body(index) { usize::MAX } else { index })
+}
+
+/// The same where matrices of these stacks may be small and real: those are taken side by side by `four`, which says which it has done,
+/// the others by `body`.
+pub(super) fn each_of<T: Field>(
+    stacks: &[&Stack<'_>],
+    work: usize,
+    four: impl Fn(Group) -> Mask + Sync,
+    body: impl Fn(usize) -> bool + Sync,
+) -> Result<(), usize> {
+    let count = stacks[0].count();
+    if size_of::<T>() != size_of::<f64>() || !stacks.iter().all(|stack| stack.small()) {
+        return each(count, work, body);
+    }
+    spread(count.div_ceil(LANES), count.saturating_mul(work), |group| {
+        let first = group * LANES;
+        let at = Group { first, count: LANES.min(count - first) };
+        let done = four(at);
+        let mut left = (0..at.count).filter(|&l| !done.has(l)).map(|l| first + l);
+        left.find(|&index| !body(index)).unwrap_or(usize::MAX)
+    })
+}
+
+/// Runs `body` for every unit of some work; the least number that it returns is the error, if it is one.
+fn spread(count: usize, work: usize, body: impl Fn(usize) -> usize + Sync) -> Result<(), usize> {
     if count == 0 {
         return Ok(());
     }
     let failed = AtomicUsize::new(usize::MAX);
-    let blocks = (count.saturating_mul(work) / SPLIT).clamp(1, count);
+    let blocks = (work / SPLIT).clamp(1, count);
     parallel_for(blocks, &|block| {
         for index in block * count / blocks..(block + 1) * count / blocks {
-            if !body(index) {
-                failed.fetch_min(index, Ordering::Relaxed);
-            }
+            failed.fetch_min(body(index), Ordering::Relaxed);
         }
     });
     match failed.into_inner() {

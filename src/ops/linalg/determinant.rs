@@ -66,20 +66,19 @@ fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
 
 /// The derivative of the determinant by the matrix.
 fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
-    // Nearly singular, the inverse is inaccurate, and its derivative, where two large terms cancel, more so.
-    let by_minors = again && columns(a) <= MINORS;
-    if (regular(a, d, if by_minors { 1e-3 } else { 1e-8 })?
-        || (again && !by_minors && regular(a, d, 0.0)?))
-        && let Ok(inverse) = inverse("det", a)
-    {
-        return mul(&each(d)?, &t(&inverse)?);
-    }
     if !again {
         let out = Tensor::empty(a.shape(), a.dtype())?;
         room(a, 14)?;
         kernels::linalg::cofactor(a.view_of(), out.view_mut())
             .map_err(|i| not_converged("det", a, i))?;
         return Ok(out);
+    }
+    // Nearly singular, the derivative of the inverse is inaccurate, since two large terms cancel.
+    let by_minors = columns(a) <= MINORS;
+    if regular(a, d, if by_minors { 1e-3 } else { 0.0 })?
+        && let Ok(inverse) = inverse("det", a)
+    {
+        return mul(&each(d)?, &t(&inverse)?);
     }
     if by_minors {
         return cofactors_by_minors(a);

@@ -247,18 +247,23 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
         backward: |[rows_free, columns_free], g, cx| {
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
             let (ph, gh) = (h(&p)?, h(&g)?);
-            let inner = negative(&mm(&mm(&ph, &g)?, &ph)?)?;
+            // Each triple product through the smaller side: no square of the larger one appears.
+            let tall = rows(&a) >= columns(&a);
+            let three = |x: &Tensor, y: &Tensor, z: &Tensor| {
+                if tall { mm(x, &mm(y, z)?) } else { mm(&mm(x, y)?, z) }
+            };
+            let inner = negative(&three(&ph, &g, &ph)?)?;
             // What the rank lets through: (1 - a p) gᴴ p pᴴ + pᴴ p gᴴ (1 - p a). At full rank a projector is 0, and
             // what rounding leaves of it would be noise in the next derivative.
             let mut total = inner;
             if let Some(free) = rows_free {
-                let left = mm(&mm(&gh, &p)?, &ph)?;
-                let left = sub(&left, &mm(&a, &mm(&p, &left)?)?)?;
+                let left = three(&gh, &p, &ph)?;
+                let left = sub(&left, &three(&a, &p, &left)?)?;
                 total = add(&total, &where_(free, &Operand::Tensor(left), &number(0.0))?)?;
             }
             if let Some(free) = columns_free {
-                let right = mm(&ph, &mm(&p, &gh)?)?;
-                let right = sub(&right, &mm(&mm(&right, &p)?, &a)?)?;
+                let right = three(&ph, &p, &gh)?;
+                let right = sub(&right, &three(&right, &p, &a)?)?;
                 total = add(&total, &where_(free, &Operand::Tensor(right), &number(0.0))?)?;
             }
             cx.give_with(0, |_| Ok(total))

@@ -1,0 +1,75 @@
+//! Matrices of cofactors: the derivative of determinants.
+//!
+//! Owns: the choice between the inverse, for regular matrices, and the singular values.
+//! Never divides by a determinant. Invariant: the cofactors of every finite matrix are finite where they fit.
+
+use nalgebra::DMatrix;
+
+use super::super::launch::launch;
+use super::super::view::{View, ViewMut};
+use super::abreast;
+use super::factor::{decompose, over};
+use super::field::{Field, with_field};
+use super::lu::Lu;
+use super::singular::Singular;
+use super::stack::{Stack, each_of};
+use super::triangle;
+
+/// The condition beyond which the inverse is not trusted: what it is off by and what the determinant is off by cancel for the most
+/// part, and are `1e-8` each.
+const WORST: f64 = 1e8;
+
+/// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices; the error is the index of a matrix with NaN or
+/// infinity, or whose iteration did not converge.
+pub fn cofactor(a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("cofactor", [a] => [out];; with_field!(a.dtype, T => cofactor_of::<T>(a, out)))
+}
+
+fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
+    if a.rows == 0 {
+        return Ok(());
+    }
+    let four = |at| abreast::cofactor(&a, &out, WORST, at);
+    each_of::<T>(&[&a], 8 * a.rows.pow(3), four, |index| {
+        let matrix = a.load::<T>(index);
+        let found = by_inverse(&matrix).or_else(|| by_values(matrix));
+        let Some(found) = found else { return false };
+        out.store(index, |i, k| found[(i, k)]);
+        true
+    })
+}
+
+/// The largest sum of magnitudes in a column.
+fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
+    a.column_iter().map(|c| c.iter().map(|x| x.modulus()).sum()).fold(0.0, f64::max)
+}
+
+/// `det(a) a⁻ᵀ` of a matrix far from singular, by one factorisation.
+fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
+    let Lu { packed, order, sign, unit } = Lu::new(a.clone());
+    let n = a.nrows();
+    let det = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot.scale(unit));
+    let size = det.modulus();
+    if !(size > f64::MIN_POSITIVE && size < f64::INFINITY) {
+        return None;
+    }
+    let mut x = DMatrix::<T>::identity(n, n).select_rows(&order);
+    triangle::unit_lower(packed.as_view(), x.as_view_mut());
+    if !triangle::solve(&packed, false, &mut x) {
+        return None;
+    }
+    let x = over(x, unit);
+    (norm1(a) * norm1(&x) < WORST).then(|| x.transpose() * det)
+}
+
+/// The same from the singular values, of any finite matrix.
+fn by_values<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
+    let n = a.nrows();
+    let Singular { u, s, vt } = decompose::<T>(a)?;
+    let sign = u.determinant().signum() * vt.determinant().signum();
+    let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
+    let weights: Vec<T> = (0..n).map(|i| sign * T::from_real(others(i))).collect();
+    let term = |i, k, p| u[(i, p)].conjugate() * weights[p] * vt[(p, k)].conjugate();
+    Some(DMatrix::from_fn(n, n, |i, k| (0..n).fold(T::zero(), |sum, p| sum + term(i, k, p))))
+}
