@@ -3,6 +3,8 @@
 //! Owns: the algorithms, and stacks of matrices. Never decides what a failure means to a user.
 //! Invariant: an item of a stack that fails is named by its index; items are independent, so any split gives one result.
 
+// Elements are named by row and column.
+#[allow(clippy::needless_range_loop)]
 mod abreast;
 mod cofactor;
 mod diagonals;

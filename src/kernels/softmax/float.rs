@@ -25,7 +25,7 @@ pub(super) trait Float:
     /// The exponential of a number that is not above zero, but for a rounding.
     fn exp<const FMA: bool>(self) -> Self;
     fn ln(self) -> Self;
-    /// The logarithm of a sum of numbers up to one, the largest of them one.
+    /// The logarithm of a sum of numbers up to one, of which the largest is one.
     fn log<const FMA: bool>(self) -> Self;
     /// The larger one; NaN if one is.
     fn larger(self, o: Self) -> Self;

@@ -13,7 +13,7 @@ use crate::ops::core::elementwise::{binary, binary_scalar, scalar_binary, unary}
 use crate::ops::core::layout::astype;
 use crate::ops::elementwise::activation::SOFTPLUS;
 use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
-use crate::ops::elementwise::compare::EQUAL;
+use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND};
 use crate::ops::elementwise::select::where_;
 use crate::tensor::Tensor;
 
@@ -98,7 +98,12 @@ crate::operations! { family "losses" [float32];
             let extra = binary(&MULTIPLY, &target, &binary_scalar(&SUBTRACT, pos_weight, Scalar::Float(1.0))?)?;
             let positive = unary(&SOFTPLUS, &x.negative()?)?;
             let more = binary(&MULTIPLY, &extra, &positive)?;
-            let none = binary_scalar(&EQUAL, &extra.detach(), Scalar::Float(0.0))?;
+            // 0 times infinity alone is left out: a finite loss keeps its derivatives by target and weight.
+            let none = binary(
+                &LOGICAL_AND,
+                &binary_scalar(&EQUAL, &extra.detach(), Scalar::Float(0.0))?,
+                &binary_scalar(&EQUAL, &positive.detach(), Scalar::Float(f64::INFINITY))?,
+            )?;
             let zero = Operand::Scalar(Scalar::Float(0.0));
             losses = binary(&ADD, &losses, &where_(&none, &zero, &Operand::Tensor(more))?)?;
         }

@@ -165,6 +165,17 @@ class TestCrossEntropyOfLogits:
         found = slope(loss, [INF, INF, INF, -INF, -INF, -INF])
         assert_array_equal(found, [1.0, 0.5, 0.0, 0.0, -0.5, -1.0])
 
+    @pytest.mark.parametrize("weight", [1.0, 3.0])
+    def test_derivatives_by_target_and_weight_where_they_cut_each_other(
+        self, weight: float
+    ) -> None:
+        x, t = np.array([-2.0, 0.5, 2.0]), np.array([0.0, 1.0, 0.0])
+        target, w = fg.tensor(t, requires_grad=True), fg.tensor([weight] * 3, requires_grad=True)
+        binary_cross_entropy_with_logits(fg.tensor(x), target, None, "sum", w).backward()
+        good, bad = np.logaddexp(0, -x), np.logaddexp(0, x)
+        assert_allclose(target.grad.numpy(), weight * good - bad, rtol=1e-14)
+        assert_allclose(w.grad.numpy(), t * good, rtol=1e-14)
+
     def test_finite_logits_keep_their_digits(self) -> None:
         x, t = np.array([-800.0, -3.0, 0.0, 2.0, 800.0]), np.array([1.0, 0.25, 0.5, 0.75, 0.0])
         exact = np.logaddexp(0, x) - x * t

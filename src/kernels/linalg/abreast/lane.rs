@@ -100,7 +100,7 @@ impl Lane {
     /// Where the number is finite.
     #[inline(always)]
     pub(in super::super) fn finite(self) -> Mask {
-        (self - self).equals(ZERO)
+        Mask(each(|l| if self.0[l].is_finite() { u64::MAX } else { 0 }))
     }
 }
 
