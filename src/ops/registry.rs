@@ -61,6 +61,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     linalg::chain::DECLS,
     fold::softmax::DECLS,
     nn::dense::DECLS,
+    nn::distances::DECLS,
     nn::loss::DECLS,
     nn::likelihood::DECLS,
     nn::cross_entropy::DECLS,

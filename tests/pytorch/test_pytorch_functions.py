@@ -52,6 +52,25 @@ class TestProducts:
         with pytest.raises(ShapeError, match=r"cdist: \(2, 2\) and \(2, 3\) have rows"):
             fg.cdist(x, np.ones((2, 3)))
 
+    def test_euclidean_distances_of_many_rows_have_derivatives_of_any_order(self) -> None:
+        x, y = leaf(2, 3, 2), leaf(34, 2, seed=1)
+        assert fg.gradcheck(fg.cdist, (x, y))
+        assert fg.gradgradcheck(fg.cdist, (leaf(3, 2), leaf(2, 2, seed=1)))
+        assert fg.gradcheck(fg.nn.functional.pdist, (leaf(5, 3),))
+        a = fg.tensor(np.random.default_rng(0).standard_normal((40, 70)) + 1e6)
+        apart = a.numpy()[:, None] - a.numpy()[None]
+        exact = np.sqrt((apart**2).sum(-1))
+        assert np.allclose(fg.cdist(a, a).numpy(), exact, rtol=1e-13)
+        condensed = exact[np.triu_indices(40, 1)]
+        assert np.allclose(fg.nn.functional.pdist(a).numpy(), condensed, rtol=1e-13)
+        jacobian = fg.jacobian(lambda z: fg.cdist(z, y[:5]))(y[:3].detach())
+        assert jacobian.shape == (3, 5, 3, 2)
+        spoiled = fg.tensor([[fg.nan, 0.0], [fg.inf, 0.0], [0.0, 0.0]])
+        assert np.allclose(
+            fg.cdist(spoiled, fg.zeros(1, 2)).numpy()[:, 0], [fg.nan, fg.inf, 0], equal_nan=True
+        )
+        assert fg.cdist(fg.ones(0, 3), fg.ones(4, 3)).shape == (0, 4)
+
     def test_rows_of_all_choices(self) -> None:
         assert fg.cartesian_prod([1, 2], [3], [4, 5]).tolist() == [
             *([1, 3, 4], [1, 3, 5], [2, 3, 4], [2, 3, 5])

@@ -1,7 +1,8 @@
 """Distances of all pairs of rows.
 
-Owns: `cdist`, and a Euclidean one for many pairs that keeps no differences. Never multiplies rows
-out in place of their differences. Invariant: equal rows have the distance 0, and no derivative.
+Owns: `cdist`; the Euclidean one is an operation of the core, which keeps no differences. Never
+multiplies rows out in place of their differences. Invariant: equal rows have the distance 0, and no
+derivative.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import math
 from typing import Any
 
 from ferrograd import _core as core
-from ferrograd._core import Function, Tensor, asarray
+from ferrograd._core import Tensor, asarray
 from ferrograd._pytorch.checks import real
 from ferrograd.errors import ArgumentError, ShapeError
 
-#: From so many differences on they are not laid out at once.
-_MANY = 8192
+_euclidean = core._namespaces["nn.functional"]["euclidean_distances"]
 #: PyTorch's words for how; there is one way here.
 _MODES = (
     None,
@@ -23,8 +23,6 @@ _MODES = (
     "use_mm_for_euclid_dist",
     "donot_use_mm_for_euclid_dist",
 )
-#: How many distances are computed together.
-_BLOCK = 32768
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
@@ -47,10 +45,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
         )
     if not real("cdist", "p", p) >= 0:
         raise ArgumentError(f"cdist: p is {p}; give at least 0")
-    plain = p == 2 and x1.dtype == x2.dtype and x1.dtype.char in "fd"
-    if plain and x1.size * x2.shape[-2] >= _MANY:
-        many: Tensor = _Euclidean.apply(x1, x2)
-        return many
+    if p == 2 and x1.dtype.char in "efd" and x2.dtype.char in "efd":
+        found: Tensor = _euclidean(x1, x2)
+        return found
     apart: Tensor = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if apart.shape[-1] == 0 and math.isinf(p):
         return apart.sum(-1)
@@ -67,44 +64,3 @@ def _check_rows(first: tuple[int, ...], second: tuple[int, ...]) -> None:
         fault = "have leading axes that do not broadcast together"
     if fault:
         raise ShapeError(f"cdist: {first} and {second} {fault}; give (…, n, d) and (…, m, d)")
-
-
-class _Euclidean(Function):
-    """Distances that keep (n, m) numbers for the derivative, not (n, m, d).
-
-    Derivatives: with `w = g / distance`, and 0 where that is 0, `(Σ_j w_ij) x1_i - Σ_j w_ij x2_j`
-    of rows counted from the mean of `x2`, and the same for the other side.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x1: Tensor, x2: Tensor) -> Tensor:
-        columns = x2.mT.contiguous()
-        per = max(1, _BLOCK // max(1, x2.size // x2.shape[-1]))
-        starts = range(0, int(x1.shape[-2]), per)
-        found = core.concatenate([_block(x1[..., k : k + per, :], columns) for k in starts], -2)
-        ctx.save_for_backward(x1, x2, found)
-        return found
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        x1, x2, found = ctx.saved_tensors
-        none = found == 0
-        w = core.where(none, 0.0, g / core.where(none, 1.0, found))
-        # A long way from the origin the two terms would cancel.
-        middle = x2.detach().mean(-2, keepdims=True)
-        a, b = x1 - middle, x2 - middle
-        first = second = None
-        if ctx.needs_input_grad[0]:
-            first = (a * w.sum(-1).unsqueeze(-1) - w @ b).sum_to_size(x1.shape)
-        if ctx.needs_input_grad[1]:
-            second = (b * w.sum(-2).unsqueeze(-1) - w.mT @ a).sum_to_size(x2.shape)
-        return first, second
-
-
-def _block(rows: Tensor, columns: Tensor) -> Tensor:
-    """The distances of some rows (…, k, d) from all columns (…, d, m)."""
-    total = core.square(rows[..., :1] - columns[..., :1, :])
-    for k in range(1, int(rows.shape[-1])):
-        apart = rows[..., k : k + 1] - columns[..., k : k + 1, :]
-        total.addcmul_(apart, apart)
-    return total.sqrt_()

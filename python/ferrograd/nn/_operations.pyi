@@ -17,6 +17,7 @@ def conv2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None,
 def conv_transpose2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape = 0, output_padding: _Shape = 0, groups: _int = 1, dilation: _Shape = 1, *, out: Any = None, name: str | None = None) -> Tensor: """Images (N, C, H, W) spread through kernels (C, O / groups, kh, kw): the adjoint of `conv2d`. Derivatives: the convolution of `g`, and the products of the windows of `g` with `x`."""
 def dropout_mask(x: _TensorLike, mask: _TensorLike, p: _float = 0.5, *, out: Any = None, name: str | None = None) -> Tensor: """`x` where the mask holds, divided by the share `1 - p` that is kept, 0 elsewhere. Derivative: the same of `g`."""
 def linear(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """`x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows."""
+def euclidean_distances(x1: _TensorLike, x2: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m). Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`."""
 def binary_cross_entropy(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean", *, out: Any = None, name: str | None = None) -> Tensor: """Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100; an `x` outside 0..1 is refused. Derivative: `g (x - target) / (x (1 - x))`."""
 def binary_cross_entropy_with_logits(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean", pos_weight: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`."""
 def cosine_similarity(x1: _TensorLike, x2: _TensorLike, axis: _int = 1, eps: _float = 1e-08, *, out: Any = None, name: str | None = None) -> Tensor: """The cosine of the angle between vectors along an axis; lengths count as at least `eps`. Derivative: that of `x1·x2 / (|x1| |x2|)`, finite at zero."""
@@ -53,6 +54,7 @@ __all__ = [
     "cosine_similarity",
     "cross_entropy",
     "dropout_mask",
+    "euclidean_distances",
     "grid_sample",
     "group_norm",
     "gru_sequence",

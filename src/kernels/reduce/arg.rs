@@ -9,10 +9,11 @@ use super::super::cast::with_copy;
 use super::super::launch::launch;
 use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut, with_float};
-use super::fold::{Fold, LEAF};
+use super::fold::{Fold, LEAF, NARROW, WIDE};
 use super::inner::Partials;
 use super::kinds::{Max, Min};
 use super::lexical;
+use super::turned::Tile;
 use crate::dtype::DType;
 use crate::threads::parallel_for;
 
@@ -94,22 +95,35 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
     }
     let inner = match kept.strides.last() {
         Some(&[1, to]) if step != 1 && kept.dims[kept.dims.len() - 1] >= 8 => {
-            Some((kept.pop().0, to))
+            Some((kept.pop().0, (1, to)))
+        }
+        // Rows shorter than this are turned, and searched side by side as well.
+        Some(&[from, to]) if step == 1 && n < WIDE && kept.dims[kept.dims.len() - 1] >= NARROW => {
+            Some((kept.pop().0, (from, to)))
         }
         _ => None,
     };
     let positions = kept.count();
-    let blocks = (results * n / PIECE).clamp(1, positions);
-    parallel_for(blocks, &|b| {
-        let (start, end) = (b * positions / blocks, (b + 1) * positions / blocks);
+    let wanted = results * n / PIECE;
+    let blocks = wanted.clamp(1, positions);
+    // Few positions of many searches are cut between these.
+    let cuts = inner.map_or(1, |(count, _)| (wanted / blocks).clamp(1, count / NARROW));
+    parallel_for(blocks * cuts, &|b| {
+        let (block, cut) = (b / cuts, b % cuts);
+        let (start, end) = (block * positions / blocks, (block + 1) * positions / blocks);
         kept.for_range(start, end, &mut |[from, to]| {
-            // SAFETY: the views are valid for every position of their axes.
+            let Some((count, (by, apart))) = inner else {
+                // SAFETY: the views are valid for every position of their axes.
+                return unsafe { *out.at(to) = search::<F>(input.at(from), step, n).1 as i64 };
+            };
+            let (first, last) = (cut * count / cuts, (cut + 1) * count / cuts);
+            let from = input.at(from + first as isize * by);
+            let to = out.at(to + first as isize * apart);
+            // SAFETY: as above.
             unsafe {
-                match inner {
-                    Some((width, by)) => {
-                        side_by_side::<F>((input.at(from), step, n), width, out.at(to), by)
-                    }
-                    None => *out.at::<i64>(to) = search::<F>(input.at(from), step, n).1 as i64,
+                match step {
+                    1 => rows::<F>((from, n, by), last - first, to, apart),
+                    _ => side_by_side::<F>((from, step, n), last - first, to, apart),
                 }
             }
         });
@@ -224,6 +238,28 @@ unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
             at += len;
         }
         (best, leaf)
+    }
+}
+
+/// Searches `count` rows of fewer than `WIDE` neighbours.
+///
+/// # Safety
+/// `count` rows of `n` neighbours, `stride` apart, are readable; `out` has room for `count` indices, `apart` apart.
+unsafe fn rows<F: Pick>(
+    (p, n, stride): (*const F::In, usize, isize),
+    count: usize,
+    out: *mut i64,
+    apart: isize,
+) {
+    let mut tile = Tile::new();
+    let room = Tile::<F::In>::room(n).min(TILE);
+    for start in (0..count).step_by(room) {
+        let (len, start) = (room.min(count - start), start as isize);
+        // SAFETY: the caller's contract.
+        unsafe {
+            let turned = tile.fill(p.offset(start * stride), n, stride, len);
+            side_by_side::<F>((turned, len as isize, n), len, out.offset(start * apart), apart);
+        }
     }
 }
 

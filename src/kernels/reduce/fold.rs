@@ -8,6 +8,7 @@
 use std::mem::MaybeUninit;
 
 use super::super::leveled::{Levels, leveled};
+use super::turned;
 
 /// Elements that are merged into lanes before the lanes are merged: the leaf of the pairwise tree.
 pub(crate) const LEAF: usize = 1024;
@@ -20,6 +21,8 @@ pub(crate) trait Fold: Sized + 'static {
     type Merging: Fold<In = Self::Acc, Acc = Self::Acc>;
     /// The levels that its loops are compiled for.
     const LEVELS: Levels = Levels::All;
+    /// Whether it loads elements as they are, and the identity changes none of them: short rows may then be turned.
+    const TURNS: bool = false;
     /// Merged with anything, gives that thing.
     const IDENTITY: Self::Acc;
     /// Of no elements at all.
@@ -39,8 +42,8 @@ pub(crate) trait Fold: Sized + 'static {
 }
 
 /// Elements that are merged side by side, and those of runs that are shorter.
-const WIDE: usize = 64;
-const NARROW: usize = 8;
+pub(super) const WIDE: usize = 64;
+pub(super) const NARROW: usize = 8;
 
 /// Merges fewer than `NARROW` elements in order; of more, whole blocks into as many lanes, then the lanes by halves; of what
 /// is left over, each power of two joins the lanes when they are as many.
@@ -268,6 +271,9 @@ pub(crate) unsafe fn rows<F: Fold>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
+        if F::TURNS && (1..WIDE).contains(&n) && rows >= NARROW {
+            return turned::rows::<F>(p, n, stride, out, step, rows);
+        }
         if n <= LEAF {
             return leaves::<F>(p, n, stride, out, step, rows);
         }

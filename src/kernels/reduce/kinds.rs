@@ -46,6 +46,7 @@ macro_rules! extreme {
             type In = $t;
             type Acc = $t;
             type Merging = Self;
+            const TURNS: bool = true;
             const IDENTITY: $t = $identity;
             #[inline(always)]
             fn load(x: $t) -> $t {

@@ -11,11 +11,14 @@ mod kinds;
 mod lexical;
 mod loops;
 mod outer;
+mod pairs;
 mod run;
+mod turned;
 mod whole;
 
 pub use arg::arg_reduce;
 pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
 pub(super) use kinds::{Max, Sum};
+pub use pairs::squared_distances;
 pub use run::{Reduction, reduce};
 pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

@@ -8,6 +8,7 @@ mod channels;
 pub mod convolution;
 pub mod cross_entropy;
 pub mod dense;
+pub mod distances;
 mod geometry;
 pub mod likelihood;
 pub mod loss;

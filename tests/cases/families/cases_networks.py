@@ -27,6 +27,10 @@ def reduced(losses: Any, reduction: str = "mean") -> Any:
     return means[reduction](losses)
 
 
+def euclidean_distances(x1: Any, x2: Any) -> Any:
+    return np.sqrt(((x1[..., :, None, :] - x2[..., None, :, :]) ** 2).sum(-1))
+
+
 def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
     return reduced((x - target) ** 2, reduction)
 
@@ -215,6 +219,9 @@ NUMBERS = np.array([[3, 0, 2], [1, 2, 2]])
 
 # fmt: off
 LOSSES = (
+    row("euclidean_distances", euclidean_distances, call(MAT, A(5, 4)), call(A(2, 3, 2), A(2, 4, 2)),
+        call(A(2, 1, 3, 3), A(2, 1, 40, 3)), f32=1e-5, finite=True,
+        large=(call(A(200, 9), A(150, 9)),)),
     row("mse_loss", mse_loss, *(call(MAT, MAT, **r) for r in REDUCTIONS), call(A(), A()), order=3),
     row("l1_loss", l1_loss, *(call(A(3, 4, **LOW), A(3, 4, **HIGH), **r) for r in REDUCTIONS),
         kinks=(((1.0, 1.0), (0.0, 0.0)),)),

@@ -13,7 +13,7 @@ RNG = np.random.default_rng(5)
 
 def rows(n: int, dtype: type[np.number[Any]]) -> Any:
     """Rows with a NaN, with an infinity, and of nothing but the identity of a maximum."""
-    x = (RNG.standard_normal((5, n)) * 50).astype(dtype)
+    x = (RNG.standard_normal((21, n)) * 50).astype(dtype)
     if np.issubdtype(dtype, np.floating):
         x[1, n // 2], x[2, -1], x[3], x[4, ::2] = np.nan, np.inf, -np.inf, np.nan
     return x
@@ -32,6 +32,28 @@ def test_extremes_of_rows_of_every_length(dtype: type[np.number[Any]]) -> None:
                 assert np.array_equal(
                     ours.numpy(), theirs, equal_nan=np.dtype(dtype).kind == "f"
                 ), (n, name)
+
+
+def test_the_extreme_of_a_short_row_has_the_bits_that_it_has_alone() -> None:
+    for n in range(1, 70):
+        x = RNG.choice([-0.0, 0.0], (37, n))
+        for name in ("amax", "amin"):
+            together = getattr(fg, name)(fg.tensor(x), 1)
+            alone = [getattr(fg, name)(fg.tensor(row)).item() for row in x]
+            assert np.array_equal(np.signbit(together.numpy()), np.signbit(alone)), (n, name)
+        assert np.array_equal(fg.tensor(x).argmax(1).numpy(), x.argmax(1)), n
+
+
+def test_the_first_of_the_extremes_in_rows_of_every_layout() -> None:
+    for n in (1, 3, 8, 13, 63):
+        x = RNG.integers(0, 3, (3, 300, n)).astype(np.float32)
+        for array in (x, x[::-1, ::7], x[:, ::-1], x[:, :, : n // 2 + 1], x.swapaxes(0, 1), x[:1]):
+            assert np.array_equal(fg.tensor(array).argmax(-1).numpy(), array.argmax(-1)), n
+            view = fg.asarray(array)
+            assert np.array_equal(view.argmin(-1).numpy(), array.argmin(-1)), n
+            assert np.array_equal(fg.amax(view, -1).numpy(), array.max(-1)), n
+        repeated = np.broadcast_to(x[:, :1], x.shape)
+        assert np.array_equal(fg.tensor(repeated).argmax(-1).numpy(), repeated.argmax(-1)), n
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])

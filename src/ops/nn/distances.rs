@@ -1,0 +1,87 @@
+//! Distances of all pairs of rows.
+//!
+//! Owns: the Euclidean ones as a recorded operation. Never keeps a difference: derivatives are products of matrices.
+//! Invariant: equal rows have the distance 0, and no derivative.
+
+use smallvec::smallvec;
+
+use crate::array::{afford, broadcast_shapes};
+use crate::error::{Dims, Error, Result};
+use crate::kernels::reduce::squared_distances;
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::layout::{
+    as_real_float, astype, broadcast_to, reshape_dims, sum_over, swap_axes,
+};
+use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::fold::norms::root;
+use crate::ops::fold::reduce::mean_over;
+use crate::ops::product::matmul::matmul;
+use crate::tensor::Tensor;
+
+crate::operations! { family "distances" [float32];
+    /// Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m). Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`.
+    [namespace("nn.functional")]
+    fn euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor {
+        let op = "euclidean_distances";
+        let (x1, x2) = (as_real_float(op, x1)?, as_real_float(op, x2)?);
+        let dtype = x1.dtype().promote(x2.dtype());
+        let (first, second) = (x1.shape(), x2.shape());
+        let fits = first.len() >= 2 && second.len() >= 2 && first.last() == second.last();
+        if !fits {
+            return Err(Box::new(Error::Shape {
+                op: op.into(),
+                what: format!("{} and {}", Dims::from(first), Dims::from(second)),
+                remedy: "give (…, n, d) and (…, m, d)",
+            }));
+        }
+        let (n, m) = (first[first.len() - 2], second[second.len() - 2]);
+        let lead = broadcast_shapes(op, &[&first[..first.len() - 2], &second[..second.len() - 2]])?;
+        let mut dims = lead.clone();
+        dims.extend([n, m]);
+        afford(dims.iter().fold(dtype.size(), |size, &dim| size.saturating_mul(dim)))?;
+        let (a, b) = (sets(&astype(&x1, dtype)?, &lead)?, sets(&astype(&x2, dtype)?, &lead)?);
+        reshape_dims(&root(&squares(&a, &b)?)?, &dims)
+    }
+}
+
+/// As one axis of matrices with these leading axes.
+fn sets(x: &Tensor, lead: &[usize]) -> Result<Tensor> {
+    let own = &x.shape()[x.ndim() - 2..];
+    let (own, count) = ([own[0], own[1]], lead.iter().product::<usize>());
+    let whole = broadcast_to(x, &[lead, &own].concat())?;
+    reshape_dims(&whole, &[count, own[0], own[1]])?.contiguous()
+}
+
+/// The squared distances of (b, n, d) from (b, m, d). Derivatives: twice the sums of differences, multiplied out about the
+/// mean of the second operand, since far from the origin the terms would cancel.
+fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty(&[a.shape()[0], a.shape()[1], b.shape()[1]], a.dtype())?;
+    squared_distances(a.view_of(), b.view_of(), out.view_mut());
+    finish(out, &[a, b], |_| Record {
+        name: "squared_distances",
+        cost: 2.0 * (move_cost(a) + move_cost(b)),
+        params: (),
+        saved: smallvec![Save::input(0, &[0, 1]), Save::input(1, &[0, 1])],
+        backward: |(), g, cx| {
+            let (a, b) = (cx.saved(0)?, cx.saved(1)?);
+            if g.size() == 0 {
+                cx.give_with(0, |_| Tensor::zeros(a.shape(), a.dtype()))?;
+                return cx.give_with(1, |_| Tensor::zeros(b.shape(), b.dtype()));
+            }
+            let middle = mean_over(&b.detach(), &[1], true)?;
+            let (a, b) = (binary(&SUBTRACT, &a, &middle)?, binary(&SUBTRACT, &b, &middle)?);
+            let last = g.ndim() - 1;
+            cx.give_with(0, |_| toward(&g, &a, &b, last))?;
+            cx.give_with(1, |_| toward(&swap_axes(&g, last - 1, last)?, &b, &a, last))
+        },
+    })
+}
+
+/// `2 Σ_j g_ij (a_i - b_j)`.
+fn toward(g: &Tensor, a: &Tensor, b: &Tensor, last: usize) -> Result<Tensor> {
+    let g = binary_scalar(&MULTIPLY, g, Scalar::Float(2.0))?;
+    let own = binary(&MULTIPLY, a, &sum_over(&g, &[last], true)?)?;
+    binary(&SUBTRACT, &own, &matmul(&g, b)?)
+}
