@@ -69,6 +69,11 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
         x = asarray(x)
         sizes = zip(output_size, x.shape[-2:], strict=True)
         output_size = tuple(n if part is None else part for part, n in sizes)
+    if type(output_size) in (int, tuple) and output_size in (1, (1, 1)):
+        x = asarray(x)
+        # One window is a mean; the operation has the errors.
+        if x.dtype.kind == "f" and x.ndim in (3, 4) and 0 not in x.shape[-2:]:
+            return x.mean((-2, -1), keepdims=True)
     return _operations.adaptive_avg_pool2d(x, output_size)
 
 
