@@ -75,9 +75,6 @@ RETURNS = {
 Row = dict[str, Any]
 #: What is written in Python and no operation.
 FACTORS = """\
-from ferrograd._pytorch.factors import lu as lu
-from ferrograd._pytorch.factors import lu_factor as lu_factor
-from ferrograd._pytorch.factors import lu_solve as lu_solve
 from ferrograd._pytorch.factors import vander as vander
 
 """

@@ -1,7 +1,7 @@
 """Linear algebra: the operations of the core that live under `fg.linalg`.
 
 Owns: nothing; the registry says which operations belong here. What NumPy has beside them is
-NumPy's, which takes tensors; LU factors are in `_pytorch.factors`.
+NumPy's, which takes tensors.
 """
 
 from importlib import import_module as _import_module
@@ -22,7 +22,7 @@ _NUMPY = (
 
 
 #: PyTorch's, which are written with operations.
-_PYTORCH = ("lu", "lu_factor", "lu_solve", "vander")
+_PYTORCH = ("vander",)
 
 
 def __getattr__(name: str) -> Any:

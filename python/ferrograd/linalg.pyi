@@ -10,9 +10,6 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
-from ferrograd._pytorch.factors import lu as lu
-from ferrograd._pytorch.factors import lu_factor as lu_factor
-from ferrograd._pytorch.factors import lu_solve as lu_solve
 from ferrograd._pytorch.factors import vander as vander
 
 class _Eig(NamedTuple):
@@ -21,6 +18,13 @@ class _Eig(NamedTuple):
 class _Eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+class _Lu(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+class _Lu_factor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
 class _Slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
@@ -35,6 +39,9 @@ def matrix_exp(x: _TensorLike, *, out: Any = None, name: str | None = None) -> T
 def inv(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Inverse of square matrices. Derivative: `-yᴴ g yᴴ`."""
 def logm(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Principal logarithm of invertible matrices, `expm(y) = x`. A real matrix with a negative eigenvalue has no real one and is refused: convert it to a complex dtype. Derivative: the upper right block of the logarithm of `[[x, gᴴ], [0, x]]`, transposed."""
 def lstsq(a: _TensorLike, b: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: str | None = None) -> Any: """`(x, residuals, rank, s)`: the `x` of least norm that minimises `|a x - b|²`, the minima where `a` has full column rank and more rows than columns (else empty), the rank, the singular values of `a`; of stacks, each for every matrix. Derivatives: those of `pinv(a) b`."""
+def lu(x: _TensorLike, pivot: _bool = True, *, out: Any = None, name: str | None = None) -> _Lu: """`(P, L, U)` with `x = P L U` of matrices (…, m, n): a permutation, a unit lower and an upper triangle; without `pivot` rows stay as they stand and P is empty. Derivative: that of the factors in this order of rows, which is constant."""
+def lu_factor(x: _TensorLike, pivot: _bool = True, *, out: Any = None, name: str | None = None) -> _Lu_factor: """`(LU, pivots)` of matrices (…, m, n): both triangles of `lu` in one, and for each step the row, from 1 on, that it was exchanged with (int32); a singular matrix keeps zeros on its diagonal. Derivative: that of the factors in this order of rows; of square ones `l⁻ᴴ (tril(lᴴ g, -1) + triu(triu(g) uᴴ)) u⁻ᴴ`."""
+def lu_solve(factors: _TensorLike, pivots: _TensorLike, b: _TensorLike, left: _bool = True, adjoint: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The solution of `a x = b` (…, n, k) from what `lu_factor` gives for `a`, of `x a = b` with left=False, of `aᴴ x = b` with adjoint. Derivatives: as those of `solve`, for the factors in place of `a`."""
 def matrix_power(x: _TensorLike, n: _int, *, out: Any = None, name: str | None = None) -> Tensor: """Square matrices to an integer power; the inverse's for a negative one, the identity for 0. Derivative: that of the product."""
 def multi_dot(arrays: Sequence[_TensorLike], *, out: Any = None, name: str | None = None) -> Tensor: """The product of two or more matrices in the order of least work; the first and last may be vectors. Derivatives: those of `matmul`."""
 def pinv(x: _TensorLike, rcond: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank."""
@@ -61,6 +68,9 @@ __all__ = [
     "inv",
     "logm",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",

@@ -44,6 +44,8 @@ static FAMILIES: &[&[OpDecl]] = &[
     #[cfg(feature = "linalg")]
     linalg::determinant::DECLS,
     #[cfg(feature = "linalg")]
+    linalg::lu::DECLS,
+    #[cfg(feature = "linalg")]
     linalg::cholesky::DECLS,
     #[cfg(feature = "linalg")]
     linalg::qr::DECLS,

@@ -30,6 +30,8 @@ NAMED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "eig": (lambda x: fg.linalg.eig(x), "eigenvalues eigenvectors"),
     "svd": (lambda x: fg.linalg.svd(x), "U S Vh"),
     "qr": (lambda x: fg.linalg.qr(x), "Q R"),
+    "lu": (lambda x: fg.linalg.lu(x), "P L U"),
+    "lu_factor": (lambda x: fg.linalg.lu_factor(x), "LU pivots"),
     "slogdet": (lambda x: fg.linalg.slogdet(x), "sign logabsdet"),
     "lstsq": (lambda x: fg.linalg.lstsq(x, x[0]), "solution residuals rank singular_values"),
 }

@@ -4,6 +4,7 @@ Owns: their values against NumPy's and SciPy's, their derivatives, what they ref
 PyTorch's that NumPy has not are written out.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,68 @@ class TestFactors:
         )
         fg.gradcheck(solved, (leaf(a), leaf(b)))
 
+    @pytest.mark.parametrize("shape", [(70, 70), (90, 40), (40, 90), (2, 33, 33), (0, 3), (3, 0)])
+    @pytest.mark.parametrize("kind", ["f8", "f4", "c16"])
+    def test_of_any_size(self, shape: Any, kind: str) -> None:
+        steps = min(shape[-2:])
+        a = R.normal(size=(*shape[:-2], *shape[:-3:-1])).astype(kind).mT
+        if kind == "c16":
+            a = a * (1 + 0.5j) - a[::-1]
+        p, lower, upper = (part.numpy() for part in fg.linalg.lu(a))
+        assert p.dtype == lower.dtype == upper.dtype == a.dtype
+        np.testing.assert_allclose(p @ lower @ upper, a, atol=1e-4 if kind == "f4" else 1e-11)
+        np.testing.assert_array_equal(p.sum(-1), np.ones(a.shape[:-1]))
+        packed, pivots = fg.linalg.lu_factor(a)
+        assert pivots.shape == (*a.shape[:-2], steps)
+        np.testing.assert_array_equal(np.triu(packed.numpy()[..., :steps, :]), upper)
+        np.testing.assert_array_equal(
+            np.tril(packed.numpy()[..., :steps], -1) + np.eye(shape[-2], steps), lower
+        )
+
+    def test_of_singular_matrices_keep_zeros(self) -> None:
+        a = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 5.0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want, pivots = scipy.linalg.lu_factor(a)
+        found = fg.linalg.lu_factor(a)
+        same(found.LU, want)
+        assert (found.pivots.numpy() - 1).tolist() == pivots.tolist()
+        wide = fg.linalg.lu(np.zeros((2, 3)))
+        assert wide.U.tolist() == np.zeros((2, 3)).tolist()
+        with pytest.raises(np.linalg.LinAlgError, match="lu_solve: the matrix is singular"):
+            fg.linalg.lu_solve(*found, np.ones((3, 1)))
+        with pytest.raises(ArgumentError, match="give those of lu_factor"):
+            fg.linalg.lu_solve(found.LU, [1, 2, 4], np.ones((3, 1)))
+
+    @pytest.mark.parametrize("shape", [(40, 40), (45, 20), (20, 45)])
+    def test_derivatives_of_blocks(self, shape: tuple[int, int]) -> None:
+        a, g, d = (R.normal(size=shape) for _ in range(3))
+
+        def of(a: Any) -> Any:
+            return (fg.linalg.lu_factor(a).LU * g).sum()
+
+        (slope,) = fg.autograd.grad(of(x := leaf(a)), x)
+        step = 1e-6
+        change = (of(a + step * d) - of(a - step * d)).item() / (2 * step)
+        np.testing.assert_allclose((slope.numpy() * d).sum(), change, rtol=1e-4)
+
+    def test_factors_are_shared_by_right_sides(self) -> None:
+        factors = fg.linalg.lu_factor(LEFT[0])
+        b = R.normal(size=(3, 2, 4, 3))
+        want = np.linalg.solve(LEFT[0], b)
+        np.testing.assert_allclose(fg.linalg.lu_solve(*factors, b), want, rtol=1e-10)
+        packed = leaf(factors.LU.numpy())
+        whole = fg.jacobian(lambda b: fg.linalg.lu_solve(packed, factors.pivots, b))(b[0, 0])
+        inverse = np.linalg.inv(LEFT[0])
+        np.testing.assert_allclose(whole, np.einsum("ik,jl->ijkl", inverse, np.eye(3)), atol=1e-10)
+        for adjoint in (False, True):
+            fg.gradgradcheck(
+                lambda lu, b, adjoint=adjoint: fg.linalg.lu_solve(
+                    lu, factors.pivots, b, adjoint=adjoint
+                ),
+                (packed, leaf(b[0, 0])),
+            )
+
     def test_without_pivots(self) -> None:
         assert fg.linalg.lu([[1, 2], [4, 3]]).U.tolist() == [[4.0, 3.0], [0.0, 1.25]]
         a = LEFT[0] + 5 * np.eye(4)
@@ -170,7 +233,7 @@ class TestFactors:
         assert fg.linalg.lu_factor(a, pivot=False).pivots.tolist() == [1, 2, 3, 4]
 
     def test_refusals(self) -> None:
-        with pytest.raises(ShapeError, match=r"lu: a has shape \(4,\); give matrices"):
+        with pytest.raises(ShapeError, match=r"lu: an operand of shape \(4,\); give a matrix"):
             fg.linalg.lu(LEFT[0, 0])
         with pytest.raises(ArgumentError, match="give those of lu_factor, from 1 on"):
             fg.linalg.lu_solve(LEFT[0], [0, 1, 2, 3], LEFT[0])

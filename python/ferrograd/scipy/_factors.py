@@ -13,7 +13,6 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd import _core
-from ferrograd._pytorch.factors import triangles
 from ferrograd.errors import ArgumentError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed, floats
@@ -23,7 +22,7 @@ from ferrograd.scipy._options import plain_only
 
 _triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
 _pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
-_split = face(triangles, "lu")
+_split = face(_core._namespaces["linalg"]["lu"], "lu")
 
 _sylvester: Any = of_scipy(
     "linalg.solve_sylvester",
@@ -87,7 +86,7 @@ def _triangles(name: str, a: Any) -> tuple[Any, Any, Any]:
         raise ArgumentError(f"{name}: a has shape {np.shape(a)}; give one matrix")
     order = library("linalg.lu")(numpy.asarray(fixed(a)), p_indices=True)[0]
     order = numpy.argsort(order)
-    return *_split(a[order]), order
+    return *_split(a[order], pivot=False)[1:], order
 
 
 def lu(

@@ -8,7 +8,7 @@ use nalgebra::DMatrix;
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::abreast;
-use super::factor::{decompose, over};
+use super::factor::decompose;
 use super::field::{Field, with_field};
 use super::lu::Lu;
 use super::singular::Singular;
@@ -47,19 +47,13 @@ fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
 
 /// `det(a) a⁻ᵀ` of a matrix far from singular, by one factorisation.
 fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
-    let Lu { packed, order, sign, unit } = Lu::new(a.clone());
-    let n = a.nrows();
-    let det = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot.scale(unit));
+    let (lu, n) = (Lu::new(a.clone()), a.nrows());
+    let det = lu.determinant();
     let size = det.modulus();
     if !(size > f64::MIN_POSITIVE && size < f64::INFINITY) {
         return None;
     }
-    let mut x = DMatrix::<T>::identity(n, n).select_rows(&order);
-    triangle::unit_lower(packed.as_view(), x.as_view_mut());
-    if !triangle::solve(&packed, false, &mut x) {
-        return None;
-    }
-    let x = over(x, unit);
+    let x = triangle::solve_factored(&lu, DMatrix::identity(n, n))?;
     (norm1(a) * norm1(&x) < WORST).then(|| x.transpose() * det)
 }
 
@@ -67,7 +61,8 @@ fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
 fn by_values<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
     let n = a.nrows();
     let Singular { u, s, vt } = decompose::<T>(a)?;
-    let sign = u.determinant().signum() * vt.determinant().signum();
+    let side = |basis: &DMatrix<T>| Lu::new(basis.clone()).determinant().signum();
+    let sign = side(&u) * side(&vt);
     let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
     let weights: Vec<T> = (0..n).map(|i| sign * T::from_real(others(i))).collect();
     let term = |i, k, p| u[(i, p)].conjugate() * weights[p] * vt[(p, k)].conjugate();

@@ -16,14 +16,14 @@ use super::triangle::{self, solve_general};
 
 /// Sign and logarithm of the magnitude of a determinant.
 fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
-    let Lu { packed, mut sign, unit, .. } = Lu::new(a);
-    let mut log = 0.0;
-    for &pivot in packed.diagonal().iter() {
+    let lu = Lu::new(a);
+    let (mut sign, mut log) = (lu.sign(), 0.0);
+    for &pivot in lu.packed.diagonal().iter() {
         if pivot == T::zero() {
             return (T::zero(), f64::NEG_INFINITY);
         }
         sign *= pivot.signum();
-        log += (pivot.modulus() * unit).ln();
+        log += (pivot.modulus() * lu.unit).ln();
     }
     (sign, log)
 }
@@ -37,8 +37,7 @@ fn det_of<T: Field>(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
     let four = |at| abreast::det(&a, &out, at);
     let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
-        let Lu { packed, sign, unit, .. } = Lu::<T>::new(a.load(index));
-        let product = packed.diagonal().iter().fold(sign, |d, &pivot| d * pivot.scale(unit));
+        let product = Lu::<T>::new(a.load(index)).determinant();
         out.store(index, |_, _| product);
         true
     });

@@ -12,7 +12,7 @@ use nalgebra::DMatrix;
 use super::super::view::{View, ViewMut};
 use super::abreast::{Block, EMPTY, LANES, Lane, Mask, SIDE};
 use super::field::Field;
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
 
 /// Arithmetic worth a block of a split stack.
@@ -186,6 +186,37 @@ unsafe fn read<E: Copy + Into<f64>>(
         }
     }
     out
+}
+
+/// A list of whole numbers for each item, to be written.
+pub(super) struct Lists<T> {
+    ptr: *mut T,
+    len: usize,
+    all: usize,
+}
+
+// SAFETY: made from a view, which is Send + Sync; lists are disjoint and each is written by one thread.
+unsafe impl<T> Send for Lists<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Lists<T> {}
+
+impl<T: Element> Lists<T> {
+    /// The last axis is a list.
+    pub(super) fn new(view: ViewMut) -> Lists<T> {
+        assert!(view.is_contiguous(), "lists lie behind one another");
+        let len = view.as_view().dims().last().copied().unwrap_or(0);
+        Lists { ptr: view.at::<T>(0), len, all: view.numel() }
+    }
+
+    /// Writes numbers of item `index`, each at its place.
+    pub(super) fn store(&self, index: usize, values: impl Iterator<Item = (usize, T)>) {
+        for (place, value) in values {
+            let at = index * self.len + place;
+            assert!(place < self.len && at < self.all, "a list is too short");
+            // SAFETY: the view holds this element, and only this thread writes the item.
+            unsafe { self.ptr.add(at).write(value) }
+        }
+    }
 }
 
 /// Runs `body` for every item of a stack; the first item for which it says false is the error.

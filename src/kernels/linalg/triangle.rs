@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 
 use super::factor::over;
 use super::field::{Field, subtract};
-use super::lu::Lu;
+use super::lu::{Lu, exchange};
 
 /// Rows up to which the library's own substitution runs.
 const LEAF: usize = 16;
@@ -68,8 +68,13 @@ fn halves<T: Field>(
 
 /// `a⁻¹ b`; `None` when `a` is singular.
 pub(super) fn solve_general<T: Field>(a: DMatrix<T>, b: DMatrix<T>) -> Option<DMatrix<T>> {
-    let Lu { packed, order, unit, .. } = Lu::new(a);
-    let mut x = b.select_rows(&order);
-    unit_lower(packed.as_view(), x.as_view_mut());
-    solve(&packed, false, &mut x).then(|| over(x, unit))
+    solve_factored(&Lu::new(a), b)
+}
+
+/// The same by factors of a square matrix.
+pub(super) fn solve_factored<T: Field>(lu: &Lu<T>, mut x: DMatrix<T>) -> Option<DMatrix<T>> {
+    let columns = x.as_mut_slice().chunks_exact_mut(lu.pivots.len().max(1));
+    columns.for_each(|column| exchange(column, 0, &lu.pivots));
+    unit_lower(lu.packed.as_view(), x.as_view_mut());
+    solve(&lu.packed, false, &mut x).then(|| over(x, lu.unit))
 }

@@ -137,6 +137,11 @@ pub(super) fn some_columns(x: &Tensor, start: usize, len: usize) -> Result<Tenso
     slice_axis(x, x.ndim() - 1, start, 1, len)
 }
 
+/// Some rows of the matrices, a view.
+pub(super) fn some_rows(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
+    slice_axis(x, x.ndim() - 2, start, 1, len)
+}
+
 /// Two operands of one dtype whose stacks have one shape.
 pub(super) fn paired(op: &'static str, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
     let dtype = a.dtype().promote(b.dtype());

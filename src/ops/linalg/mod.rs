@@ -12,6 +12,7 @@ pub mod eigh;
 pub mod functions;
 mod gauge;
 pub mod lstsq;
+pub mod lu;
 pub mod qr;
 mod schur;
 pub mod solve;

@@ -37,7 +37,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
 
 /// Runs a solver of systems whose stacks have one shape where `b`, a batch of gradients, may have an axis in front:
 /// one matrix takes all as further columns, so that it is factored once.
-fn behind_batch(
+pub(super) fn behind_batch(
     a: &Tensor,
     b: &Tensor,
     solver: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,

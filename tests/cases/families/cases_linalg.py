@@ -124,6 +124,28 @@ def solve_triangular(a: Any, b: Any, **options: Any) -> Any:
     return linalg.solve_triangular(a, b, **options)
 
 
+def firm_rows(f: Function) -> Function:
+    """Of matrices, not all square, whose rows stay in their order."""
+    return lambda x: f(x + 20 * np.eye(*x.shape[-2:], dtype=x.dtype))
+
+
+def rows_of(factors: Any) -> Any:
+    """Pivots that exchange the first row with the last."""
+    n = factors.shape[-1]
+    return np.array([n, *range(2, n + 1)])
+
+
+def lu_solve(factors: Any, pivots: Any, b: Any, left: bool = True, adjoint: bool = False) -> Any:
+    lower = np.tril(factors, -1) + np.eye(factors.shape[-1])
+    matrix = (lower @ np.triu(factors)).astype(factors.dtype)
+    order = np.arange(len(pivots))
+    for k, pivot in enumerate(pivots):
+        order[[k, pivot - 1]] = order[[pivot - 1, k]]
+    matrix = matrix[..., np.argsort(order), :]
+    matrix = matrix.mT if adjoint else matrix
+    return np.linalg.solve(matrix, b) if left else np.linalg.solve(matrix.mT, b.mT).mT
+
+
 def unordered(f: Function) -> Function:
     """What depends neither on the order of eigenvalues nor on the phases of vectors."""
 
@@ -182,6 +204,13 @@ LINALG = (
                ((np.diag([2.0, 3.0, 0.0]),), (np.diag([0.0, 0.0, 6.0]),)))),
     row("slogdet", np.linalg.slogdet, *STACKS, call(A(0, 0)), through=lambda f: firm(
         lambda x: f(x)[1])),
+    row("lu", stacked(linalg.lu), *STACKS, call(TALL), call(WIDE), through=lambda f: firm_rows(
+        lambda x: f(x)[1:])),
+    row("lu_factor", stacked(linalg.lu_factor), *STACKS, through=lambda f: firm(
+        lambda x: f(x)[0])),
+    row("lu_solve", lu_solve, call(MAT, A(3, 2)), call(STACK, A(2, 3, 2)),
+        call(MAT, A(3, 2), adjoint=True), call(MAT, A(2, 3), left=False), through=lambda f: solved(
+        lambda a, b, **options: f(a, rows_of(a), b, **options))),
     row("solve", np.linalg.solve, call(MAT, A(3)), call(MAT, A(3, 2)), call(STACK, A(3, 2)),
         call(MAT, A(2, 3, 2)), call(STACK, A(3)), call(A(0, 0), A(0)), call(MAT, A(3, 0)),
         through=solved),
