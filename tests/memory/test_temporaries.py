@@ -216,3 +216,29 @@ def test_compiled_programs_and_observers_see_every_result():
         assert np.array_equal(compiled(x, y), f(x, y))
     with fg.Graph():
         assert np.array_equal(f(x, y), np.asarray(x) - np.asarray(y) * 2.0)
+
+
+@pytest.mark.parametrize("of", OPERATORS)
+def test_operands_in_a_tuple_or_a_method_that_is_kept_stay(of):
+    x, y, z = numbers(0), numbers(1), numbers(2)
+    product = (x * y).numpy()
+    name = f"__{of.__name__}__"
+    for first in (True, False):
+        pair = (x * y, z) if first else (z, x * y)
+        for call in (of, getattr(fg.Tensor, name)):
+            call(*pair)
+            np.testing.assert_array_equal(pair[0 if first else 1].numpy(), product)
+    for method in (name, name.replace("__", "__r", 1)):
+        kept = getattr(x * y, method)
+        expected = kept(z).numpy()
+        np.testing.assert_array_equal(next(map(kept, [z, z])).numpy(), expected)
+        np.testing.assert_array_equal(kept.__self__.numpy(), product)
+
+
+def test_operands_of_a_table_of_functions_stay():
+    def call(function, *args):
+        function(*args)
+        return args[0]
+
+    x, y = numbers(0), numbers(1)
+    np.testing.assert_array_equal(call(operator.sub, x * y, y).numpy(), (x * y).numpy())

@@ -89,8 +89,9 @@ mod stack {
         known.then_some(symbol)
     }
 
-    /// Whether the callers are this library, then at most some functions of the interpreter, then its loop; and how many of them say
-    /// so.
+    /// Whether the callers are this library, then at most some functions of the interpreter, the last of them one of the
+    /// operators of numbers, then its loop; and how many of them say so. What the loop calls in another way, as
+    /// `operator.sub(*pair)` and `(a * b).__sub__`, has its operands from a tuple or a method that the program may keep.
     fn decided(frames: &[usize]) -> (bool, usize) {
         let whole = (false, frames.len());
         let (Some(ours), Some(theirs)) = (
@@ -99,7 +100,7 @@ mod stack {
         ) else {
             return whole;
         };
-        let mut between = 0;
+        let (mut between, mut operator) = (0, false);
         for (i, at) in frames.iter().enumerate() {
             // A return address stands behind the call, which may be the last instruction of a function.
             let Some(symbol) = place(at - 1) else { return (false, i + 1) };
@@ -112,8 +113,10 @@ mod stack {
             // SAFETY: the name of a symbol is a string that lives with its library.
             let name = (!symbol.name.is_null()).then(|| unsafe { CStr::from_ptr(symbol.name) });
             if name == Some(c"_PyEval_EvalFrameDefault") {
-                return (true, i + 1);
+                return (operator, i + 1);
             }
+            let starts = |with: &[u8]| name.is_some_and(|name| name.to_bytes().starts_with(with));
+            operator = starts(b"PyNumber_") || starts(b"_PyNumber_");
             between += 1;
         }
         whole

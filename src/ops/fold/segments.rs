@@ -180,12 +180,16 @@ pub(super) fn extreme(
                 }
                 None => chosen(&x, &y)?,
             };
-            let own = astype(&own, g.dtype())?;
+            let (kept, own) = (own.clone(), astype(&own, g.dtype())?);
             let given = astype(&chosen(&rows, &take_rows(&y, targets)?)?, g.dtype())?;
             let count = binary(&ADD, &own, &scatter_rows(&given, targets)?)?;
             let share = binary(&DIVIDE, &given, &take_rows(&count, targets)?)?;
             cx.give_with(1, |_| binary(&MULTIPLY, &take_rows(&g, targets)?, &share))?;
-            cx.give_with(0, |_| binary(&MULTIPLY, &g, &binary(&DIVIDE, &own, &count)?))
+            cx.give_with(0, |_| {
+                let part = binary(&MULTIPLY, &g, &binary(&DIVIDE, &own, &count)?)?;
+                // What took no part has no gradient, whatever that of its place is.
+                if met.is_some() { choose(&kept, &part, &part.zeros_like(None)?) } else { Ok(part) }
+            })
         },
     })
 }

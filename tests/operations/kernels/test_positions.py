@@ -202,3 +202,11 @@ def test_the_kth_value_is_the_first_of_equals() -> None:
     assert [f.indices.tolist() for f in found] == [[1, 0], [0, 1], [2, 2], [3, 3]]
     found[1].values.sum().backward()
     assert x.grad.tolist() == [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("how", ["amax", "amin"])
+def test_what_took_no_part_has_no_gradient_beside_infinity(how: str) -> None:
+    x, row = fg.tensor([1.0, 2.0, 3.0], requires_grad=True), fg.tensor([5.0])
+    found = fg.scatter_reduce(x, 0, fg.tensor([2]), row, how, include_self=False)
+    weights = fg.tensor([1.0, 1.0, np.inf])
+    assert fg.autograd.grad(found, [x], grad_outputs=[weights])[0].tolist() == [1.0, 1.0, 0.0]
