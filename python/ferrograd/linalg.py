@@ -27,6 +27,8 @@ _PYTORCH = ("vander",)
 
 def __getattr__(name: str) -> Any:
     """The functions that are no operations of their own: those of `numpy.linalg`, and PyTorch's."""
+    if name == "cross":
+        return _core.cross
     if name in _NUMPY:
         return getattr(numpy.linalg, name)
     if name in _PYTORCH:

@@ -141,3 +141,25 @@ def test_reciprocals_of_integers_are_floats() -> None:
     assert np.reciprocal(np.array([2])).tolist() == [0]
     found = np.reciprocal(fg.tensor([2]))
     assert (found.dtype, found.tolist()) == (np.float64, [0.5])
+
+
+def test_a_stack_of_vectors_is_a_matrix_in_solve() -> None:
+    a, b = np.eye(3) * np.array([1.0, 2.0, 4.0])[:, None, None], np.ones((3, 3))
+    assert fg.linalg.solve(a, b).shape == np.linalg.solve(a, b).shape == (3, 3, 3)
+    assert fg.linalg.solve(a, b[..., None])[..., 0].tolist() == [[1.0] * 3, [0.5] * 3, [0.25] * 3]
+
+
+def test_the_grid_of_nearest_places_takes_no_part() -> None:
+    image, grid = fg.ones(1, 1, 2, 2), fg.zeros((1, 1, 1, 2), requires_grad=True)
+    assert not fg.nn.functional.grid_sample(image, grid, mode="nearest").requires_grad
+
+
+def test_the_gradient_of_a_determinant_that_is_0() -> None:
+    x = fg.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    fg.linalg.det(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0, 0, 0], [0, 0, 0], [0, 0, 1]], atol=1e-15)
+
+
+def test_cross_takes_pytorch_s_axis() -> None:
+    found = fg.linalg.cross(fg.eye(3)[:1].T, fg.eye(3)[1:2].T, dim=0)
+    assert found[:, 0].tolist() == [0.0, 0.0, 1.0]

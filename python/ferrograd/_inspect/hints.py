@@ -18,7 +18,7 @@ _DTYPE = "float32; tensors have the dtypes of NumPy"
 _LINALG = "fg.linalg, or np.linalg and ferrograd.scipy.linalg"
 _LAYERS = "nn.functional"
 _COMPILE = "fg.compile(f), which records f once and replays it"
-_DERIVATIVES = "the transforms of the package: fg.grad, fg.vjp, fg.jvp, fg.jacobian, fg.hessian"
+_BATCH = "NumPy's broadcasting, and fg.jacobian for rows of derivatives"
 
 
 def _each(names: str, hint: str) -> dict[str, str]:
@@ -36,7 +36,8 @@ HINTS: dict[str, dict[str, str]] = {
         "multi_head_attention_forward": "nn.MultiheadAttention",
     },
     "func": {
-        **_each("vmap jacfwd linearize stack_module_state", "fg.jacobian, or fg.jvp"),
+        "vmap": _BATCH,
+        **_each("jacfwd linearize stack_module_state", "fg.jacobian, or fg.jvp"),
     },
     "linalg": {
         **_each("inv_ex", "fg.linalg.inv, which raises where a matrix is singular"),
@@ -54,7 +55,9 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("bfloat16 amp autocast", _DTYPE),
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("jit fx", _COMPILE),
-        "vmap": _DERIVATIVES,
+        "vmap": _BATCH,
+        "use_deterministic_algorithms": "nothing: results have the same bits in every run",
+        "segment_reduce": "fg.scatter_reduce, or fg.index_add",
         "detach": "x.detach()",
         **_each("svd qr", _LINALG),
         **_each("matrix_rank lstsq triangular_solve lu", _LINALG),
@@ -107,6 +110,7 @@ JAX_HINTS: dict[str, dict[str, str]] = {
         "lax": "fg.scan, fg.fori_loop, fg.while_loop, fg.cond, and functions of NumPy's",
         "config": "nothing: floats are double unless said otherwise",
         "device_put": "fg.tensor",
+        "ops": "fg.index_add, or fg.scatter_reduce",
         **_each("custom_vjp custom_jvp custom_gradient", "fg.Function, or fg.primitive"),
         "linearize": "fg.make_jvp",
         "remat": "fg.checkpoint",

@@ -70,7 +70,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     x1, x2 = asarray(x1), asarray(x2)
     floats = x1.dtype.kind == x2.dtype.kind == "f"
     if axis == -1 and floats and x1.shape[-1:] == x2.shape[-1:] != ():
-        return _core.einsum("...i,...i->...", x1, x2)
+        return _core.einsum("...i,...i->...", [x1, x2])
     products = _core.multiply(conjugate(x1), x2)
     return _core.sum(products, axis, dtype=products.dtype)
 
