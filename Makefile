@@ -60,8 +60,9 @@ $(VENV)/.demo: pyproject.toml tools/requirements.py $(VENV)/.created
 
 # --- the wheel ---------------------------------------------------------------------------------
 
-# The linker that rustc brings can put similar functions side by side: the wheel is 5 % smaller. Not every linker can.
-SORTED := -Clink-arg=-Wl,--bp-compression-sort=both
+# The linker that rustc brings can put similar functions side by side and keep equal ones once: the wheel is 7 % smaller. Not
+# every linker can.
+SORTED := -Clink-arg=-Wl,--bp-compression-sort=both -Clink-arg=-Wl,--icf=all
 BUILD  := if rustc $${RUSTFLAGS:-} $(SORTED) -o $(VENV)/.linked - <<<'fn main() {}' 2>/dev/null; then export RUSTFLAGS="$${RUSTFLAGS:-} $(SORTED)"; fi; rm -f $(VENV)/.linked
 
 dist/.built: $(RUST_SOURCES) $(PYTHON_SOURCES) $(MANIFESTS) | $(VENV)/.builders

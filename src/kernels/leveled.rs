@@ -10,7 +10,8 @@
 //! * element-wise texts with `sixteen;`, for float32: the baseline and AVX2, and a loop of AVX-512 with functions of its own;
 //! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
 //! * what AVX-512 does not make faster: products, sums of squares and folds of integers (`Fold::LEVELS`), the orders of cosine
-//!   transforms, conversions of int32 and uint8 (`Convert::LEVELS`), texts with `ints_wide:` for int64, quotients of integers: the baseline and AVX2;
+//!   transforms, conversions of int32 and uint8 (`Convert::LEVELS`), texts with `ints_wide:` for int64, quotients of integers, searches of
+//!   extremes, and complex texts, which would be large: the baseline and AVX2;
 //! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing, sorts (`order/vectors.rs` has those by AVX-512): the baseline.
 //!
 //! What is rarer has no loop of its own: it goes through a copy in a dtype that has one (`cast::through`).

@@ -195,7 +195,7 @@ unsafe fn search<F: Pick>(p: *const F::In, step: isize, n: usize) -> (F::Item, u
 
 leveled! {
     /// The picked element of `n` neighbours and its index.
-    unsafe fn leaves<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) = leaves_body
+    unsafe fn leaves<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) = leaves_body, Levels::UpToAvx2
 }
 
 /// # Safety
@@ -291,7 +291,7 @@ leveled! {
     /// Keeps the best value and its row for `len` columns.
     unsafe fn columns<F: Pick>(
         p: *const F::In, step: isize, n: usize, best: *mut F::Item, index: *mut i64, len: usize,
-    ) = columns_body
+    ) = columns_body, Levels::UpToAvx2
 }
 
 /// # Safety
