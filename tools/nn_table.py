@@ -47,6 +47,7 @@ DIFFERENT = {
     "Parameter": "copies; `dtype=` and `name=` besides", "Buffer": "copies",
     "Linear": "sizes may be left out for a tied `weight=`",
     "embedding_bag": "input first",
+    "grid_sample": "modes bilinear and nearest; with nearest, the grid has no gradient",
     "Unflatten": "axes have no names",
     "PackedSequence": "a padded tensor with its lengths",
     "pack_padded_sequence": "any order of lengths", "pack_sequence": "any order of lengths",

@@ -13,7 +13,7 @@ use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::index::Folding;
-use crate::ops::core::declare::Scalar;
+use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, choose, reshape_dims};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
@@ -22,6 +22,7 @@ use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::EQUAL;
 use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::select::where_;
 use crate::ops::fold::sort::order_along;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
@@ -174,10 +175,7 @@ pub(super) fn extreme(
             let (x, rows, y) =
                 (cx.saved(0)?.detach(), cx.saved(1)?.detach(), cx.saved(2)?.detach());
             let own = match met {
-                Some(met) => {
-                    let none = binary_scalar(&EQUAL, &astype(met, DType::I64)?, Scalar::Int(0));
-                    beside(&none?, x.shape())?
-                }
+                Some(met) => unmet(met, x.shape())?,
                 None => chosen(&x, &y)?,
             };
             let (kept, own) = (own.clone(), astype(&own, g.dtype())?);
@@ -188,10 +186,24 @@ pub(super) fn extreme(
             cx.give_with(0, |_| {
                 let part = binary(&MULTIPLY, &g, &binary(&DIVIDE, &own, &count)?)?;
                 // What took no part has no gradient, whatever that of its place is.
-                if met.is_some() { choose(&kept, &part, &part.zeros_like(None)?) } else { Ok(part) }
+                if met.is_some() {
+                    where_(&kept, &Operand::Tensor(part), &zero())
+                } else {
+                    Ok(part)
+                }
             })
         },
     })
+}
+
+fn zero() -> Operand {
+    Operand::Scalar(Scalar::Float(0.0))
+}
+
+/// Whether no rows meet in the target of each element, by whether they do for each number.
+fn unmet(met: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    let none = binary_scalar(&EQUAL, &astype(met, DType::I64)?, Scalar::Int(0));
+    beside(&none?, dims)
 }
 
 /// For each number, whether rows meet there.
