@@ -6,7 +6,7 @@
 use super::cast::{lifted, lifted_out, through, with_copy};
 use super::launch::launch;
 use super::number::ring::Ring;
-use super::view::{Axes, View, ViewMut, one_dtype, with_float};
+use super::view::{Axes, View, ViewMut, one_dtype, with_computing, with_float};
 use crate::dtype::{Complex64, Complex128, DType, Element};
 use crate::threads::parallel_for;
 
@@ -25,36 +25,6 @@ pub enum Scan {
     Prod,
     /// Logarithms of sums of exponentials; floats only.
     LogSum,
-}
-
-/// Runs `$body` with `$T` bound to a type that has loops of its own and an order; other dtypes go through copies.
-macro_rules! with_loop {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            DType::I64 => {
-                type $T = i64;
-                $body
-            }
-            DType::U64 => {
-                type $T = u64;
-                $body
-            }
-            other => crate::dtype::with_dtype!(float other, $T => $body),
-        }
-    };
-}
-
-/// As `with_loop!`, with complex numbers, which have no order.
-macro_rules! with_ring {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            DType::C128 => {
-                type $T = crate::dtype::Complex128;
-                $body
-            }
-            other => with_loop!(other, $T => $body),
-        }
-    };
 }
 
 /// The lines of one axis in `N` operands of the same dims.
@@ -124,8 +94,8 @@ fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) {
             let wide = dtype.computes();
             through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
         }
-        Scan::Sum => with_ring!(dtype, T => fold::<T>(input, axis, out, T::plus)),
-        Scan::Prod => with_ring!(dtype, T => fold::<T>(input, axis, out, T::times)),
+        Scan::Sum => with_computing!(dtype, T => fold::<T>(input, axis, out, T::plus)),
+        Scan::Prod => with_computing!(dtype, T => fold::<T>(input, axis, out, T::times)),
         Scan::LogSum if !has_loops(dtype) => {
             let wide = dtype.computes();
             through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
@@ -259,7 +229,7 @@ fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) {
     if !has_loops(dtype) {
         return with_copy(dtype.computes(), input, |copied| extremes(largest, copied, axis, out));
     }
-    with_loop!(dtype, T => if largest {
+    with_computing!(real dtype, T => if largest {
         extreme::<T>(input, axis, out, |x, best| x >= best)
     } else {
         extreme::<T>(input, axis, out, |x, best| x <= best)

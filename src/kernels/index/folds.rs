@@ -4,12 +4,12 @@
 //! Invariant: NaN stays; of equal numbers the last stays; products are taken in the order of the rows.
 
 use super::super::number::ring::Ring;
-use super::super::view::{View, ViewMut, with_float};
+use super::super::view::{View, ViewMut, with_computing, with_float};
 use super::offsets::Offsets;
 use super::recorded::{self, Move};
 use super::rows::combined;
 use crate::array::capture;
-use crate::dtype::{Complex128, DType, with_dtype};
+use crate::dtype::Complex128;
 
 /// How rows are folded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,27 +52,6 @@ impl Ordered for Complex128 {
     fn nan(self) -> bool {
         self.is_nan()
     }
-}
-
-/// Runs a body with the type of a dtype that computes.
-macro_rules! with_computing {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            DType::I64 => {
-                type $T = i64;
-                $body
-            }
-            DType::U64 => {
-                type $T = u64;
-                $body
-            }
-            DType::C128 => {
-                type $T = Complex128;
-                $body
-            }
-            other => with_dtype!(float other, $T => $body),
-        }
-    };
 }
 
 /// `dst[offsets[i] + …] = fold(dst[offsets[i] + …], src[i, …])`, in the order of `i`, in place. For dtypes that compute

@@ -18,16 +18,12 @@ use crate::ops::fold::reduce::{
 };
 use crate::tensor::Tensor;
 
-fn number(value: f64) -> Operand {
-    Operand::Scalar(Scalar::Float(value))
-}
-
 /// `x` with `value` where it is NaN; integers as they are.
 fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
     if !x.dtype().is_inexact() {
         return Ok(x.clone());
     }
-    where_(&isnan(x)?, &number(value), &Operand::Tensor(x.clone()))
+    where_(&isnan(x)?, &Operand::from(value), &Operand::Tensor(x.clone()))
 }
 
 fn any_nan(x: &Tensor) -> Result<bool> {
@@ -63,18 +59,18 @@ fn extreme_of_numbers(
         return finish_shape(out, &axes, keepdims);
     }
     let none = reduced(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
-    finish_shape(where_(&none, &number(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
+    finish_shape(where_(&none, &Operand::from(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
 }
 
 /// Variance of what is not NaN; NaN where `ddof` leaves nothing to divide by.
 fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
-    let gap = where_(&isnan(&x)?, &number(0.0), &Operand::Tensor(gap))?;
+    let gap = where_(&isnan(&x)?, &Operand::from(0.0), &Operand::Tensor(gap))?;
     let divisor =
         binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype().real())?, Scalar::Float(ddof))?;
     let nothing = binary_scalar(&LESS_EQUAL, &divisor, Scalar::Float(0.0))?;
-    let divisor = where_(&nothing, &number(f64::NAN), &Operand::Tensor(divisor))?;
+    let divisor = where_(&nothing, &Operand::from(f64::NAN), &Operand::Tensor(divisor))?;
     binary(&DIVIDE, &squares_over(&gap, axes, true)?, &divisor)
 }
 

@@ -187,17 +187,13 @@ pub(super) fn extreme(
                 let part = binary(&MULTIPLY, &g, &binary(&DIVIDE, &own, &count)?)?;
                 // What took no part has no gradient, whatever that of its place is.
                 if met.is_some() {
-                    where_(&kept, &Operand::Tensor(part), &zero())
+                    where_(&kept, &Operand::Tensor(part), &Operand::from(0.0))
                 } else {
                     Ok(part)
                 }
             })
         },
     })
-}
-
-fn zero() -> Operand {
-    Operand::Scalar(Scalar::Float(0.0))
 }
 
 /// Whether no rows meet in the target of each element, by whether they do for each number.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::{Axes, Operand, Scalar};
+use crate::ops::core::declare::{Axes, Operand};
 use crate::ops::core::layout::{any_true, astype};
 use crate::ops::core::structured::{Cx, Record, RecordMany, Save, finish, finish_many};
 use crate::ops::elementwise::arith::divide;
@@ -25,10 +25,6 @@ use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal
 use crate::ops::elementwise::select::where_;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
-
-fn number(value: f64) -> Operand {
-    Operand::Scalar(Scalar::Float(value))
-}
 
 /// The machine epsilon of a float dtype.
 pub(super) fn epsilon(dtype: DType) -> f64 {
@@ -67,14 +63,14 @@ pub(super) fn over_gaps(
     let n = values.shape()[values.ndim() - 1];
     let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
     let skip = logical_or(&close, &equal(&down(&positions)?, &across(&positions)?)?)?;
-    let safe = where_(&skip, &number(1.0), &Operand::Tensor(gaps))?;
-    let quotient = where_(&skip, &number(0.0), &Operand::Tensor(divide(m, &safe)?))?;
+    let safe = where_(&skip, &Operand::from(1.0), &Operand::Tensor(gaps))?;
+    let quotient = where_(&skip, &Operand::from(0.0), &Operand::Tensor(divide(m, &safe)?))?;
     let asked = asked.detach();
     let touched = logical_or(
         &not_equal(&asked, &Tensor::from(0.0f64).cast_like(&asked)?)?,
         &not_equal(&h(&asked)?, &Tensor::from(0.0f64).cast_like(&asked)?)?,
     )?;
-    where_(&logical_and(&close, &touched)?, &number(f64::NAN), &Operand::Tensor(quotient))
+    where_(&logical_and(&close, &touched)?, &Operand::from(f64::NAN), &Operand::Tensor(quotient))
 }
 
 /// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
@@ -99,7 +95,7 @@ fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
         &equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
         &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
     )?;
-    let safe = where_(&idle, &number(1.0), &Operand::Tensor(s))?;
+    let safe = where_(&idle, &Operand::from(1.0), &Operand::Tensor(s))?;
     Ok(Side { mixing: w, inner, outer: Some(divide(&outside, &safe)?) })
 }
 
@@ -110,7 +106,8 @@ fn phase_part(mixing: &Tensor, s: &Tensor) -> Result<Tensor> {
     let half = Tensor::from_vec::<f64>(half, &[n, n])?.cast_like(mixing)?;
     let turning = mul(&skew(mixing)?, &half)?;
     let still = equal(&turning.detach(), &Tensor::from(0.0f64).cast_like(&turning)?)?;
-    let safe = where_(&still, &number(1.0), &Operand::Tensor(across(s)?.cast_like(mixing)?))?;
+    let safe =
+        where_(&still, &Operand::from(1.0), &Operand::Tensor(across(s)?.cast_like(mixing)?))?;
     divide(&turning, &safe)
 }
 
@@ -235,8 +232,8 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
         mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?
     };
     let kept = crate::ops::elementwise::compare::greater(&s, &cut)?;
-    let safe = where_(&kept, &Operand::Tensor(s), &number(1.0))?;
-    let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &number(0.0))?;
+    let safe = where_(&kept, &Operand::Tensor(s), &Operand::from(1.0))?;
+    let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &Operand::from(0.0))?;
     let out = mm(&mul(&h(&vt)?, &across(&reciprocal)?)?, &h(&u)?)?;
     let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
     finish(out, &[a], |_| Record {
@@ -259,12 +256,12 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
             if let Some(free) = rows_free {
                 let left = three(&gh, &p, &ph)?;
                 let left = sub(&left, &three(&a, &p, &left)?)?;
-                total = add(&total, &where_(free, &Operand::Tensor(left), &number(0.0))?)?;
+                total = add(&total, &where_(free, &Operand::Tensor(left), &Operand::from(0.0))?)?;
             }
             if let Some(free) = columns_free {
                 let right = three(&ph, &p, &gh)?;
                 let right = sub(&right, &three(&right, &p, &a)?)?;
-                total = add(&total, &where_(free, &Operand::Tensor(right), &number(0.0))?)?;
+                total = add(&total, &where_(free, &Operand::Tensor(right), &Operand::from(0.0))?)?;
             }
             cx.give_with(0, |_| Ok(total))
         },
