@@ -7,6 +7,7 @@
 //! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
 
 mod alone;
+mod blocks;
 pub mod signals;
 pub mod stack;
 
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "python")]
 pub use alone::host_has_a_lock;
 pub use alone::{NotAlone, add_alone, alone};
+pub use blocks::{parallel_apart, parallel_for};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
@@ -290,62 +292,6 @@ pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R
 pub fn spare() -> usize {
     let free = (num_threads() - 1).saturating_sub(CALLED.load(Ordering::Relaxed));
     free.max(IDLE.load(Ordering::Relaxed))
-}
-
-/// Runs `f(0)` … `f(blocks - 1)`, on several threads when some are to spare. The caller decides whether it pays.
-///
-/// A panic of a block goes on in the caller, once.
-pub fn parallel_for(blocks: usize, f: &(dyn Fn(usize) + Sync)) {
-    let most = num_threads();
-    let helpers = blocks.min(most).saturating_sub(1);
-    let free = (most - 1).saturating_sub(CALLED.load(Ordering::Relaxed)).min(helpers);
-    let idle = helpers > 0 && IDLE.load(Ordering::Relaxed) > 0;
-    if free == 0 && !idle {
-        return (0..blocks).for_each(f);
-    }
-    let next = AtomicUsize::new(0);
-    let work = |_: &Team| {
-        /// Hands out no more blocks when one has panicked.
-        struct Stop<'a>(&'a AtomicUsize, usize);
-        impl Drop for Stop<'_> {
-            fn drop(&mut self) {
-                if thread::panicking() {
-                    self.0.store(self.1, Ordering::Relaxed);
-                }
-            }
-        }
-        let _stop = Stop(&next, blocks);
-        loop {
-            let block = next.fetch_add(1, Ordering::Relaxed);
-            if block >= blocks {
-                return;
-            }
-            f(block);
-        }
-    };
-    with_team(&work, |team| {
-        let _offer = idle.then(|| Offer::new(&team.gate));
-        for _ in 0..free {
-            team.call();
-        }
-        work(team);
-    });
-}
-
-/// A team on the list of offers.
-struct Offer<'a>(&'a Arc<Gate>);
-
-impl Offer<'_> {
-    fn new(gate: &Arc<Gate>) -> Offer<'_> {
-        OFFERS.lock().push(Arc::clone(gate));
-        Offer(gate)
-    }
-}
-
-impl Drop for Offer<'_> {
-    fn drop(&mut self) {
-        OFFERS.lock().retain(|gate| !Arc::ptr_eq(gate, self.0));
-    }
 }
 
 /// Marks the current thread as looking for work while the value lives.

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ferrograd::threads::{num_threads, parallel_for, set_num_threads};
+use ferrograd::threads::{num_threads, parallel_apart, parallel_for, set_num_threads};
 
 fn enough_threads() {
     set_num_threads(8);
@@ -13,17 +13,19 @@ fn enough_threads() {
 fn parallel_for_runs_every_block_once() {
     enough_threads();
     assert_eq!(num_threads(), 8);
-    for blocks in [0, 1, 2, 3, 100, 10_000] {
-        let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-        parallel_for(blocks, &|i| {
-            counts[i].fetch_add(1, Ordering::Relaxed);
+    for run in [parallel_for, parallel_apart] {
+        for blocks in [0, 1, 2, 3, 100, 10_000] {
+            let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
+            run(blocks, &|i| {
+                counts[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
+        }
+        let panics = std::panic::catch_unwind(|| {
+            run(100, &|i| assert!(i != 57, "block {i}"));
         });
-        assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
+        assert_eq!(*panics.unwrap_err().downcast::<String>().unwrap(), "block 57");
     }
-    let panics = std::panic::catch_unwind(|| {
-        parallel_for(100, &|i| assert!(i != 57, "block {i}"));
-    });
-    assert_eq!(*panics.unwrap_err().downcast::<String>().unwrap(), "block 57");
 }
 
 #[cfg(unix)]

@@ -416,6 +416,9 @@ def _full(
     dtype: DTypeLike | None,
     requires_grad: bool,
 ) -> Tensor: ...
+def _taken(
+    array: Any, dtype: DTypeLike | None = None, requires_grad: bool = False
+) -> Tensor: ...
 def _rebuild(
     class_: type[Tensor],
     array: NDArray[Any],

@@ -4,7 +4,8 @@ Owns: the instrumented release build, the runs of `pgo_training.py` on it, and t
 functions that `release.profdata` speaks of. Never builds the wheel: `rustc-args` of
 `pyproject.toml` names the file.
 Invariant: no loop over elements is in the profile. How often it ran says how large the arrays of
-the training were, and one that did not run would be compiled for size.
+the training were, and one that did not run would be compiled for size. Copies of loops for machines
+without AVX2 are, on purpose.
 
 The profile fits this source, this version of rustc and the release profile of `Cargo.toml`. Where a
 function has changed since, the compiler leaves its counts unread, which costs speed, nothing else.
@@ -23,7 +24,9 @@ PROFILE = ROOT / "tools" / "release.profdata"
 #: What `pgo_training.py` runs, each in a process of its own.
 PARTS = ("operations", "small", "benchmarks")
 #: Copies of a loop for the instruction sets, `kernels/leveled.rs`.
-LEVEL = re.compile(r"::(?:avx512|avx2|baseline)(?:_\w+)?\b")
+LEVEL = re.compile(r"::(?:avx512|avx2|baseline|every)(?:_\w+)?\b")
+#: Those of them that only machines without AVX2 run: they are to be small.
+RARE = re.compile(r"^ferrograd::kernels::[\w:]+::base(?:line)?(?:_\w+)?(?:::<|$)")
 #: Where loops over elements stand.
 LOOPS = re.compile(r"\b(?:ferrograd::(?:kernels|program::steps)|nalgebra|rustfft|gemm_\w+)::")
 #: A function whose blocks run more often than this for each call holds such a loop.
@@ -45,9 +48,11 @@ def counts(record: str) -> list[int]:
 
 def holds_loop(name: str, found: list[int]) -> bool:
     """Whether the function is, or may be, a loop over elements."""
+    most = max(found)
+    if RARE.match(name) and most == 0:
+        return False
     if LEVEL.search(name):
         return True
-    most = max(found)
     return bool(LOOPS.search(name)) and (most == 0 or most > PER_CALL * max(found[0], 1))
 
 

@@ -44,6 +44,7 @@ _HOMES = {
     " unravel_index vander",
     "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
     " diagonal_scatter unflatten",
+    "_pytorch.precision": "amp autocast",
     "_pytorch.products": "addmm addmv addr addbmm baddbmm mv dist block_diag cartesian_prod"
     " combinations meshgrid",
     "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"

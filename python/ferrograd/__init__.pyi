@@ -140,6 +140,7 @@ from ferrograd._pytorch.places import (
     slice_scatter as slice_scatter,
     unflatten as unflatten,
 )
+from ferrograd._pytorch.precision import amp as amp, autocast as autocast
 from ferrograd._pytorch.products import (
     addbmm as addbmm,
     addmm as addmm,

@@ -12,11 +12,11 @@ import numpy
 import ferrograd._core as _core
 
 _members = _core._namespaces.get("linalg", {})
-globals().update(_members)
+globals().update(_members, cross=_core.cross)
 __all__ = sorted(_members)
 
 _NUMPY = (
-    *("cond", "cross", "diagonal", "matmul", "matrix_rank", "matrix_transpose", "outer"),
+    *("cond", "diagonal", "matmul", "matrix_rank", "matrix_transpose", "outer"),
     *("tensordot", "tensorinv", "tensorsolve", "trace", "vecdot"),
 )
 
@@ -27,13 +27,13 @@ _PYTORCH = ("vander",)
 
 def __getattr__(name: str) -> Any:
     """The functions that are no operations of their own: those of `numpy.linalg`, and PyTorch's."""
-    if name == "cross":
-        return _core.cross
     if name in _NUMPY:
-        return getattr(numpy.linalg, name)
-    if name in _PYTORCH:
-        return getattr(_import_module("ferrograd._pytorch.factors"), name)
-    return _import_module("ferrograd._inspect.hints").missing("linalg", name)
+        found = getattr(numpy.linalg, name)
+    elif name in _PYTORCH:
+        found = getattr(_import_module("ferrograd._pytorch.factors"), name)
+    else:
+        return _import_module("ferrograd._inspect.hints").missing("linalg", name)
+    return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:

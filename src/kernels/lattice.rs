@@ -1,7 +1,7 @@
 //! Places between the elements of images and volumes: the elements around them, with their weights.
 //!
 //! Owns: what a coordinate from -1 to 1 means, and the slopes of the weights. Never reads an image.
-//! Invariant: a corner that does not exist has the place -1; NaN stays in the weights.
+//! Invariant: a corner that does not exist has the place -1; NaN stays in the weights where zeros lie outside.
 
 use super::launch::launch;
 use super::leveled::leveled;
@@ -102,8 +102,9 @@ macro_rules! coordinates {
                     at = if span == 0.0 { self * 0.0 } else { at };
                 }
                 if lattice.outside != Outside::Zeros {
-                    slope = if (at <= 0.0) | (at >= last) { 0.0 } else { slope };
-                    at = if at <= 0.0 { 0.0 } else { at };
+                    // What is no number is the first element's, as in PyTorch.
+                    slope = if (at > 0.0) & (at < last) { slope } else { 0.0 };
+                    at = if at > 0.0 { at } else { 0.0 };
                     at = if at >= last { last } else { at };
                 }
                 let low = if lattice.nearest { at.round_ties_even() } else { at.floor() };

@@ -5,13 +5,16 @@
 //! bits, because nothing in a body depends on the vector width and the compiler contracts no product into a sum.
 //! No copy is inlined where it is called, or every caller would hold the baseline's. Debug builds have
 //! the baseline only, which makes them several times faster to compile.
+//! On x86-64, a copy that is named `baseline` or `base` runs on machines without AVX2 alone: the profile of release builds says
+//! that it never ran (`tools/pgo.py`), so that it is compiled for size.
 //!
 //! What is compiled for which levels:
 //! * element-wise texts with `sixteen;`, for float32: the baseline and AVX2, and a loop of AVX-512 with functions of its own;
 //! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
 //! * what AVX-512 does not make faster: products, sums of squares and folds of integers (`Fold::LEVELS`), the orders of cosine
-//!   transforms, conversions of int32 and uint8 (`Convert::LEVELS`), texts with `ints_wide:` for int64, quotients of integers, searches of
+//!   transforms, conversions of int32 and uint8 (`Convert::LEVELS`), texts with `ints_wide:` for int64 (`ints_widest:` all three), quotients of integers, searches of
 //!   extremes, and complex texts, which would be large: the baseline and AVX2;
+//! * element-wise texts with `cheap:`, which wait for memory: the baseline and AVX2; complex128 products (`widest;`): every level;
 //! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing, sorts (`order/vectors.rs` has those by AVX-512): the baseline.
 //!
 //! What is rarer has no loop of its own: it goes through a copy in a dtype that has one (`cast::through`).
@@ -52,6 +55,11 @@ macro_rules! leveled {
                     unsafe { $body $(::<$($g),*>)? ($($arg),*) }
                 }
                 #[inline(never)]
+                unsafe fn every $(<$($g: $bound),*>)? ($($arg: $t),*) $(-> $ret)? {
+                    // SAFETY: the caller's contract.
+                    unsafe { $body $(::<$($g),*>)? ($($arg),*) }
+                }
+                #[inline(never)]
                 unsafe fn baseline $(<$($g: $bound),*>)? ($($arg: $t),*) $(-> $ret)? {
                     // SAFETY: the caller's contract.
                     unsafe { $body $(::<$($g),*>)? ($($arg),*) }
@@ -65,15 +73,19 @@ macro_rules! leveled {
                     $(levels = $levels;)?
                     (matches!(levels, Levels::All), !matches!(levels, Levels::Baseline))
                 };
+                if !some {
+                    // SAFETY: the caller's contract.
+                    return unsafe { every $(::<$($g),*>)? ($($arg),*) };
+                }
                 // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                 match level() {
                     Level::Avx512 if wide => unsafe { avx512 $(::<$($g),*>)? ($($arg),*) },
                     // SAFETY: as above.
-                    Level::Avx512 | Level::Avx2 if some => unsafe {
+                    Level::Avx512 | Level::Avx2 => unsafe {
                         avx2 $(::<$($g),*>)? ($($arg),*)
                     },
                     // SAFETY: as above.
-                    _ => unsafe { baseline $(::<$($g),*>)? ($($arg),*) },
+                    Level::Baseline => unsafe { baseline $(::<$($g),*>)? ($($arg),*) },
                 }
             }
             #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]

@@ -63,6 +63,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     linalg::chain::DECLS,
     fold::softmax::DECLS,
     nn::dense::DECLS,
+    elementwise::thresholds::DECLS,
     nn::distances::DECLS,
     nn::loss::DECLS,
     nn::likelihood::DECLS,

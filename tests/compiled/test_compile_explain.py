@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, CompileError
 from test_compile import draw
 
 
@@ -97,3 +97,59 @@ def test_the_warning_names_what_is_different() -> None:
         f(fg.ones(2), n)
     with pytest.warns(RuntimeWarning, match="argument 1 is int 8 and was int 7"):
         f(fg.ones(2), 8)
+
+
+def test_a_learning_rate_that_changes_is_named() -> None:
+    weight = fg.nn.Parameter(fg.ones(2))
+    optimizer = fg.optim.Adam([weight], lr=0.5)
+
+    @fg.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (weight * x).sum().backward()
+        optimizer.step()
+
+    for n in range(4):
+        optimizer.param_groups[0]["lr"] = 0.5 / 2**n
+        step(fg.ones(2))
+    assert step.log[-1].endswith(
+        "has changed: 'lr' of Adam is 0.0625 and was 0.125; use lr=fg.tensor(...)"
+    )
+
+
+def test_the_log_says_why_calls_run_eagerly() -> None:
+    weight = fg.nn.Parameter(fg.ones(2))
+
+    @fg.compile
+    def step(x: Any) -> Any:
+        loss = (weight * x).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        step(fg.ones(2))
+    assert step.log == (
+        "it was called for the first time; such calls run eagerly, because it sets gradients of"
+        " leaves and returns a history",
+    )
+
+
+def test_arguments_that_do_not_lie_in_c_order_are_named() -> None:
+    f = fg.compile(lambda x, p: (x * p["w"]).sum())
+    a, b = np.ones((2, 3)), np.arange(6.0).reshape(3, 2)
+    for _ in range(3):
+        assert f(a, {"w": b.T}) == 15.0
+        assert f(fg.tensor(b).T, {"w": a}).item() == 15.0
+    assert f.log == (
+        "such calls run eagerly, because argument 1['w'] is not in C order: pass"
+        " np.ascontiguousarray(x)",
+        "such calls run eagerly, because argument 0 is not in C order: pass x.contiguous()",
+    )
+    assert "argument 1['w'] is not in C order" in f.explain(a, {"w": b.T})
+    assert f.programs == ()
+    with pytest.raises(CompileError, match="runs eagerly, because argument 0 is not in C order"):
+        f.bind(b.T, {"w": a})
+    assert f(a, {"w": a}) == 6.0
+    assert f(a, {"w": b.T}) == 15.0
+    assert len(f.programs) == 1
+    assert f.log[-1] == "it was called for the first time"

@@ -53,10 +53,12 @@ def test_there_are_two_hundred_sizes() -> None:
 
 @pytest.mark.parametrize("lines", [1, 3, 4, 9, 33])
 @pytest.mark.parametrize(
-    "n", [13, 25, 61, 100, 169, 221, 500, 1000, 1023, 2046, 53 * 32, 67 * 4, 13 * 631]
+    "n",
+    [13, 25, 61, 100, 169, 221, 500, 1000, 1023, 2046, 53 * 32, 67 * 4, 13 * 631]
+    + [1 << k for k in range(6, 15)],
 )
 def test_lines_of_unusual_lengths_together(n: int, lines: int) -> None:
-    """Factors from 13 to 61, and several fives, have ways of their own for several lines."""
+    """Factors from 13 to 61, several fives, and powers of two have ways of their own."""
     rng = np.random.default_rng(n)
     x = rng.standard_normal((lines, n)) + 1j * rng.standard_normal((lines, n))
     for dtype, tolerance in (("complex128", 1e-14), ("complex64", 1e-5)):

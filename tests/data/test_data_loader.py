@@ -192,9 +192,8 @@ class TestLoader:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            ({"pin_memory": True}, "pin_memory is not supported"),
             ({"multiprocessing_context": "fork"}, "workers are threads"),
-            ({"persistent_workers": True, "num_workers": 1}, "persistent_workers"),
+            ({"persistent_workers": True}, "persistent_workers"),
             ({"in_order": False}, "in_order"),
             ({"prefetch_factor": 2}, "without workers"),
             ({"batch_size": 0}, "batch_size is 0"),
@@ -208,6 +207,11 @@ class TestLoader:
     def test_what_is_refused(self, arguments: dict[str, Any], text: str) -> None:
         with pytest.raises(ArgumentError, match=text):
             DataLoader(range(4), **arguments)
+
+    def test_what_speaks_of_processes_and_accelerators_changes_nothing(self) -> None:
+        options = {"pin_memory": True, "persistent_workers": True, "num_workers": 1}
+        batches = [batch.tolist() for batch in DataLoader(range(4), batch_size=2, **options)]
+        assert batches == [[0, 1], [2, 3]]
 
     def test_a_stream_has_no_order(self) -> None:
         with pytest.raises(ArgumentError, match="shuffle is not supported"):

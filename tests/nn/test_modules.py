@@ -163,10 +163,10 @@ def test_plain_leaves_can_be_registered() -> None:
 @pytest.mark.parametrize(
     ("register", "message"),
     [
-        (lambda m: m.register_parameter("p", None), "'p' is None; register a Parameter"),
+        (lambda m: m.register_parameter("p", 1.0), "register a Parameter, or a leaf"),
         (lambda m: m.register_parameter("p", fg.ones(1)), "a tensor without requires_grad"),
         (lambda m: m.register_parameter("p", leaf(1) * 2), "a tensor with history"),
-        (lambda m: m.register_buffer("b", None), "'b' is None; register a tensor"),
+        (lambda m: m.register_buffer("b", None), "'b' is None; register a tensor, or assign"),
         (lambda m: m.register_module("m", None), "'m' is None; register a Module"),
         (lambda m: m.register_module("m", 3), "'m' is a int"),
     ],

@@ -67,6 +67,8 @@ def test_an_axis_out_of_range(case: Case, name: str, axis: int) -> None:
 CREATED = (
     *("zeros_like", "ones_like", "full_like", "linalg.multi_dot"),
     *("nn.functional.scaled_dot_product_attention", "nn.functional.adaptive_avg_pool2d"),
+    *("nn.functional.threshold", "nn.functional.hardshrink"),
+    *("nn.functional.softshrink", "nn.functional.prelu"),
     *("nn.functional.mse_loss", "nn.functional.l1_loss", "nn.functional.huber_loss"),
 )
 

@@ -58,6 +58,15 @@ def test_hints_stand_for_names_that_do_not_exist(name: str) -> None:
         _ = home.nonsense
 
 
+@pytest.mark.parametrize("name", HINTS)
+def test_imports_give_the_hint_as_well(name: str) -> None:
+    path = ".".join(filter(None, ["ferrograd", name]))
+    missing, hint = next(iter(HINTS[name].items()))
+    with pytest.raises(ImportError, match=f"cannot import name {missing!r} from {path!r}") as info:
+        exec(f"from {path} import {missing}")
+    assert str(info.value).endswith(hint)
+
+
 def test_what_a_hint_names_exists() -> None:
     named = re.compile(r"\b(?:fg|nn|optim|ferrograd|Module)(?:\.[A-Za-z_]\w*)+")
     for table in [*HINTS.values(), *JAX_HINTS.values()]:

@@ -56,6 +56,10 @@ VALUES: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "array_equal": (lambda x: bool(fg.array_equal(x, X)), True, None),
     "plus": (lambda x: [(+x).add_(1.0), x][1], X, X + 1.0),
     "sum of uint8": (lambda x: fg.tensor([200, 100], dtype=np.uint8).sum(), 300, 44),
+    "float32 beside int64": (lambda x: (x.float() * fg.tensor([1])).dtype.itemsize, 8, 4),
+    "float32 beside np.float64": (lambda x: (x.float() / np.sqrt(2)).dtype.itemsize, 8, 4),
+    "integers times a number": (lambda x: (fg.arange(3) * 0.1).dtype.itemsize, 8, 4),
+    "split at places": (lambda x: len(fg.split(x[0], [2, 3])), 3, 2),
     "sin of integers": (lambda x: fg.sin(fg.tensor([1])).dtype.itemsize, 8, 4),
 }
 

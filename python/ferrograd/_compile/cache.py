@@ -1,6 +1,7 @@
 """The programs of a compiled function, by signature and by what the function looked at besides.
 
-Owns: which of them are kept, which goes when there are too many, and when recording pays.
+Owns: which of them are kept, which goes when there are too many, when recording pays, and why there
+is another recording.
 Never records or runs anything. Invariant: of one signature there are several programs at most where
 each was recorded because the others did not serve. Threads share a cache: lists are replaced and
 never changed, and what is walked over is a copy.
@@ -9,8 +10,11 @@ never changed, and what is walked over is a copy.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
 
 from ferrograd._compile.recorded import Eager, Entry, Joint, Recorded, WarmUp
+from ferrograd._compile.signature import Call, difference
+from ferrograd._core import Tensor
 
 #: More signatures of one function than this are worth a warning. There are at most twice as many
 #: programs: the one that was used longest ago goes.
@@ -26,8 +30,9 @@ TRIES = 8
 #: ... so many of them, and twice as many after each further recording that did not pay.
 PAUSE = 64
 LONGEST = 1 << 20
-#: A pause from which on no program is tried meanwhile.
+#: A pause from which on no program is tried meanwhile, but at one of so many calls.
 LONG = 1 << 10
+LOOKS = 16
 PAUSED = (
     "recording does not pay, as its programs serve few calls, so that the function itself runs for"
     " a while, and longer each time"
@@ -75,6 +80,12 @@ class Cache:
         self._known: dict[Hashable, Known] = {}
         #: The signature that was recorded last.
         self.newest: Hashable = None
+        #: How many recordings in a row had to go before they paid, over all signatures.
+        self.unpaid = 0
+        #: How many calls of new signatures run the function itself.
+        self.pause = 0
+        #: Whether the log says so.
+        self.told = False
 
     def __len__(self) -> int:
         return len(self._known)
@@ -82,6 +93,20 @@ class Cache:
     def get(self, key: Hashable) -> Known | None:
         """What there is for a signature."""
         return self._known.get(key)
+
+    def skips(self, args: tuple[Any, ...]) -> bool:
+        """Whether a call of tensors is not looked at: in a long pause most have new signatures."""
+        if self.pause < LONG or self.pause % LOOKS == 1:
+            return False
+        if not any(isinstance(x, Tensor) for x in args):
+            return False
+        self.pause -= 1
+        return True
+
+    def rests(self) -> bool:
+        """Whether a call of a new signature runs the function itself, without recording it."""
+        self.pause = max(self.pause - 1, 0)
+        return self.pause > 0
 
     def programs(self) -> Iterator[Recorded | Joint]:
         """All programs."""
@@ -91,7 +116,22 @@ class Cache:
     def clear(self) -> None:
         """Forgets everything."""
         self._known.clear()
-        self.newest = None
+        self.newest, self.unpaid, self.pause, self.told = None, 0, 0, False
+
+    def why(self, call: Call) -> str:
+        """Why a call is recorded."""
+        known = self.get(call.key)
+        if known is None:
+            first = self.newest is None
+            return "it was called for the first time" if first else difference(self.newest, call)
+        if isinstance(known.other, WarmUp):
+            did = "made state" if known.other.kept else "showed what arrays give"
+            return f"the call before {did}"
+        if known.fresh() is not None:
+            return "values took another way than those recorded before"
+        told = known.programs[0].watched.changed() if known.programs else ""
+        what = "what the function looked at beside its arguments has changed"
+        return f"{what}: {told}" if told else what
 
     def keep(self, key: Hashable, entry: Entry) -> bool:
         """Adds what was found out about a signature; whether a program had to go."""
@@ -109,8 +149,16 @@ class Cache:
         known.programs = [entry, *known.programs]
         gone = self._oldest(known.programs, VARIANTS) + self._oldest(self.programs(), 2 * MANY)
         for one in gone:
+            self._count(one.program._used[1] >= PAYS)
             self._drop(one)
         return bool(gone)
+
+    def _count(self, paid: bool) -> None:
+        """Notes whether a recording that goes has paid, and what follows for new signatures."""
+        self.unpaid = 0 if paid else self.unpaid + 1
+        self.told = self.told and not paid
+        if self.unpaid >= TRIES:
+            self.pause = min(PAUSE << (self.unpaid - TRIES), LONGEST)
 
     def _oldest(self, programs: Iterable[Recorded | Joint], most: int) -> list[Recorded | Joint]:
         """The programs that are too many: those that were used longest ago."""
@@ -127,4 +175,5 @@ class Cache:
         items = list(self._known.items())
         others = [key for key, known in items if known.other is not None]
         for key in others[: max(len(others) - WITHOUT, 0)]:
+            self._count(paid=False)
             self._known.pop(key, None)

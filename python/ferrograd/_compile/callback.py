@@ -113,6 +113,7 @@ class _Call:
 
     def forget(self) -> None:
         """Keeps the places of tensors, not the tensors."""
+        self._tree.forget()
         self.leaves = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
 
     def __call__(self, _shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:

@@ -43,6 +43,7 @@ class FunctionCall:
         self._needs = needs
         leaves: list[Any] = []
         self._tree = flatten((args, kwargs or {}), leaves)
+        self._tree.forget()
         numbers: dict[int, list[int]] = {}
         for number, tensor in enumerate(tensors):
             numbers.setdefault(id(tensor), []).append(number)
@@ -51,6 +52,7 @@ class FunctionCall:
         ]
         found: list[Any] = []
         self._form = flatten(returned, found)
+        self._form.forget()
         for leaf in found:
             if not isinstance(leaf, Tensor | np.ndarray | np.generic):
                 raise CompileError(

@@ -18,6 +18,7 @@ from ferrograd import _core
 from ferrograd._compile.cache import LONG, MANY, PAUSED, Cache, Known
 from ferrograd._compile.comparison import compare
 from ferrograd._compile.explanation import check_format, explained
+from ferrograd._compile.methods import Methods
 from ferrograd._compile.recorded import (
     Eager,
     Entry,
@@ -32,8 +33,8 @@ from ferrograd._compile.recorded import (
     has_history,
     itself,
 )
-from ferrograd._compile.signature import Call, Static, difference, named, sort, takes_any_keyword
-from ferrograd._compile.watching import Watch
+from ferrograd._compile.signature import Call, Static, named, sort, takes_any_keyword
+from ferrograd._compile.watching import Watch, Watched
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.saying import warn_user
 from ferrograd._tensor.generator import recorded_generators
@@ -62,6 +63,7 @@ class Compiled(_core._Replayed):
         self._calls = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._cache = Cache()
+        self._methods = Methods()
         #: Why it was recorded, the last times.
         self._log: deque[str] = deque(maxlen=LOGGED)
         #: Whether floats and complex numbers are taken anew; otherwise they belong to the program.
@@ -71,10 +73,16 @@ class Compiled(_core._Replayed):
         """Calls the function, or replays what it did with such arguments."""
         if not (_core._may_replay() and enabled()):
             return self.__wrapped__(*args, **kwargs)
-        kwargs = named(kwargs, self._ordered)
-        call = sort(args, kwargs, self._static, self._floats)
+        if self._cache.skips(args):
+            return self.__wrapped__(*args, **kwargs)
+        call = sort(args, kwargs := named(kwargs, self._ordered), self._static, self._floats)
         known = self._cache.get(call.key)
-        if not call.contiguous:
+        if call.disordered is not None:
+            return self._disordered(call, args, kwargs)
+        if known is None and self._cache.rests():
+            if not self._cache.told:
+                self._cache.told = True
+                self._log.append(f"{self._cache.why(call)}: {PAUSED}")
             return itself(self.__wrapped__, call.tensors)(*args, **kwargs)
         if known is None or isinstance(known.other, WarmUp):
             return self._record(call, args, kwargs)
@@ -86,6 +94,12 @@ class Compiled(_core._Replayed):
             if found is not None:
                 return self._replayed(entry, found, call, args, kwargs)
         return self._recorded_again(known, call, args, kwargs)
+
+    def _disordered(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function itself: sums over another order of elements have other bits."""
+        if (reason := f"such calls run eagerly, because {call.disorder()}") not in self._log:
+            self._log.append(reason)
+        return self._function(ALWAYS, call, args, kwargs)
 
     def _replayed(
         self,
@@ -111,7 +125,7 @@ class Compiled(_core._Replayed):
             return self._record(call, args, kwargs)
         if not known.told:
             known.told = True
-            self._log.append(f"{self._why(call)}, once more: {PAUSED}")
+            self._log.append(f"{self._cache.why(call)}, once more: {PAUSED}")
         if known.pause >= LONG or known.fresh() is not None:
             # Programs would be tried in vain: often, or by running them.
             self._forget()
@@ -149,8 +163,12 @@ class Compiled(_core._Replayed):
         return getattr(self.__wrapped__, name)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A method is compiled as one function of the instance."""
-        return self if instance is None else functools.partial(self, instance)
+        """As a method, every object has programs of its own."""
+        return self if instance is None else self._methods.of(instance, self)
+
+    def _of_object(self, function: Callable[..., Any]) -> Compiled:
+        """The same for a function that takes no `self`."""
+        return Compiled(function, self._static.without_first(), self._check, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Programs are not pickled: they are recorded again."""
@@ -159,10 +177,13 @@ class Compiled(_core._Replayed):
     @property
     def programs(self) -> tuple[Any, ...]:
         """The programs recorded so far."""
-        return tuple(entry.program for entry in self._cache.programs())
+        methods = (one for method in self._methods.all() for one in method.programs)
+        return (*(entry.program for entry in self._cache.programs()), *methods)
 
     def clear(self) -> None:
         """Forgets every program."""
+        for method in self._methods.all():
+            method.clear()
         self._forget()
         self._cache.clear()
         self._log.clear()
@@ -197,7 +218,7 @@ class Compiled(_core._Replayed):
             )
         if not isinstance(known, Recorded):
             raise CompileError(
-                f"bind: {self.name} runs eagerly, because {self._reason(known)}; call it instead"
+                f"bind: {self.name} runs eagerly, because {known.reason}; call it instead"
             )
         for value, place in zip(call.values, call.places, strict=True):
             given = call.leaves[place]
@@ -214,21 +235,20 @@ class Compiled(_core._Replayed):
             known = self._cache.get(call.key)
             entry: Any = known and (known.other or known.fresh())
             to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
-            if not (again and to_record and enabled() and call.contiguous):
+            if not (again and to_record and enabled() and call.disordered is None):
                 break
             self(*args, **kwargs)
-        if known is not None and entry is None and call.contiguous:
-            return call, Eager(PAUSED)
+        if call.disordered is not None:
+            return call, Eager(call.disorder())
+        if entry is None:
+            paused = known is not None or self._cache.pause
+            return call, Eager(PAUSED if paused else "compiling is switched off here")
         return call, entry
-
-    def _reason(self, known: Eager | None) -> str:
-        switched_off = "compiling is switched off, or an argument is not in C order"
-        return known.reason if known else switched_off
 
     @property
     def log(self) -> tuple[str, ...]:
         """Why the function was recorded: a line for each of the last recordings."""
-        return tuple(self._log)
+        return (*self._log, *(line for method in self._methods.all() for line in method.log))
 
     def explain(self, *args: Any, format: str = "text", **kwargs: Any) -> str:
         """What a call with these arguments replays, as a text; it is recorded if need be.
@@ -249,35 +269,18 @@ class Compiled(_core._Replayed):
         if isinstance(known, WarmUp):
             what = "the call before made state (members of modules, tensors of an optimiser)"
             return f"{self.name}: {what} and ran as it is; the next call is recorded"
-        if known is None or isinstance(known, Eager):
-            return f"{self.name}: runs eagerly, because {self._reason(known)}"
+        if isinstance(known, Eager):
+            return f"{self.name}: runs eagerly, because {known.reason}"
         return explained(str(self.name), known.program, self._log, format)
 
-    def _why(self, call: Call) -> str:
-        """Why a call is recorded."""
-        known = self._cache.get(call.key)
-        if known is None:
-            newest = self._cache.newest
-            return (
-                "it was called for the first time" if newest is None else difference(newest, call)
-            )
-        if isinstance(known.other, WarmUp):
-            return (
-                f"the call before {'made state' if known.other.kept else 'showed what arrays give'}"
-            )
-        if known.fresh() is None:
-            return "what the function looked at beside its arguments has changed"
-        return "values took another way than those recorded before"
-
     def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._log.append(self._why(call))
+        self._log.append(self._cache.why(call))
         of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
         known = self._cache.get(call.key)
         warm = known.other if known and isinstance(known.other, WarmUp) else None
         try:
             entry, results = self._recorded(call, of_tensors, warm)
         except RunsEagerlyError as raised:
-            self._log.append(f"such calls run eagerly, because {raised}")
             entry, results = Eager(str(raised)), []
         except BaseException as raised:
             self._log.pop()
@@ -295,6 +298,8 @@ class Compiled(_core._Replayed):
             and entry.program.reads_outside
         ):
             entry = Eager("it closes over a tensor, and is called inside a transform")
+        if isinstance(entry, Eager):
+            self._log[-1] += f"; such calls run eagerly, because {entry.reason}"
         self._keep(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
             results = itself(self.__wrapped__, call.tensors)(*args, **kwargs)
@@ -336,7 +341,7 @@ class Compiled(_core._Replayed):
             return Eager(reason), []
         if program is None:
             return self._recorded_plain(call, of_tensors, values, weak, kept_before)
-        entry = Joint(program, of_tensors.taken_form(), of_tensors)
+        entry = Joint(program, of_tensors.taken_form(), Watched(watch), of_tensors)
         # The program runs for the first time, and turns them itself.
         watch.turn_back()
         found = entry.run(call)
@@ -367,7 +372,7 @@ class Compiled(_core._Replayed):
         form = of_tensors.taken_form()
         if program is None or watch.made_state():
             return WarmUp(form, kept_before + 1, detach), found
-        return Recorded(program, form), found
+        return Recorded(program, form, Watched(watch)), found
 
     def _shorten(
         self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -389,7 +394,7 @@ class Compiled(_core._Replayed):
         if before < count == MANY + 1:
             warn_user(
                 f"compile: {self.name} has been recorded for {count} signatures, the last time as"
-                f" {self._log[-1]}; pass arrays of fewer shapes, or floats instead of other values"
-                " that change",
+                f" {self._log[-1]}; pass arrays of fewer shapes, and fg.tensor(value) for a number"
+                " that changes",
                 RuntimeWarning,
             )

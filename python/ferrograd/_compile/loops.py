@@ -296,6 +296,7 @@ def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
     """The leaves of a value as tensors, and its tree."""
     leaves: list[Any] = []
     tree = flatten(value, leaves)
+    tree.forget()
     tensors = []
     for leaf in leaves:
         if not isinstance(leaf, Tensor | np.ndarray | np.generic | complex | float | int | bool):

@@ -20,7 +20,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
-from ferrograd._compile.watching import Watch
+from ferrograd._compile.watching import Watch, Watched
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
@@ -66,6 +66,7 @@ class OfTensors:
     ) -> None:
         self.function = function
         self.tree = call.tree
+        self.tree.forget()
         self.places = call.places
         self.leaves = list(call.leaves)
         for place in call.places:
@@ -83,6 +84,7 @@ class OfTensors:
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         found: list[Any] = []
         tree = flatten(self.function(*args, **kwargs), found)
+        tree.forget()
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
             if not isinstance(leaf, _CONSTANT):
@@ -102,6 +104,7 @@ class OfTensors:
         def checked(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
             results = self(*tensors)
+            watch.forget_dead()
             for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
                 # The tensors are copies: the caller's would stay as it is.
                 if there and now.requires_grad is not old:
@@ -169,6 +172,7 @@ class Recorded(NamedTuple):
 
     program: Any
     form: Form
+    watched: Watched
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None where something that was read at the recording is different."""
@@ -180,6 +184,7 @@ class Joint(NamedTuple):
 
     program: Any
     form: Form
+    watched: Watched
     original: OfTensors
 
     def run(self, call: Call) -> list[Any] | None:

@@ -40,13 +40,20 @@ class Call(NamedTuple):
     tree: Tree
     #: Whether there is a tensor among them: then results are tensors.
     tensors: bool
-    #: Whether all arrays and tensors lie in C order: another order sums in another order.
-    contiguous: bool
+    #: The first array or tensor that does not lie in C order: another order sums in another order.
+    disordered: int | None
 
     @property
     def has_numbers(self) -> bool:
         """Whether there are Python numbers among the values."""
         return any(type(value) in NUMBERS for value in self.values)
+
+    def disorder(self) -> str:
+        """Which argument does not lie in C order, and what to pass."""
+        path = [*self.tree.paths()][self.disordered or 0]
+        array = isinstance(self.leaves[self.disordered or 0], np.ndarray)
+        remedy = "np.ascontiguousarray(x)" if array else "x.contiguous()"
+        return f"argument {_argument(path)} is not in C order: pass {remedy}"
 
 
 def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
@@ -57,16 +64,18 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     values: list[Any] = []
     places: list[int] = []
     key: list[Hashable] = [_structure(tree), kept, is_grad_enabled(), get_default_dtype()]
-    tensors, contiguous = False, True
+    tensors, disordered = False, None
     for place, leaf in enumerate(leaves):
         kind = type(leaf)
         if kind is np.ndarray and leaf.dtype in _HELD:
-            contiguous = contiguous and leaf.flags.c_contiguous
+            if not (leaf.flags.c_contiguous or disordered is not None):
+                disordered = place
             key.append((leaf.dtype.char, leaf.shape))
         elif isinstance(leaf, Tensor):
             tensors = True
-            contiguous = contiguous and leaf.is_contiguous()
-            key.append((leaf.dtype.name, leaf.shape, leaf.requires_grad))
+            if not (leaf.is_contiguous() or disordered is not None):
+                disordered = place
+            key.append((leaf.dtype.char, leaf.shape, leaf.requires_grad))
         elif isinstance(leaf, np.ma.MaskedArray | np.matrix):
             raise ArgumentTypeError(
                 f"compile: an argument is a {kind.__name__}, which computes otherwise than arrays"
@@ -82,7 +91,7 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             continue
         values.append(leaf)
         places.append(place)
-    return Call(tuple(key), values, leaves, places, tree, tensors, contiguous)
+    return Call(tuple(key), values, leaves, places, tree, tensors, disordered)
 
 
 def takes_any_keyword(function: Any) -> bool:
@@ -143,7 +152,12 @@ def _told(leaf: Any) -> str:
     if isinstance(kind, str):
         history = ", which requires grad" if rest[1:] == [True] else ""
         return f"{np.dtype(kind).name}{tuple(rest[0])}{history}"
-    return f"{kind.__name__} {rest[0]!r}"
+    value = rest[0]
+    if issubclass(kind, float):
+        value = float.fromhex(value)
+    elif issubclass(kind, complex):
+        value = complex(*map(float.fromhex, value))
+    return f"{kind.__name__} {value!r}"
 
 
 def _structure(tree: Tree) -> Hashable:
@@ -197,6 +211,11 @@ class Static(NamedTuple):
         )
         rest = tuple(None if i in fixed else a for i, a in enumerate(args))
         return key, rest, {name: a for name, a in kwargs.items() if name not in named}
+
+    def without_first(self) -> Static:
+        """The same of a call without its first argument."""
+        nums = (n - (n > 0) for n in self.nums if n)
+        return Static(tuple(nums), self.names)
 
     def only(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

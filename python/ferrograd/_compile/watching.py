@@ -115,6 +115,20 @@ class Watch:
                 numbers = {key: value for key, value in vars(kind).items() if _is_number(value)}
                 self._owned[id(kind)] = vars(kind), numbers, kind
 
+    def forget_dead(self) -> None:
+        """Forgets what nobody else holds: of modules and optimisers that the function made."""
+        from sys import getrefcount
+
+        count = -1
+        while count != len(self.containers):
+            count = len(self.containers)
+            for place in reversed(range(count)):
+                key = id(self.containers[place])
+                # It is held by the list, by `_owned` where it is owned, and by this call.
+                if getrefcount(self.containers[place]) <= 2 + (key in self._owned):
+                    self._owned.pop(key, None)
+                    del self._before[key], self.containers[place]
+
     def turn_back(self) -> None:
         """Gives switches the values that they had before."""
         for container, key, before in self.switches():
@@ -125,6 +139,26 @@ class Watch:
         if id(container) not in self._before:
             self._before[id(container)] = container.copy()
             self.containers.append(container)
+
+
+class Watched:
+    """Numbers and switches of modules and optimisers as a program expects them."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._members = [
+            (now, {key: old for key, old in before.items() if _is_told(old)}, owner.__name__)
+            for now, before, owner in watch._owned.values()
+        ]
+
+    def changed(self) -> str:
+        """The first that is different now, and what to do where it is a learning rate."""
+        for now, before, owner in self._members:
+            for key, old in before.items():
+                new = now.get(key)
+                if new is not old and new != old and _is_told(new):
+                    rate = "; use lr=fg.tensor(...)" if key == "lr" else ""
+                    return f"{key!r} of {owner} is {new!r} and was {old!r}{rate}"
+        return ""
 
 
 def note(*containers: Container) -> None:
@@ -145,6 +179,10 @@ def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_told(value: Any) -> bool:
+    return isinstance(value, int | float | str)
 
 
 def _count(change: int) -> None:

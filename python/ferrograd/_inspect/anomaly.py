@@ -71,7 +71,7 @@ class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__()
         self._set(mode, check_nan)
-        self._begin()
+        self.__enter__()
 
     def _fresh(self) -> _Mode:
         again = _Anomaly()

@@ -7,6 +7,8 @@ Invariant: a name in a table does not exist in its module, and what a hint names
 
 from __future__ import annotations
 
+import opcode
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -29,6 +31,7 @@ def _each(names: str, hint: str) -> dict[str, str]:
 HINTS: dict[str, dict[str, str]] = {
     "nn": {
         **_each("DataParallel parallel", _CPU),
+        **_each("modules parameter", "the classes of fg.nn themselves, as nn.Parameter"),
         **_each("UninitializedParameter UninitializedBuffer", _LAZY),
     },
     "nn.functional": {
@@ -37,7 +40,8 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "func": {
         "vmap": _BATCH,
-        **_each("jacfwd linearize stack_module_state", "fg.jacobian, or fg.jvp"),
+        **_each("jacfwd linearize", "fg.jacobian, or fg.jvp"),
+        "stack_module_state": "fg.stack of the parameters, and products of batches",
     },
     "linalg": {
         **_each("inv_ex", "fg.linalg.inv, which raises where a matrix is singular"),
@@ -52,7 +56,13 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "": {
         **_each("mps xpu set_default_device", _CPU),
-        **_each("bfloat16 amp autocast", _DTYPE),
+        "bfloat16": _DTYPE,
+        **_each(
+            "channels_last contiguous_format preserve_format", "nothing: arrays are in C order"
+        ),
+        **_each("set_float32_matmul_precision", "nothing: float32 is computed in float32"),
+        "profiler": "Python's cProfile",
+        "onnx": "fg.save_state, whose files are safetensors",
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("jit fx", _COMPILE),
         "vmap": _BATCH,
@@ -127,6 +137,10 @@ def missing(module: str, name: str) -> NoReturn:
         said = f"; {'PyTorch' if hint else 'JAX'} has it, here use {hint or theirs}"
     else:
         said = _of_numpy(module, name)
+    caller = sys._getframe(2)
+    if caller.f_code.co_code[caller.f_lasti] == opcode.opmap["IMPORT_FROM"]:
+        # Python would put a text of its own in place of that of an AttributeError.
+        raise ImportError(f"cannot import name {name!r} from {home!r}{said}")
     raise AttributeError(f"module {home!r} has no attribute {name!r}{said}")
 
 

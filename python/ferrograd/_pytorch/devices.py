@@ -6,6 +6,7 @@ Invariant: nothing is available, and what would wait for an accelerator returns 
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,6 +37,11 @@ class Accelerators:
 
     def empty_cache(self) -> None:
         """Nothing."""
+
+    @property
+    def amp(self) -> SimpleNamespace:
+        """`fg.amp`, under its older name."""
+        return import_module("ferrograd._pytorch.precision").amp
 
 
 cuda = accelerator = Accelerators()

@@ -49,21 +49,29 @@ def multinomial(
     def values(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
         rows = np.atleast_2d(given).astype(np.float64)
         _check_weights(rows, num_samples, replacement)
-        picked = [
-            rng.choice(len(row), num_samples, replacement, row / row.sum(), shuffle=True)
-            for row in rows
-        ]
+        if replacement or num_samples == 1:
+            picked = _each_alone(rng, rows, num_samples)
+        else:
+            picked = [rng.choice(len(row), num_samples, False, row / row.sum()) for row in rows]
         return np.array(picked, np.int64).reshape(*given.shape[:-1], num_samples)
 
     return placed("multinomial", drawn(generator, values, weights, dtype="int64"), out)
 
 
+def _each_alone(rng: np.random.Generator, rows: np.ndarray, count: int) -> list[Any]:
+    """What `rng.choice` draws where no index depends on another: its numbers, all at once."""
+    sums = (rows / rows.sum(-1, keepdims=True)).cumsum(-1)
+    sums /= sums[:, -1:]
+    at = rng.random((len(rows), count))
+    return [ends.searchsorted(x, "right") for ends, x in zip(sums, at, strict=True)]
+
+
 def _check_weights(rows: np.ndarray, count: int, replacement: bool) -> None:
-    if not np.all(rows >= 0) or not np.all(np.isfinite(rows)):
+    if not ((rows >= 0) & (rows < np.inf)).all():
         raise ArgumentError(
             "multinomial: a weight is negative or not finite; give weights of at least 0"
         )
-    fewest = int(np.min(np.count_nonzero(rows, axis=-1))) if len(rows) else count
+    fewest = int((rows > 0).sum(-1).min()) if len(rows) else count
     if count < 1 or fewest < (1 if replacement else count):
         raise ArgumentError(
             f"multinomial: num_samples is {count} and a row has {fewest} weights above 0; give at"

@@ -15,7 +15,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 
 
 def _matrix(op: str, what: str, x: Any, axes: int) -> Tensor:
-    found: Tensor = asarray(x)
+    found: Tensor = x if type(x) is Tensor else asarray(x)
     if found.ndim != axes:
         raise ShapeError(
             f"{op}: {what} has {found.ndim} dimensions, of shape {tuple(found.shape)}; give {axes}"
@@ -115,14 +115,14 @@ def block_diag(*tensors: Any) -> Tensor:
     >>> fg.block_diag([[1.0, 2.0]], 3.0).tolist()
     [[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
     """
-    blocks = [core.atleast_2d(asarray(x)) for x in tensors]
+    blocks = [_matrix("block_diag", "a block", core.atleast_2d(x), 2) for x in tensors]
+    width, at, rows = sum([b.shape[1] for b in blocks]), 0, []
     for block in blocks:
-        _matrix("block_diag", "a block", block, 2)
-    width, at, rows = sum(int(b.shape[1]) for b in blocks), 0, []
-    for block in blocks:
-        after = width - at - int(block.shape[1])
-        rows.append(core.pad(block, ((0, 0), (at, after))))
-        at += int(block.shape[1])
+        after = at + block.shape[1]
+        shapes = [(block.shape[0], n) for n in (at, width - after)]
+        before, behind = [core._full("block_diag", s, 0, block.dtype, False) for s in shapes]
+        rows.append(core.concatenate([before, block, behind], 1))
+        at = after
     return core.concatenate(rows, 0) if rows else core.tensor([[]])
 
 

@@ -130,7 +130,15 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     x, bins = asarray(input).detach().numpy(), whole("histc", "bins", bins, 1)
     low, high = (min, max) if min != max or x.size == 0 else (x.min(), x.max())
     low, high = (low - 1, high + 1) if low == high else (low, high)
-    return tensor(np.histogram(x, bins, (low, high))[0], dtype=x.dtype)
+    low, high = float(low), float(high)
+    if not (x.dtype.char in "fd" and math.isfinite(low) and math.isfinite(high) and low < high):
+        return tensor(np.histogram(x, bins, (low, high))[0], dtype=x.dtype)
+    # NumPy's edges; the last part has its upper end.
+    edges = np.arange(bins + 1) * ((high - low) / bins) + low
+    edges = edges.astype(x.dtype)
+    edges[-1] = np.nextafter(x.dtype.type(high), x.dtype.type(np.inf))
+    places = core.searchsorted(edges, x.reshape(-1), "right").numpy()
+    return tensor(np.bincount(places, minlength=bins + 2)[1 : bins + 1], dtype=x.dtype)
 
 
 def bucketize(

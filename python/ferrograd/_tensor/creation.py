@@ -9,14 +9,15 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from itertools import islice
-from math import ceil, isfinite, prod
-from numbers import Real
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
+from ferrograd._tensor.arrays import check_numbers, identity, is_plain, spaced
 from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.memory import taken
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -115,17 +116,6 @@ def pattern(op: str, x: Any) -> Any:
     if isinstance(x, int | float | list | tuple):
         return asarray(x)
     raise ArgumentTypeError(f"{op}: x is a {type(x).__name__}; pass a tensor, an array or numbers")
-
-
-def check_numbers(op: str, **values: Any) -> None:
-    """Refuses arguments that are no finite numbers."""
-    for name, value in values.items():
-        if type(value) is int:
-            continue
-        if not isinstance(value, Real):
-            raise ArgumentTypeError(f"{op}: {name} is a {type(value).__name__}; pass a number")
-        if not isfinite(value):
-            raise ArgumentError(f"{op}: {name} is {value}; pass a finite number")
 
 
 def dtype_for(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | None:
@@ -242,6 +232,8 @@ def full(
     A tensor of one number is repeated with its dtype, and gradients reach it. `size` is PyTorch's
     name of the shape.
     """
+    if type(fill_value) is float and size is None and out is device is None:
+        return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
     on_cpu(device)
     if fill_value is None:
         raise ArgumentTypeError("full: fill_value is None; give a number")
@@ -264,11 +256,10 @@ def zeros_like(
     device: Any = None,
 ) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
-    on_cpu(device)
-    x = pattern("zeros_like", x)
-    return _full(
-        "zeros_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
-    )
+    if device is not None:
+        on_cpu(device)
+    x = x if type(x) is Tensor else pattern("zeros_like", x)
+    return _full("zeros_like", x.shape, 0, x.dtype if dtype is None else dtype, requires_grad)
 
 
 def ones_like(
@@ -279,9 +270,10 @@ def ones_like(
     device: Any = None,
 ) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
-    on_cpu(device)
-    x = pattern("ones_like", x)
-    return _full("ones_like", tuple(x.shape), 1, x.dtype if dtype is None else dtype, requires_grad)
+    if device is not None:
+        on_cpu(device)
+    x = x if type(x) is Tensor else pattern("ones_like", x)
+    return _full("ones_like", x.shape, 1, x.dtype if dtype is None else dtype, requires_grad)
 
 
 def empty_like(
@@ -292,11 +284,10 @@ def empty_like(
     device: Any = None,
 ) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
-    on_cpu(device)
-    x = pattern("empty_like", x)
-    return _full(
-        "empty_like", tuple(x.shape), 0, x.dtype if dtype is None else dtype, requires_grad
-    )
+    if device is not None:
+        on_cpu(device)
+    x = x if type(x) is Tensor else pattern("empty_like", x)
+    return _full("empty_like", x.shape, 0, x.dtype if dtype is None else dtype, requires_grad)
 
 
 def full_like(
@@ -308,12 +299,13 @@ def full_like(
     device: Any = None,
 ) -> Tensor:
     """One repeated number in the shape and dtype of another tensor or array."""
-    on_cpu(device)
-    x = pattern("full_like", x)
+    if device is not None:
+        on_cpu(device)
+    x = x if type(x) is Tensor else pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
     if isinstance(fill_value, Tensor):
         return _repeated("full_like", tuple(x.shape), fill_value, dtype, requires_grad)
-    return _full("full_like", tuple(x.shape), _number(fill_value), dtype, requires_grad)
+    return _full("full_like", x.shape, _number(fill_value), dtype, requires_grad)
 
 
 def arange(
@@ -340,8 +332,7 @@ def arange(
         isinstance(start, float) or isinstance(stop, float) or isinstance(step, float)
     ):
         dtype = get_default_dtype()
-    made = tensor(np.arange(start, stop, step), dtype=dtype, requires_grad=requires_grad)
-    return placed("arange", made, out)
+    return placed("arange", taken(np.arange(start, stop, step), dtype, requires_grad), out)
 
 
 def linspace(
@@ -363,15 +354,16 @@ def linspace(
     on_cpu(device)
     num = num if steps is None else steps
     (num,) = shape_of("linspace", (num,))
-    dtype = dtype_for(dtype, out) or get_default_dtype()
-    if np.dtype(dtype).kind != "c" and (np.iscomplexobj(start) or np.iscomplexobj(stop)):
+    dtype = np.dtype(dtype_for(dtype, out) or get_default_dtype())
+    others = (end for end in (start, stop) if not is_plain(end))
+    if dtype.kind != "c" and any(map(np.iscomplexobj, others)):
         raise DTypeError(
-            f"linspace: the ends {start} and {stop} are complex and the elements {np.dtype(dtype)};"
+            f"linspace: the ends {start} and {stop} are complex and the elements {dtype};"
             " give dtype=complex, or real ends"
         )
-    values: Any = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    values: Any = spaced(start, stop, num, endpoint, dtype)
     if not isinstance(values, Tensor):
-        values = tensor(values, dtype=dtype, requires_grad=requires_grad)
+        values = taken(values, dtype, requires_grad)
     elif requires_grad and values.is_leaf:
         values.requires_grad_()
     return placed("linspace", values, out)
@@ -391,10 +383,9 @@ def eye(
     on_cpu(device)
     n, m = shape_of("eye", (n, n if m is None else m))
     dtype = dtype_for(dtype, out) or get_default_dtype()
-    if k == 0 and n * m < 2048:  # a copy costs less than a call
-        values: Any = np.zeros((n, m), dtype)
-        values.reshape(-1)[: m * m : m + 1] = 1
-        return placed("eye", tensor(values, dtype=dtype, requires_grad=requires_grad), out)
+    if k == 0 and n * m < 2048:
+        made = tensor(identity(n, m, np.dtype(dtype)), requires_grad=requires_grad)
+        return placed("eye", made, out)
     made = _full("eye", (n, m), 0, dtype, False)
     made.diagonal(k).fill_(1)
     return placed("eye", made.requires_grad_() if requires_grad else made, out)

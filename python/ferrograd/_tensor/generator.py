@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _call_foreign, _is_recording_program, tensor
+from ferrograd._core import Tensor, _call_foreign, _is_recording_program, _taken, tensor
 from ferrograd.errors import ArgumentError, CompileError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def put_state(rng: np.random.Generator, state: Any) -> None:
 def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
     """The NumPy generator that is meant; the default one for None."""
     if generator is None:
-        return _DEFAULT._numpy()
+        return _DEFAULT._rng or _DEFAULT._numpy()
     return generator._numpy() if isinstance(generator, Generator) else generator
 
 
@@ -236,22 +236,23 @@ def drawn(
     In a recording, every run of the program draws anew.
     """
     if not _is_recording_program():
-        return tensor(values(_source(generator), *map(elements, inputs)), dtype=dtype)
+        return _taken(values(_source(generator), *[elements(x) for x in inputs]), dtype)
     made: Tensor = _call_foreign("random", _Draw(generator, values, dtype), list(inputs))[0]
     return made
 
 
-def parts(draw: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """What is drawn for a shape; for a complex dtype, both parts of each number."""
+def uniform_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers in [0, 1) for a dtype; of a complex one, both parts of each are."""
     if np.dtype(dtype).kind != "c":
-        return draw(shape)
-    return draw((*shape, 2)).view(np.complex128)[..., 0]
+        return rng.random(shape)
+    return rng.random((*shape, 2)).view(np.complex128)[..., 0]
 
 
 def normal_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Standard normal numbers of a dtype."""
-    made = parts(rng.standard_normal, shape, dtype)
-    return made * np.sqrt(0.5) if np.dtype(dtype).kind == "c" else made
+    """Standard normal numbers for a dtype."""
+    if np.dtype(dtype).kind != "c":
+        return rng.standard_normal(shape)
+    return rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * np.sqrt(0.5)
 
 
 class SavedStates:

@@ -38,12 +38,13 @@ class _Mode:
 
     __slots__ = ("_before",)
 
-    _before: list[int]
+    #: The mode to return to, and the same of the block around this one.
+    _before: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """A mode that nobody is in."""
-        self = super().__new__(cls)
-        self._before = []
+        self = object.__new__(cls)
+        self._before = None
         return self
 
     def _switch(self) -> int:
@@ -53,11 +54,12 @@ class _Mode:
         return type(self)()
 
     def __enter__(self) -> Self:
-        self._before.append(self._switch())
+        self._before = self._switch(), self._before
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _restore_mode(self._before.pop())
+        mode, self._before = self._before
+        _restore_mode(mode)
 
     def __call__(self, function: F) -> F:
         """Decorates a function, generator function, coroutine function or async generator."""
@@ -161,7 +163,7 @@ class _Switch(_Mode):
         if function is not None:
             return _decorate(function, cls)
         self = object.__new__(cls)
-        self._before = []
+        self._before = None
         return self
 
 
@@ -171,7 +173,7 @@ class no_grad(_Switch):  # noqa: N801
     __slots__ = ()
 
     def __enter__(self) -> Self:
-        self._before.append(_switch_grad(False))
+        self._before = _switch_grad(False), self._before
         return self
 
 
@@ -181,7 +183,7 @@ class enable_grad(_Switch):  # noqa: N801
     __slots__ = ()
 
     def __enter__(self) -> Self:
-        self._before.append(_switch_grad(True))
+        self._before = _switch_grad(True), self._before
         return self
 
 
@@ -190,22 +192,18 @@ class _Immediate(_Mode):
 
     __slots__ = ()
 
-    def _begin(self) -> None:
-        """Switches now; a subclass calls this when it is set up."""
-        self._before.append(self._switch())
-
     def _fresh(self) -> _Mode:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        if not self._before:
-            self._begin()
+        if self._before is None:
+            self._before = self._switch(), None
         return self
 
     def __call__(self, function: F) -> F:
         """Decorates; the immediate switch is undone."""
-        if self._before:
-            _restore_mode(self._before.pop())
+        if self._before is not None:
+            self.__exit__()
         return _decorate(function, self._fresh)
 
 
@@ -230,7 +228,7 @@ class _Setting(_Immediate):
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
-        self._begin()
+        self._before = self._put(self._mode), None
 
     def _switch(self) -> int:
         return type(self)._put(self._mode)
@@ -272,17 +270,19 @@ class inference_mode(_Mode):  # noqa: N801
 
     __slots__ = ("_mode",)
 
+    _mode: bool
+
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         """`inference_mode()` is a mode; `inference_mode(f)` is `f` decorated."""
         if callable(mode):
             return _decorate(mode, cls)
-        return super().__new__(cls)
-
-    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
-        self._mode = bool(mode)
+        self = object.__new__(cls)
+        self._mode, self._before = bool(mode), None
+        return self
 
     def _fresh(self) -> _Mode:
         return cast(_Mode, type(self)(self._mode))
 
-    def _switch(self) -> int:
-        return _switch_inference(self._mode)
+    def __enter__(self) -> Self:
+        self._before = _switch_inference(self._mode), self._before
+        return self

@@ -19,17 +19,30 @@ from ferrograd._tensor.generator import (
     get_rng_state as get_rng_state,
     manual_seed as manual_seed,
     normal_numbers,
-    parts,
     set_rng_state as set_rng_state,
+    uniform_numbers,
 )
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import DTypeLike
 
 
-def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
-    return made.requires_grad_() if requires_grad else made
+def _made(
+    op: str,
+    numbers: Callable[..., Any],
+    shape: tuple[int, ...],
+    generator: Generator | np.random.Generator | None,
+    dtype: DTypeLike | None,
+    requires_grad: bool,
+    out: Tensor | None,
+) -> Tensor:
+    """Numbers of a shape, in the default dtype unless another one is given."""
+    kind = dtype or get_default_dtype()
+    made = drawn(generator, lambda rng: numbers(rng, shape, kind), dtype=kind)
+    return placed(op, made.requires_grad_() if requires_grad else made, out)
 
 
 def rand(
@@ -44,9 +57,8 @@ def rand(
 ) -> Tensor:
     """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
     on_cpu(device)
-    numbers, kind = worded("rand", sizes, shape, size), dtype or get_default_dtype()
-    made = drawn(generator, lambda rng: parts(rng.random, numbers, kind), dtype=kind)
-    return placed("rand", _leaf(made, requires_grad), out)
+    numbers = worded("rand", sizes, shape, size)
+    return _made("rand", uniform_numbers, numbers, generator, dtype, requires_grad, out)
 
 
 def randn(
@@ -61,9 +73,8 @@ def randn(
 ) -> Tensor:
     """Standard normal numbers; complex ones have half of the variance in each part."""
     on_cpu(device)
-    numbers, kind = worded("randn", sizes, shape, size), dtype or get_default_dtype()
-    made = drawn(generator, lambda rng: normal_numbers(rng, numbers, kind), dtype=kind)
-    return placed("randn", _leaf(made, requires_grad), out)
+    numbers = worded("randn", sizes, shape, size)
+    return _made("randn", normal_numbers, numbers, generator, dtype, requires_grad, out)
 
 
 def randint(
@@ -87,7 +98,9 @@ def randint(
         raise ArgumentTypeError(
             "randint: wrong number of arguments; use randint([low,] high, shape)"
         )
-    if not all(hasattr(end, "__index__") for end in (low, high)) or low >= high:
+    whole = type(low) is type(high) is int
+    whole = whole or all(hasattr(end, "__index__") for end in (low, high))
+    if not whole or low >= high:
         raise ArgumentError(
             f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
         )
@@ -119,7 +132,8 @@ def rand_like(
 ) -> Tensor:
     """Uniform numbers in the shape and dtype of another tensor."""
     on_cpu(device)
-    return rand(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    kind = dtype or x.dtype
+    return _made("rand_like", uniform_numbers, x.shape, None, kind, requires_grad, None)
 
 
 def randn_like(
@@ -131,7 +145,8 @@ def randn_like(
 ) -> Tensor:
     """Standard normal numbers in the shape and dtype of another tensor."""
     on_cpu(device)
-    return randn(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    kind = dtype or x.dtype
+    return _made("randn_like", normal_numbers, x.shape, None, kind, requires_grad, None)
 
 
 def randint_like(
@@ -148,7 +163,7 @@ def randint_like(
 
 
 def _inside(op: str, what: str, holds: Any) -> None:
-    if not np.all(holds):
+    if holds is not True and not np.all(holds):
         raise ArgumentError(f"{op}: {what}")
 
 
@@ -162,7 +177,8 @@ def _trials(
     """Draws for each element whether it falls below its probability."""
 
     def values(rng: np.random.Generator, p: np.ndarray) -> np.ndarray:
-        _inside(op, "p is outside 0..1; pass probabilities", (p >= 0) & (p <= 1))
+        inside = bool(((p >= 0) & (p <= 1)).all())
+        _inside(op, "p is outside 0..1; pass probabilities", inside)
         found: np.ndarray = rng.random(shape) < p
         return found
 

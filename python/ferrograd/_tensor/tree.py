@@ -19,6 +19,9 @@ from ferrograd.errors import ShapeError
 #: The most containers inside each other; the core reads nested sequences to the same depth.
 DEEPEST = 64
 
+#: Keys of short sequences.
+_NUMBERED = [tuple(f"[{i}]" for i in range(count)) for count in range(5)]
+
 _LEAVES = frozenset({np.ndarray, Tensor, float, int, bool, str, np.float64, np.float32})
 
 
@@ -44,6 +47,13 @@ class Tree:
         if self is LEAF:
             return next(leaves)
         return self.rebuild([child.build(leaves) for child in self.children])
+
+    def forget(self) -> None:
+        """Lets go of the value that it was made from, of which some containers are copies."""
+        if isinstance(self.rebuild, _Copies):
+            self.rebuild.forget()
+        for child in self.children:
+            child.forget()
 
     def same(self, other: Tree) -> bool:
         """Whether both have the same containers, lengths and keys."""
@@ -136,7 +146,9 @@ def _parts(value: Any, kind: type) -> Parts | None:
             # What it holds, not what its class says of length and iteration.
             inside = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
             value = tuple(inside)
-        keys = tuple(f"[{i}]" for i in range(len(value)))
+        count = len(value)
+        short = count < len(_NUMBERED)
+        keys = _NUMBERED[count] if short else tuple(f"[{i}]" for i in range(count))
         if kind is list:
             return keys, value, list
         fields = getattr(kind, "_fields", None)
@@ -145,39 +157,45 @@ def _parts(value: Any, kind: type) -> Parts | None:
         return keys, value, kind
     if isinstance(value, dict):
         keys = tuple(f"[{key!r}]" for key in value)
-        return keys, list(value.values()), _dict_maker(value, kind)
+        names = list(value)
+        if kind is dict:
+            return keys, list(value.values()), lambda new: dict(zip(names, new, strict=True))
+        return keys, list(value.values()), _Copies(value, names, _put_item)
     if hasattr(kind, "__dataclass_fields__") and not isinstance(value, type):
         import dataclasses  # a millisecond, which few programs need
 
         names = [f.name for f in dataclasses.fields(value) if not f.metadata.get("static")]
         items = [getattr(value, name) for name in names]
-        return tuple(f".{name}" for name in names), items, _dataclass_maker(value, names)
+        return tuple(f".{name}" for name in names), items, _Copies(value, names, object.__setattr__)
     return None
 
 
-def _dict_maker(value: dict[Any, Any], kind: type) -> Callable[[list[Any]], Any]:
-    names = list(value)
-    if kind is dict:
-        return lambda new: dict(zip(names, new, strict=True))
-    from copy import copy
+class _Copies:
+    """Makes a dict of a class of its own, or a dataclass: a copy of one with other items."""
 
-    def make(new: list[Any]) -> Any:
-        made = copy(value)
-        # Not `update`, which means something else to a Counter.
-        for name, item in zip(names, new, strict=True):
-            made[name] = item
+    __slots__ = ("_names", "_put", "_value")
+
+    def __init__(self, value: Any, names: list[Any], put: Callable[[Any, Any, Any], None]) -> None:
+        self._value, self._names, self._put = value, names, put
+
+    def __call__(self, new: list[Any]) -> Any:
+        from copy import copy
+
+        made = copy(self._value)
+        for name, item in zip(self._names, new, strict=True):
+            self._put(made, name, item)
         return made
 
-    return make
+    def forget(self) -> None:
+        """Keeps a copy without the items."""
+        from copy import copy
+
+        self._value = copy(self._value)
+        put = dict.__setitem__ if isinstance(self._value, dict) else object.__setattr__
+        for name in self._names:
+            put(self._value, name, None)
 
 
-def _dataclass_maker(value: Any, names: list[str]) -> Callable[[list[Any]], Any]:
-    from copy import copy
-
-    def make(new: list[Any]) -> Any:
-        made = copy(value)
-        for name, item in zip(names, new, strict=True):
-            object.__setattr__(made, name, item)
-        return made
-
-    return make
+def _put_item(made: Any, name: Any, item: Any) -> None:
+    # Not `update`, which means something else to a Counter.
+    made[name] = item

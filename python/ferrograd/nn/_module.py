@@ -81,22 +81,41 @@ class Module(Hooked, Walks):
         """Document 001's name of the call."""
         return self(*args, **kwargs)
 
+    def compile(self, **options: Any) -> None:
+        """Compiles `forward` in place: the module's calls are replayed. Hooks run as before.
+
+        `options` are those of `fg.compile`. Calling it again forgets the programs.
+
+        >>> import ferrograd as fg
+        >>> model = fg.nn.Linear(2, 1)
+        >>> model.compile()
+        >>> model(fg.ones(3, 2)).shape, len(model.forward.programs)
+        ((3, 1), 1)
+        """
+        from ferrograd._compile import entry
+
+        self.__dict__.pop("forward", None)
+        self.__dict__["forward"] = entry.compile(self.forward, **options)
+
     wrap_forward = _wrap.wrap_forward
 
     # --- registration ----------------------------------------------------------------------
 
-    def register_parameter(self, name: str, parameter: Tensor) -> None:
+    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
         """Registers a parameter, or a leaf that requires grad, under a name.
 
-        Errors: `ArgumentTypeError` for None or anything that is no such tensor, `ArgumentError` for
-        a name that is empty, has a dot or is taken.
+        None registers nothing: the attribute is None. Errors: `ArgumentTypeError` for anything else
+        that is no such tensor, `ArgumentError` for a name that is empty, has a dot or is taken.
         """
+        if parameter is None:
+            self._check_name("_parameters", name)
+            setattr(self, name, None)
+            return
         leaf = isinstance(parameter, Tensor) and parameter.is_leaf
         if not leaf or not (isinstance(parameter, Parameter) or parameter.requires_grad):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_parameter: {name!r} is"
                 f" {kind_of(parameter)}; register a Parameter, or a leaf that requires grad"
-                + (f", or assign self.{name} = None" if parameter is None else "")
             )
         self._register("_parameters", name, parameter)
 
@@ -110,6 +129,7 @@ class Module(Hooked, Walks):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_buffer: {name!r} is {kind_of(tensor)};"
                 " register a tensor"
+                + (f", or assign self.{name} = None until there is one" if tensor is None else "")
             )
         if not tensor.is_leaf:
             raise ArgumentError(
@@ -138,6 +158,12 @@ class Module(Hooked, Walks):
     add_module = register_module
 
     def _register(self, table: str, name: str, value: Any) -> None:
+        self._check_name(table, name)
+        self.__dict__.pop(name, None)
+        self.__dict__[table][name] = value
+
+    def _check_name(self, table: str, name: str) -> None:
+        """Raises unless the name may be that of a member in this table."""
         self._ready()
         if not isinstance(name, str) or not name or "." in name:
             raise ArgumentError(
@@ -148,8 +174,6 @@ class Module(Hooked, Walks):
             raise ArgumentError(
                 f"{type(self).__name__}: the name {name!r} is taken; choose another one"
             )
-        self.__dict__.pop(name, None)
-        own[name] = value
 
     def _ready(self) -> None:
         if "_parameters" not in self.__dict__:

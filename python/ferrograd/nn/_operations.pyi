@@ -10,6 +10,10 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
+def hardshrink(x: _TensorLike, lambd: _float = 0.5, *, out: Any = None, name: str | None = None) -> Tensor: """`x` where `|x| > lambd`, else 0. Derivative: `g` there, 0 elsewhere."""
+def prelu(x: _TensorLike, weight: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """`x` above zero, `weight x` elsewhere. Derivatives: `g`, or `g weight`; and `g x` where `x` is not above zero."""
+def softshrink(x: _TensorLike, lambd: _float = 0.5, *, out: Any = None, name: str | None = None) -> Tensor: """`x` moved towards 0 by `lambd`, at most to 0. Derivative: `g` where `|x| > lambd`, 0 elsewhere."""
+def threshold(x: _TensorLike, threshold: _float, value: _float, *, out: Any = None, name: str | None = None) -> Tensor: """`x` where it exceeds the threshold, else `value`. Derivative: `g` there, 0 elsewhere."""
 def rope(x: _TensorLike, positions: _TensorLike | None = None, base: _float = 10000.0, interleaved: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Rotary positions on (…, L, E): pair `i` of the last axis turns by `position / base^(2i/E)`; pairs are the two halves, or neighbours with interleaved=True; positions count from 0 unless given. Derivative: `g` turned back."""
 def scaled_dot_product_attention(query: _TensorLike, key: _TensorLike, value: _TensorLike, attn_mask: _TensorLike | None = None, is_causal: _bool = False, scale: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """`softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts."""
 def conv1d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape | str = 0, dilation: _Shape = 1, groups: _int = 1, *, out: Any = None, name: str | None = None) -> Tensor: """Convolution of sequences (N, C, L) with kernels (O, C / groups, k), as in PyTorch: a cross-correlation; padding may be a rule, `valid` or `same`. Derivatives: `g` spread back through the weight, and the products of `g` with the windows of `x`."""
@@ -17,7 +21,7 @@ def conv2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None,
 def conv_transpose2d(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: _Shape = 1, padding: _Shape = 0, output_padding: _Shape = 0, groups: _int = 1, dilation: _Shape = 1, *, out: Any = None, name: str | None = None) -> Tensor: """Images (N, C, H, W) spread through kernels (C, O / groups, kh, kw): the adjoint of `conv2d`. Derivatives: the convolution of `g`, and the products of the windows of `g` with `x`."""
 def dropout_mask(x: _TensorLike, mask: _TensorLike, p: _float = 0.5, *, out: Any = None, name: str | None = None) -> Tensor: """`x` where the mask holds, divided by the share `1 - p` that is kept, 0 elsewhere. Derivative: the same of `g`."""
 def linear(x: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """`x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows."""
-def euclidean_distances(x1: _TensorLike, x2: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m). Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`."""
+def euclidean_distances(x1: _TensorLike, x2: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m); of one matrix (n, d), each row with the later ones. Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`."""
 def binary_cross_entropy(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean", *, out: Any = None, name: str | None = None) -> Tensor: """Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100; an `x` outside 0..1 is refused. Derivative: `g (x - target) / (x (1 - x))`."""
 def binary_cross_entropy_with_logits(x: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, reduction: str = "mean", pos_weight: _TensorLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`."""
 def cosine_similarity(x1: _TensorLike, x2: _TensorLike, axis: _int = 1, eps: _float = 1e-08, *, out: Any = None, name: str | None = None) -> Tensor: """The cosine of the angle between vectors along an axis; lengths count as at least `eps`. Derivative: that of `x1·x2 / (|x1| |x2|)`, finite at zero."""
@@ -58,6 +62,7 @@ __all__ = [
     "grid_sample",
     "group_norm",
     "gru_sequence",
+    "hardshrink",
     "huber_loss",
     "interpolate_axis",
     "kl_div",
@@ -70,8 +75,11 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "pad",
+    "prelu",
     "rms_norm",
     "rope",
     "scaled_dot_product_attention",
     "smooth_l1_loss",
+    "softshrink",
+    "threshold",
 ]

@@ -47,10 +47,10 @@ class Parameter(Tensor):
             raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
         if dtype is None:
             # The dtype of another library's tensor is no dtype of NumPy's.
-            own = data.dtype if isinstance(data, Tensor | np.ndarray) else np.asarray(data).dtype
-            if np.dtype(own).kind not in "fc":
+            own = data.dtype if isinstance(data, (Tensor, np.ndarray)) else np.asarray(data).dtype
+            if own.kind not in "fc":
                 dtype = get_default_dtype()
-        if dtype is not None and np.dtype(dtype).kind not in "fc":
+        elif np.dtype(dtype).kind not in "fc":
             raise DTypeError(
                 f"{cls.__name__}: dtype {np.dtype(dtype)} is not supported; use a float dtype, or a"
                 " complex one"

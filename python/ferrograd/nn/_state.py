@@ -60,8 +60,8 @@ def _entries(module: Module, prefix: str) -> dict[str, tuple[Module, Tensor]]:
         for name, tensor in owner._buffers.items():
             if name not in owner._unsaved:
                 found[start + name] = owner, tensor
-        children = reversed(owner._modules.items())
-        pending.extend((start + name, module_of(child)) for name, child in children)
+        for name, child in reversed(owner._modules.items()):
+            pending.append((start + name, module_of(child)))
     return found
 
 
@@ -88,8 +88,8 @@ def _hooked(module: Module, prefix: str, *tables: str) -> list[tuple[str, Module
         hooks = owner.__dict__.get("_hooks")
         if hooks is not None and any(getattr(hooks, table) for table in tables):
             found.append((start, owner, hooks))
-        children = reversed(owner._modules.items())
-        pending.extend((start + name, module_of(child)) for name, child in children)
+        for name, child in reversed(owner._modules.items()):
+            pending.append((start + name, module_of(child)))
     return found
 
 

@@ -11,7 +11,12 @@ import copy as _copy
 from collections.abc import Callable as _Callable, Iterable as _Iterable
 from typing import Any as _Any
 
-from ferrograd._core import Tensor as _Tensor, tensor as _tensor
+from ferrograd._core import (
+    Tensor as _Tensor,
+    _is_recording_program,
+    tensor as _tensor,
+    where as _where,
+)
 from ferrograd._tensor.modes import no_grad as _no_grad
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.nn._module import Module as _Module
@@ -133,11 +138,16 @@ class AveragedModel(_Module):
             if self.use_buffers:
                 own, others = own + own_buffers, others + buffers
             means, current = [p.detach() for p in own], [p.detach() for p in others]
-            if self.n_averaged.item() == 0:
+            average = self.multi_avg_fn or _of_each(self.avg_fn or get_swa_avg_fn())
+            if _is_recording_program():
+                # Every call of the program decides whether it is the first.
+                average(means, current, self.n_averaged)
+                first = self.n_averaged == 0
+                _copy_all(means, [_where(first, p, m) for m, p in zip(means, current, strict=True)])
+            elif self.n_averaged.item() == 0:
                 _copy_all(means, current)
             else:
-                one = self.avg_fn or get_swa_avg_fn()
-                (self.multi_avg_fn or _of_each(one))(means, current, self.n_averaged)
+                average(means, current, self.n_averaged)
             if not self.use_buffers:
                 _copy_all(own_buffers, buffers)
             self.n_averaged += 1

@@ -122,11 +122,25 @@ pub(crate) fn share(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// The same for an array that NumPy may just have made, of which nobody else knows: it becomes ours.
 pub(crate) fn take_over(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
-    let whole = NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE;
-    if flags(array) & whole != whole {
+    if flags(array) & OWNED != OWNED {
         return share(op, ob);
     }
     adopt(op, array, Access::Ours)
+}
+
+/// The flags of an array that NumPy may just have made.
+const OWNED: c_int = NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE;
+
+/// Whether an array has memory of its own, at least so many bytes in C order, and elements of this dtype, if one is asked for.
+pub(crate) fn is_owned(
+    array: &Bound<'_, PyUntypedArray>,
+    dtype: Option<DType>,
+    nbytes: usize,
+) -> bool {
+    let natural = native(&array.dtype());
+    let asked = OWNED | NPY_ARRAY_C_CONTIGUOUS;
+    let size = natural.map_or(0, |dtype| array.len() * dtype.size());
+    flags(array) & asked == asked && size >= nbytes && dtype.is_none_or(|d| Some(d) == natural)
 }
 
 fn flags(array: &Bound<'_, PyUntypedArray>) -> c_int {

@@ -52,14 +52,15 @@ pub(crate) fn number(given: &Bound<'_, PyAny>) -> Option<Tensor> {
     Some(Tensor::from(Complex128::new(complex.real(), complex.imag())))
 }
 
-/// An array that lies as the recorded argument did.
+/// An array that lies as the recorded argument did: in C order, or not.
 pub(crate) fn in_place<'py>(
     want: &Signature,
     given: &Bound<'py, PyAny>,
+    ordered: bool,
 ) -> Option<Bound<'py, PyUntypedArray>> {
     let array = given.cast_exact::<PyUntypedArray>().ok()?;
     let here = array.shape() == &want.dims[..]
-        && array.is_c_contiguous()
+        && array.is_c_contiguous() == ordered
         && numpy::native(&array.dtype()) == Some(want.dtype)
         && numpy::is_aligned(array);
     here.then(|| array.clone())
@@ -67,9 +68,10 @@ pub(crate) fn in_place<'py>(
 
 /// What stands at one place of the arguments.
 enum Place {
-    Array,
-    /// A tensor, and whether it requires grad.
-    Tensor(bool),
+    /// An array, and whether it lies in C order.
+    Array(bool),
+    /// A tensor, whether it requires grad, and whether it lies in C order.
+    Tensor(bool, bool),
     /// A float, or a complex number.
     Number,
     /// What belongs to the program: None, a whole number, a text, a float.
@@ -152,9 +154,11 @@ impl Place {
             return Some(if number(given).is_some() {
                 Place::Number
             } else if let Ok(tensor) = given.cast::<PyTensor>() {
-                Place::Tensor(tensor.get().tensor.requires_grad())
+                let tensor = &tensor.get().tensor;
+                Place::Tensor(tensor.requires_grad(), tensor.is_contiguous())
             } else {
-                Place::Array
+                let array = given.cast_exact::<PyUntypedArray>();
+                Place::Array(array.is_ok_and(|array| array.is_c_contiguous()))
             });
         }
         if let Ok(tuple) = given.cast_exact::<PyTuple>() {
@@ -177,8 +181,8 @@ impl Place {
 
     fn has_tensor(&self) -> bool {
         match self {
-            Place::Tensor(_) => true,
-            Place::Array | Place::Number | Place::Same(_) => false,
+            Place::Tensor(..) => true,
+            Place::Array(_) | Place::Number | Place::Same(_) => false,
             Place::Tuple(places) | Place::List(places) => places.iter().any(Place::has_tensor),
             Place::Dict(items) => items.iter().any(|(_, place)| place.has_tensor()),
         }
@@ -191,16 +195,16 @@ impl Place {
         found: &mut Arguments<'py>,
     ) -> Option<()> {
         match self {
-            Place::Array => {
-                let array = in_place(&wants[found.len()], given)?;
+            Place::Array(ordered) => {
+                let array = in_place(&wants[found.len()], given, *ordered)?;
                 found.push(Argument::Array(array));
             }
-            Place::Tensor(requires) => {
+            Place::Tensor(requires, ordered) => {
                 let tensor = &given.cast::<PyTensor>().ok()?.get().tensor;
                 let want = &wants[found.len()];
                 let like = tensor.dtype() == want.dtype
                     && tensor.shape() == &want.dims[..]
-                    && tensor.is_contiguous()
+                    && tensor.is_contiguous() == *ordered
                     && tensor.requires_grad() == *requires;
                 found.push(Argument::Tensor(like.then(|| tensor.clone())?));
             }

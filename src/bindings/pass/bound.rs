@@ -65,7 +65,7 @@ impl PyProgram {
         if let Ok(tensor) = given.cast::<PyTensor>() {
             return Ok(tensor.get().tensor.clone());
         }
-        let shared = match in_place(&self.replay.arguments()[number], given) {
+        let shared = match in_place(&self.replay.arguments()[number], given, true) {
             Some(_) => Some(numpy::share("bind", given)?),
             None => None,
         };

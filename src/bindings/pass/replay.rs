@@ -336,7 +336,7 @@ impl PyProgram {
 
     fn argument<'py>(&self, number: usize, given: &Bound<'py, PyAny>) -> PyResult<Argument<'py>> {
         let want = &self.replay.arguments()[number];
-        if let Some(array) = in_place(want, given) {
+        if let Some(array) = in_place(want, given, true) {
             return Ok(Argument::Array(array));
         }
         if let Ok(array) = given.cast_exact::<PyUntypedArray>() {

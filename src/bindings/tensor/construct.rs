@@ -6,6 +6,7 @@
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
+use crate::array::capture;
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
 use crate::bindings::call::sequence::is_sequence;
@@ -144,6 +145,31 @@ pub(crate) fn tensor<'py>(
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
     let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
+    Ok(object)
+}
+
+/// Arrays of fewer bytes are copied: that costs no more, and the memory comes from the pool.
+const WORTH_TAKING: usize = 1 << 12;
+
+/// A tensor of the elements of an array that nobody else has: its memory becomes the tensor's.
+#[pyfunction(name = "_taken")]
+#[pyo3(signature = (array, dtype=None, requires_grad=false))]
+pub(crate) fn taken<'py>(
+    array: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    requires_grad: bool,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let dtype = dtype_option("tensor", dtype)?;
+    let tensor = match array.cast::<PyUntypedArray>() {
+        Ok(found) if numpy::is_owned(found, dtype, WORTH_TAKING) => {
+            let tensor = numpy::take_over("tensor", array)?;
+            capture::filled(tensor.storage());
+            tensor
+        }
+        _ => copied(array, dtype)?,
+    };
+    let object = recycle::object(array.py(), tensor.in_mode(), None)?;
+    finish(&object, requires_grad, None)?;
     Ok(object)
 }
 

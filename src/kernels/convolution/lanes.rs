@@ -1,8 +1,8 @@
-//! The innermost loops of direct convolutions: eight channels of a result at neighbouring positions, or their products with
-//! three windows, in registers.
+//! The innermost loops of convolutions: eight channels of a result at neighbouring positions, four rows of one channel, or
+//! products of channels with windows, in registers.
 //!
 //! Owns: `Tile`, for the levels that have fused multiply-add. Never walks over images.
-//! Invariant: an element of a tile is one chain of fused multiply-adds in the order of the taps, at every level; products with
+//! Invariant: an element of a tile or row is one chain of fused multiply-adds in the order of the taps, at every level; products with
 //! windows are for one level only.
 
 use crate::kernels::isa::{Level, level};
@@ -22,9 +22,6 @@ pub(super) fn windows_available() -> bool {
     cfg!(target_arch = "x86_64") && level() == Level::Avx512
 }
 
-/// Windows whose products are taken together.
-pub(super) const WINDOWS: usize = 3;
-
 /// Rows of a result beside the rows of an image: how many, their length, and how far those of the image are apart.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
@@ -38,7 +35,8 @@ pub(super) trait Tile: Sized {
     /// Positions of a tile: three of the widest vectors.
     const WIDE: usize;
 
-    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `OUT` channels `k` and `WIDE` positions `p`.
+    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `OUT` channels `k` and `WIDE` positions `p`, or with
+    /// a `true` beside `start` the same from what `y` holds; rows of `y` are the second of its pair apart.
     ///
     /// # Safety
     /// `x` holds `WIDE` elements from each tap on, `w` a row of `OUT` for each, `start` `OUT` elements and `y` as many rows;
@@ -47,20 +45,33 @@ pub(super) trait Tile: Sized {
         x: *const Self,
         taps: &[usize],
         w: *const Self,
-        start: *const Self,
-        y: *mut Self,
+        start: (*const Self, bool),
+        y: (*mut Self, usize),
     );
 
-    /// The sums of `y[k][i][j] x[windows[t] + i apart + j]` over the rows `i` and columns `j`, for `OUT` channels `k`.
+    /// `y[i][j] = start + sum(w[t] x[taps[t] + i apart + j])` over the taps `t`, for rows `i` and columns `j`.
+    ///
+    /// # Safety
+    /// `x` holds these lines and 16 elements behind them from each tap on, `w` one element for each, `y` the rows; tiles are
+    /// available.
+    unsafe fn rows(
+        x: *const Self,
+        taps: &[usize],
+        w: (*const Self, Self),
+        y: *mut Self,
+        lines: Lines,
+    );
+
+    /// The sums of `y[k][i][j] x[windows[t] + i apart + j]` over the rows `i` and columns `j`, for some channels `k`.
     ///
     /// # Safety
     /// `x` and every `y` hold these lines; products with windows are available.
-    unsafe fn products(
+    unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
         x: *const Self,
         windows: [usize; WINDOWS],
-        y: [*const Self; OUT],
+        y: [*const Self; CHANNELS],
         lines: Lines,
-    ) -> [[Self; WINDOWS]; OUT];
+    ) -> [[Self; WINDOWS]; CHANNELS];
 }
 
 /// A tile of three vectors by so many channels.
@@ -71,13 +82,24 @@ macro_rules! tile {
         /// # Safety
         /// As `Tile::tile`, for a part of its channels and positions.
         #[target_feature(enable = $features)]
-        unsafe fn $name(x: *const $t, taps: &[usize], w: *const $t, start: *const $t, y: *mut $t) {
+        unsafe fn $name(
+            x: *const $t,
+            taps: &[usize],
+            w: *const $t,
+            (start, more): (*const $t, bool),
+            (y, apart): (*mut $t, usize),
+        ) {
             use std::arch::x86_64::{$fma, $load, $splat, $store};
             // SAFETY: the caller's contract.
             unsafe {
                 let mut sums = [[$splat(0.0); 3]; $channels];
                 for k in 0..$channels {
-                    sums[k] = [$splat(*start.add(k)); 3];
+                    sums[k] = if more {
+                        let y = y.add(k * apart);
+                        [$load(y), $load(y.add($lanes)), $load(y.add(2 * $lanes))]
+                    } else {
+                        [$splat(*start.add(k)); 3]
+                    };
                 }
                 let mut w = w;
                 for &tap in taps {
@@ -92,7 +114,7 @@ macro_rules! tile {
                     w = w.add(OUT);
                 }
                 for k in 0..$channels {
-                    let y = y.add(k * <$t>::WIDE);
+                    let y = y.add(k * apart);
                     $store(y, sums[k][0]);
                     $store(y.add($lanes), sums[k][1]);
                     $store(y.add(2 * $lanes), sums[k][2]);
@@ -102,6 +124,67 @@ macro_rules! tile {
     };
 }
 
+/// Four rows of one channel, a vector of each at a time. The last vector of a row begins where the row still holds it; of rows
+/// shorter than a vector, what is stored beyond one is overwritten by the next.
+#[cfg(target_arch = "x86_64")]
+macro_rules! rows {
+    ($name:ident, $t:ty, $features:literal, $lanes:literal, $load:ident, $splat:ident, $fma:ident, $store:ident) => {
+        /// # Safety
+        /// As `Tile::rows`.
+        #[target_feature(enable = $features)]
+        unsafe fn $name(
+            x: *const $t,
+            taps: &[usize],
+            (w, start): (*const $t, $t),
+            y: *mut $t,
+            lines: Lines,
+        ) {
+            use std::arch::x86_64::{$fma, $load, $splat, $store};
+            const ROWS: usize = 4;
+            let (width, end) = (lines.width, lines.rows * lines.width);
+            for first in (0..lines.rows).step_by(ROWS) {
+                // Beyond the last row it is taken again.
+                let rows: [usize; ROWS] = std::array::from_fn(|r| (first + r).min(lines.rows - 1));
+                let from = rows.map(|row| row * lines.apart);
+                for j in (0..width).step_by($lanes) {
+                    let j = j.min(width.saturating_sub($lanes));
+                    // SAFETY: the caller's contract.
+                    unsafe {
+                        let x = x.add(j);
+                        let mut sums = [$splat(start); ROWS];
+                        for (t, &tap) in taps.iter().enumerate() {
+                            let (x, w) = (x.add(tap), $splat(*w.add(t)));
+                            for r in 0..ROWS {
+                                sums[r] = $fma(w, $load(x.add(from[r])), sums[r]);
+                            }
+                        }
+                        for r in 0..ROWS {
+                            let at = rows[r] * width + j;
+                            if at + $lanes <= end {
+                                $store(y.add(at), sums[r]);
+                                continue;
+                            }
+                            let mut part = [0.0; $lanes];
+                            $store(part.as_mut_ptr(), sums[r]);
+                            for (k, &sum) in part.iter().enumerate().take(end - at) {
+                                *y.add(at + k) = sum;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+rows! { rows512_f32, f32, "avx512f", 16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps }
+#[cfg(target_arch = "x86_64")]
+rows! { rows512_f64, f64, "avx512f", 8, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_storeu_pd }
+#[cfg(target_arch = "x86_64")]
+rows! { rows256_f32, f32, "avx2,fma", 8, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps }
+#[cfg(target_arch = "x86_64")]
+rows! { rows256_f64, f64, "avx2,fma", 4, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_storeu_pd }
+
 /// Products with windows. What is beyond a row is zero on both sides: it may be no number.
 #[cfg(target_arch = "x86_64")]
 macro_rules! products {
@@ -109,14 +192,14 @@ macro_rules! products {
         /// # Safety
         /// As `Tile::products`.
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-        unsafe fn $name(
+        unsafe fn $name<const WINDOWS: usize, const CHANNELS: usize>(
             x: *const $t,
             windows: [usize; WINDOWS],
-            y: [*const $t; OUT],
+            y: [*const $t; CHANNELS],
             lines: Lines,
-        ) -> [[$t; WINDOWS]; OUT] {
+        ) -> [[$t; WINDOWS]; CHANNELS] {
             use std::arch::x86_64::{$fma, $load, $sum, $zero};
-            let mut sums = [[$zero(); WINDOWS]; OUT];
+            let mut sums = [[$zero(); WINDOWS]; CHANNELS];
             for row in 0..lines.rows {
                 let mut j = 0;
                 while j < lines.width {
@@ -125,21 +208,23 @@ macro_rules! products {
                     // SAFETY: the caller's contract.
                     unsafe {
                         let at = x.add(row * lines.apart + j);
-                        let x0 = $load(mask, at.add(windows[0]));
-                        let x1 = $load(mask, at.add(windows[1]));
-                        let x2 = $load(mask, at.add(windows[2]));
-                        for k in 0..OUT {
+                        let mut x = [$zero(); WINDOWS];
+                        for t in 0..WINDOWS {
+                            x[t] = $load(mask, at.add(windows[t]));
+                        }
+                        for k in 0..CHANNELS {
                             let y = $load(mask, y[k].add(row * lines.width + j));
-                            sums[k][0] = $fma(y, x0, sums[k][0]);
-                            sums[k][1] = $fma(y, x1, sums[k][1]);
-                            sums[k][2] = $fma(y, x2, sums[k][2]);
+                            for t in 0..WINDOWS {
+                                sums[k][t] = $fma(y, x[t], sums[k][t]);
+                            }
                         }
                     }
                     j += $lanes;
                 }
             }
-            let mut all = [[0.0; WINDOWS]; OUT];
-            for k in 0..OUT {
+            // Not by closures, which would be called with vectors in memory.
+            let mut all = [[0.0; WINDOWS]; CHANNELS];
+            for k in 0..CHANNELS {
                 for t in 0..WINDOWS {
                     all[k][t] = $sum(sums[k][t]);
                 }
@@ -154,7 +239,7 @@ products! { products_f32, f32, u16, 16, _mm512_maskz_loadu_ps, _mm512_setzero_ps
 products! { products_f64, f64, u8, 8, _mm512_maskz_loadu_pd, _mm512_setzero_pd, _mm512_fmadd_pd, _mm512_reduce_add_pd }
 
 macro_rules! tiles {
-    ($t:ty, $wide:literal, $whole:ident, $part:ident, $products:ident) => {
+    ($t:ty, $wide:literal, $whole:ident, $part:ident, $rows:ident, $half:ident, $products:ident) => {
         impl Tile for $t {
             const WIDE: usize = $wide;
 
@@ -163,52 +248,81 @@ macro_rules! tiles {
                 x: *const $t,
                 taps: &[usize],
                 w: *const $t,
-                start: *const $t,
-                y: *mut $t,
+                (start, more): (*const $t, bool),
+                (y, apart): (*mut $t, usize),
             ) {
                 // SAFETY: the caller's contract; the level has the features.
                 unsafe {
                     if level() == Level::Avx512 {
-                        return $whole(x, taps, w, start, y);
+                        return $whole(x, taps, w, (start, more), (y, apart));
                     }
                     // Half as many registers of half the width.
                     for (at, k) in [(0, 0), (0, 4), ($wide / 2, 0), ($wide / 2, 4)] {
-                        let y = y.add(k * $wide + at);
-                        $part(x.add(at), taps, w.add(k), start.add(k), y);
+                        let y = (y.add(k * apart + at), apart);
+                        $part(x.add(at), taps, w.add(k), (start.add(k), more), y);
                     }
                 }
             }
 
             #[cfg(target_arch = "x86_64")]
-            unsafe fn products(
+            unsafe fn rows(
+                x: *const $t,
+                taps: &[usize],
+                w: (*const $t, $t),
+                y: *mut $t,
+                lines: Lines,
+            ) {
+                // SAFETY: the caller's contract; the level has the features.
+                unsafe {
+                    if level() == Level::Avx512 {
+                        $rows(x, taps, w, y, lines)
+                    } else {
+                        $half(x, taps, w, y, lines)
+                    }
+                }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
                 x: *const $t,
                 windows: [usize; WINDOWS],
-                y: [*const $t; OUT],
+                y: [*const $t; CHANNELS],
                 lines: Lines,
-            ) -> [[$t; WINDOWS]; OUT] {
+            ) -> [[$t; WINDOWS]; CHANNELS] {
                 // SAFETY: the caller's contract.
                 unsafe { $products(x, windows, y, lines) }
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn products(
+            unsafe fn rows(_: *const $t, _: &[usize], _: (*const $t, $t), _: *mut $t, _: Lines) {
+                unreachable!("tiles are not available")
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
                 _: *const $t,
                 _: [usize; WINDOWS],
-                _: [*const $t; OUT],
+                _: [*const $t; CHANNELS],
                 _: Lines,
-            ) -> [[$t; WINDOWS]; OUT] {
+            ) -> [[$t; WINDOWS]; CHANNELS] {
                 unreachable!("products with windows are not available")
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn tile(_: *const $t, _: &[usize], _: *const $t, _: *const $t, _: *mut $t) {
+            unsafe fn tile(
+                _: *const $t,
+                _: &[usize],
+                _: *const $t,
+                _: (*const $t, bool),
+                _: (*mut $t, usize),
+            ) {
                 unreachable!("tiles are not available")
             }
         }
     };
 }
-tiles! { f32, 48, whole_f32, part_f32, products_f32 }
-tiles! { f64, 24, whole_f64, part_f64, products_f64 }
+tiles! { f32, 48, whole_f32, part_f32, rows512_f32, rows256_f32, products_f32 }
+tiles! { f64, 24, whole_f64, part_f64, rows512_f64, rows256_f64, products_f64 }
 
 #[cfg(target_arch = "x86_64")]
 tile! { whole_f32, f32, "avx512f", 16 by 8, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps }

@@ -3,12 +3,15 @@
 //! Owns: both ways to a product, directly and by tiles of columns, and sizes. Never pads memory of the caller.
 //! Invariant: results are the same at any number of threads.
 
+mod channelwise;
 mod direct;
 mod full;
 mod geometry;
 mod lanes;
 mod product;
+mod steps;
 mod tiles;
+mod turned;
 
 pub use full::convolve as convolve_full;
 pub use geometry::Geometry;

@@ -8,14 +8,17 @@
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
-use super::direct::{self, Steps};
 use super::geometry::Geometry;
+use super::steps::{Cut, Steps};
 use super::tiles::{Number, Scratch, gather, multiply, scatter};
+use super::{channelwise, direct, turned};
 use crate::error::Result;
 use crate::threads::parallel_for;
 
 /// Multiply-adds worth a block.
 const SPLIT: usize = 1 << 20;
+/// Positions from which on products of matrices are long enough for one tap.
+const POSITIONS: usize = 64;
 /// Parts into which a small batch, or the sum of a weight's gradient, is cut at most.
 const PARTS: usize = 8;
 
@@ -69,7 +72,7 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
     }
     if let Some(steps) = Steps::forward(g) {
         // SAFETY: `check` holds the operands to the geometry.
-        return unsafe { direct::product(steps, (at.0, at.1, at.2), bias.map(|b| b.0)) };
+        return unsafe { without_columns(&steps, &at, bias.map(|b| b.0)) };
     }
     let (rows, scratch) = (g.tile_rows(depth), Scratch::default());
     let tiles = g.result[0].div_ceil(rows);
@@ -110,6 +113,28 @@ fn product<T: Number>(g: &Geometry, at: Shared<T>, bias: Option<Shared<T>>) -> R
     scratch.finish()
 }
 
+/// The product by tiles or rows that read images where they lie.
+///
+/// # Safety
+/// The operands hold what `s` says.
+unsafe fn without_columns<T: Number>(
+    s: &Steps,
+    at: &Shared<T>,
+    bias: Option<*const T>,
+) -> Result<()> {
+    if s.size().contains(&0) {
+        return Ok(());
+    }
+    // SAFETY: the caller's contract.
+    unsafe {
+        if s.alone() {
+            channelwise::product(s, (at.0, at.1, at.2), bias)
+        } else {
+            direct::product(s, (at.0, at.1, at.2), bias)
+        }
+    }
+}
+
 /// `x = y` spread back through `w`: the adjoint of `convolve` by its image, and a transposed convolution.
 pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
     check(g, x.dims, w.dims, y.dims, &[x.is_contiguous(), w.is_contiguous(), y.is_contiguous()]);
@@ -120,12 +145,23 @@ pub fn spread(g: &Geometry, y: View, w: View, x: ViewMut) -> Result<()> {
 }
 
 fn spread_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
-    let [own, out] = g.own();
-    if let Some(steps) = Steps::backward(g) {
-        // SAFETY: `check` holds the operands to the geometry.
-        return unsafe { direct::product(steps, (at.0, at.1, at.2), None) };
+    // Of taps that do not meet, columns are the whole work.
+    let phases = g.stride[0] * g.stride[1];
+    if (phases == 1 || phases < g.taps()) && Steps::backward(g, [0, 0]).is_some() {
+        for steps in
+            (0..phases).filter_map(|p| Steps::backward(g, [p / g.stride[1], p % g.stride[1]]))
+        {
+            // SAFETY: `check` holds the operands to the geometry.
+            unsafe { without_columns(&steps, &at, None)? };
+        }
+        return Ok(());
     }
-    let (positions, taps) = (g.output_plane(), g.taps());
+    spread_columns(g, at)
+}
+
+/// As `spread`, by way of columns.
+fn spread_columns<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
+    let ([own, out], positions, taps) = (g.own(), g.output_plane(), g.taps());
     // A block has some channels of one image: it alone adds to them, tile after tile. Few images are cut finer.
     let jobs = g.batch * g.groups;
     let work = (positions * taps * own).saturating_mul(out);
@@ -178,6 +214,27 @@ pub fn correlate(g: &Geometry, x: View, y: View, w: ViewMut) -> Result<()> {
 }
 
 fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
+    let windows = direct::windows(g);
+    if let Some(steps) = windows.as_ref().filter(|s| s.alone()) {
+        // SAFETY: `check` holds the operands to the geometry.
+        return unsafe { channelwise::correlate(steps, (at.0, at.1, at.2)) };
+    }
+    if let Some(s) = Steps::forward(g).filter(|_| g.taps() > 1 || g.output_plane() < POSITIONS) {
+        let cut = s.cut(T::WIDE);
+        if let Some(runs) = turned::Runs::of(&s, cut, T::WIDE) {
+            // SAFETY: `check` holds the operands to the geometry.
+            return unsafe { turned::correlate((&s, cut, &runs), (at.0, at.1, at.2)) };
+        }
+    }
+    correlate_parts(g, windows.map(|steps| (steps.cut(0), steps)), at)
+}
+
+/// As `correlate`, by parts of the batch: window by window where there are such products, else by way of columns.
+fn correlate_parts<T: Number>(
+    g: &Geometry,
+    windows: Option<(Cut, Steps)>,
+    at: Shared<T>,
+) -> Result<()> {
     let [own, out] = g.own();
     let size = out * own * g.taps();
     let work = size.saturating_mul(g.output_plane()).saturating_mul(g.batch * g.groups);
@@ -192,9 +249,8 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
     };
     let rest = Shared(at.0, at.1, sums.as_mut_ptr());
     let depth = own * g.taps();
-    let windows = Steps::windows(g);
-    let columns_of_a_tile = match windows {
-        Some(steps) => steps.strip(),
+    let columns_of_a_tile = match &windows {
+        Some((cut, steps)) => steps.strip(*cut),
         None if g.direct() => 0,
         None => depth * g.tile_rows(depth) * g.result[1],
     };
@@ -211,7 +267,7 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
                 Some(part) => rest.2.add((part * g.groups + group) * size),
             };
             let images = part * g.batch / parts..(part + 1) * g.batch / parts;
-            correlate_part((g, windows), at, (group, images), columns, to);
+            correlate_part((g, windows.as_ref()), at, (group, images), columns, to);
         }
     });
     // SAFETY: the result holds `size` elements per group, all written above.
@@ -230,7 +286,7 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
 /// `at` holds the operands of the geometry, `columns` a tile (unless direct) or the strip of `windows`, and `to` the kernels of
 /// a group.
 unsafe fn correlate_part<T: Number>(
-    (g, windows): (&Geometry, Option<Steps>),
+    (g, windows): (&Geometry, Option<&(Cut, Steps)>),
     at: &Shared<T>,
     (group, images): (usize, std::ops::Range<usize>),
     mut columns: Vec<T>,
@@ -245,8 +301,8 @@ unsafe fn correlate_part<T: Number>(
         for image in images {
             let x = at.0.add((image * g.channels[0] + group * own) * g.plane());
             let y = at.1.add((image * g.channels[1] + group * out) * positions);
-            if let Some(steps) = &windows {
-                direct::add_products(steps, (x, y, to), &mut columns);
+            if let Some((cut, steps)) = windows {
+                direct::add_products((steps, *cut), (x, y, to), &mut columns);
                 continue;
             }
             for first in (0..g.result[0]).step_by(rows) {

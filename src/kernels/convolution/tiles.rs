@@ -126,18 +126,72 @@ pub(super) unsafe fn scatter<T: Number>(
     }
 }
 
+/// Elements from which on a copy is a call of the system's.
+const MANY: usize = 64;
+
+/// Copies neighbours. Short runs take four at a time, the last four again.
+///
+/// # Safety
+/// Both sides hold `len` elements, and do not overlap.
+#[inline(never)]
+pub(super) unsafe fn copy_run<T: Number>(from: *const T, to: *mut T, len: usize) {
+    let four = |at: usize| {
+        // SAFETY: called for places that the caller's contract holds.
+        unsafe {
+            let some = from.add(at).cast::<[T; 4]>().read_unaligned();
+            to.add(at).cast::<[T; 4]>().write_unaligned(some);
+        }
+    };
+    if len >= MANY {
+        // SAFETY: the caller's contract.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
+    } else if len >= 4 {
+        (0..len - 4).step_by(4).for_each(four);
+        four(len - 4);
+    } else {
+        for at in 0..len {
+            // SAFETY: the caller's contract.
+            unsafe { *to.add(at) = *from.add(at) }
+        }
+    }
+}
+
+/// Copies what is a step apart on either side.
+///
+/// # Safety
+/// Both sides hold `len` elements at their steps, and do not overlap.
+#[inline]
+pub(super) unsafe fn copy_apart<T: Number>(
+    (from, apart): (*const T, usize),
+    (to, step): (*mut T, usize),
+    len: usize,
+) {
+    for at in 0..len {
+        // SAFETY: the caller's contract.
+        unsafe { *to.add(at * step) = *from.add(at * apart) }
+    }
+}
+
 /// Working memory of the blocks, and what could not be had of it.
 #[derive(Default)]
 pub(super) struct Scratch(AtomicUsize);
 
 impl Scratch {
-    /// Zeros, unless the system refuses.
-    pub(super) fn zeros<T: Number>(&self, len: usize) -> Option<Vec<T>> {
+    /// Room for so many elements, unless the system refuses.
+    #[inline(never)]
+    pub(super) fn room<T: Number>(&self, len: usize) -> Option<Vec<T>> {
         let mut buffer = Vec::new();
         if buffer.try_reserve_exact(len).is_err() {
             self.0.fetch_max(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
             return None;
         }
+        Some(buffer)
+    }
+
+    /// Zeros, unless the system refuses.
+    #[inline(never)]
+    pub(super) fn zeros<T: Number>(&self, len: usize) -> Option<Vec<T>> {
+        let mut buffer = self.room(len)?;
         buffer.resize(len, T::default());
         Some(buffer)
     }

@@ -5,6 +5,7 @@
 //! real part, and anything that is not zero becomes `true`.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -132,6 +133,14 @@ pub fn cast(src: View, dst: ViewMut) {
     launch!("cast", [src] => [dst] as as_map(src.dtype, dst.dtype); run(&route, src, dst));
 }
 
+/// As `cast` outside of captures; says whether a float may have been cut off for which there is no integer.
+pub(crate) fn cast_watched(src: View, dst: ViewMut) -> bool {
+    assert_eq!(src.dims, dst.dims, "cast needs equal dims");
+    let lost = AtomicBool::new(false);
+    run_watched(&route(src.dtype, dst.dtype), src, dst, Some(&lost));
+    lost.into_inner()
+}
+
 /// A conversion as an element-wise loop.
 fn as_map(from: DType, to: DType) -> Work {
     let table = with_dtype!(ring from, A => with_dtype!(ring to, B => loop_of::<A, B>()));
@@ -154,9 +163,9 @@ fn hub(dtype: DType) -> DType {
 }
 
 /// The conversions, one after another, that lead from one dtype to another, and the dtype after each.
-type Route = SmallVec<[(Line, DType); 4]>;
+pub(super) type Route = SmallVec<[(Line, DType); 4]>;
 
-fn route(from: DType, to: DType) -> Route {
+pub(super) fn route(from: DType, to: DType) -> Route {
     if let Some(line) = direct(from, to) {
         return smallvec![(line, to)];
     }
@@ -201,7 +210,7 @@ const TILE: usize = 256;
 ///
 /// # Safety
 /// As `Line`, for the dtypes at the ends of the route.
-unsafe fn convert(
+pub(super) unsafe fn convert(
     route: &Route,
     (a, from): (*const u8, isize),
     a_size: usize,
@@ -228,25 +237,6 @@ unsafe fn convert(
                     (source, step) = (tile, 1);
                 }
             }
-        }
-    }
-}
-
-/// Converts `n` neighbouring elements.
-///
-/// # Safety
-/// `n` elements of the dtypes are readable and writable, and do not overlap.
-pub(in crate::kernels) unsafe fn convert_run(
-    from: (DType, *const u8),
-    to: (DType, *mut u8),
-    n: usize,
-) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if from.0 == to.0 {
-            std::ptr::copy_nonoverlapping(from.1, to.1, n * from.0.size());
-        } else {
-            convert(&route(from.0, to.0), (from.1, 1), from.0.size(), (to.1, 1), n);
         }
     }
 }
@@ -341,6 +331,10 @@ fn line_of<A: Copy, B: Convert<A>>() -> Line {
 }
 
 fn run(route: &Route, src: View, dst: ViewMut) {
+    run_watched(route, src, dst, None);
+}
+
+fn run_watched(route: &Route, src: View, dst: ViewMut, lost: Option<&AtomicBool>) {
     let numel = dst.numel();
     if numel == 0 {
         return;
@@ -350,12 +344,20 @@ fn run(route: &Route, src: View, dst: ViewMut) {
     let [to, from] = axes.strides.pop().unwrap_or([1, 1]);
     let rows: usize = axes.dims.iter().product();
     let part = |start: usize, end: usize, skip: usize, n: usize| {
+        if lost.is_some() {
+            registers::forget_invalid();
+        }
         axes.for_range(start, end, &mut |at| {
             let a = src.byte_at(at[1] + skip as isize * from);
             let b = dst.byte_at(at[0] + skip as isize * to);
             // SAFETY: the views are valid for every position of their axes and do not overlap.
             unsafe { convert(route, (a, from), src.dtype.size(), (b, to), n) };
         });
+        if let Some(lost) = lost
+            && registers::was_invalid()
+        {
+            lost.store(true, Ordering::Relaxed);
+        }
     };
     if numel < 2 * BLOCK {
         part(0, rows, 0, inner);

@@ -24,7 +24,7 @@ const SHORT: usize = 4;
 const SMALL_BYTES: usize = 1 << 10;
 
 /// Runs of so many bytes are moved without a call for each.
-pub(in crate::kernels) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=128;
+pub(in crate::kernels) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=512;
 /// Bytes that are moved at once.
 const MOVE: usize = 16;
 

@@ -7,6 +7,7 @@ pub mod cast;
 pub mod copy;
 pub mod fill;
 mod halves;
+pub(in crate::kernels) mod neighbours;
 mod registers;
 pub(crate) mod stream;
 pub mod truncate;

@@ -1,6 +1,6 @@
 //! Conversions of floats to whole numbers by the instructions of x86-64, whose results are what NumPy promises.
 //!
-//! Owns: those of one number, and loops over whole vectors. Never converts what is left of a vector.
+//! Owns: those of one number, loops over whole vectors, and what the processor notes of numbers that do not fit. Never converts what is left of a vector.
 //! Invariant: the fraction is cut off, and what does not fit the register becomes its least integer.
 
 /// The conversions of one float.
@@ -25,6 +25,43 @@ macro_rules! one {
 }
 one!(f64 _mm_set_sd _mm_cvttsd_si32 _mm_cvttsd_si64);
 one!(f32 _mm_set_ss _mm_cvttss_si32 _mm_cvttss_si64);
+
+/// The bit of the register of floats that says that an operation was invalid, as a conversion is whose result does not fit.
+#[cfg(target_arch = "x86_64")]
+const INVALID: u32 = 1;
+
+/// The register of floats.
+#[cfg(target_arch = "x86_64")]
+fn state() -> u32 {
+    let mut state = 0u32;
+    // SAFETY: the register is written to the number, and nothing else changes.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut state, options(nostack)) };
+    state
+}
+
+/// Makes this thread forget that an operation was invalid.
+#[inline(never)]
+pub(super) fn forget_invalid() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let state = state() & !INVALID;
+        // SAFETY: only a flag that nothing waits for is cleared; how floats are rounded stays.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const state, options(nostack)) };
+    }
+}
+
+/// Whether an operation of this thread was invalid since it forgot, if the processor says so at all.
+#[inline(never)]
+pub(super) fn was_invalid() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        state() & INVALID != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        true
+    }
+}
 
 /// A loop over whole vectors of so many numbers that says how many it converted; none where the processor has no such
 /// instruction.

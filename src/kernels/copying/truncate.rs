@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dtype::{DType, Element, Kind, with_dtype};
-use crate::kernels::leveled::leveled;
 use crate::kernels::view::{Axes, View};
 use crate::threads::parallel_for;
 
@@ -98,48 +97,6 @@ unsafe fn outside<T: Element>(
         let value = unsafe { *x.offset(i * step) }.to_f64();
         found | !(value > low && value < high)
     })
-}
-
-leveled! {
-    /// Whether one of `n` neighbours is this number.
-    unsafe fn any_is<T: PartialEq>(x: *const T, n: usize, number: &T) -> bool = any_is_body,
-        crate::kernels::leveled::Levels::UpToAvx2
-}
-
-/// # Safety
-/// The elements are readable.
-#[inline(always)]
-unsafe fn any_is_body<T: PartialEq>(x: *const T, n: usize, number: &T) -> bool {
-    let mut found = false;
-    for i in 0..n {
-        // SAFETY: the caller's contract.
-        found |= unsafe { *x.add(i) == *number };
-    }
-    found
-}
-
-/// Whether the least integer may be among numbers that were floats: what has no integer became that one.
-pub(crate) fn may_hold_least(x: View) -> bool {
-    if !x.is_contiguous() {
-        return true;
-    }
-    let n = x.dims.iter().product::<usize>();
-    let found = AtomicBool::new(false);
-    parallel_for(n.div_ceil(BLOCK), &|k| {
-        let (first, n) = (x.byte_at((k * BLOCK) as isize), BLOCK.min(n - k * BLOCK));
-        // SAFETY: the elements are those of the view, of this type.
-        let here = unsafe {
-            match x.dtype {
-                DType::I32 => any_is(first.cast(), n, &i32::MIN),
-                DType::I64 => any_is(first.cast(), n, &i64::MIN),
-                _ => true,
-            }
-        };
-        if here {
-            found.store(true, Ordering::Relaxed);
-        }
-    });
-    found.into_inner()
 }
 
 /// Whether the integer part of every float, or real part, fits the conversion to this integer dtype.

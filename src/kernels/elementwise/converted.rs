@@ -13,7 +13,7 @@ use super::drive::{MAX_OPERANDS, in_blocks};
 use super::gather::{gather, scatter};
 use super::table::{Loop, LoopTable};
 use crate::dtype::{DType, Element, no_loop, with_dtype};
-use crate::kernels::cast::convert_run;
+use crate::kernels::copying::neighbours::Run;
 use crate::kernels::fill::word_of;
 use crate::kernels::view::{View, ViewMut};
 
@@ -47,14 +47,18 @@ fn bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
     };
     let mut word = [0u64; 2];
     // SAFETY: both hold one element of any dtype.
-    unsafe { convert_run((dtype, narrow.as_ptr().cast()), (wide, word.as_mut_ptr().cast()), 1) };
+    unsafe { Run::new(dtype, wide).convert(narrow.as_ptr().cast(), word.as_mut_ptr().cast(), 1) };
     word
 }
 
-/// Applies the loop of the dtype that computes with `dtype`; operands and output are as for `apply`.
+/// Applies the loop of `dtype`, or of the dtype that computes with it; operands and output are as for `apply`, save that
+/// operands may be of any dtype.
+///
+/// # Panics
+/// When there is no such loop: a bug of the caller.
 #[cold]
 #[inline(never)]
-pub(super) fn apply_converted(
+pub(crate) fn apply_converted(
     table: &LoopTable,
     dtype: DType,
     ins: &[In<'_>],
@@ -68,7 +72,7 @@ pub(super) fn apply_converted(
         number => Source::Number(bytes(number, dtype, wide)),
     };
     let sources = ins.iter().map(source).collect();
-    let cost = 2.0 + table.cost(wide);
+    let cost = table.cost(wide) + if wide == dtype { 0.5 } else { 2.0 };
     let work = Converted { f, dtype: wide, sources, params: params.into(), cost };
     let result = table.result(wide);
     let reads: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
@@ -80,20 +84,51 @@ fn axes<'a>(dims: &'a [usize], strides: &'a [isize]) -> (&'a [usize], &'a [isize
     if dims.is_empty() { (&[1], &[0]) } else { (dims, strides) }
 }
 
+/// Room for the elements of a tile of any dtype.
+type Room = [MaybeUninit<[u64; 2]>; TILE];
+
+/// A call: its operands, its results, their dtype in the loop, and the conversions of both.
+struct Call<'a> {
+    work: &'a Converted,
+    reads: &'a [View<'a>],
+    out: &'a ViewMut<'a>,
+    result: DType,
+    ins: SmallVec<[Run; 4]>,
+    back: Run,
+}
+
 impl Converted {
     /// Runs the loop; its results, of the dtype `result`, are converted to that of `out`.
     fn run(&self, reads: &[View<'_>], out: &ViewMut<'_>, result: DType) {
         for view in reads {
             assert!(view.dims == out.dims, "operands of one shape");
         }
-        in_blocks(out.numel(), self.cost, &|start, end| {
-            let mut from = start;
-            while from < end {
-                let count = TILE.min(end - from);
-                self.tile(reads, out, result, (from, count));
-                from += count;
+        let ins = reads.iter().map(|view| Run::new(view.dtype, self.dtype)).collect();
+        let call = Call { work: self, reads, out, result, ins, back: Run::new(result, out.dtype) };
+        in_blocks(out.numel(), self.cost, &|start, end| call.span(start, end));
+    }
+}
+
+impl Call<'_> {
+    fn span(&self, start: usize, end: usize) {
+        if start == end {
+            return;
+        }
+        let mut rooms = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 2];
+        let most = TILE.min(end - start);
+        for (source, room) in self.work.sources.iter().zip(&mut rooms) {
+            if let Source::Number(word) = source {
+                let (word, size) = (word.as_ptr().cast(), self.work.dtype.size());
+                // SAFETY: the number is one element of the loop's dtype; the room holds a tile.
+                unsafe { gather(word, size, &[most], &[0], (0, most), room.as_mut_ptr().cast()) };
             }
-        });
+        }
+        let mut from = start;
+        while from < end {
+            let count = TILE.min(end - from);
+            self.tile((from, count), &mut rooms);
+            from += count;
+        }
     }
 
     /// The elements of a range in the loop's dtype: as they lie, or in the tile.
@@ -102,12 +137,12 @@ impl Converted {
     /// The range is inside the view; `raw` and the tile have room for it.
     unsafe fn elements(
         &self,
-        view: &View<'_>,
+        (view, run): (&View<'_>, &Run),
         range: (usize, usize),
         raw: *mut u8,
         tile: *mut u8,
     ) -> *const u8 {
-        let (size, same) = (view.dtype.size(), view.dtype == self.dtype);
+        let (size, same) = (view.dtype.size(), view.dtype == self.work.dtype);
         let mut from = view.ptr;
         // SAFETY: the caller's contract.
         unsafe {
@@ -122,53 +157,45 @@ impl Converted {
             if same {
                 return from;
             }
-            convert_run((view.dtype, from), (self.dtype, tile), range.1);
+            run.convert(from, tile, range.1);
         }
         tile
     }
 
     /// The elements of one tile of the output.
-    fn tile(&self, reads: &[View<'_>], out: &ViewMut<'_>, result: DType, range: (usize, usize)) {
-        let mut raw = [MaybeUninit::<[u64; 2]>::uninit(); TILE];
-        let mut tiles = [[MaybeUninit::<[u64; 2]>::uninit(); TILE]; MAX_OPERANDS + 1];
-        let (raw, n) = (raw.as_mut_ptr().cast::<u8>(), range.1);
+    fn tile(&self, range: (usize, usize), rooms: &mut [Room; MAX_OPERANDS + 2]) {
+        let (out, size) = (self.out, self.out.dtype.size());
+        let [tiles @ .., raw, target] = rooms;
+        let raw = raw.as_mut_ptr().cast::<u8>();
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
-        let mut views = reads.iter();
-        for (k, source) in self.sources.iter().enumerate() {
+        let mut views = self.reads.iter().zip(&self.ins);
+        for (k, source) in self.work.sources.iter().enumerate() {
             let tile = tiles[k].as_mut_ptr().cast::<u8>();
             ptrs[k] = tile.cast_const();
-            // SAFETY: the views are valid for the range; a tile holds TILE elements of any dtype.
-            unsafe {
-                match source {
-                    Source::View => {
-                        let Some(view) = views.next() else { unreachable!("a view for each") };
-                        ptrs[k] = self.elements(view, range, raw, tile);
-                    }
-                    Source::Number(word) => {
-                        let word = word.as_ptr().cast();
-                        gather(word, self.dtype.size(), &[n], &[0], (0, n), tile);
-                    }
-                }
+            if let Source::View = source {
+                let view = views.next().unwrap_or_else(|| unreachable!("a view for each"));
+                // SAFETY: the views are valid for the range; a tile holds TILE elements of any dtype.
+                ptrs[k] = unsafe { self.elements(view, range, raw, tile) };
             }
         }
-        let target = tiles[MAX_OPERANDS].as_mut_ptr().cast::<u8>();
-        // SAFETY: the operands hold `n` elements of the loop's dtype, and the target has room for them; the output is
+        let whole = contiguous(out.dims, out.strides);
+        let place = out.ptr.wrapping_add(if whole { range.0 * size } else { 0 });
+        // A loop that writes over what it reads is slow.
+        let apart = self.reads.iter().all(|view| view.ptr != out.ptr.cast_const());
+        let straight = whole && apart && self.result == out.dtype;
+        let target = if straight { place } else { target.as_mut_ptr().cast::<u8>() };
+        // SAFETY: the operands hold the range in the loop's dtype, and the target has room for it; the output is
         // valid for the range, which no other tile has.
         unsafe {
-            (self.f)(ptrs.as_ptr(), target, n, self.params.as_ptr());
-            let mut from = target.cast_const();
-            if result != out.dtype {
-                let size = out.dtype.size();
-                let whole = contiguous(out.dims, out.strides);
-                let to = if whole { out.ptr.add(range.0 * size) } else { raw };
-                convert_run((result, target), (out.dtype, to), n);
-                if whole {
-                    return;
-                }
-                from = raw;
+            (self.work.f)(ptrs.as_ptr(), target, range.1, self.work.params.as_ptr());
+            if straight {
+                return;
             }
-            let (dims, strides) = axes(out.dims, out.strides);
-            scatter(from, out.dtype.size(), dims, strides, range, out.ptr);
+            self.back.convert(target, if whole { place } else { raw }, range.1);
+            if !whole {
+                let (dims, strides) = axes(out.dims, out.strides);
+                scatter(raw, size, dims, strides, range, out.ptr);
+            }
         }
     }
 }

@@ -178,7 +178,7 @@ unsafe fn run_many(
 
 /// The nanoseconds from which on an operation is split: what is computed does not depend on the cut.
 #[inline]
-fn split_above() -> f32 {
+pub fn split_above() -> f32 {
     if threads::awake() { SPLIT_AWAKE } else { SPLIT_ABOVE }
 }
 

@@ -236,12 +236,7 @@ pub unsafe fn int_map<T: Copy, O, const N: usize>(
         let x: [*const T; N] = operands(ins);
         let out = out.cast::<O>();
         for i in 0..n {
-            let mut v = [*x[0].add(i); N];
-            let mut k = 1;
-            while k < N {
-                v[k] = *x[k].add(i);
-                k += 1;
-            }
+            let v = x.map(|x| *x.add(i));
             out.add(i).write(text(v));
         }
     }
@@ -294,6 +289,7 @@ macro_rules! levels {
         /// # Safety
         /// As `Loop`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
+        #[allow(dead_code)]
         unsafe fn $mask<K, T, const N: usize>(
             ins: *const *const u8,
             out: *mut u8,
@@ -312,6 +308,7 @@ macro_rules! levels {
         /// # Safety
         /// As `map_over`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
+        #[allow(dead_code)]
         unsafe fn $over<K, T>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64)
         where
             K: Kernel<2, 0>,
@@ -325,6 +322,9 @@ macro_rules! levels {
     };
 }
 
+// What serves every level; a copy that is named `base` is made small, as `leveled.rs` says.
+levels!(only, only_mask, only_over, BASE_FMA);
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(base, base_mask, base_over, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(avx2, avx2_mask, avx2_over, true, "avx2,fma");
@@ -333,8 +333,9 @@ levels!(avx512, avx512_mask, avx512_over, true, "avx512f,avx512dq,avx512bw,avx51
 
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {
-    base as avx2, base as avx512, base_mask as avx2_mask, base_mask as avx512_mask,
-    base_over as avx2_over, base_over as avx512_over,
+    only as base, only as avx2, only as avx512, only_mask as base_mask, only_mask as avx2_mask,
+    only_mask as avx512_mask, only_over as base_over, only_over as avx2_over,
+    only_over as avx512_over,
 };
 
 const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
@@ -367,7 +368,7 @@ pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> L
 
 /// The table of a text that calls scalar functions: one loop serves every level.
 pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
-    table([base::<K, f64, N, P>; 3], [base::<K, f32, N, P>; 3])
+    table([only::<K, f64, N, P>; 3], [only::<K, f32, N, P>; 3])
 }
 
 /// The table of a text that yields a mask.

@@ -133,13 +133,17 @@ macro_rules! levels {
     };
 }
 
+// A copy that is named `base` is made small, as `leveled.rs` says.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(base, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(avx2, true, "avx2,fma");
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(avx512, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
-use {base as avx2, base as avx512};
+levels!(only, BASE_FMA);
+#[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+use {only as base, only as avx2, only as avx512};
 
 /// The float32 loop of AVX-512: rows of a few vectors, which the compiler would take for long ones.
 ///

@@ -1,10 +1,11 @@
-//! The float32 loop of AVX-512 for texts whose functions have instructions there that no compiler finds.
+//! The loops of AVX-512 for texts whose functions have instructions there that no compiler finds.
 //!
-//! Owns: that loop. Never chooses texts: `sixteen;` in a declaration does. Invariant: a tail is computed as what precedes it.
+//! Owns: that of float32, and the exponential of float64. Never chooses texts: `sixteen;` and `eight` in a declaration do.
+//! Invariant: a tail is computed as what precedes it.
 
 use super::loops::{Kernel, operands};
 use super::table::Loop;
-use crate::kernels::math::sixteen::Sixteen;
+use crate::kernels::math::sixteen::{Sixteen, exp_of_eight};
 use crate::kernels::number::real::Real;
 use crate::kernels::stream;
 
@@ -51,4 +52,24 @@ unsafe fn map<K: Kernel<N, P>, const N: usize, const P: usize>(
 /// The loop of a text.
 pub const fn sixteen<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
     map::<K, N, P>
+}
+
+/// The exponential of float64, eight numbers at a time.
+///
+/// # Safety
+/// As `Loop`, for one operand of float64, on a CPU of this level.
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+pub unsafe fn exp(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+    // SAFETY: the caller keeps the contract of `Loop`.
+    unsafe {
+        let [x] = operands::<f64, 1>(ins);
+        let out = out.cast::<f64>();
+        let mut i = 0;
+        while i < n {
+            stream::call_for(x.wrapping_add(i + AHEAD / 2).cast(), 1);
+            stream::call_for(out.wrapping_add(i + AHEAD / 2).cast(), 1);
+            exp_of_eight(x.add(i), out.add(i), n - i);
+            i += 8;
+        }
+    }
 }

@@ -138,14 +138,15 @@ impl LoopTable {
 ///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
 /// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
 /// * `rows;` likewise: it has loops over rows with one value each.
-/// * `sixteen;` likewise: its functions have instructions of AVX-512 in `math::sixteen`, which float32 takes there.
-///   `sixteen: …` is `float: …` with it.
+/// * `sixteen;` likewise: its functions have instructions of AVX-512 in `math::sixteen`, which float32 takes there; `eight exp;`
+///   is the loop of this name for float64, `cheap;` says that memory limits it, so that AVX-512 runs the loops of AVX2, and
+///   `widest;` that complex128 has a loop of AVX-512. `sixteen: …` and `cheap: …` are `float: …` with these.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
-///   `float:` table, and bool in a `mask:` table.
+///   `float:` table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
 /// * `ints_wide:` instead of `ints:` where 64 bits have no instructions in the baseline: comparisons, extremes, shifts and
-///   products of int64 are compiled for AVX2, too.
+///   products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
 /// * `quotients: Part;` instead of `ints:` for a part of the division of two integers.
 #[macro_export]
 #[doc(hidden)]
@@ -186,6 +187,18 @@ macro_rules! loop_table {
             return unsafe { wide($ins, $out, $n) };
         }
     };
+    (@wide widest $text:ident $ins:ident $out:ident $n:ident) => {
+        #[target_feature(enable = "avx2,avx512f,avx512dq,avx512bw,avx512vl")]
+        unsafe fn widest(ins: *const *const u8, out: *mut u8, n: usize) {
+            // SAFETY: the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
+        }
+        if $crate::kernels::isa::level() == $crate::kernels::isa::Level::Avx512 {
+            // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
+            return unsafe { widest($ins, $out, $n) };
+        }
+        $crate::loop_table!(@wide wide $text $ins $out $n);
+    };
     (@int $($wide:ident)? [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
         unsafe fn int_loop(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
             #[inline(always)]
@@ -220,8 +233,16 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
         $t.i64 = $crate::loop_table!(@row wide [$($O)?] i64 [$($x)*] $body);
     };
+    (@rows $t:ident [$($O:ty)?] ints_widest: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
+        $t.i64 = $crate::loop_table!(@row widest [$($O)?] i64 [$($x)*] $body);
+    };
     (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
         $t.bool = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] bytes: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.bool = $crate::loop_table!(@row [] u8 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [] quotients: $Part:ident; $($rest:tt)*) => {
@@ -241,6 +262,23 @@ macro_rules! loop_table {
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         {
             $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+        {
+            $t.f64[2] = $crate::kernels::elementwise::sixteen::$function;
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] cheap; $($rest:tt)*) => {
+        ($t.f64[2], $t.f32[2]) = ($t.f64[1], $t.f32[1]);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] widest; $($rest:tt)*) => {
+        if let Some(levels) = &mut $t.c128 {
+            levels[2] = $crate::kernels::elementwise::complex_loops::widest::<K, _, _>();
         }
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
@@ -268,6 +306,9 @@ macro_rules! loop_table {
     }};
     (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
         $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
+    };
+    (cheap: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; cheap; $($rest)*)
     };
     (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);

@@ -8,14 +8,15 @@ use rustfft::num_complex::Complex;
 
 use super::complex;
 use super::number::{Number, Real};
-use super::strips::Strips;
+use super::strips::{Strips, cost};
 use super::together::{Strip, passes, room_of};
 use crate::kernels::room::bytes_of;
 use crate::kernels::view::{View, ViewMut};
 
 /// The bytes of neighbouring lines at a position that are moved at a time: whole cache lines, and so few that the rows of
-/// short lines stay in the first cache.
+/// short lines stay in the first cache; half as many of long lines.
 const WIDTH: usize = 256;
+const LONG: usize = 512;
 /// The longest lines: the rows of longer ones leave the cache between the passes.
 const LONGEST: usize = 1536;
 /// Of the lanes of a vector, the part that is not worth filling: so few lines are transformed one by one.
@@ -43,7 +44,7 @@ where
     let Some(passes) = passes.as_ref() else {
         return false;
     };
-    let groups = WIDTH / (lanes * size);
+    let groups = if n < LONG { WIDTH } else { WIDTH / 2 } / (lanes * size);
     strips.width = groups * lanes;
     let room = room_of::<T>(n, groups);
     let beside = Some(strips.steps);
@@ -52,7 +53,7 @@ where
     let scratch = single.as_ref().map_or(0, |plan| plan.get_inplace_scratch_len());
     let own = if single.is_some() { [n, scratch].map(bytes_of::<Complex<T>>) } else { [0; 2] };
     let bytes = bytes_of::<Complex<T>>(room) + own[0] + own[1];
-    strips.for_each(n, bytes, &|[from, to], lines, mut parts| {
+    strips.for_each(cost(n, n * size), bytes, &|[from, to], lines, mut parts| {
         let (from, to) = (input.at(from), out.at(to));
         let together = if single.is_some() { lines - lines % lanes } else { lines };
         if together > 0 {

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rustfft::{Fft, FftDirection};
 
 use super::columns;
 use super::number::{Number, Real, scale};
+use super::planner;
 use super::strips::{Pass, Source, run};
 use super::together::{self, Together};
 use crate::dtype::DType;
@@ -22,7 +23,7 @@ use crate::kernels::view::{View, ViewMut, one_dtype};
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
     T::complex().get((n, u8::from(forward)), || {
-        let plan = FftPlanner::new().plan_fft(n, direction);
+        let plan = planner::plan(n, direction);
         if together::unusual::<T>(n) {
             return Arc::new(Together { passes: together::passes(n), few: plan });
         }
@@ -44,6 +45,10 @@ where
 
     fn lens(&self) -> [usize; 2] {
         [self.plan.len(); 2]
+    }
+
+    fn group(&self) -> usize {
+        together::group::<T>(self.plan.len())
     }
 
     fn room(&self, _: usize) -> usize {

@@ -50,6 +50,10 @@ where
         [self.plan.len(), self.plan.half()]
     }
 
+    fn group(&self) -> usize {
+        self.plan.group()
+    }
+
     fn room(&self, lines: usize) -> usize {
         bytes_of::<T>(lines * self.plan.len()) + self.plan.room()
     }
@@ -79,6 +83,10 @@ where
 
     fn lens(&self) -> [usize; 2] {
         [self.plan.half(), self.plan.len()]
+    }
+
+    fn group(&self) -> usize {
+        self.plan.group()
     }
 
     fn room(&self, lines: usize) -> usize {

@@ -10,6 +10,7 @@ mod half;
 mod mirror;
 mod number;
 mod pairs;
+mod planner;
 mod plans;
 mod reorder;
 mod rows;

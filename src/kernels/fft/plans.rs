@@ -4,6 +4,8 @@
 //! Invariant: a plan follows from its key alone, so that it does not matter who made it. A child process after `fork`
 //! begins with an empty cache: the old one may be locked by a thread that the child does not have.
 
+use std::any::Any;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,48 +14,64 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const PLANS: usize = 64;
 const POINTS: usize = 1 << 22;
 
-/// Plans of one kind by length and variant, the one used last at the end.
-pub(super) struct Cache<P: ?Sized + Send + Sync>(AtomicPtr<Held<P>>);
+/// Plans of one kind by length and variant.
+pub(super) struct Cache<P: ?Sized + Send + Sync + 'static>(Store, PhantomData<fn() -> Arc<P>>);
 
-struct Held<P: ?Sized> {
+/// What a cache holds, compiled once for all kinds: each plan is an `Arc<P>`, the one used last at the end.
+struct Store(AtomicPtr<Held>);
+
+struct Held {
     process: u32,
-    plans: Mutex<Vec<(Key, Arc<P>)>>,
+    plans: Mutex<Vec<(Key, Kept)>>,
 }
+
+type Kept = Box<dyn Any + Send>;
 
 /// A length and a variant: a direction, a family.
 type Key = (usize, u8);
 
-impl<P: ?Sized + Send + Sync> Cache<P> {
+impl<P: ?Sized + Send + Sync + 'static> Cache<P> {
     pub(super) const fn new() -> Cache<P> {
-        Cache(AtomicPtr::new(ptr::null_mut()))
+        Cache(Store(AtomicPtr::new(ptr::null_mut())), PhantomData)
     }
 
     /// The plan of a key, made if it is not there.
     pub(super) fn get(&self, key: Key, make: impl FnOnce() -> Arc<P>) -> Arc<P> {
+        let mut found = None;
+        self.0.find(key, &mut |kept| found = kept.downcast_ref::<Arc<P>>().cloned());
+        found.unwrap_or_else(|| {
+            let made = make();
+            self.0.keep(key, Box::new(Arc::clone(&made)));
+            made
+        })
+    }
+}
+
+impl Store {
+    /// Shows the plan of a key, if it is there.
+    fn find(&self, key: Key, show: &mut dyn FnMut(&dyn Any)) {
         let mut plans = self.lock();
         if let Some(at) = plans.iter().rposition(|(known, _)| *known == key) {
-            let found = plans.remove(at);
-            let plan = Arc::clone(&found.1);
-            plans.push(found);
-            return plan;
+            plans[at..].rotate_left(1);
+            plans.last().into_iter().for_each(|(_, kept)| show(&**kept));
         }
-        drop(plans);
-        let made = make();
+    }
+
+    fn keep(&self, key: Key, made: Kept) {
         let mut plans = self.lock();
-        plans.push((key, Arc::clone(&made)));
-        let points = |plans: &[(Key, Arc<P>)]| plans.iter().map(|((n, _), _)| n).sum::<usize>();
+        plans.push((key, made));
+        let points = |plans: &[(Key, Kept)]| plans.iter().map(|((n, _), _)| n).sum::<usize>();
         while plans.len() > 1 && (plans.len() > PLANS || points(&plans) > POINTS) {
             plans.remove(0);
         }
-        made
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Key, Arc<P>)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Key, Kept)>> {
         self.held().plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The plans of this process.
-    fn held(&self) -> &Held<P> {
+    fn held(&self) -> &Held {
         let process = std::process::id();
         loop {
             let now = self.0.load(Ordering::Acquire);
@@ -85,6 +103,6 @@ mod tests {
         (6..6 + PLANS).for_each(|n| assert_eq!(get(n), n));
         assert_eq!(*CACHE.get((5, 0), || Arc::new(8)), 8);
         get(POINTS + 1);
-        assert_eq!(CACHE.lock().len(), 1);
+        assert_eq!(CACHE.0.lock().len(), 1);
     }
 }

@@ -5,18 +5,25 @@
 
 use super::number::Number;
 use super::together::room_bytes;
+use crate::kernels::elementwise::split_above;
 use crate::kernels::room::{Parts, Room, bytes_of};
 use crate::kernels::view::{Axes, View, ViewMut};
-use crate::threads::{num_threads, parallel_for};
+use crate::threads::{num_threads, parallel_apart};
 
-/// Elements per block of a split.
-const BLOCK: usize = 1 << 14;
+/// Blocks of a split: how many are wanted, and how many nanoseconds each takes. The passes of a transform wait for each other, so
+/// that the last block of each should be short.
+const BLOCKS: f32 = 32.0;
+const LEAST: f32 = 4_000.0;
+const MOST: f32 = 20_000.0;
 /// The bytes of a strip that fit beside others into a core's cache.
 const CACHE: usize = 512 << 10;
 /// Positions of a line that are moved together in a transpose.
 const TILE: usize = 8;
 /// The most lines of a strip.
 const WIDEST: usize = 32;
+/// How many strips of lines that follow on each other there are at least, of so many elements at least.
+const STRIPS: usize = 16;
+const SHORTEST: usize = 4096;
 
 /// What is done to the lines of an axis.
 pub(super) trait Pass: Sync {
@@ -26,6 +33,8 @@ pub(super) trait Pass: Sync {
     type Out: Number;
     /// The elements of a line that is read and of one that is written.
     fn lens(&self) -> [usize; 2];
+    /// How many lines are transformed together.
+    fn group(&self) -> usize;
     /// The working memory for so many lines, in bytes.
     fn room(&self, lines: usize) -> usize;
     /// Transforms the lines of `source` into `out`, where they follow on each other.
@@ -200,18 +209,20 @@ impl Strips {
     }
 
     /// Calls `work` for every strip, on several threads where there is enough: with the places of its first line in both
-    /// operands, the number of its lines, and working memory. `line` is the longer of both lengths.
+    /// operands, the number of its lines, and working memory. A line takes so many nanoseconds.
     pub(super) fn for_each(
         &self,
-        line: usize,
+        cost: f32,
         bytes: usize,
         work: &(dyn Fn([isize; 2], usize, Parts<'_>) + Sync),
     ) {
         let per_row = self.count.div_ceil(self.width);
         let units = self.others.count() * per_row;
-        let blocks = (self.others.count() * self.count).saturating_mul(line) / BLOCK;
-        let blocks = blocks.clamp(1, units);
-        parallel_for(blocks, &|b| {
+        let all = cost * (self.others.count() * self.count) as f32;
+        let blocks =
+            if all < split_above() { 1.0 } else { all / (all / BLOCKS).clamp(LEAST, MOST) };
+        let blocks = (blocks as usize).clamp(1, units);
+        parallel_apart(blocks, &|b| {
             let mut room = Room::new(bytes);
             for unit in b * units / blocks..(b + 1) * units / blocks {
                 let (row, first) = (unit / per_row, unit % per_row * self.width);
@@ -223,6 +234,11 @@ impl Strips {
             }
         });
     }
+}
+
+/// Nanoseconds of the transform of a line of `n` points, which is so many bytes where it is read or written.
+pub(super) fn cost(n: usize, bytes: usize) -> f32 {
+    bytes as f32 * (2 + n.max(1).ilog2()) as f32 * 0.01
 }
 
 /// The bytes of working memory that a pass along lines of `len` numbers needs, about. The caller has asked for them.
@@ -244,12 +260,17 @@ pub(super) fn run<P: Pass>(pass: &P, input: Option<View<'_>>, out: &ViewMut<'_>,
     }
     let size = size_of::<P::In>().max(size_of::<P::Out>());
     let line = in_len.max(out_len);
-    let strips = Strips::new(out.dims, axis, [input.strides, out.strides], line, size);
+    let mut strips = Strips::new(out.dims, axis, [input.strides, out.strides], line, size);
+    if strips.steps == [1, 1] {
+        let enough = strips.count.div_ceil(STRIPS).max(SHORTEST / line);
+        strips.width = strips.width.min(enough.next_multiple_of(pass.group()));
+    }
     let direct = strips.is_direct(out_len);
     let taken = if direct { 0 } else { bytes_of::<P::Out>(strips.width * out_len) };
     let bytes = pass.room(strips.width) + taken;
     let ([step, to_step], [gap, to_gap]) = (strips.steps, strips.gaps);
-    strips.for_each(line, bytes, &|[from, to], lines, room| {
+    let moved = (in_len * size_of::<P::In>() + out_len * size_of::<P::Out>()) / 2;
+    strips.for_each(cost(line, moved), bytes, &|[from, to], lines, room| {
         let (ptr, life) = (input.at(from), std::marker::PhantomData);
         let source = Source { ptr, step, gap, len: in_len, lines, in_place: false, life };
         let target = Target { ptr: out.at(to), step: to_step, gap: to_gap, len: out_len, lines };

@@ -107,6 +107,11 @@ pub(super) fn unusual<T: Real>(n: usize) -> bool {
     passes::<T>(n).as_ref().as_ref().is_some_and(Passes::unusual)
 }
 
+/// How many lines that follow on each other are transformed together.
+pub(super) fn group<T: Real>(n: usize) -> usize {
+    if unusual::<T>(n) { T::lanes() } else { 1 }
+}
+
 /// The bytes of working memory for groups of lines of `n` points.
 pub(super) fn room_bytes(n: usize, groups: usize) -> usize {
     if n > LONGEST { 0 } else { (groups + 1) * (n + APART) * ROW + ALIGNED }

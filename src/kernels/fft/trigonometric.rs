@@ -137,6 +137,10 @@ where
         [self.n; 2]
     }
 
+    fn group(&self) -> usize {
+        self.plan.group()
+    }
+
     fn room(&self, lines: usize) -> usize {
         let [real, complex, own] = self.plan.sizes();
         bytes_of::<T>(lines * self.n) + bytes_of::<T>(real) + bytes_of::<Complex<T>>(complex) + own

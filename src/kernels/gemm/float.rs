@@ -95,6 +95,24 @@ pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
     }
 }
 
+/// Copies `columns` that are contiguous, `k` long and `step` apart, to rows of `wide` numbers, zeros behind them; false if this
+/// level has no loop for that.
+///
+/// # Safety
+/// The columns are readable, the rows writable, and there are no more columns than `wide`.
+pub(in crate::kernels) unsafe fn turn<T: FloatTile>(
+    (k, columns): (usize, usize),
+    (from, step): (*const T, usize),
+    (to, wide): (*mut T, usize),
+) -> bool {
+    let Some(tiles) = T::tiles() else {
+        return false;
+    };
+    // SAFETY: the caller's contract; the tiles are those of the CPU.
+    unsafe { (tiles.turn)(k, columns, from, step as isize, to, wide) }
+    true
+}
+
 /// Multiplies by tiles if there are any and the product is one of matrices, not vectors.
 ///
 /// # Safety

@@ -20,7 +20,7 @@ mod tile;
 mod vector;
 
 pub(super) use complex::multiply as multiply_complex;
-pub(super) use float::{FloatGemm, multiply};
+pub(super) use float::{FloatGemm, multiply, turn};
 pub(super) use product::{Mat, Size};
 
 pub use batch::{matmul_batch, matmul_both, multiplies_rows};

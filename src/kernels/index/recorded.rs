@@ -110,7 +110,8 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
     if mask.numel() > 0
         && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::leaves_for_program)
     {
-        return Err(refusal("elements are chosen by the values of a mask"));
+        let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
+        return Err(refusal(what));
     }
     Ok(())
 }
@@ -122,6 +123,6 @@ fn refusal(what: &str) -> Box<Error> {
         what: format!(
             "{what}, which depend on the arguments of a function that fg.compile records"
         ),
-        remedy: "use fg.where, or leave this function uncompiled",
+        remedy: "use fg.where(mask, a, b), or leave this function uncompiled",
     })
 }

@@ -18,6 +18,8 @@ use super::triangle;
 /// The condition beyond which the inverse is not trusted: what it is off by and what the determinant is off by cancel for the most
 /// part, and are `1e-8` each.
 const WORST: f64 = 1e8;
+/// Beyond this power of two every product is zero or infinite.
+const FAR: i32 = 5000;
 
 /// The matrix of cofactors, `det(a) a⁻ᵀ` continued to singular matrices; the error is the index of a matrix with NaN or
 /// infinity, or whose iteration did not converge.
@@ -35,7 +37,7 @@ fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
         let matrix = a.load::<T>(index);
         let found = by_inverse(&matrix).or_else(|| by_values(matrix));
         let Some(found) = found else { return false };
-        out.store(index, |i, k| found[(i, k)]);
+        out.put(index, &found);
         true
     })
 }
@@ -47,14 +49,22 @@ fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
 
 /// `det(a) a⁻ᵀ` of a matrix far from singular, by one factorisation.
 fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
-    let (lu, n) = (Lu::new(a.clone()), a.nrows());
-    let det = lu.determinant();
-    let size = det.modulus();
-    if !(size > f64::MIN_POSITIVE && size < f64::INFINITY) {
+    let lu = Lu::new(a.clone());
+    let x = triangle::inverse(&lu)?;
+    let (det, mut power) = lu.parted_determinant();
+    let fits = det != T::zero() && det.is_finite() && norm1(a) * norm1(&x) < WORST;
+    if !fits {
         return None;
     }
-    let x = triangle::solve_factored(&lu, DMatrix::identity(n, n))?;
-    (norm1(a) * norm1(&x) < WORST).then(|| x.transpose() * det)
+    let mut out = x.transpose() * det;
+    // By steps, since the power itself may be infinite where the cofactors are not, and zeros stay zero.
+    power = power.clamp(-FAR, FAR);
+    while power != 0 {
+        let step = power.clamp(-1000, 1000);
+        out *= T::from_real(f64::from(step).exp2());
+        power -= step;
+    }
+    Some(out)
 }
 
 /// The same from the singular values, of any finite matrix.

@@ -120,19 +120,38 @@ pub fn qr(a: View, q: ViewMut, r: ViewMut) {
     launch!("qr", [a] => [q, r];; with_field!(a.dtype, T => qr_of::<T>(a, q, r)));
 }
 
+/// The triangles alone.
+pub fn qr_upper(a: View, r: ViewMut) {
+    launch!("qr_upper", [a] => [r];; with_field!(a.dtype, T => qr_upper_of::<T>(a, r)));
+}
+
 fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
     let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
     let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
     let four = |at| abreast::qr(&a, &q, &r, at);
     let _ = each_of::<T>(&[&a], work, four, |index| {
-        let matrix = a.load::<T>(index);
-        let unit = scale(&matrix).unwrap_or(1.0);
-        let (orthonormal, upper) = reflections::factors(over(matrix, unit));
-        q.store(index, |i, k| orthonormal[(i, k)]);
-        r.store(index, |i, k| if i > k { T::zero() } else { upper[(i, k)] * T::from_real(unit) });
+        q.put(index, &factor::<T>(&a, index, &r, true));
         true
     });
+}
+
+fn qr_upper_of<T: Field>(a: View, r: ViewMut) {
+    let (a, r) = (Stack::matrices(a), Stack::matrices_mut(r));
+    let work = a.rows * a.columns * a.rows.min(a.columns);
+    let _ = each(a.count(), work, |index| {
+        factor::<T>(&a, index, &r, false);
+        true
+    });
+}
+
+/// Writes the triangle of item `index` and returns the other factor, if it is wanted.
+fn factor<T: Field>(a: &Stack<'_>, index: usize, r: &Stack<'_>, wanted: bool) -> DMatrix<T> {
+    let matrix = a.load::<T>(index);
+    let unit = scale(&matrix).unwrap_or(1.0);
+    let (q, upper) = reflections::factors(over(matrix, unit), wanted);
+    r.store(index, |i, k| if i > k { T::zero() } else { upper[(i, k)] * T::from_real(unit) });
+    q
 }
 
 /// Orthonormal columns completed to an orthogonal matrix, whose first columns they are.
@@ -149,7 +168,7 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
         let whole = if known == 0 {
             DMatrix::identity(u.rows, u.rows)
         } else {
-            reflections::factors(square).0
+            reflections::factors(square, true).0
         };
         out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
         true
@@ -180,9 +199,9 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
     let four = |at| abreast::svd(&a, &u, &s, &vt, at);
     each_of::<T>(&[&a], work, four, |index| match decompose::<T>(a.load(index)) {
         Some(found) => {
-            u.store(index, |i, k| found.u[(i, k)]);
+            u.put(index, &found.u);
             s.store(index, |i, _| found.s[i]);
-            vt.store(index, |i, k| found.vt[(i, k)]);
+            vt.put(index, &found.vt);
             true
         }
         None => false,
@@ -241,7 +260,7 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
                 column *= turn;
             }
         }
-        v.store(index, |i, k| vectors[(i, k)]);
+        v.put(index, &vectors);
         true
     })
 }

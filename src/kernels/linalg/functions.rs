@@ -69,7 +69,7 @@ fn by_item<T: Field>(
             return false;
         }
         let Some(found) = of(matrix) else { return false };
-        out.store(index, |i, k| found[(i, k)]);
+        out.put(index, &found);
         true
     })
 }

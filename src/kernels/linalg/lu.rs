@@ -90,6 +90,21 @@ impl<T: Field> Lu<T> {
         pivots.iter().fold(self.sign(), |d, &pivot| d * pivot.scale(self.unit))
     }
 
+    /// The determinant of a square matrix as a number and the power of two to multiply it with, which may be too far for one number.
+    pub(super) fn parted_determinant(&self) -> (T, i32) {
+        let (mut product, mut power) = (self.sign(), 0);
+        for &pivot in self.packed.diagonal().iter() {
+            product *= pivot.scale(self.unit);
+            let size = product.modulus();
+            if size > 0.0 && size.is_finite() {
+                let more = size.log2().floor().clamp(-1000.0, 1000.0);
+                product = product.scale((-more).exp2());
+                power += more as i32;
+            }
+        }
+        (product, power)
+    }
+
     /// Eliminates the columns `first..end`, of which the rows above `first` are done.
     fn eliminate(&mut self, first: usize, end: usize) {
         if end - first <= PANEL {

@@ -20,13 +20,16 @@ mod reflections;
 mod schur;
 mod singular;
 mod solve;
+mod spectrum;
 mod stack;
+// As above.
+#[allow(clippy::needless_range_loop)]
 mod triangle;
 mod vectors;
 
 pub use cofactor::cofactor;
-pub use factor::{cholesky, complete, eigh, qr, singular_values, svd};
+pub use factor::{cholesky, complete, eigh, qr, qr_upper, singular_values, svd};
 pub use functions::{Function, function};
 pub use packed::{lu, lu_solve, order};
-pub use schur::{eig, schur};
+pub use schur::{eig, eigvals, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

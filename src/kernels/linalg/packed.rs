@@ -25,11 +25,13 @@ fn lu_of<T: Field>(a: View, choose: bool, packed: ViewMut, pivots: ViewMut, plac
     let (pivots, places) = (Lists::<i32>::new(pivots), Lists::<i64>::new(places));
     let work = a.rows * a.columns * a.rows.min(a.columns);
     let _ = each(a.count(), work, |index| {
-        let found = Lu::<T>::choosing(a.load(index), choose);
-        packed.store(index, |i, k| {
-            let x = found.packed[(i, k)];
-            if i > k { x } else { x.scale(found.unit) }
-        });
+        let mut found = Lu::<T>::choosing(a.load(index), choose);
+        if found.unit != 1.0 {
+            for (k, mut column) in found.packed.column_iter_mut().enumerate() {
+                column.iter_mut().take(k + 1).for_each(|x| *x = x.scale(found.unit));
+            }
+        }
+        packed.put(index, &found.packed);
         pivots.store(index, found.pivots.iter().enumerate().map(|(k, &p)| (k, p as i32 + 1)));
         places.store(index, (0..).zip(found.order()).map(|(i, row)| (row, i)));
         true
@@ -90,7 +92,7 @@ fn lu_solve_of<T: Field>(
             for (i, &row) in order.iter().enumerate() {
                 x.set_row(row as usize, &solved.row(i));
             }
-            out.store(index, |i, k| x[(i, k)]);
+            out.put(index, &x);
             return regular;
         }
         for (k, mut column) in x.column_iter_mut().enumerate() {
@@ -100,7 +102,7 @@ fn lu_solve_of<T: Field>(
         let (upper, unit) = divisible(factors);
         let solved = triangle::solve(&upper, false, &mut x);
         let x = over(x, unit);
-        out.store(index, |i, k| x[(i, k)]);
+        out.put(index, &x);
         solved
     })
 }

@@ -7,8 +7,8 @@
 
 use nalgebra::{DMatrix, DMatrixViewMut, DVector};
 
-use super::field::{Field, dot, subtract, zeros};
-use super::vectors::{adjoint_times, subtract_outer};
+use super::field::{Field, subtract, zeros};
+use super::vectors::{adjoint_times, squares, subtract_outer};
 
 /// Columns reflected one by one, before their block is applied to the others.
 pub(super) const WIDTH: usize = 32;
@@ -30,8 +30,7 @@ const SMALL: f64 = 1e-130;
 /// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
 pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
     let head = axis[0];
-    let parts = T::parts(&axis[1..]);
-    let tail = dot(parts, parts).sqrt();
+    let tail = squares(T::parts(&axis[1..])).sqrt();
     if head.modulus().hypot(tail) < SMALL {
         let most = axis.iter().map(|x| x.modulus()).fold(0.0, f64::max);
         if most > 0.0 && most < SMALL {
@@ -125,22 +124,37 @@ impl<T: Field> Reflections<T> {
     }
 }
 
+/// Columns of a panel that are changed by one reflection at a time.
+const NARROW: usize = 8;
+
 /// Eliminates the columns of a panel below their diagonals.
 fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> Block<T> {
     let (m, n) = a.shape();
     let (mut v, mut factors) = (zeros(m, n), Vec::with_capacity(n));
-    for i in 0..n {
-        let mut axis: Vec<T> = a.column(i).iter().skip(i).copied().collect();
-        let (factor, turned) = reflection(&mut axis);
-        a[(i, i)] = turned;
-        let mut others = a.view_range_mut(i.., i + 1..);
-        if factor != T::zero() && others.ncols() > 0 {
-            let mut steps = adjoint_times(others.as_view(), &axis);
-            steps *= factor;
-            subtract_outer(&mut others, &axis, steps.as_slice());
+    for first in (0..n).step_by(NARROW) {
+        let end = (first + NARROW).min(n);
+        for i in first..end {
+            let (mut column, mut others) = a.columns_range_pair_mut(i, i + 1..end);
+            let axis = &mut v.as_mut_slice()[i * m + i..(i + 1) * m];
+            axis.copy_from_slice(&column.as_slice()[i..]);
+            let (factor, turned) = reflection(axis);
+            column[i] = turned;
+            let mut others = others.rows_range_mut(i..);
+            if factor != T::zero() && others.ncols() > 0 {
+                let mut steps = adjoint_times(others.as_view(), axis);
+                steps *= factor;
+                subtract_outer(&mut others, axis, steps.as_slice());
+            }
+            factors.push(factor);
         }
-        v.column_mut(i).rows_range_mut(i..).copy_from_slice(&axis);
-        factors.push(factor);
+        if end < n {
+            let mut part = zeros(m - first, end - first);
+            for (to, from) in part.as_mut_slice().chunks_exact_mut(m - first).zip(first..) {
+                to.copy_from_slice(&v.as_slice()[from * m + first..(from + 1) * m]);
+            }
+            let mut rest = a.view_range_mut(first.., end..);
+            Block::new(part, &factors[first..]).apply(&mut rest, true);
+        }
     }
     Block::new(v, &factors)
 }
@@ -174,25 +188,36 @@ fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize,
     }
 }
 
-/// `q`, m by k, and `r`, k by n, with `q r = a`, k being the smaller of m and n. Below the diagonal `r` means nothing.
-pub(super) fn factors<T: Field>(mut a: DMatrix<T>) -> (DMatrix<T>, DMatrix<T>) {
-    let (m, n) = a.shape();
-    let size = m.min(n);
-    if size > FEW {
-        let q = eliminate(&mut a).columns(m, size);
-        return (q, a.resize_vertically(size, T::zero()));
-    }
-    let mut axes: Vec<(DVector<T>, T)> = Vec::with_capacity(size);
+/// Reflects the columns of a narrow matrix, or a low one, one by one; returns the axes and factors.
+fn one_by_one<T: Field>(a: &mut DMatrix<T>) -> Vec<(DVector<T>, T)> {
+    let size = a.nrows().min(a.ncols());
+    let mut axes = Vec::with_capacity(size);
     for i in 0..size {
         let mut axis = a.column(i).rows_range(i..).into_owned();
         let (factor, turned) = reflection(axis.as_mut_slice());
         a[(i, i)] = turned;
-        reflect(&mut a, &axis, i, i + 1, factor.conjugate());
+        reflect(a, &axis, i, i + 1, factor.conjugate());
         axes.push((axis, factor));
     }
-    let mut q = DMatrix::identity(m, size);
-    for (i, (axis, factor)) in axes.iter().enumerate().rev() {
-        reflect(&mut q, axis, i, i, *factor);
+    axes
+}
+
+/// `q`, m by k, and `r`, k by n, with `q r = a`, k being the smaller of m and n; `q` has no rows where it is not wanted. Below the
+/// diagonal `r` means nothing.
+pub(super) fn factors<T: Field>(mut a: DMatrix<T>, wanted: bool) -> (DMatrix<T>, DMatrix<T>) {
+    let m = a.nrows();
+    let size = m.min(a.ncols());
+    let mut q = DMatrix::identity(if wanted { m } else { 0 }, size);
+    if size > FEW {
+        let reflections = eliminate(&mut a);
+        if wanted {
+            q = reflections.columns(m, size);
+        }
+    } else {
+        let axes = one_by_one(&mut a);
+        for (i, (axis, factor)) in axes.iter().enumerate().rev().filter(|_| wanted) {
+            reflect(&mut q, axis, i, i, *factor);
+        }
     }
     (q, a.resize_vertically(size, T::zero()))
 }

@@ -1,14 +1,15 @@
 //! Schur's form of any square matrix, and the eigenvalues and eigenvectors read from it.
 //!
-//! Owns: the shifted QR iteration in complex arithmetic, back substitution for the vectors, and their gauge.
+//! Owns: the shifted QR iteration in complex arithmetic for complex matrices, back substitution for their vectors, and the gauge of all.
 //! Never iterates for ever. Invariant: vectors have length 1 and a largest component that is positive, as LAPACK's have.
 //! Sources: Golub and Van Loan, Matrix Computations, 7.5 and 7.6; the exceptional shifts are those of EISPACK's `comqr`.
 
-use nalgebra::{ComplexField, DMatrix, Hessenberg, Schur};
+use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::factor::{limit, over, scale};
+use super::factor::{over, scale};
+use super::spectrum::{self, Form};
 use super::stack::{Stack, each};
 use crate::dtype::Complex128;
 
@@ -44,7 +45,7 @@ impl Triangular {
         if n < 2 {
             return Some(Triangular { t: a, z: DMatrix::identity(n, n) });
         }
-        let (z, t) = Hessenberg::new(a).unpack();
+        let (z, t) = spectrum::reduce(a).parts(true);
         let mut form = Triangular { t, z };
         let (mut last, mut step, mut total) = (n - 1, 0, 0);
         loop {
@@ -143,52 +144,65 @@ impl Triangular {
                 }
             }
         }
-        let mut out = &self.z * within;
-        for mut column in out.column_iter_mut() {
-            let largest = column
-                .iter()
-                .copied()
-                .fold(Complex128::default(), |m, x| if x.norm() > m.norm() { x } else { m });
-            let unit = Complex128::new(column.norm(), 0.0) * largest.signum();
-            column.iter_mut().for_each(|x| *x /= unit);
-        }
-        out
+        &self.z * within
     }
 }
 
-/// The eigenvalues of a real matrix come in conjugate pairs: one whose conjugate has no other near it is real.
-fn pairs(values: &mut [Complex128]) {
-    let given = values.to_vec();
-    for (i, value) in values.iter_mut().enumerate() {
-        let own = 2.0 * given[i].im.abs();
-        let other = |(k, z): (usize, &Complex128)| k != i && (given[i].conj() - z).norm() < own;
-        if !given.iter().enumerate().any(other) {
-            value.im = 0.0;
-        }
+/// Vectors get length 1 and a positive largest component.
+fn lengthen(vectors: &mut DMatrix<Complex128>) {
+    for mut column in vectors.column_iter_mut() {
+        let largest = column
+            .iter()
+            .copied()
+            .fold(Complex128::default(), |m, x| if x.norm_sqr() > m.norm_sqr() { x } else { m });
+        let unit = largest.signum().conj() / column.norm();
+        column.iter_mut().for_each(|x| *x *= unit);
     }
+}
+
+/// Eigenvalues, and eigenvectors as columns if they are wanted.
+fn eigen(
+    a: &Stack<'_>,
+    index: usize,
+    wanted: bool,
+) -> Option<(Vec<Complex128>, DMatrix<Complex128>)> {
+    let (mut values, mut vectors, unit);
+    if a.is_complex() {
+        let matrix = a.load(index);
+        unit = scale(&matrix)?;
+        let form = Triangular::of(over(matrix, unit))?;
+        values = form.t.diagonal().iter().copied().collect::<Vec<_>>();
+        vectors = if wanted { form.vectors() } else { DMatrix::zeros(0, 0) };
+    } else {
+        let matrix = a.load(index);
+        unit = scale(&matrix)?;
+        (values, vectors) = spectrum::eigen(over(matrix, unit), wanted)?;
+    }
+    lengthen(&mut vectors);
+    values.iter_mut().for_each(|value| *value *= unit);
+    Some((values, vectors))
 }
 
 /// Eigenvalues and eigenvectors (columns) of square matrices, both complex; the error is the index of a matrix with NaN
 /// or infinity, or whose iteration did not converge. The operand may be real.
 pub fn eig(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
-    launch!("eig", [a] => [w, v];; eig_of(a, w, v))
+    launch!("eig", [a] => [w, v];; eig_of(a, w, Some(v)))
 }
 
-fn eig_of(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
-    let real = !a.dtype.is_complex();
-    let a = Stack::matrices(a);
-    let (w, v) = (Stack::columns_mut(w), Stack::matrices_mut(v));
+/// The eigenvalues alone.
+pub fn eigvals(a: View, w: ViewMut) -> Result<(), usize> {
+    launch!("eigvals", [a] => [w];; eig_of(a, w, None))
+}
+
+fn eig_of(a: View, w: ViewMut, v: Option<ViewMut>) -> Result<(), usize> {
+    let (a, w) = (Stack::matrices(a), Stack::columns_mut(w));
+    let v = v.map(Stack::matrices_mut);
     each(a.count(), 20 * a.rows.pow(3), |index| {
-        let matrix = a.load(index);
-        let Some(unit) = scale(&matrix) else { return false };
-        let Some(form) = Triangular::of(over(matrix, unit)) else { return false };
-        let mut values: Vec<Complex128> = form.t.diagonal().iter().copied().collect();
-        if real {
-            pairs(&mut values);
+        let Some((values, vectors)) = eigen(&a, index, v.is_some()) else { return false };
+        w.store(index, |i, _| values[i]);
+        if let Some(v) = &v {
+            v.put(index, &vectors);
         }
-        w.store(index, |i, _| values[i] * unit);
-        let vectors = form.vectors();
-        v.store(index, |i, k| vectors[(i, k)]);
         true
     })
 }
@@ -210,17 +224,16 @@ fn schur_of(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
         if real {
             let matrix = a.load::<f64>(index);
             let Some(unit) = scale(&matrix) else { return false };
-            let form = Schur::try_new(matrix / unit, f64::EPSILON, limit(a.rows));
-            let Some((turn, form)) = form.map(Schur::unpack) else { return false };
-            t.store(index, |i, k| if i > k + 1 { 0.0 } else { form[(i, k)] * unit });
-            z.store(index, |i, k| turn[(i, k)]);
+            let Some(form) = Form::of(over(matrix, unit), true) else { return false };
+            t.store(index, |i, k| form.t[(i, k)] * unit);
+            z.put(index, &form.z);
             return true;
         }
         let matrix = a.load::<Complex128>(index);
         let Some(unit) = scale(&matrix) else { return false };
         let Some(form) = Triangular::of(over(matrix, unit)) else { return false };
         t.store(index, |i, k| if i > k { Complex128::default() } else { form.t[(i, k)] * unit });
-        z.store(index, |i, k| form.z[(i, k)]);
+        z.put(index, &form.z);
         true
     })
 }

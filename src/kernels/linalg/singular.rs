@@ -125,7 +125,7 @@ fn squared<T: Field>(
     if m <= most {
         return way(a);
     }
-    let (q, r) = reflections::factors(a.clone());
+    let (q, r) = reflections::factors(a.clone(), true);
     let found = way(&r.upper_triangle())?;
     Some(Singular { u: product(&q, &found.u), ..found })
 }
@@ -210,7 +210,7 @@ fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
 
 /// The columns made orthonormal, each without what the ones before it hold.
 fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
-    let (mut q, _) = reflections::factors(x.clone());
+    let (mut q, _) = reflections::factors(x.clone(), true);
     for (mut column, given) in q.column_iter_mut().zip(x.column_iter()) {
         if column.dotc(&given).real() < 0.0 {
             column.neg_mut();

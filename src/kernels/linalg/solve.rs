@@ -66,7 +66,7 @@ fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
 /// Writes a solution, if there is one.
 fn keep<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMatrix<T>>) -> bool {
     let Some(x) = solution else { return false };
-    out.store(index, |i, k| x[(i, k)]);
+    out.put(index, &x);
     true
 }
 
@@ -79,8 +79,10 @@ fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     let four = |at| abreast::inverse(&a, &out, at);
     each_of::<T>(&[&a], 2 * a.rows.pow(3), four, |index| {
-        let identity = DMatrix::<T>::identity(a.rows, a.rows);
-        keep(&out, index, solve_general(a.load(index), identity))
+        let lu = Lu::<T>::new(a.load(index));
+        let Some(x) = triangle::inverse(&lu) else { return false };
+        out.put(index, &x);
+        true
     })
 }
 

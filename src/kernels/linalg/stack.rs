@@ -77,6 +77,10 @@ impl<'a> Stack<'a> {
         Stack::new(view.ptr, view.into_view(), 0)
     }
 
+    pub(super) fn is_complex(&self) -> bool {
+        self.dtype.is_complex()
+    }
+
     pub(super) fn count(&self) -> usize {
         self.lead.iter().product()
     }
@@ -100,6 +104,11 @@ impl<'a> Stack<'a> {
             // SAFETY: the view holds every element of this item.
             unsafe { T::read(self.dtype, self.ptr, at) }
         })
+    }
+
+    /// Writes item `index`.
+    pub(super) fn put<T: Field>(&self, index: usize, x: &DMatrix<T>) {
+        self.store(index, |i, k| x[(i, k)]);
     }
 
     /// Writes item `index`, `value(row, column)` at each place.

@@ -261,6 +261,18 @@ unsafe fn turn_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
     }
 }
 
+#[inline(always)]
+unsafe fn squares_body(x: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for part in x.chunks(LANES) {
+        sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
+    }
+    total(&sums)
+}
+
+leveled! {
+    unsafe fn squares_loop(x: &[f64]) -> f64 = squares_body
+}
 leveled! {
     unsafe fn turn_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = turn_body
 }
@@ -282,6 +294,12 @@ leveled! {
     unsafe fn hermitian_loop<T: Field>(
         a: Columns<T>, pending: Option<Pending<'_, T>>, x: *const T, y: *mut T,
     ) = hermitian_body
+}
+
+/// The sum of squares.
+pub(super) fn squares(x: &[f64]) -> f64 {
+    // SAFETY: the body is safe.
+    unsafe { squares_loop(x) }
 }
 
 /// Turns two columns of numbers: `c x - s y` and `s x + c y`.

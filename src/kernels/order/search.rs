@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 pub fn insertion_points(list: View, values: View, right: bool, out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::I64, "places are int64");
     let rows: usize = list.dims.iter().rev().skip(1).product();
+    assert!(out.is_contiguous() && values.numel() == out.numel(), "one place for each value");
     launch!(
         "searchsorted", [list, values] => [out];;
         lifted(list, |list| lifted(values, |values| {
@@ -32,21 +33,54 @@ pub fn insertion_points(list: View, values: View, right: bool, out: ViewMut) -> 
 }
 
 fn placed<N: Number>(list: &[N], values: &[N], rows: usize, right: bool, out: &ViewMut) {
-    let (len, width) = (list.len() / rows.max(1), values.len() / rows.max(1));
-    let place = |at: usize| {
-        let (value, row) = (values[at], at / width * len);
-        // A comparison as good as any other is nothing to jump by.
-        let before =
-            |at: usize| if right { list[row + at] <= value } else { list[row + at] < value };
-        let (mut first, mut left) = (0, len);
-        while left > 1 {
-            let half = left / 2;
-            first = select_unpredictable(before(first + half - 1), first + half, first);
-            left -= half;
+    if values.is_empty() {
+        return;
+    }
+    let (len, width) = (list.len() / rows, values.len() / rows);
+    for row in 0..rows {
+        let (list, first) = (&list[row * len..(row + 1) * len], row * width);
+        below(list, &values[first..first + width], right, |i, at| {
+            // SAFETY: there is a place for each value.
+            unsafe { *out.at::<i64>((first + i) as isize) = at as i64 };
+        });
+    }
+}
+
+/// Values that are looked up side by side: each waits for its own element of the list.
+const MANY: usize = 8;
+
+/// Calls `body` with the number of each value, and how many elements of the ordered list come before it (or not after it).
+#[inline(always)]
+fn below<N: Number>(list: &[N], values: &[N], right: bool, mut body: impl FnMut(usize, usize)) {
+    for (chunk, some) in values.chunks(MANY).enumerate() {
+        let mut padded = [some[0]; MANY];
+        let own = some.try_into().unwrap_or_else(|_| {
+            padded[..some.len()].copy_from_slice(some);
+            &padded
+        });
+        let found =
+            if right { points::<N, true>(list, own) } else { points::<N, false>(list, own) };
+        for (i, &at) in found[..some.len()].iter().enumerate() {
+            body(chunk * MANY + i, at);
         }
-        (first + usize::from(left > 0 && before(first))) as i64
-    };
-    write((0..values.len()).map(place), out);
+    }
+}
+
+#[inline(never)]
+fn points<N: Number, const RIGHT: bool>(list: &[N], values: &[N; MANY]) -> [usize; MANY] {
+    let (mut first, mut left) = ([0; MANY], list.len());
+    while left > 0 {
+        let half = (left / 2).max(1);
+        for (first, value) in first.iter_mut().zip(values) {
+            // SAFETY: all of what is left from there on is in the list, and there is so much of it.
+            let met = unsafe { list.get_unchecked(*first + half - 1) };
+            let passed = if RIGHT { met <= value } else { met < value };
+            // A comparison as good as any other is nothing to jump by.
+            *first = select_unpredictable(passed, *first + half, *first);
+        }
+        left -= half;
+    }
+    first
 }
 
 /// For each value, whether `list` holds it; with `invert`, whether it does not. `out` lies in C order.
@@ -55,19 +89,24 @@ fn placed<N: Number>(list: &[N], values: &[N], rows: usize, right: bool, out: &V
 /// `Memory` when the working memory cannot be had.
 pub fn among(list: View, values: View, invert: bool, out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::Bool, "answers are boolean");
+    assert!(out.is_contiguous() && values.numel() == out.numel(), "one answer for each value");
     launch!(
         "isin", [list, values] => [out];;
         lifted(list, |list| lifted(values, |values| {
             with_elements!([list, values], T => both::<T>((list, false), values, |list, values| {
-                held(list, values, invert, &out);
+                held(list, &values, invert, &out);
             }))
         }))
     )
 }
 
-fn held<N: Number>(mut list: Vec<N>, values: Vec<N>, invert: bool, out: &ViewMut) {
+fn held<N: Number>(mut list: Vec<N>, values: &[N], invert: bool, out: &ViewMut) {
     in_order(&mut list);
-    write(values.into_iter().map(|v| list.binary_search(&v).is_ok() != invert), out);
+    for (i, value) in (0..).zip(values) {
+        let found = list.binary_search(value).is_ok();
+        // SAFETY: there is a place for each value.
+        unsafe { *out.at::<bool>(i) = found != invert };
+    }
 }
 
 /// Lends the numbers of the list, with its NaN or without, and those of the values.
@@ -100,12 +139,4 @@ fn numbers<T: Digits>(view: View, nan: bool) -> Result<Vec<T::Number>> {
         }
     });
     Ok(found)
-}
-
-fn write<T>(values: impl ExactSizeIterator<Item = T>, out: &ViewMut) {
-    assert!(out.is_contiguous() && values.len() == out.numel(), "one place for each value");
-    for (i, value) in (0..).zip(values) {
-        // SAFETY: the view holds as many elements of this type as there are values.
-        unsafe { *out.at::<T>(i) = value };
-    }
 }

@@ -1,7 +1,7 @@
 //! argmax and argmin along one axis: the first occurrence, and a NaN wins.
 //!
-//! Owns: the search by leaves (fold a leaf, remember the best leaf, look inside it at the end) and the
-//! row-wise search. Invariant: the result does not depend on how the work is split.
+//! Owns: the search by leaves (fold a leaf, remember the best leaf, look inside it at the end), that of rows, whose
+//! extremes are folded together, and that of neighbouring lines. Invariant: the result does not depend on how the work is split.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use super::super::cast::with_copy;
 use super::super::launch::launch;
 use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut, with_float};
-use super::fold::{Fold, LEAF, NARROW, WIDE};
+use super::fold::{self, Fold, LEAF, NARROW, WIDE};
 use super::inner::Partials;
 use super::kinds::{Max, Min};
 use super::lexical;
@@ -23,10 +23,16 @@ const PIECE: usize = 1 << 16;
 const TILE: usize = 256;
 /// Elements that are compared at once when the best one is looked up.
 const CHUNK: usize = 64;
+/// Rows, of at most so many elements, whose extremes are folded together.
+const GROUP: (usize, usize) = (16, 4096);
+
+/// What is picked.
+trait Item: Copy + PartialOrd + Send + Sync + 'static {}
+impl<T: Copy + PartialOrd + Send + Sync + 'static> Item for T {}
 
 /// A fold that picks one of its elements.
 trait Pick: Fold<In = Self::Item, Acc = Self::Item> {
-    type Item: Copy + PartialOrd + Send + Sync + 'static;
+    type Item: Item;
     /// Whether `a` displaces `b`.
     fn beats(a: Self::Item, b: Self::Item) -> bool;
 }
@@ -93,21 +99,13 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
         // SAFETY: the views are valid at their first position and along the axis.
         return unsafe { *out.at::<i64>(0) = split::<F>(input.at(0), step, n) as i64 };
     }
-    let inner = match kept.strides.last() {
-        Some(&[1, to]) if step != 1 && kept.dims[kept.dims.len() - 1] >= 8 => {
-            Some((kept.pop().0, (1, to)))
-        }
-        // Rows shorter than this are turned, and searched side by side as well.
-        Some(&[from, to]) if step == 1 && n < WIDE && kept.dims[kept.dims.len() - 1] >= NARROW => {
-            Some((kept.pop().0, (from, to)))
-        }
-        _ => None,
-    };
+    let inner = abreast(&mut kept, n, step);
+    let least = if step == 1 && n >= WIDE { 1 } else { NARROW };
     let positions = kept.count();
     let wanted = results * n / PIECE;
     let blocks = wanted.clamp(1, positions);
     // Few positions of many searches are cut between these.
-    let cuts = inner.map_or(1, |(count, _)| (wanted / blocks).clamp(1, count / NARROW));
+    let cuts = inner.map_or(1, |(count, _)| (wanted / blocks).clamp(1, count / least));
     parallel_for(blocks * cuts, &|b| {
         let (block, cut) = (b / cuts, b % cuts);
         let (start, end) = (block * positions / blocks, (block + 1) * positions / blocks);
@@ -122,12 +120,23 @@ fn go<F: Pick>(input: View, axis: usize, out: ViewMut) {
             // SAFETY: as above.
             unsafe {
                 match step {
-                    1 => rows::<F>((from, n, by), last - first, to, apart),
+                    1 if n < WIDE => rows::<F>((from, n, by), last - first, to, apart),
+                    1 => long_rows::<F>((from, n, by), last - first, to, apart),
                     _ => side_by_side::<F>((from, step, n), last - first, to, apart),
                 }
             }
         });
     });
+}
+
+/// The kept axis, taken out, along which lines are searched together: how many there are, and how far apart the lines and the
+/// results begin.
+fn abreast(kept: &mut Axes<2>, n: usize, step: isize) -> Option<(usize, (isize, isize))> {
+    let (&count, &[from, to]) = (kept.dims.last()?, kept.strides.last()?);
+    // Rows of fewer elements are turned.
+    let few = if step == 1 && n >= WIDE { 1 } else { NARROW };
+    let together = (step == 1 || from == 1) && count >= few;
+    together.then(|| (kept.pop().0, (from, to)))
 }
 
 /// The axes that are kept: strides of the input and the output.
@@ -193,15 +202,11 @@ unsafe fn search<F: Pick>(p: *const F::In, step: isize, n: usize) -> (F::Item, u
     }
 }
 
-leveled! {
-    /// The picked element of `n` neighbours and its index.
-    unsafe fn leaves<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) = leaves_body, Levels::UpToAvx2
-}
-
+/// The picked element of `n` neighbours and its index.
+///
 /// # Safety
 /// `n` elements, at least one, are readable.
-#[inline(always)]
-unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
+unsafe fn leaves<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
     // SAFETY: the leaves lie inside the `n` elements.
     unsafe {
         if n < 16 {
@@ -215,29 +220,79 @@ unsafe fn leaves_body<F: Pick>(p: *const F::In, n: usize) -> (F::Item, usize) {
         }
         let (mut best, mut leaf) = (F::IDENTITY, 0);
         for start in (0..n).step_by(LEAF) {
-            let value = F::leaf(p.add(start), LEAF.min(n - start));
+            let mut value = F::IDENTITY;
+            fold::leaves::<F>(p.add(start), LEAF.min(n - start), 0, &mut value, 0, 1);
             if start == 0 || F::beats(value, best) {
                 (best, leaf) = (value, start);
             }
         }
-        // Equal, or both NaN. The fold started from its identity, which is also what a leaf of nothing but that value gives.
-        #[allow(clippy::eq_op)]
-        let nan = best != best;
-        #[allow(clippy::eq_op)]
-        let same = |x: F::Item| (x == best) | (nan & (x != x));
-        let (end, mut at) = (n.min(leaf + LEAF), leaf);
-        while at < end {
-            let len = CHUNK.min(end - at);
-            let mut first = u32::MAX;
-            for i in 0..len as u32 {
-                first = first.min(if same(*p.add(at + i as usize)) { i } else { u32::MAX });
+        (best, leaf + place::<F::Item>(p.add(leaf), LEAF.min(n - leaf), best))
+    }
+}
+
+leveled! {
+    /// The index of the first element that is equal, or NaN as well. There is one: a fold started from its identity, which is also
+    /// what a run of nothing but that value gives.
+    unsafe fn place<T: Item>(p: *const T, n: usize, best: T) -> usize = place_body
+}
+
+/// # Safety
+/// `n` elements are readable.
+#[inline(always)]
+unsafe fn place_body<T: Item>(p: *const T, n: usize, best: T) -> usize {
+    #[allow(clippy::eq_op)]
+    let nan = best != best;
+    let mut at = 0;
+    // SAFETY: every index is below `n`.
+    unsafe {
+        while !nan && n >= CHUNK && at < n {
+            // The last ones may have been looked at before.
+            at = at.min(n - CHUNK);
+            let mut hits = [[0u8; 8]; CHUNK / 8];
+            for (i, hit) in hits.as_flattened_mut().iter_mut().enumerate() {
+                *hit = u8::from(*p.add(at + i) == best);
             }
-            if first != u32::MAX {
-                return (best, at + first as usize);
+            for hits in hits {
+                let hits = u64::from_le_bytes(hits);
+                if hits != 0 {
+                    return at + hits.trailing_zeros() as usize / 8;
+                }
+                at += 8;
             }
-            at += len;
         }
-        (best, leaf)
+        #[allow(clippy::eq_op)]
+        (0..n).find(|&i| *p.add(i) == best || (nan && *p.add(i) != *p.add(i))).unwrap_or(0)
+    }
+}
+
+/// Searches `count` rows of at least `WIDE` neighbours.
+///
+/// # Safety
+/// As `rows`.
+unsafe fn long_rows<F: Pick>(
+    (p, n, stride): (*const F::In, usize, isize),
+    count: usize,
+    out: *mut i64,
+    apart: isize,
+) {
+    let group = (GROUP.1 / n).clamp(1, GROUP.0);
+    let mut best = [F::IDENTITY; GROUP.0];
+    for start in (0..count).step_by(group) {
+        let len = group.min(count - start);
+        let row = |i: usize| p.wrapping_offset((start + i) as isize * stride);
+        // SAFETY: the caller's contract.
+        unsafe {
+            if n <= LEAF {
+                fold::leaves::<F>(row(0), n, stride, best.as_mut_ptr(), 1, len);
+            }
+            for (i, &best) in best[..len].iter().enumerate() {
+                let found = match n {
+                    ..=LEAF => place::<F::Item>(row(i), n, best),
+                    _ => leaves::<F>(row(i), n).1,
+                };
+                *out.offset((start + i) as isize * apart) = found as i64;
+            }
+        }
     }
 }
 

@@ -88,7 +88,10 @@ pub(super) unsafe fn lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
 /// # Safety
 /// They are readable.
 #[inline(always)]
-unsafe fn merge_block<F: Fold, const L: usize>(lanes: &mut [F::Acc; L], at: &mut *const F::In) {
+pub(super) unsafe fn merge_block<F: Fold, const L: usize>(
+    lanes: &mut [F::Acc; L],
+    at: &mut *const F::In,
+) {
     for (j, lane) in lanes.iter_mut().enumerate() {
         // SAFETY: the caller's contract.
         *lane = F::merge(*lane, F::load(unsafe { *at.add(j) }));
@@ -101,7 +104,7 @@ unsafe fn merge_block<F: Fold, const L: usize>(lanes: &mut [F::Acc; L], at: &mut
 /// # Safety
 /// What is left over of `n` by twice `H` is readable at `at`.
 #[inline(always)]
-unsafe fn halved<F: Fold, const L: usize, const H: usize>(
+pub(super) unsafe fn halved<F: Fold, const L: usize, const H: usize>(
     lanes: [F::Acc; L],
     n: usize,
     at: &mut *const F::In,
@@ -234,7 +237,7 @@ pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
 
 leveled! {
     /// Merges each of `rows` runs of `n` neighbours, at most `LEAF`, as `rows` does.
-    unsafe fn leaves<F: Fold>(
+    pub(super) unsafe fn leaves<F: Fold>(
         p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
     ) = leaves_body, F::LEVELS
 }

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use super::super::leveled::Levels;
 use super::super::number::complex_lane::ComplexElement;
 use super::complex::{product_lanes, sum_lanes};
+use super::extremes::{Bare, picked};
 use super::fold::{Fold, LEAF, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
 
@@ -21,10 +22,14 @@ pub(super) struct All<T>(PhantomData<T>);
 macro_rules! fold {
     ($levels:ident $f:ident<$t:ty> -> $acc:ty as $merging:ident, $identity:expr, $empty:expr,
      |$x:ident| $load:expr, |$a:ident, $b:ident| $merge:expr) => {
-        impl Fold for $f<$t> {
+        fold!($levels $f<$t> = $t; $acc as $merging<$acc>, $identity, $empty, |$x| $load, |$a, $b| $merge);
+    };
+    ($levels:ident $f:ty = $t:ty; $acc:ty as $merging:ty, $identity:expr, $empty:expr,
+     |$x:ident| $load:expr, |$a:ident, $b:ident| $merge:expr) => {
+        impl Fold for $f {
             type In = $t;
             type Acc = $acc;
-            type Merging = $merging<$acc>;
+            type Merging = $merging;
             const LEVELS: Levels = Levels::$levels;
             const IDENTITY: $acc = $identity;
             const EMPTY: $acc = $empty;
@@ -56,7 +61,13 @@ macro_rules! extreme {
             fn merge(a: $t, b: $t) -> $t {
                 if b $beats a || b != b { b } else { a }
             }
+            #[inline(always)]
+            unsafe fn leaf(p: *const $t, n: usize) -> $t {
+                // SAFETY: the caller's contract.
+                unsafe { picked::<Self, Bare<Self>, $t>(p, n) }
+            }
         }
+        fold!(All Bare<$f<$t>> = $t; $t as Self, $identity, $identity, |x| x, |a, b| if b $beats a { b } else { a });
     };
 }
 
@@ -74,8 +85,8 @@ macro_rules! float_folds {
 
 macro_rules! int_folds {
     ($($t:ty),*) => {$(
-        fold!(UpToAvx2 Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, |x| x, |a, b| if b > a { b } else { a });
-        fold!(UpToAvx2 Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, |x| x, |a, b| if b < a { b } else { a });
+        fold!(All Max<$t> -> $t as Max, <$t>::MIN, <$t>::MIN, |x| x, |a, b| if b > a { b } else { a });
+        fold!(All Min<$t> -> $t as Min, <$t>::MAX, <$t>::MAX, |x| x, |a, b| if b < a { b } else { a });
     )*};
 }
 
@@ -170,8 +181,10 @@ macro_rules! truth_folds {
                         }
                     }
                 }
-                found |= few.iter().any(|&lane| lane != 0);
-                let $any = found | lanes.iter().any(|&lane| lane != 0);
+                // Without a branch for each lane.
+                let or = |a: $mask, b: &$mask| a | b;
+                found |= few.iter().fold(0, or) != 0;
+                let $any = found | (lanes.iter().fold(0, or) != 0);
                 $truth
             }
         }

@@ -5,6 +5,7 @@
 
 mod arg;
 mod complex;
+mod extremes;
 mod fold;
 mod inner;
 mod kinds;
@@ -19,6 +20,6 @@ mod whole;
 pub use arg::arg_reduce;
 pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
 pub(super) use kinds::{Max, Sum};
-pub use pairs::squared_distances;
+pub use pairs::{squared_distances, squared_distances_within};
 pub use run::{Reduction, reduce};
 pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

@@ -30,6 +30,21 @@ pub fn squared_distances(x: View, y: View, out: ViewMut) {
     launch!("squared_distances", [x, y] => [out];; of_pairs(x, y, &out));
 }
 
+/// The same of each pair of rows of one matrix, once: the pairs of the first row, then those of the second with later ones.
+pub fn squared_distances_within(x: View, out: ViewMut) {
+    launch!("squared_distances", [x] => [out];; within(x, &out));
+}
+
+fn within(x: View, out: &ViewMut) {
+    let (rows, columns) = (x.dims[0], x.dims[1]);
+    assert!(x.is_contiguous() && out.is_contiguous());
+    assert!(out.dims == [rows * rows.saturating_sub(1) / 2], "a number for each pair");
+    with_float!([x, out], T => {
+        // SAFETY: the operands have these dims.
+        unsafe { strips::<T>(x.at(0), x.at(0), out.at(0), (rows, rows, columns), true) }
+    });
+}
+
 fn of_pairs(x: View, y: View, out: &ViewMut) {
     let (sets, rows, columns, others) = (x.dims[0], x.dims[1], x.dims[2], y.dims[1]);
     assert!(x.is_contiguous() && y.is_contiguous() && out.is_contiguous());
@@ -44,12 +59,14 @@ fn of_pairs(x: View, y: View, out: &ViewMut) {
             // SAFETY: the rows are inside the operands, and this block's own.
             unsafe {
                 let (x, y) = (sides.0.add(first * columns), sides.1.add(set * others * columns));
-                strips(x, y, sides.2.add(first * others), (end - start, others, columns));
+                strips(x, y, sides.2.add(first * others), (end - start, others, columns), false);
             }
         });
     });
 }
 
+/// Those of all pairs, or only of rows with later ones.
+///
 /// # Safety
 /// `rows` rows of `x` and `others` of `y` are readable; there is room for a number of each pair.
 unsafe fn strips<T: Number>(
@@ -57,6 +74,7 @@ unsafe fn strips<T: Number>(
     y: *const T,
     out: *mut T,
     (rows, others, columns): (usize, usize, usize),
+    later: bool,
 ) {
     let mut strip = vec![T::default(); columns * WIDTH];
     for first in (0..others).step_by(WIDTH) {
@@ -65,7 +83,10 @@ unsafe fn strips<T: Number>(
         unsafe {
             let from = y.add(first * columns);
             turn(from, columns as isize, strip.as_mut_ptr(), WIDTH as isize, (columns, len));
-            against(x, (rows, columns), strip.as_ptr(), out.add(first), (others, len));
+            let rows = if later { first + len - 1 } else { rows };
+            let from = if later { Some(first) } else { None };
+            let to = if later { out } else { out.add(first) };
+            against(x, (rows, columns), strip.as_ptr(), to, (others, len), from);
         }
     }
 }
@@ -73,13 +94,13 @@ unsafe fn strips<T: Number>(
 leveled! {
     /// The squared distances of rows from those of a strip.
     unsafe fn against<T: Number>(
-        x: *const T, size: (usize, usize), strip: *const T, out: *mut T, to: (usize, usize),
+        x: *const T, size: (usize, usize), strip: *const T, out: *mut T, to: (usize, usize), later: Option<usize>,
     ) = against_body
 }
 
 /// # Safety
 /// As many rows of as many elements are readable, and a strip; there is room for rows of the first of `to`, of which the
-/// second are written.
+/// second are written; or, where the strip begins with the row `later`, room for the pairs of rows with later ones.
 #[inline(always)]
 unsafe fn against_body<T: Number>(
     x: *const T,
@@ -87,8 +108,17 @@ unsafe fn against_body<T: Number>(
     strip: *const T,
     out: *mut T,
     (others, len): (usize, usize),
+    later: Option<usize>,
 ) {
     for i in 0..rows {
+        let (skip, to) = match later {
+            None => (0, i * others),
+            Some(first) => {
+                let skip = (i + 1).saturating_sub(first);
+                // Row `j` has `j + 1` pairs fewer than there are rows.
+                (skip, i * others - i * (i + 1) / 2 + (first + skip) - (i + 1))
+            }
+        };
         let mut sums = [T::default(); WIDTH];
         // SAFETY: the caller's contract.
         unsafe {
@@ -99,7 +129,7 @@ unsafe fn against_body<T: Number>(
                     *sum = *sum + apart * apart;
                 }
             }
-            std::ptr::copy_nonoverlapping(sums.as_ptr(), out.add(i * others), len);
+            std::ptr::copy_nonoverlapping(sums.as_ptr().add(skip), out.add(to), len - skip);
         }
     }
 }

@@ -79,15 +79,19 @@ unsafe fn soft_body<T: Float, const FMA: bool>(x: *const T, out: *mut T, tile: T
         let mut sums = [T::ZERO; WIDEST];
         let sums = &mut sums[..width];
         add_rows(sums, tile, |at| *out.add(at));
-        if log {
-            for sum in &mut *sums {
+        // The maxima, or the reciprocals of the sums.
+        let other = top;
+        for (sum, other) in sums.iter_mut().zip(&mut *other) {
+            if log {
                 *sum = sum.log::<FMA>();
+            } else {
+                *other = T::ONE / *sum;
             }
         }
         for row in 0..rows {
-            for (j, (&sum, &top)) in sums.iter().zip(&*top).enumerate() {
+            for (j, (&sum, &other)) in sums.iter().zip(&*other).enumerate() {
                 let (from, to) = (x.add(row * stride + j), out.add(row * stride + j));
-                *to = if log { (*from - top) - sum } else { *to / sum };
+                *to = if log { (*from - other) - sum } else { (*to).divided::<FMA>(sum, other) };
             }
         }
     }

@@ -3,15 +3,18 @@
 //! Owns: the per-row loss, its statistics and its gradient. Never weights or averages rows: that is the
 //! caller's. Invariant: a target that is neither a class nor `ignore` is an error before any work.
 
+use std::mem::MaybeUninit;
+
 use super::super::launch::launch;
 use super::super::leveled::leveled_fma;
 use super::super::view::{View, ViewMut, with_float};
 use super::float::{Float, by_rows, shape, shifted_sum_body};
+use super::spread::{Spread, spread};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
 /// Elements of rows that share their exponentials, so that these run in full vectors.
-const TOGETHER: usize = 256;
+const TOGETHER: usize = 512;
 
 /// Per row of `x` (rows, classes): `loss = -log_softmax(x)[target]`, 0 where the target is `ignore`.
 /// `stats` (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum
@@ -61,9 +64,9 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
             // SAFETY: the views hold these rows, the lists as many numbers; targets were checked to be classes.
             unsafe {
                 let from = x.at::<T>((start * n) as isize);
-                shifted_sums::<T>(from, n, count, tops.as_mut_ptr(), sums.as_mut_ptr());
+                shifted::<T>(from, n, count, tops.as_mut_ptr(), sums.as_mut_ptr(), true);
                 for i in 0..count {
-                    let (row, top, log_sum) = ((start + i) as isize, tops[i], sums[i].ln());
+                    let (row, top, log_sum) = ((start + i) as isize, tops[i], sums[i]);
                     *stats.at::<T>(2 * row) = top;
                     *stats.at::<T>(2 * row + 1) = log_sum;
                     *loss.at::<T>(row) = match *targets.at::<i64>(row * targets.strides[0]) {
@@ -77,40 +80,77 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
 }
 
 leveled_fma! {
-    /// The largest element of each of some rows, of `TOGETHER` elements or one row, and the sums of the exponentials that it shifts.
-    unsafe fn shifted_sums<T: Float>(
-        x: *const T, n: usize, rows: usize, tops: *mut T, sums: *mut T,
-    ) = shifted_sums_body
+    /// The largest element of each of some rows, of `TOGETHER` elements or one row, and the logarithms of the sums of the
+    /// exponentials that it shifts; or these sums.
+    unsafe fn shifted<T: Float>(
+        x: *const T, n: usize, rows: usize, tops: *mut T, sums: *mut T, logs: bool,
+    ) = shifted_body
 }
 
 /// # Safety
 /// `x` holds the rows, `tops` and `sums` have room for a number of each.
 #[inline(always)]
-unsafe fn shifted_sums_body<T: Float, const FMA: bool>(
+unsafe fn shifted_body<T: Float, const FMA: bool>(
     x: *const T,
     n: usize,
     rows: usize,
     tops: *mut T,
     sums: *mut T,
+    logs: bool,
 ) {
     // SAFETY: the caller's contract; what is read of the buffer was written before.
     unsafe {
         T::largest(x, n, tops, rows);
         if rows == 1 {
             *sums = shifted_sum_body::<T, FMA>(x, n, *tops);
-            return;
+        } else {
+            let mut buffer = [MaybeUninit::<T>::uninit(); TOGETHER];
+            let shifted = buffer.as_mut_ptr().cast::<T>();
+            spread::<T, FMA>(Spread::Shifted, (x, shifted), (rows, n), (tops, tops));
+            for j in 0..rows * n {
+                *shifted.add(j) = (*shifted.add(j)).exp::<FMA>();
+            }
+            T::total(shifted, n, sums, rows);
         }
-        let mut buffer = [T::ZERO; TOGETHER];
         for row in 0..rows {
-            for j in 0..n {
-                buffer[row * n + j] = *x.add(row * n + j) - *tops.add(row);
+            if logs {
+                *sums.add(row) = (*sums.add(row)).log::<FMA>();
             }
         }
-        for value in &mut buffer[..rows * n] {
-            *value = value.exp::<FMA>();
-        }
-        T::total(buffer.as_ptr(), n, sums, rows);
     }
+}
+
+/// Per row of `x` (rows, n), of elements: the largest, 0 where that is no finite number, and the sum of the exponentials of all
+/// without it.
+pub fn levels(x: View, level: ViewMut, total: ViewMut) {
+    launch!(
+        "levels", [x] => [level, total];;
+        with_float!([x, level, total], T => levels_of::<T>(x, &level, &total))
+    );
+}
+
+fn levels_of<T: Float>(x: View, level: &ViewMut, total: &ViewMut) {
+    let whole = [x.is_contiguous(), level.is_contiguous(), total.is_contiguous()];
+    let (rows, n) = shape(x.dims, &whole);
+    assert!(n > 0 && level.dims == [rows] && total.dims == [rows], "levels: (rows, n)");
+    by_rows(rows, n, &|first, count| {
+        let group = (TOGETHER / n).max(1);
+        for start in (first..first + count).step_by(group) {
+            let (at, count) = (start as isize, group.min(first + count - start));
+            // SAFETY: the views hold these rows, and a number for each.
+            unsafe {
+                let from = x.at::<T>(at * n as isize);
+                let (tops, sums) = (level.at::<T>(at), total.at::<T>(at));
+                shifted::<T>(from, n, count, tops, sums, false);
+                for row in 0..count {
+                    let top = *tops.add(row);
+                    if !top.to_f64().is_finite() {
+                        (*tops.add(row), *sums.add(row)) = (T::ZERO, T::ZERO.larger(top));
+                    }
+                }
+            }
+        }
+    });
 }
 
 /// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero

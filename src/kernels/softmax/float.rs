@@ -7,6 +7,9 @@ use std::mem::MaybeUninit;
 
 use super::super::math;
 use super::super::reduce::{Fold, LEAF, Max, Sum, Tree, fold_rows};
+use super::spread::Spread;
+#[cfg(target_arch = "x86_64")]
+use super::spread::in_vectors;
 use crate::dtype::Element;
 use crate::threads::parallel_for;
 
@@ -22,11 +25,23 @@ pub(super) trait Float:
     + std::ops::Div<Output = Self>
 {
     const ZERO: Self;
+    const ONE: Self;
     /// The exponential of a number that is not above zero, but for a rounding.
     fn exp<const FMA: bool>(self) -> Self;
-    fn ln(self) -> Self;
     /// The logarithm of a sum of numbers up to one, of which the largest is one.
     fn log<const FMA: bool>(self) -> Self;
+    /// The quotient by a number of one or more, whose reciprocal is known; for less than a division takes.
+    fn divided<const FMA: bool>(self, by: Self, reciprocal: Self) -> Self;
+    /// `spread` by the vectors of this process, if it has any.
+    ///
+    /// # Safety
+    /// As `spread`.
+    unsafe fn by_vectors(
+        how: Spread,
+        elements: (*const Self, *mut Self),
+        size: (usize, usize),
+        of_rows: (*const Self, *const Self),
+    ) -> bool;
     /// The larger one; NaN if one is.
     fn larger(self, o: Self) -> Self;
     /// The largest element of each of `rows` rows of `n`.
@@ -42,20 +57,78 @@ pub(super) trait Float:
 }
 
 macro_rules! float {
-    ($($t:ident),*) => {$(
+    ($($t:ident: $wide:ident $avx512:ident, $narrow:ident $avx2:ident;)*) => {$(
+        /// # Safety
+        /// As `spread`.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+        unsafe fn $avx512(
+            how: Spread,
+            elements: (*const $t, *mut $t),
+            size: (usize, usize),
+            of_rows: (*const $t, *const $t),
+        ) {
+            // SAFETY: the same contract.
+            unsafe { in_vectors::<std::arch::x86_64::$wide>(how, elements, size, of_rows) }
+        }
+        /// # Safety
+        /// As `spread`.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn $avx2(
+            how: Spread,
+            elements: (*const $t, *mut $t),
+            size: (usize, usize),
+            of_rows: (*const $t, *const $t),
+        ) {
+            // SAFETY: the same contract.
+            unsafe { in_vectors::<std::arch::x86_64::$narrow>(how, elements, size, of_rows) }
+        }
         impl Float for $t {
             const ZERO: $t = 0.0;
+            const ONE: $t = 1.0;
             #[inline(always)]
             fn exp<const FMA: bool>(self) -> $t {
                 math::$t::exp_of_negative::<FMA>(self)
             }
             #[inline(always)]
-            fn ln(self) -> $t {
-                $t::ln(self)
-            }
-            #[inline(always)]
             fn log<const FMA: bool>(self) -> $t {
                 math::$t::ln::<FMA>(self)
+            }
+            #[inline(always)]
+            fn divided<const FMA: bool>(self, by: $t, reciprocal: $t) -> $t {
+                if !FMA {
+                    return self / by;
+                }
+                // What the product lacks is exact.
+                let near = self * reciprocal;
+                (-near).mul_add(by, self).mul_add(reciprocal, near)
+            }
+            #[inline]
+            unsafe fn by_vectors(
+                how: Spread,
+                elements: (*const $t, *mut $t),
+                size: (usize, usize),
+                of_rows: (*const $t, *const $t),
+            ) -> bool {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    use crate::kernels::isa::{Level, level};
+                    // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
+                    unsafe {
+                        match level() {
+                            Level::Avx512 => $avx512(how, elements, size, of_rows),
+                            Level::Avx2 => $avx2(how, elements, size, of_rows),
+                            Level::Baseline => return false,
+                        }
+                    }
+                    true
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                {
+                    let _ = (how, elements, size, of_rows);
+                    false
+                }
             }
             #[inline(always)]
             fn larger(self, o: $t) -> $t {
@@ -74,7 +147,7 @@ macro_rules! float {
         }
     )*};
 }
-float!(f64, f32);
+float! { f64: __m512d wide_doubles, __m256d doubles; f32: __m512 wide_singles, __m256 singles; }
 
 /// Rows and columns of contiguous operands of equal dims.
 pub(super) fn shape(dims: &[usize], contiguous: &[bool]) -> (usize, usize) {

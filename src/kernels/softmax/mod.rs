@@ -7,6 +7,7 @@ mod columns;
 mod entropy;
 mod float;
 mod rows;
+mod spread;
 
-pub use entropy::{cross_entropy, cross_entropy_backward};
+pub use entropy::{cross_entropy, cross_entropy_backward, levels};
 pub use rows::{log_softmax, log_softmax_backward, softmax, softmax_backward};

@@ -9,6 +9,7 @@ use super::super::reduce::LEAF;
 use super::super::view::{View, ViewMut, with_float};
 use super::columns::{back_columns, by_tiles, soft_columns};
 use super::float::{Float, Shape, by_rows, shifted_sum_body};
+use super::spread::{Spread, spread};
 
 /// `out = softmax(x)` along an axis.
 pub fn softmax(x: View, axis: usize, out: ViewMut) {
@@ -103,11 +104,12 @@ unsafe fn soft_rows_body<T: Float, const FMA: bool>(
             if log && n > LEAF {
                 sums[0] = shifted_sum_body::<T, FMA>(x, n, tops[0]);
             } else {
-                for (row, &top) in tops[..count].iter().enumerate() {
-                    for j in row * n..(row + 1) * n {
-                        *out.add(j) = *x.add(j) - top;
-                    }
-                }
+                spread::<T, FMA>(
+                    Spread::Shifted,
+                    (x, out),
+                    (count, n),
+                    (tops.as_ptr(), tops.as_ptr()),
+                );
                 for j in 0..count * n {
                     *out.add(j) = (*out.add(j)).exp::<FMA>();
                 }
@@ -118,12 +120,9 @@ unsafe fn soft_rows_body<T: Float, const FMA: bool>(
                     *sum = sum.log::<FMA>();
                 }
             }
-            for (row, (&sum, &top)) in sums[..count].iter().zip(&tops).enumerate() {
-                for j in row * n..(row + 1) * n {
-                    let (from, to) = (x.add(j), out.add(j));
-                    *to = if log { (*from - top) - sum } else { *to / sum };
-                }
-            }
+            let (how, from) =
+                if log { (Spread::Log, x) } else { (Spread::Quotient, out.cast_const()) };
+            spread::<T, FMA>(how, (from, out), (count, n), (tops.as_ptr(), sums.as_ptr()));
         }
     }
 }

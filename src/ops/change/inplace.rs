@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode};
 use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
-use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Output, Scalar, Shortcut};
+use crate::ops::change::loops::loop_of;
+use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
@@ -229,7 +230,7 @@ pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     b <= c || d <= a || (a == c && same_elements(x, t))
 }
 
-/// `t` in the shape of `x`, if it is of its dtype, has that shape or one element, and can be read while `x` is written.
+/// `t` in the shape of `x`, if it is of its dtype, broadcasts to that shape, and can be read while `x` is written.
 fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
         return Ok(None);
@@ -238,14 +239,14 @@ fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
         return Ok(reads_apart(x, t).then_some(Cow::Borrowed(t)));
     }
     let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
-    if apart && t.ndim() <= x.ndim() && t.size() == 1 {
+    if apart && x.layout().takes_in(t.layout()) {
         return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)
 }
 
 /// `x = op(operands…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
-/// of its shape, or one element; says whether it was done.
+/// broadcast to its shape; says whether it was done.
 pub(super) fn over(
     op: &'static Elementwise,
     name: &'static str,
@@ -309,31 +310,6 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     };
     fits(op.name, x, &result)?;
     overwrite(op.name, x, &result, Value::ComputedHere)
-}
-
-/// An element-wise operation, its operands, and its parameters.
-pub(super) type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 3]>, SmallVec<[f64; 1]>);
-
-/// The loop that computes a call, if its operation is one.
-pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
-    let op = match decl.shortcut {
-        Shortcut::Unary(op, []) | Shortcut::Binary(op) => op,
-        _ => decl.facts.elementwise?,
-    };
-    let (mut operands, mut params) = (SmallVec::new(), SmallVec::new());
-    for (param, arg) in decl.params.iter().zip(args) {
-        match arg {
-            Arg::Tensor(t) => operands.push(Slot::Tensor(t)),
-            Arg::Scalar(s) if param.kind == Kind::Operand => operands.push(Slot::Scalar(*s)),
-            Arg::Scalar(s) => params.push(s.as_f64()),
-            Arg::Missing => match (param.default?)() {
-                Arg::Scalar(s) => params.push(s.as_f64()),
-                _ => return None,
-            },
-            _ => return None,
-        }
-    }
-    Some((op, operands, params))
 }
 
 /// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.

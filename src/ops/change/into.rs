@@ -4,7 +4,8 @@
 //! Invariant: nothing was written where this says so.
 
 use crate::error::Result;
-use crate::ops::change::inplace::{admit_write, loop_of, over, recorded};
+use crate::ops::change::inplace::{admit_write, over, recorded};
+use crate::ops::change::loops::loop_of;
 use crate::ops::core::declare::{Arg, OpDecl};
 use crate::ops::core::elementwise::Slot;
 use crate::tensor::Tensor;

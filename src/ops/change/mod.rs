@@ -7,6 +7,7 @@ pub mod assign;
 pub mod inplace;
 #[cfg(feature = "python")]
 pub(crate) mod into;
+mod loops;
 pub(crate) mod overwritten;
 mod units;
 pub mod update;

@@ -9,11 +9,12 @@ use smallvec::smallvec;
 use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result, Warning, warn};
+use crate::kernels::cast::cast_watched;
 use crate::kernels::launch::decide;
-use crate::kernels::truncate::{all_fit, may_hold_least};
+use crate::kernels::truncate::all_fit;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
+    Chosen, Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
 };
 use crate::tensor::Tensor;
 
@@ -53,18 +54,17 @@ pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// As `converted`, with what `warn_of_loss` says. Floats that become integers of 32 and 64 bits are looked at only where the
-/// result holds the least one.
+/// conversion has lost something.
 pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let to = out.dtype();
-    if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) {
+    if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || capture::active() {
         warn_of_loss(x, to)?;
         return converted(x, out);
     }
-    let out = converted(x, out)?;
-    if !capture::active() && may_hold_least(out.view_of()) {
+    if cast_watched(x.view_of(), out.view_mut()) {
         warn_of_loss(x, to)?;
     }
-    Ok(out)
+    after_cast(x, out)
 }
 
 /// The dtype in which a function of real floats is computed.
@@ -91,6 +91,11 @@ pub(crate) fn as_real_float(op: &'static str, x: &Tensor) -> Result<Tensor> {
 /// The values of `x` in `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
+    after_cast(x, out)
+}
+
+/// Records a conversion.
+fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: "astype",
         cost: move_cost(out),
@@ -309,9 +314,9 @@ pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     finish(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
-        params: (),
+        params: Chosen,
         saved: smallvec![Save::value(mask, &[0, 1])],
-        backward: |(), g, cx| {
+        backward: |Chosen, g, cx| {
             let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
             cx.give_with(0, |_| choose(&mask, &g, &zero))?;

@@ -43,6 +43,10 @@ impl<P> Structured<P> {
     }
 }
 
+/// The parameters of a selection, whose only saved value is a mask: the first of two operands gets the gradient where it
+/// holds, the second elsewhere.
+pub(crate) struct Chosen;
+
 impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.name)
@@ -60,6 +64,11 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
 
     fn batches(&self) -> bool {
         true
+    }
+
+    fn local(&self) -> Option<&dyn Any> {
+        let params: &dyn Any = &self.params;
+        params.is::<Chosen>().then_some(params)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -29,7 +29,7 @@ elementwise! { family "arithmetic" [in_place];
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { complex_ring: |a, b| a * b; over; rows; ints_wide: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { complex_ring: |a, b| a * b; widest; over; rows; ints_wide: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
         by a { complex_ring |g, b| g * b }
         by b { complex_ring |g, a| g * a }
     }

@@ -17,4 +17,4 @@ pub mod rounding;
 pub mod select;
 
 pub use comparison::{closeness, compare, extremes};
-pub use functions::{activation, gelu, powers, special, unary};
+pub use functions::{activation, gelu, powers, special, thresholds, unary};

@@ -110,23 +110,26 @@ fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Ten
 elementwise_specs! {
     /// Limited to the range between two others; a bound that is NaN makes NaN. Derivatives: `g` to what the value is.
     fn limited_between(a, b, c) = LIMITED_BETWEEN {
-        forward { float: |a, b, c| {
+        forward { cheap: |a, b, c| {
             let raised = R::select(R::mask_or(a.lt(b), b.is_nan()), b, a);
             R::select(R::mask_or(raised.gt(c), c.is_nan()), c, raised)
         }; cost: 0.4; }
-        by a { float |g, a, b, c| R::select(R::mask_and(R::mask_not(R::mask_or(a.lt(b), b.is_nan())), R::mask_not(R::mask_or(a.gt(c), c.is_nan()))), g, R::lit(0.0)) }
-        by b { float |g, a, b, c| R::select(R::mask_and(R::mask_or(a.lt(b), b.is_nan()), R::mask_not(R::mask_or(b.gt(c), c.is_nan()))), g, R::lit(0.0)) }
-        by c { float |g, a, b, c| R::select(R::mask_or(R::select(R::mask_or(a.lt(b), b.is_nan()), b, a).gt(c), c.is_nan()), g, R::lit(0.0)) }
+        by a { cheap |g, a, b, c| R::select(R::mask_and(R::mask_not(R::mask_or(a.lt(b), b.is_nan())), R::mask_not(R::mask_or(a.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by b { cheap |g, a, b, c| R::select(R::mask_and(R::mask_or(a.lt(b), b.is_nan()), R::mask_not(R::mask_or(b.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by c { cheap |g, a, b, c| R::select(R::mask_or(R::select(R::mask_or(a.lt(b), b.is_nan()), b, a).gt(c), c.is_nan()), g, R::lit(0.0)) }
     }
     /// Limited to the range of two numbers; NaN stays. Derivative: `g` inside and at the bounds, 0 outside.
     fn limited(x; low = 0.0, high = 1.0) = LIMITED {
-        forward { float: |x; low, high| {
+        forward { cheap: |x; low, high| {
             let raised = R::select(x.lt(low), low, x);
             R::select(raised.gt(high), high, raised)
         }; cost: 0.3; }
-        by x { float |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
+        by x { cheap |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
     }
 }
+
+// A declaration takes constants, and a reference to a static is none by itself.
+const LIMITED_LOOP: &Elementwise = &LIMITED;
 
 /// The number that a bound is, or what stands for a missing one; None if it is a tensor or NaN.
 fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
@@ -159,7 +162,7 @@ fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operan
 
 crate::operations! { family "selection" [in_place, ufunc];
     /// Limited to the range `min..max`; a bound that is None does not limit. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` inside and at the bounds, 0 outside.
-    [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max"))]
+    [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max")), elementwise(LIMITED_LOOP)]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
         let (min, max) = (binding(min, x.dtype(), true), binding(max, x.dtype(), false));
         if min.is_none() && max.is_none() && !x.dtype().is_float() {

@@ -7,11 +7,11 @@ use smallvec::smallvec;
 
 use crate::array::ShapeVec;
 use crate::error::Result;
-use crate::kernels::Reduction;
 use crate::kernels::parts::Part;
+use crate::kernels::{self, Reduction};
 use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, reduced, sum_over};
+use crate::ops::core::layout::{astype, kept_dims, reduced, reshape_dims, sum_over};
 use crate::ops::core::parts::part_of;
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
@@ -24,6 +24,18 @@ use crate::tensor::Tensor;
 /// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as
 /// size 1; 1 in place of a sum of nothing but -inf. Outside the graph.
 fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
+    if let [axis] = axes[..]
+        && axis + 1 == x.ndim()
+        && x.is_contiguous()
+        && x.size() > 0
+    {
+        let (n, kept) = (x.shape()[axis], kept_dims(x.shape(), axes));
+        let rows = reshape_dims(x, &[x.size() / n, n])?;
+        let numbers = || Tensor::empty(&rows.shape()[..1], x.dtype());
+        let (level, total) = (numbers()?, numbers()?);
+        kernels::softmax::levels(rows.view_of(), level.view_mut(), total.view_mut());
+        return Ok([reshape_dims(&level, &kept)?, reshape_dims(&total, &kept)?]);
+    }
     let top = reduced(Reduction::Max, x, axes, x.dtype())?;
     let zero = Operand::Scalar(Scalar::Float(0.0));
     let level = where_(&isfinite(&top)?, &Operand::Tensor(top), &zero)?;

@@ -22,8 +22,8 @@ use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
     TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
 };
-use crate::ops::fold::scan::taken_along;
 use crate::ops::fold::sort::order_along;
+use crate::ops::index::gather::gathered;
 use crate::tensor::Tensor;
 
 /// Lines of at least one element, of which elements are read by rank.
@@ -56,7 +56,7 @@ impl Ordered {
         let chosen = Tensor::empty(&dims, DType::I64)?;
         let lines = &self.lines;
         arg_ranks(lines.view_of(), self.last(), ranks, chosen.view_mut());
-        taken_along(op, lines, self.last(), &chosen)
+        gathered(op, lines, self.last(), &chosen)
     }
 
     /// `value`, but NaN for lines that hold one; the gradient then goes to the NaN elements, in equal shares.
@@ -104,7 +104,7 @@ fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let some = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let half = |rank: &Tensor| binary_scalar(&FLOOR_DIVIDE, rank, Scalar::Int(2));
     let (low, high) = (half(&binary_scalar(&SUBTRACT, &some, Scalar::Int(1))?)?, half(&some)?);
-    let taken = |x: &Tensor, ranks: &Tensor| taken_along("nanmedian", x, last, ranks);
+    let taken = |x: &Tensor, ranks: &Tensor| gathered("nanmedian", x, last, ranks);
     let a = taken(&lines, &taken(&order, &low)?)?;
     let b = taken(&lines, &taken(&order, &high)?)?;
     let mean = binary_scalar(&MULTIPLY, &binary(&ADD, &a, &b)?, Scalar::Float(0.5))?;

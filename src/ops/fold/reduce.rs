@@ -23,7 +23,8 @@ use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
 use crate::ops::elementwise::complex::{imag, real};
 use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::scan::{product_of_others, taken_along};
+use crate::ops::fold::scan::product_of_others;
+use crate::ops::index::gather::gathered;
 use crate::tensor::Tensor;
 
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
@@ -147,7 +148,7 @@ fn extreme_of_complex(
     let last = lines.ndim() - 1;
     let index = Tensor::empty(&kept_dims(lines.shape(), &[last]), DType::I64)?;
     kernels::arg_reduce(op == Reduction::Max, lines.view_of(), last, index.view_mut());
-    reshape_dims(&taken_along(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
+    reshape_dims(&gathered(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
 }
 
 /// Where the elements are the extreme: equal to it, or NaN as it is.

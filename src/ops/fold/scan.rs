@@ -13,7 +13,7 @@ use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud, real_numbers, reshape_dims};
-use crate::ops::core::row_indices::{RowIndices, take_rows};
+
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -21,6 +21,7 @@ use crate::ops::elementwise::compare::{EQUAL, equal, isfinite, not_equal};
 use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::exp;
+use crate::ops::index::gather::gathered;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
@@ -198,18 +199,7 @@ fn cumulative_extreme(
         afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
         kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
     }
-    Ok((taken_along(op, &x, axis, &index)?, index))
-}
-
-/// The elements that indices (int64, of the dims of `x` except along the axis) choose along an axis.
-pub(crate) fn taken_along(
-    op: &'static str,
-    x: &Tensor,
-    axis: usize,
-    index: &Tensor,
-) -> Result<Tensor> {
-    let rows = take_rows(x, &RowIndices::along(op, x.shape(), axis, index)?)?;
-    reshape_dims(&rows, index.shape())
+    Ok((gathered(op, &x, axis, &index)?, index))
 }
 
 crate::operations! { family "cumulative";

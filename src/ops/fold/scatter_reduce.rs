@@ -16,7 +16,7 @@ use crate::ops::core::layout::{astype, broadcast_to, choose, permute_axes, resha
 use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows, value_for};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY};
 use crate::ops::elementwise::select::clip;
-use crate::ops::index::gather::GatherIndex;
+use crate::ops::index::gather::{beside, cut, in_front, rows_of};
 use crate::ops::index::take::row_numbers;
 use crate::tensor::Tensor;
 
@@ -98,16 +98,39 @@ fn mean(sum: &Tensor, numbers: &RowIndices, include_self: bool) -> Result<Tensor
     binary(divide, sum, &counts)
 }
 
+/// `x` with slices of the source folded into those of its axis that the numbers name.
+fn by_rows(
+    op: &'static str,
+    how: Reduce,
+    x: &Tensor,
+    axis: usize,
+    ids: &Tensor,
+    source: &Tensor,
+    include_self: bool,
+) -> Result<Tensor> {
+    let front = in_front(axis, x.ndim());
+    let mut back: ShapeVec = SmallVec::from_elem(0, x.ndim());
+    front.iter().enumerate().for_each(|(i, &a)| back[a] = i);
+    let (rows, x) = (permute_axes(source, &front)?, permute_axes(x, &front)?);
+    let along = |dims: &[usize]| RowIndices::indexed(op, dims, &[0], std::slice::from_ref(ids));
+    let places = Places { targets: along(x.shape())?, numbers: along(&x.shape()[..1])? };
+    permute_axes(&folded(op, how, &x, &places, &rows, include_self)?, &back)
+}
+
 crate::operations! { family "along an axis" [float32];
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("scatter_reduce", &reduce)?;
-        let at = GatherIndex::new("scatter_reduce", x, axis, index)?;
-        let rows = at.rows("scatter_reduce", &Operand::Tensor(src.clone()))?;
-        let flat = reshape_dims(&at.x, &[at.x.size()])?;
-        let numbers = at.row_indices.flattened();
+        let (own, axis, index) = beside("scatter_reduce", x, axis, index)?;
+        let src = cut("scatter_reduce", &own, &index, &Operand::Tensor(src.clone()))?;
+        if let Some(ids) = rows_of(&own, axis, &index) {
+            return by_rows("scatter_reduce", how, &own, axis, &ids, &src, include_self);
+        }
+        let rows = reshape_dims(&src, &[src.size()])?;
+        let numbers = RowIndices::along("scatter_reduce", own.shape(), axis, &index)?.flattened();
         let places = Places { targets: numbers.clone(), numbers };
+        let flat = reshape_dims(&own, &[own.size()])?;
         reshape_dims(&folded("scatter_reduce", how, &flat, &places, &rows, include_self)?, x.shape())
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
@@ -116,17 +139,9 @@ crate::operations! { family "along an axis" [float32];
         let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;
         let ids = row_numbers("index_reduce", index)?;
-        let front: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
-        let mut back: ShapeVec = SmallVec::from_elem(0, x.ndim());
-        front.iter().enumerate().for_each(|(i, &a)| back[a] = i);
         let source = value_for("index_reduce", x, &Operand::Tensor(source.clone()))?;
         let mut dims = ShapeVec::from_slice(x.shape());
         dims[axis] = ids.size();
-        let rows = permute_axes(&broadcast_to(&source, &dims)?, &front)?;
-        let x = permute_axes(x, &front)?;
-        let along = |dims: &[usize]| RowIndices::indexed("index_reduce", dims, &[0], std::slice::from_ref(&ids));
-        let places = Places { targets: along(x.shape())?, numbers: along(&x.shape()[..1])? };
-        let out = folded("index_reduce", how, &x, &places, &rows, include_self)?;
-        permute_axes(&out, &back)
+        by_rows("index_reduce", how, x, axis, &ids, &broadcast_to(&source, &dims)?, include_self)
     }
 }

@@ -13,7 +13,7 @@ use crate::ops::core::declare::Ints;
 use crate::ops::core::layout::{astype, reshape_dims, vector};
 use crate::ops::core::row_indices::integers;
 use crate::ops::fold::reduce::TWO_RESULTS;
-use crate::ops::fold::scan::taken_along;
+use crate::ops::index::gather::gathered;
 use crate::tensor::Tensor;
 
 /// The indices of the first `wanted` elements in order along an axis.
@@ -54,7 +54,7 @@ fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -
         return Ok(out.unrecorded(std::iter::once(&x)));
     }
     let index = order_along(&x, axis, x.shape()[axis], descending)?;
-    taken_along(op, &x, axis, &index)
+    gathered(op, &x, axis, &index)
 }
 
 fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
@@ -136,7 +136,7 @@ crate::operations! { family "ordering";
         };
         afford(x.size().saturating_mul(WORKING))?;
         let index = order_along(x, axis, wanted, largest)?;
-        Ok((taken_along("topk", x, axis, &index)?, index))
+        Ok((gathered("topk", x, axis, &index)?, index))
     }
     /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`.
     [numpy("searchsorted"), constant, indices("sorter")]
@@ -160,7 +160,7 @@ crate::operations! { family "ordering";
                         remedy: "give argsort(a)".into(),
                     }));
                 }
-                taken_along("searchsorted", vector("searchsorted", a)?, 0, &integers("searchsorted", order)?)?
+                gathered("searchsorted", vector("searchsorted", a)?, 0, &integers("searchsorted", order)?)?
             }
             None => a.clone(),
         };

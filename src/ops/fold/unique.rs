@@ -13,8 +13,8 @@ use crate::graph;
 use crate::kernels::order::{Key, firsts, sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
-use crate::ops::fold::scan::taken_along;
 use crate::ops::fold::sort::{order_along, sort};
+use crate::ops::index::gather::gathered;
 use crate::tensor::Tensor;
 
 /// What stands for each of the distinct things.
@@ -84,7 +84,7 @@ crate::operations! { family "ordering";
             None => {
                 let flat = reshape_dims(x, &[x.size()])?;
                 let found = elements(&flat.detach())?;
-                (taken_along("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
+                (gathered("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
             }
             Some(axis) => along(x, normalize_axis("unique", axis, x.ndim())?)?,
         };

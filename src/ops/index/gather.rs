@@ -8,12 +8,13 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::index::Way;
 use crate::ops::core::declare::Operand;
-use crate::ops::core::layout::{axis_or_flat, broadcast_to, reshape_dims};
+use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::row_indices::{
     RowIndices, add_rows, integers, put_rows, take_rows, value_for,
 };
 use crate::ops::core::structured::edges_of;
 use crate::ops::core::view::slice_axis;
+use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
 fn shapes(
@@ -32,15 +33,8 @@ fn raised(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// PyTorch's index: as many axes as `x`, no longer than it but along `axis`.
-pub(crate) struct GatherIndex {
-    pub(crate) x: Tensor,
-    pub(crate) index: Tensor,
-    pub(crate) row_indices: RowIndices,
-}
-
 /// A tensor, an axis of it, and an index that has as many axes, no longer than it but along that one.
-fn beside(
+pub(crate) fn beside(
     op: &'static str,
     x: &Tensor,
     axis: isize,
@@ -57,26 +51,20 @@ fn beside(
     Ok((x, axis, index))
 }
 
-impl GatherIndex {
-    pub(crate) fn new(
-        op: &'static str,
-        x: &Tensor,
-        axis: isize,
-        index: &Tensor,
-    ) -> Result<GatherIndex> {
-        let (x, axis, index) = beside(op, x, axis, index)?;
-        let row_indices = RowIndices::along(op, x.shape(), axis, &index)?;
-        Ok(GatherIndex { x, index, row_indices })
+/// The numbers that an index repeats along all other axes, which it has in full: it then names rows.
+pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
+    let (dims, strides) = (index.shape(), index.layout().strides());
+    let others = || (0..dims.len()).filter(|&a| a != axis);
+    let whole = others().all(|a| dims[a] == x.shape()[a] && (strides[a] == 0 || dims[a] == 1));
+    if !whole || others().all(|a| dims[a] == 1) || index.size() == 0 {
+        return None;
     }
-
-    /// The source cut to the index, one row per place.
-    pub(crate) fn rows(&self, op: &'static str, src: &Operand) -> Result<Tensor> {
-        reshape_dims(&cut(op, &self.x, &self.index, src)?, &[self.row_indices.len()])
-    }
+    let one = others().rev().fold(index.layout().clone(), |layout, a| layout.select(a, 0));
+    Some(index.with_layout(one))
 }
 
 /// The source cut to the index.
-fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
+pub(crate) fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
     let (mut cut, dims) = (value_for(op, x, src)?, index.shape());
     if cut.ndim() == 0 {
         return broadcast_to(&cut, dims);
@@ -93,6 +81,11 @@ fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Te
     Ok(cut)
 }
 
+/// The order of axes that begins with one of them.
+pub(crate) fn in_front(axis: usize, ndim: usize) -> ShapeVec {
+    [axis].into_iter().chain((0..ndim).filter(|&a| a != axis)).collect()
+}
+
 /// A copy of `x` in which the elements at the places of an index, which has as many axes, are replaced or added to by the
 /// source, which has the dims of the index.
 pub(crate) fn scattered(
@@ -103,11 +96,15 @@ pub(crate) fn scattered(
     src: &Tensor,
     way: Way,
 ) -> Result<Tensor> {
+    let write = if way == Way::Put { put_rows } else { add_rows };
+    if let Some(rows) = rows_of(x, axis, index) {
+        let places = RowIndices::indexed(op, x.shape(), &[axis], &[rows])?;
+        return write(op, x, &places, &permute_axes(src, &in_front(axis, x.ndim()))?);
+    }
     let direct = kernels::index::writes_checked(way, x.dtype());
     if !direct || edges_of(&[x, src]).is_some() {
         let places = RowIndices::along(op, x.shape(), axis, index)?;
         let rows = reshape_dims(src, &[places.len()])?;
-        let write = if way == Way::Put { put_rows } else { add_rows };
         return write(op, x, &places, &rows);
     }
     // Nobody asks for the offsets later.
@@ -151,7 +148,15 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
 }
 
 /// The elements at the places of an index that has as many axes as `x`, no longer than it but along `axis`.
-fn gathered(op: &'static str, x: &Tensor, axis: usize, index: &Tensor) -> Result<Tensor> {
+pub(crate) fn gathered(
+    op: &'static str,
+    x: &Tensor,
+    axis: usize,
+    index: &Tensor,
+) -> Result<Tensor> {
+    if let Some(rows) = rows_of(x, axis, index) {
+        return take_along(op, x, axis, &rows);
+    }
     if edges_of(&[x]).is_some() {
         let row_indices = RowIndices::along(op, x.shape(), axis, index)?;
         return reshape_dims(&take_rows(x, &row_indices)?, index.shape());

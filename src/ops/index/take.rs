@@ -6,7 +6,7 @@
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::index::Way;
+use crate::kernels::{self, index::Way};
 use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::binary_scalar;
@@ -15,7 +15,7 @@ use crate::ops::core::row_indices::{RowIndices, add_rows, integers, take_rows, v
 use crate::ops::elementwise::arith::MULTIPLY;
 use crate::ops::elementwise::compare::NOT_EQUAL;
 use crate::ops::elementwise::select::where_;
-use crate::ops::index::gather::scattered;
+use crate::ops::index::gather::{in_front, scattered};
 use crate::ops::index::nonzero::coordinates;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
@@ -114,8 +114,7 @@ crate::operations! { family "choosing";
             return scattered("index_add", x, 0, &index, &broadcast_to(&source, &dims)?, Way::Add);
         }
         let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
-        let order: ShapeVec = [axis].into_iter().chain((0..x.ndim()).filter(|&a| a != axis)).collect();
-        add_rows("index_add", x, &row_indices, &permute_axes(&broadcast_to(&source, &dims)?, &order)?)
+        add_rows("index_add", x, &row_indices, &permute_axes(&broadcast_to(&source, &dims)?, &in_front(axis, x.ndim()))?)
     }
     /// The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood.
     fn masked_select(x: Tensor, mask: Tensor) -> Tensor {
@@ -153,20 +152,22 @@ crate::operations! { family "choosing";
     [constant, indices("x")]
     fn one_hot(x: Tensor, num_classes: isize = -1) -> Tensor {
         let index = integers("one_hot", x)?;
-        let largest = index.to_vec::<i64>()?.into_iter().max();
+        let numbers = index.to_vec::<i64>()?;
+        let largest = numbers.iter().copied().max();
         let classes = match (num_classes, largest) {
             (-1, None) => return Err(bad("one_hot", "an empty tensor says nothing of the number of classes".into(), "give num_classes")),
             (-1, Some(largest)) => largest.max(0) as usize + 1,
             (n, _) if n >= 1 => n as usize,
             (n, _) => return Err(bad("one_hot", format!("{n} classes"), "give at least 1")),
         };
-        let mut dims = ShapeVec::from_slice(&[index.size(), classes]);
-        let table = Tensor::zeros(&dims, DType::I64)?;
-        if let Some(class) = index.to_vec::<i64>()?.iter().find(|i| !(0..classes as i64).contains(i)) {
+        if let Some(class) = numbers.iter().find(|i| !(0..classes as i64).contains(i)) {
             return Err(Box::new(Error::BadIndex { op: "one_hot".into(), what: format!("class {class} of {classes} classes"), remedy: "number the classes from 0" }));
         }
-        let row_indices = RowIndices::along("one_hot", &dims, 1, &reshape_dims(&index, &[index.size(), 1])?)?;
-        row_indices.write(&table, &broadcast_to(&Tensor::ones(&[], DType::I64)?, &[row_indices.len()])?)?;
+        let mut dims = ShapeVec::from_slice(&[index.size(), 1]);
+        let (column, ones) = (reshape_dims(&index, &dims)?, broadcast_to(&Tensor::ones(&[], DType::I64)?, &dims)?);
+        dims[1] = classes;
+        let table = Tensor::zeros(&dims, DType::I64)?;
+        kernels::index::write_checked("one_hot", Way::Put, table.view_mut(), 1, column.view_of(), ones.view_of())?;
         dims = ShapeVec::from_slice(x.shape());
         dims.push(classes);
         Ok(reshape_dims(&table, &dims)?.underived([x].into_iter()))

@@ -7,11 +7,12 @@ use smallvec::smallvec;
 
 use super::cholesky::half_diagonal;
 use super::common::{
-    add, columns, cost, h, matrices, mm, mul, room, rows, skew, some_columns, sub, with_last,
+    add, columns, cost, h, lead, matrices, mm, mul, room, rows, skew, some_columns, sub, with_last,
 };
 use super::solve::{Reading, solved_triangular};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::kernels;
 use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
@@ -77,6 +78,17 @@ pub(super) fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
+/// Elements of a matrix from which the triangle is computed alone; smaller ones are computed side by side with both factors.
+const MANY: usize = 256;
+
+/// `r` alone, of one matrix and without a derivative.
+fn upper(a: &Tensor) -> Result<Tensor> {
+    let r = Tensor::empty(&[rows(a).min(columns(a)), columns(a)], a.dtype())?;
+    room(a, 4)?;
+    kernels::linalg::qr_upper(a.view_of(), r.view_mut());
+    Ok(r)
+}
+
 /// Refuses a gradient that tells one basis of the rest from another: `rest` turned within its span would change
 /// the result, and which basis it is nothing decides.
 fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
@@ -139,6 +151,10 @@ crate::operations! { family "linear algebra" [float32];
     [numpy("linalg.qr"), namespace("linalg"), fields("Q R")]
     fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {
         let x = matrices("qr", x)?;
+        let records = graph::recording() && x.requires_grad();
+        if mode == "r" && !records && lead(&x).is_empty() && x.size() > MANY {
+            return upper(&x).map(OneOrTuple::One);
+        }
         let (q, r) = reduced(&x)?;
         match mode.as_str() {
             "reduced" => Ok(OneOrTuple::Tuple(vec![q, r])),

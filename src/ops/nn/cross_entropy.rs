@@ -4,6 +4,8 @@
 //! Never exponentiates anything above a row's maximum: the fused rows of `softmax` and log_softmax do the work.
 //! Invariant: classes are axis 1 (axis 0 of a vector); an ignored row adds to neither the sum nor its divisor.
 
+use smallvec::SmallVec;
+
 use super::loss::{reduce, unknown_reduction};
 use crate::array::ShapeVec;
 use crate::dtype::DType;
@@ -11,7 +13,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{as_real_float, astype, permute_axes, reshape_dims, sum_over};
+use crate::ops::core::layout::{as_real_float, astype, reshape_dims, sum_over};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
 use crate::ops::elementwise::select::where_;
@@ -19,31 +21,39 @@ use crate::ops::fold::softmax::{class_losses, log_softmax_axis};
 use crate::ops::index::gather::gather;
 use crate::tensor::Tensor;
 
-/// Rows of classes, and the shape the losses have in the end.
+/// Logits with the classes at axis 1, and the shape the losses have in the end.
 struct Rows {
     x: Tensor,
     dims: ShapeVec,
 }
 
-/// `x` with its classes last, as (rows, classes).
+impl Rows {
+    fn classes(&self) -> usize {
+        self.x.shape()[1]
+    }
+
+    /// A vector of one number for each class, beside the logits.
+    fn beside(&self, weight: &Tensor) -> Result<Tensor> {
+        let mut dims: ShapeVec = SmallVec::from_elem(1, self.x.ndim() - 1);
+        dims[0] = weight.size();
+        reshape_dims(weight, &dims)
+    }
+}
+
 fn rows_of(op: &'static str, x: &Tensor) -> Result<Rows> {
-    let classes = match x.ndim() {
-        0 => {
-            return Err(Box::new(Error::Shape {
-                op: op.into(),
-                what: "an input of 0 dimensions".into(),
-                remedy: "give (classes), (rows, classes) or (rows, classes, …)",
-            }));
+    let mut dims = ShapeVec::from_slice(x.shape());
+    match dims.len() {
+        0 => Err(Box::new(Error::Shape {
+            op: op.into(),
+            what: "an input of 0 dimensions".into(),
+            remedy: "give (classes), (rows, classes) or (rows, classes, …)",
+        })),
+        1 => Ok(Rows { x: reshape_dims(x, &[1, x.size()])?, dims: ShapeVec::new() }),
+        _ => {
+            dims.remove(1);
+            Ok(Rows { x: x.clone(), dims })
         }
-        1 => 0,
-        _ => 1,
-    };
-    let mut order: ShapeVec = (0..x.ndim()).filter(|&a| a != classes).collect();
-    let dims: ShapeVec = order.iter().map(|&a| x.shape()[a]).collect();
-    order.push(classes);
-    let rows: usize = dims.iter().product();
-    let x = reshape_dims(&permute_axes(x, &order)?, &[rows, x.shape()[classes]])?;
-    Ok(Rows { x, dims })
+    }
 }
 
 #[cold]
@@ -81,7 +91,7 @@ fn class_weights(
 ) -> Result<Option<Tensor>> {
     match weight {
         None => Ok(None),
-        Some(w) if w.shape() == [rows.x.shape()[1]] => astype(w, rows.x.dtype()).map(Some),
+        Some(w) if w.shape() == [rows.classes()] => astype(w, rows.x.dtype()).map(Some),
         Some(w) => Err(unfit(op, x, "weight", w)),
     }
 }
@@ -104,7 +114,7 @@ fn class_numbers(
     if !countable {
         return Err(uncounted(op, "class numbers", target, INTEGERS));
     }
-    let classes = rows.x.shape()[1];
+    let classes = rows.classes();
     let numbers =
         reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
     let wrong = move |&t: &i64| t != ignore && !(0..classes as i64).contains(&t);
@@ -121,7 +131,7 @@ fn class_numbers(
     }
 }
 
-/// One element of each row by its number; 0 where the row is ignored.
+/// One element of each row, along axis 1 of a table, by its number; 0 where the row is ignored.
 fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     let ignored = binary_scalar(&EQUAL, numbers, Scalar::Int(ignore))?;
     if table.size() == 0 {
@@ -129,8 +139,9 @@ fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     }
     let safe =
         where_(&ignored, &Operand::Scalar(Scalar::Int(0)), &Operand::Tensor(numbers.clone()))?;
-    let column = reshape_dims(&safe, &[safe.size(), 1])?;
-    let taken = reshape_dims(&gather(table, 1, &column)?, numbers.shape())?;
+    let mut dims = ShapeVec::from_slice(table.shape());
+    dims[1] = 1;
+    let taken = reshape_dims(&gather(table, 1, &reshape_dims(&safe, &dims)?)?, numbers.shape())?;
     where_(&ignored, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(taken))
 }
 
@@ -201,7 +212,7 @@ fn smoothed(
         Some(weight) => binary(&MULTIPLY, logs, weight)?,
         None => logs.clone(),
     };
-    let spread = sum_over(&all, &[1], false)?;
+    let spread = reshape_dims(&sum_over(&all, &[1], false)?, numbers.shape())?;
     let counted = binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?;
     let spread = where_(&counted, &Operand::Tensor(spread), &Operand::Scalar(Scalar::Float(0.0)))?;
     let share = -smoothing / logs.shape()[1] as f64;
@@ -236,18 +247,24 @@ crate::operations! { family "losses" [float32];
                 });
             }
             let target = rows_of("cross_entropy", target)?.x;
-            let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, weight.as_ref(), label_smoothing)?;
+            let beside = weight.as_ref().map(|w| rows.beside(w)).transpose()?;
+            let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, beside.as_ref(), label_smoothing)?;
             return reduce("cross_entropy", &reshape_dims(&losses, &rows.dims)?, &reduction);
         }
         let numbers = class_numbers("cross_entropy", x, &rows, target, ignore)?;
         let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;
-        let mut losses = class_losses(&rows.x, &numbers, ignore)?;
+        // Rows that lie in line need two numbers each; others are left where they are.
+        let logs = (label_smoothing > 0.0 || rows.x.ndim() > 2).then(|| log_softmax_axis(&rows.x, 1)).transpose()?;
+        let mut losses = match &logs {
+            Some(logs) => chosen(logs, &numbers, ignore)?.negative()?,
+            None => class_losses(&rows.x, &numbers, ignore)?,
+        };
         if weight.is_some() {
             losses = binary(&MULTIPLY, &losses, &counts)?;
         }
-        if label_smoothing > 0.0 {
-            let logs = log_softmax_axis(&rows.x, 1)?;
-            losses = smoothed(&logs, &losses, &numbers, weight.as_ref(), ignore, label_smoothing)?;
+        if let Some(logs) = logs.filter(|_| label_smoothing > 0.0) {
+            let beside = weight.as_ref().map(|w| rows.beside(w)).transpose()?;
+            losses = smoothed(&logs, &losses, &numbers, beside.as_ref(), ignore, label_smoothing)?;
         }
         finish_rows("cross_entropy", &losses, &counts, &rows.dims, &reduction)
     }

@@ -7,25 +7,35 @@ use smallvec::smallvec;
 
 use crate::array::{afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
-use crate::kernels::reduce::squared_distances;
+use crate::kernels::reduce::{squared_distances, squared_distances_within};
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
     as_real_float, astype, broadcast_to, reshape_dims, sum_over, swap_axes,
 };
+use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
-use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::fold::norms::root;
 use crate::ops::fold::reduce::mean_over;
 use crate::ops::product::matmul::matmul;
+use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
 
 crate::operations! { family "distances" [float32];
-    /// Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m). Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`.
+    /// Distances of all pairs of rows, `√Σ_k (x1_ik - x2_jk)²`: (…, n, d) and (…, m, d) to (…, n, m); of one matrix (n, d), each row with the later ones. Derivatives: with `w = g / distance`, and 0 where that is 0, `Σ_j w_ij (x1_i - x2_j)` and `Σ_i w_ij (x2_j - x1_i)`.
     [namespace("nn.functional")]
-    fn euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor {
+    fn euclidean_distances(x1: Tensor, x2: Option<Tensor> = None) -> Tensor {
         let op = "euclidean_distances";
-        let (x1, x2) = (as_real_float(op, x1)?, as_real_float(op, x2)?);
+        let x1 = as_real_float(op, x1)?;
+        let x2 = match x2 {
+            Some(x2) => as_real_float(op, x2)?,
+            None if x1.ndim() == 2 => return root(&squares_within(&x1.contiguous()?)?),
+            None => {
+                let what = format!("rows of shape {}", Dims::from(x1.shape()));
+                return Err(Box::new(Error::Shape { op: op.into(), what, remedy: "give a matrix (n, d)" }));
+            }
+        };
         let dtype = x1.dtype().promote(x2.dtype());
         let (first, second) = (x1.shape(), x2.shape());
         let fits = first.len() >= 2 && second.len() >= 2 && first.last() == second.last();
@@ -75,6 +85,33 @@ fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
             let last = g.ndim() - 1;
             cx.give_with(0, |_| toward(&g, &a, &b, last))?;
             cx.give_with(1, |_| toward(&swap_axes(&g, last - 1, last)?, &b, &a, last))
+        },
+    })
+}
+
+/// The squared distances of the rows of (n, d) from later ones. Derivative: as that of `squares`.
+fn squares_within(x: &Tensor) -> Result<Tensor> {
+    let n = x.shape()[0];
+    let pairs = n.saturating_mul(n.saturating_sub(1)) / 2;
+    afford(pairs.saturating_mul(x.dtype().size()))?;
+    let out = Tensor::empty(&[pairs], x.dtype())?;
+    squared_distances_within(x.view_of(), out.view_mut());
+    finish(out, &[x], |_| Record {
+        name: "squared_distances",
+        cost: 4.0 * move_cost(x),
+        params: n,
+        saved: smallvec![Save::input(0, &[0])],
+        backward: |&n, g, cx| {
+            let x = cx.saved(0)?;
+            let mut above = room(g.shape()[g.ndim() - 1])?;
+            (0..n).for_each(|i| above.extend((i * n + i + 1) as i64..((i + 1) * n) as i64));
+            let places = RowIndices::indexed("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
+            let lead = &g.shape()[..g.ndim() - 1];
+            let g = reshape_dims(&scatter_rows(&g, &places)?, &[lead, &[n, n]].concat())?;
+            let last = g.ndim() - 1;
+            let g = binary(&ADD, &g, &swap_axes(&g, last - 1, last)?)?;
+            let x = binary(&SUBTRACT, &x, &mean_over(&x.detach(), &[0], true)?)?;
+            cx.give_with(0, |_| toward(&g, &x, &x, last))
         },
     })
 }

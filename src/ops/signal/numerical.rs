@@ -24,8 +24,9 @@ use crate::ops::elementwise::compare::{
 use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::{clip, where_};
-use crate::ops::fold::scan::{reversed, taken_along};
+use crate::ops::fold::scan::reversed;
 use crate::ops::fold::sort::{order_along, search};
+use crate::ops::index::gather::gathered;
 use crate::ops::product::matmul::product;
 use crate::ops::shape::join::concatenate;
 use crate::ops::signal::window::windows;
@@ -133,7 +134,7 @@ fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let left = binary_scalar(&SUBTRACT, &right, Scalar::Int(1))?;
     let left = clip(&left, Some(&bound(0)), Some(&bound(most)))?;
     let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
-    let at = |t: &Tensor, i: &Tensor| reshape_dims(&taken_along("interp", t, 0, i)?, x.shape());
+    let at = |t: &Tensor, i: &Tensor| reshape_dims(&gathered("interp", t, 0, i)?, x.shape());
     Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
 }
 
@@ -196,7 +197,7 @@ fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor,
     let inside = |x: &Tensor| binary_scalar(&REMAINDER, x, Scalar::Float(period));
     let xp = inside(xp)?;
     let order = order_along(&xp.detach(), 0, xp.size(), false)?;
-    let (xp, fp) = (taken_along("interp", &xp, 0, &order)?, taken_along("interp", fp, 0, &order)?);
+    let (xp, fp) = (gathered("interp", &xp, 0, &order)?, gathered("interp", fp, 0, &order)?);
     let ends = |v: &Tensor, by: f64| -> Result<Tensor> {
         let one =
             |i: usize, by: f64| binary_scalar(&ADD, &slice_axis(v, 0, i, 1, 1)?, Scalar::Float(by));

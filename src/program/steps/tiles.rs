@@ -11,7 +11,7 @@ use super::link::{Link, Place};
 use super::repeat::spread;
 use super::step::Id;
 use crate::dtype::DType;
-use crate::kernels::elementwise::{In, Loop, LoopTable, MAX_OPERANDS, word};
+use crate::kernels::elementwise::{In, Loop, LoopTable, MAX_OPERANDS, where_loop, word};
 use crate::kernels::stream;
 use crate::kernels::{View, ViewMut};
 
@@ -76,6 +76,21 @@ impl<'a> Tiles<'a> {
         Some(tile)
     }
 
+    /// A mask to read; `None` where it is of other elements, or does not lie in C order.
+    pub(crate) fn mask(&mut self, view: View<'a>) -> Option<Tile> {
+        let fits = view.dtype() == DType::Bool && view.dims() == self.dims && view.is_contiguous();
+        fits.then(|| {
+            self.reads.push(view);
+            Tile::Read(self.reads.len() - 1)
+        })
+    }
+
+    /// The elements of the first operand where the mask holds, of the second elsewhere.
+    pub(crate) fn choose(&mut self, [mask, a, b]: [Tile; 3]) -> Tile {
+        self.cost += 0.3;
+        self.step(where_loop(self.dtype.size()), &[mask, a, b], &[])
+    }
+
     /// A number for all elements.
     pub(crate) fn number(&mut self, number: f64) -> Tile {
         self.value(Repeated::Number(word(In::Float(number), self.dtype)))
@@ -96,11 +111,15 @@ impl<'a> Tiles<'a> {
         given: &[Tile],
         params: &'a [f64],
     ) -> Option<Tile> {
+        self.cost += table.cost(self.dtype);
+        Some(self.step(table.get(self.dtype)?, given, params))
+    }
+
+    fn step(&mut self, table: Loop, given: &[Tile], params: &'a [f64]) -> Tile {
         let mut ins = [Tile::Made(0); MAX_OPERANDS];
         ins[..given.len()].copy_from_slice(given);
-        self.cost += table.cost(self.dtype);
-        self.steps.push(Stage { table: table.get(self.dtype)?, ins, count: given.len(), params });
-        Some(Tile::Made(self.steps.len() - 1))
+        self.steps.push(Stage { table, ins, count: given.len(), params });
+        Tile::Made(self.steps.len() - 1)
     }
 
     /// Runs the loops and writes what some of them make. A result may be written over a view that was read.
@@ -134,7 +153,10 @@ impl<'a> Tiles<'a> {
     /// The chain of the loops; `last` says which loop is the last to read what another made, none for results.
     fn chain(self, n: usize, last: &[usize], outs: &[(Tile, ViewMut<'_>)]) -> Chain {
         let size = self.dtype.size();
-        let memory = |buffer: usize| Place::Memory { buffer: buffer as Id, offset: 0, step: size };
+        let memory = |buffer: usize| {
+            let step = self.reads.get(buffer).map_or(size, |view| view.dtype().size());
+            Place::Memory { buffer: buffer as Id, offset: 0, step }
+        };
         let mut free: Vec<usize> = Vec::new();
         let mut slots = self.values.len();
         let mut made: Vec<usize> = Vec::with_capacity(self.steps.len());

@@ -59,8 +59,10 @@ impl Scope {
         Scope { outer: LEAVES.take() }
     }
 
-    /// Ends it, and gives the leaves that were touched.
+    /// Ends it, and gives the leaves that were touched. Nobody can see the gradients of those that are gone.
     pub(crate) fn end(self) -> Vec<TouchedLeaf> {
-        LEAVES.replace(self.outer)
+        let mut leaves = LEAVES.replace(self.outer);
+        leaves.retain(|leaf| Arc::strong_count(&leaf.meta) > 1);
+        leaves
     }
 }

@@ -27,7 +27,9 @@ def reduced(losses: Any, reduction: str = "mean") -> Any:
     return means[reduction](losses)
 
 
-def euclidean_distances(x1: Any, x2: Any) -> Any:
+def euclidean_distances(x1: Any, x2: Any = None) -> Any:
+    if x2 is None:
+        return euclidean_distances(x1, x1)[np.triu_indices(len(x1), 1)]
     return np.sqrt(((x1[..., :, None, :] - x2[..., None, :, :]) ** 2).sum(-1))
 
 
@@ -116,6 +118,22 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 def dropout_mask(x: Any, mask: Any, p: float = 0.5) -> Any:
     return x * np.asarray(mask) / (1 - p)
+
+
+def threshold(x: Any, threshold: float, value: float) -> Any:
+    return np.where(x > threshold, x, value)
+
+
+def hardshrink(x: Any, lambd: float = 0.5) -> Any:
+    return np.where(abs(x) > lambd, x, 0.0)
+
+
+def softshrink(x: Any, lambd: float = 0.5) -> Any:
+    return x - np.clip(x, -lambd, lambd)
+
+
+def prelu(x: Any, weight: Any) -> Any:
+    return np.where(x > 0, x, weight * x)
 
 
 def layer_norm(x: Any, shape: Any, weight: Any = 1.0, bias: Any = 0.0, eps: float = 1e-5) -> Any:
@@ -220,8 +238,8 @@ NUMBERS = np.array([[3, 0, 2], [1, 2, 2]])
 # fmt: off
 LOSSES = (
     row("euclidean_distances", euclidean_distances, call(MAT, A(5, 4)), call(A(2, 3, 2), A(2, 4, 2)),
-        call(A(2, 1, 3, 3), A(2, 1, 40, 3)), f32=1e-5, finite=True,
-        large=(call(A(200, 9), A(150, 9)),)),
+        call(A(2, 1, 3, 3), A(2, 1, 40, 3)), call(A(6, 3)), f32=1e-5, finite=True,
+        large=(call(A(200, 9), A(150, 9)), call(A(150, 9)))),
     row("mse_loss", mse_loss, *(call(MAT, MAT, **r) for r in REDUCTIONS), call(A(), A()), order=3),
     row("l1_loss", l1_loss, *(call(A(3, 4, **LOW), A(3, 4, **HIGH), **r) for r in REDUCTIONS),
         kinks=(((1.0, 1.0), (0.0, 0.0)),)),
@@ -263,6 +281,11 @@ LAYERS = (
     row("dropout_mask", dropout_mask, call(MAT, nested(True, False, True, True)),
         call(MAT, nested(1, 0, 1, 1), 0.2),
         large=(call(A(200, 200), np.eye(200, dtype=bool), 0.2),)),
+    row("threshold", threshold, call(MAT, 0.25, -2.0), call(A(0, 3), 1.0, 0.0)),
+    row("hardshrink", hardshrink, call(MAT), call(MAT, 0.25)),
+    row("softshrink", softshrink, call(MAT), call(GRID, 0.25)),
+    row("prelu", prelu, call(MAT, A(4)), call(GRID, A(4, 1)), call(GRID, A(1)),
+        large=(call(A(200, 200), A(200)),)),
     row("layer_norm", layer_norm, call(MAT, (4,)), call(MAT, (4,), A(4), A(4)),
         call(GRID, (4, 3), A(4, 3), A(4, 3), eps=1e-2), f32=1e-5, finite=True,
         large=(call(A(200, 500), (500,), A(500), A(500)),)),

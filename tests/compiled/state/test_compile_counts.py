@@ -187,3 +187,23 @@ def test_a_number_that_is_counted_is_that_of_the_calls_after_a_failed_recording(
     with pytest.raises(fg.errors.CompileError):
         f(fg.ones(2))
     assert Calls.of_all == 0
+
+
+@pytest.mark.parametrize("average", [None, fg.optim.swa_utils.get_ema_avg_fn(0.9)])
+def test_averages_of_a_model_count_in_a_tensor(average: Any) -> None:
+    fg.manual_seed(0)
+    model = fg.nn.Sequential(fg.nn.Linear(2, 2), fg.nn.BatchNorm1d(2))
+    averaged = [fg.optim.swa_utils.AveragedModel(model, avg_fn=average) for _ in range(2)]
+    step = fg.compile(averaged[0].update_parameters)
+    for n in range(8):
+        with fg.no_grad():
+            model[0].weight.add_(float(n))
+        model(fg.full((3, 2), float(n)))
+        if n == 5:
+            for each in averaged:
+                each.n_averaged.zero_()
+        step(model)
+        averaged[1].update_parameters(model)
+        found, want = (each.state_dict() for each in averaged)
+        assert {k: v.tolist() for k, v in found.items()} == {k: v.tolist() for k, v in want.items()}
+    assert len(step.log) <= 2, step.log

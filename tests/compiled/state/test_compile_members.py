@@ -101,3 +101,27 @@ def test_what_cannot_be_a_member() -> None:
     with pytest.raises(ArgumentError, match="cannot be inside itself"):
         model.me = fg.compile(model)
     assert isinstance(fg.nn.Sequential(fg.compile(fg.nn.Tanh())), fg.nn.Module)
+
+
+def test_a_module_compiles_its_own_forward() -> None:
+    model = fg.nn.Sequential(fg.nn.Linear(2, 3), fg.nn.Tanh())
+    names, x, seen = [*model.state_dict()], fg.ones(4, 2), []
+    want = model(x).tolist()
+    assert model.compile(check=2) is None  # type: ignore[func-returns-value]
+    handle = model.register_forward_hook(lambda module, given, result: seen.append(1))
+    for _ in range(3):
+        assert model(x).tolist() == want
+    handle.remove()
+    assert len(seen) == 3
+    assert len(model.forward.programs) == 1  # type: ignore[attr-defined]
+    assert [*model.state_dict()] == names
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other(x).tolist() == want
+        other[0].weight.data.mul_(2.0)
+        assert other(x).tolist() != want
+    outer = fg.compile(fg.nn.Sequential(model, fg.nn.Linear(3, 1)))
+    for _ in range(2):
+        assert outer(x).tolist() == outer.__wrapped__(x).tolist()
+    model.compile()
+    assert model.forward.programs == ()  # type: ignore[attr-defined]
+    assert model(x).tolist() == want

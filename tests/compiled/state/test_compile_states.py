@@ -251,7 +251,7 @@ def test_a_function_that_is_always_different_ends_up_eager() -> None:
     assert len(f.programs) <= 4
     told = [line for line in f.log if "does not pay" in line]
     assert len(told) == 1
-    assert "looked at beside its arguments has changed, once more" in told[0]
+    assert "beside its arguments has changed: 'factor' of Noisy is 8 and was 7, once" in told[0]
     # The first recordings, and fewer and fewer after them.
     assert len(f.log) <= 14
     assert "runs eagerly, because recording does not pay" in f.explain(np.ones(2))

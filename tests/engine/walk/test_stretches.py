@@ -38,6 +38,15 @@ def kinks(leaves: Any, k: Any) -> Any:
     return (k(fg.clip(k(y - w), -1.0, 0.5)) * k(fg.abs(y)) + k(fg.floor(y))).sum()
 
 
+def masks(leaves: Any, k: Any) -> Any:
+    x, w, _ = leaves
+    error = k(k(x * 1.5) - w)
+    far = k(fg.abs(error)) > 1.0
+    huber = k(fg.where(far, k(k(fg.abs(error)) - 0.5), k(k(error * error) * 0.5)))
+    shown = k(fg.where(w > 0, huber, 0.25))
+    return (k(shown * shown) * k(fg.where(far[:1], shown, w))).sum()
+
+
 def rows(leaves: Any, k: Any) -> Any:
     x, _, row = leaves
     y = k(fg.sigmoid(k(k(x.reshape(-1, 7) * row) + row)))
@@ -82,6 +91,7 @@ PROGRAMS = [
     chain,
     diamonds,
     kinks,
+    masks,
     rows,
     columns,
     crosswise,

@@ -338,10 +338,11 @@ def test_large_changes_have_the_bits_of_what_they_compute(name: str, dtype: str)
         if change == "maximum" and dtype == "complex128":
             continue
         function = getattr(fg, change)
-        for other in ("apart", "itself", "number", "one", "swapped"):
+        for other in ("apart", "itself", "number", "one", "row", "column", "swapped"):
             x = make()
             apart = fg.tensor(np.random.default_rng(2).normal(size=x.shape).astype(dtype))
             rest = {"apart": apart, "itself": x, "number": 3, "one": apart.flatten()[:1]}
+            rest |= {"row": apart[:1], "column": apart[..., :1]}
             operands = (apart, x) if other == "swapped" else (x, rest[other])
             want = function(*operands).numpy().copy()
             function(*operands, out=x)

@@ -1,7 +1,7 @@
 """Kernels that cut their work into tiles, blocks and strips, beside NumPy and exact sums.
 
-Owns: broadcasting along short axes, variance in one pass, checked gathers, direct convolutions;
-sizes around the edges of tiles and blocks. What operations compute: `test_ops.py`.
+Owns: broadcasting along short axes, variance in one pass, checked gathers; sizes
+around the edges of tiles and blocks. What operations compute: `test_ops.py`.
 """
 
 import math
@@ -157,71 +157,6 @@ def test_a_gather_checks_every_index(dtype: str) -> None:
         np.testing.assert_array_equal(compiled(*given).numpy(), x[part])
     with pytest.raises(IndexError):
         compiled(fg.tensor(x), fg.tensor(index[70_000:70_050]))
-
-
-def correlated(x: np.ndarray, w: np.ndarray, padding: list[int], dilation: list[int]) -> np.ndarray:
-    """The convolution of one group, tap by tap."""
-    steps = zip(x.shape[2:], w.shape[2:], padding, dilation, strict=True)
-    high, wide = (n + 2 * p - (k - 1) * d for n, k, p, d in steps)
-    x = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
-    out = np.zeros((len(x), len(w), high, wide))
-    for i in range(w.shape[2]):
-        for j in range(w.shape[3]):
-            top, left = i * dilation[0], j * dilation[1]
-            part = x[:, :, top : top + high, left : left + wide]
-            out += np.einsum("bchw,oc->bohw", part, w[:, :, i, j])
-    return out
-
-
-SHAPES = [
-    ((2, 3, 9, 11), (5, 3, 3, 3), [0, 0], [1, 1]),
-    ((1, 4, 5, 70), (9, 4, 3, 3), [1, 1], [1, 1]),
-    ((3, 1, 60, 7), (8, 1, 5, 2), [2, 0], [1, 3]),
-    ((2, 2, 6, 4), (17, 2, 1, 3), [0, 4], [1, 2]),
-    ((1, 7, 4, 3), (2, 7, 3, 3), [3, 3], [2, 1]),
-    ((2, 2, 1, 40), (3, 2, 1, 4), [1, 3], [1, 1]),
-    ((1, 600, 40, 30), (4, 600, 3, 3), [1, 1], [1, 1]),
-]
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(("image", "kernel", "padding", "dilation"), SHAPES)
-@pytest.mark.parametrize("groups", [1, 2])
-def test_direct_convolutions(
-    image: tuple[int, ...],
-    kernel: tuple[int, ...],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-    dtype: str,
-) -> None:
-    rng = np.random.default_rng(11)
-    x = rng.standard_normal((image[0], image[1] * groups, *image[2:])).astype(dtype)
-    w = rng.standard_normal((kernel[0] * groups, *kernel[1:])).astype(dtype)
-    bias = rng.standard_normal(len(w)).astype(dtype)
-    given = {"padding": padding, "dilation": dilation, "groups": groups}
-    parts = [
-        correlated(a.astype("float64"), b.astype("float64"), padding, dilation)
-        for a, b in zip(np.split(x, groups, 1), np.split(w, groups), strict=True)
-    ]
-    expected = np.concatenate(parts, 1) + bias[:, None, None]
-    t, k = fg.tensor(x, requires_grad=True), fg.tensor(w, requires_grad=True)
-    close = {"rtol": 1e-4, "atol": 2e-4} if dtype == "float32" else {"rtol": 1e-10, "atol": 1e-10}
-
-    def run(threads: int) -> list[bytes]:
-        fg.set_num_threads(threads)
-        y = F.conv2d(t, k, fg.tensor(bias), **given)
-        np.testing.assert_allclose(y.detach().numpy(), expected, **close)
-        g = fg.tensor(np.cos(np.arange(y.size)).reshape(y.shape).astype(dtype))
-        grads = fg.autograd.grad(y, [t, k], g)
-        # The adjoint of a product has the same product with it.
-        for leaf, grad in zip((t, k), grads, strict=True):
-            left = np.vdot(grad.numpy().astype("float64"), leaf.detach().numpy())
-            right = np.vdot(g.numpy().astype("float64"), expected - bias[:, None, None])
-            assert abs(left - right) <= (1e-3 if dtype == "float32" else 1e-8) * (1 + abs(right))
-        return [a.detach().numpy().tobytes() for a in (y, *grads)]
-
-    assert run(1) == run(2)
 
 
 @pytest.mark.parametrize("width", range(1, 7))

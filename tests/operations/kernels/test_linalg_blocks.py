@@ -65,6 +65,39 @@ def test_qr(shape: tuple[int, int], dtype: str) -> None:
     orthonormal(q)
     np.testing.assert_array_equal(np.tril(r, -1), 0)
     close(r, np.linalg.qr(a)[1], a)
+    close(linalg.qr(fg.tensor(a), mode="r").numpy(), r, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 3, 8, *SIZES])
+def test_inverses_and_solutions(n: int, dtype: str) -> None:
+    a = numbers((n, n), dtype) + 3 * np.sqrt(n) * np.eye(n)[::-1].astype(dtype)
+    one = np.eye(n, dtype=dtype)
+    close(linalg.inv(fg.tensor(a)).numpy() @ a, one, one)
+    factors, pivots = linalg.lu_factor(fg.tensor(a))
+    lower, upper = np.tril(a) + 9 * one, np.triu(a) + 9 * one
+    for k in (1, 3, 4, 5, n):
+        b = numbers((n, k), dtype, seed=1)
+        close(a @ linalg.solve(fg.tensor(a), fg.tensor(b)).numpy(), b, b)
+        close(a @ linalg.lu_solve(factors, pivots, fg.tensor(b)).numpy(), b, b)
+        for triangle, is_lower in ((lower, True), (upper, False)):
+            x = linalg.solve_triangular(fg.tensor(triangle), fg.tensor(b), lower=is_lower)
+            close(triangle @ x.numpy(), b, b)
+
+
+def test_what_is_infinite_stays_below_in_triangles() -> None:
+    """Rows before the infinite one, and other columns, know nothing of it."""
+    n = 21
+    lower = np.tril(numbers((n, n))) + 9 * np.eye(n)
+    b = numbers((n, 6), seed=1)
+    expected = linalg.solve_triangular(fg.tensor(lower), fg.tensor(b), lower=True).numpy()
+    for value in (np.inf, np.nan):
+        b[5, 2] = value
+        found = linalg.solve_triangular(fg.tensor(lower), fg.tensor(b), lower=True).numpy()
+        known = np.isfinite(found)
+        assert np.array_equal(known[:, 2], np.arange(n) < 5)
+        assert known.sum() == n * 5 + 5
+        assert np.array_equal(found[known], expected[known])
 
 
 def test_qr_of_dependent_columns() -> None:

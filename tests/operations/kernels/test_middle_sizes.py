@@ -56,6 +56,48 @@ def test_the_first_of_the_extremes_in_rows_of_every_layout() -> None:
         assert np.array_equal(fg.tensor(repeated).argmax(-1).numpy(), repeated.argmax(-1)), n
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extremes_among_infinities_of_both_signs_and_nan(dtype: type[np.number[Any]]) -> None:
+    for n in (64, 65, 100, 200, 1024, 1100, 5000):
+        x = (RNG.standard_normal((9, n)) * 50).astype(dtype)
+        x[:, 1], x[:, n - 2], x[2, 0], x[4, 0] = np.inf, -np.inf, -np.inf, np.inf
+        x[5, n // 3], x[6, -1], x[7, 0] = np.nan, np.nan, np.nan
+        x[8] = np.finfo(dtype).max
+        x[8, n // 2 :] = np.finfo(dtype).min
+        for name in ("max", "min", "argmax", "argmin"):
+            for array in (x, *x):
+                ours = getattr(fg.tensor(array), name)(axis=-1)
+                ours = ours[0] if isinstance(ours, tuple) else ours
+                theirs = getattr(array, name)(-1)
+                assert np.array_equal(ours.numpy(), theirs, equal_nan=True), (n, name)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_running_extremes_are_the_last_of_equals(largest: bool) -> None:
+    x = RNG.integers(0, 4, (3, 500)).astype(np.float32)
+    x[1, 200], x[1, 300], x[2] = np.nan, np.nan, np.sort(x[2])
+    values, index = (fg.cummax if largest else fg.cummin)(fg.tensor(x), 1)
+    accumulate = np.maximum.accumulate if largest else np.minimum.accumulate
+    expected = accumulate(x, 1)
+    assert np.array_equal(values.numpy(), expected, equal_nan=True)
+    places = np.where((x == expected) | np.isnan(x), np.arange(500), 0)
+    assert np.array_equal(index.numpy(), np.maximum.accumulate(places, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+def test_values_are_looked_up_in_lists_of_every_length(dtype: type[np.number[Any]]) -> None:
+    for n in [*range(1, 20), 100, 1000]:
+        a = np.sort(RNG.integers(0, 99, n)).astype(dtype)
+        for v in (RNG.integers(0, 99, n % 7 + 1).astype(dtype), RNG.integers(0, 99, 333)):
+            for side in ("left", "right"):
+                found = fg.searchsorted(fg.tensor(a), fg.tensor(v), side).numpy()
+                assert np.array_equal(found, np.searchsorted(a, v, side)), n
+    rows = np.sort(RNG.integers(0, 9, (4, 13)), 1).astype(dtype)
+    v = RNG.integers(0, 9, (4, 11)).astype(dtype)
+    found = fg.searchsorted(fg.tensor(rows), fg.tensor(v)).numpy()
+    assert np.array_equal(found, [np.searchsorted(a, b) for a, b in zip(rows, v, strict=True)])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_sums_of_rows_of_every_length(dtype: type[np.number[Any]]) -> None:
     exact = (1 << 10) // np.dtype(dtype).itemsize

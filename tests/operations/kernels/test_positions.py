@@ -178,6 +178,18 @@ def test_short_lists_are_gone_through(n: int) -> None:
     assert fg.isin(fg.tensor([np.nan, 0.0]), fg.tensor([np.nan, -0.0])).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elements_of_equal_parts_are_counted_as_numpy_does(dtype: Any) -> None:
+    ends = np.array([-1.0, 0.0, 0.3, 0.75, 1.5, 2.25, 3.0, 3.5, np.nan, np.inf], dtype)
+    for x in (ends, ends[:0], np.random.default_rng(0).normal(1, 2, (20, 30)).astype(dtype)):
+        for bins in (1, 4, 7):
+            found = fg.histc(fg.tensor(x), bins, 0, 3)
+            assert found.dtype == dtype
+            assert found.tolist() == np.histogram(x, bins, (0, 3))[0].tolist()
+    with pytest.raises(ValueError, match="range"):
+        fg.histc(fg.tensor([np.nan, 1.0]), 2)
+
+
 def test_positions_of_true_elements_in_any_layout() -> None:
     mask = np.random.default_rng(5).random((130, 70)) < 0.5
     for each in (mask, mask.T, mask[::-1, ::3], mask[:0]):

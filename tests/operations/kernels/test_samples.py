@@ -42,6 +42,20 @@ def test_what_is_outside_does_not_reach_a_sample() -> None:
     assert found[1] == found[4] == 0.0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_a_coordinate_that_is_no_number_is_the_first_element(mode: str, dtype: Any) -> None:
+    image = fg.tensor(np.arange(1, 17, dtype=dtype).reshape(1, 1, 4, 4))
+    grid = np.array([[np.nan, -1], [np.nan, np.nan], [-1, np.nan]], dtype).reshape(1, 1, 3, 2)
+    for padding in ("border", "reflection"):
+        leaf = fg.tensor(grid, requires_grad=True)
+        found = F.grid_sample(image, leaf, mode, padding)
+        assert found.reshape(-1).tolist() == [1.0, 1.0, 1.0]
+        if mode == "bilinear":
+            found.sum().backward()
+            assert leaf.grad.reshape(-1).tolist() == [0.0] * 6
+
+
 def test_samples_of_nothing() -> None:
     assert F.grid_sample(fg.zeros(1, 2, 0, 3), fg.zeros(1, 2, 2, 2)).tolist() == [
         [[[0.0] * 2] * 2] * 2

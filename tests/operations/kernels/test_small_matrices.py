@@ -100,6 +100,18 @@ def test_the_derivative_of_a_determinant_near_zero(n: int) -> None:
         np.testing.assert_allclose(found[0, -1], expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("power", [315, -318])
+def test_the_derivative_of_a_determinant_that_does_not_fit(power: int) -> None:
+    a = batch(1, 20, 20)[0]
+    size = 10 ** ((power - np.log10(abs(np.linalg.det(a)))) / 20)
+    x = fg.tensor(a * size, requires_grad=True)
+    det = fg.linalg.det(x)
+    assert det.item() in (np.inf, -np.inf) or abs(det.item()) < np.finfo(float).tiny
+    det.backward()
+    expected = np.linalg.det(a) * np.linalg.inv(a).T * size**19
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-9)
+
+
 def test_the_pseudo_inverse_of_many_rows_forms_no_square_of_them() -> None:
     x = fg.tensor(batch(1, 60_000, 2)[0], requires_grad=True)
     fg.linalg.pinv(x).sum().backward()

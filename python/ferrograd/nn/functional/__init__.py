@@ -33,7 +33,7 @@ from ferrograd._inspect import hints as _hints
 from ferrograd.nn._operations import *
 
 # isort: split
-from ferrograd.nn.functional.activation import (
+from ferrograd.nn.functional.activation import (  # type: ignore[assignment]
     celu_ as celu_,
     elu_ as elu_,
     glu as glu,

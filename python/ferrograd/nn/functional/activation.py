@@ -13,9 +13,14 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
+from ferrograd._tensor.creation import pattern
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.nn import _operations
 
+#: What the loops compute as `where` does: float16 would be compared before it is rounded.
+_LOOPED = (np.dtype("float64"), np.dtype("float32"))
+_NUMBERS = (float, int)
 Source = Generator | np.random.Generator | None
 
 
@@ -46,7 +51,9 @@ def threshold(x: Any, threshold: float, value: float) -> Tensor:
     >>> fg.nn.functional.threshold(fg.tensor([0.5, 2.0]), 1.0, -3.0).tolist()
     [-3.0, 2.0]
     """
-    x = asarray(x)
+    x = asarray(pattern("threshold", x))
+    if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
+        return _operations.threshold(x, threshold, value)
     return where(x > threshold, x, value)
 
 
@@ -57,7 +64,9 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     >>> fg.nn.functional.hardshrink(fg.tensor([0.4, -0.6])).tolist()
     [0.0, -0.6]
     """
-    x = asarray(x)
+    x = asarray(pattern("hardshrink", x))
+    if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
+        return _operations.hardshrink(x, lambd)
     return where(abs(x) > lambd, x, 0.0)
 
 
@@ -70,7 +79,9 @@ def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd={lambd}; give at least 0")
-    x = asarray(x)
+    x = asarray(pattern("softshrink", x))
+    if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
+        return _operations.softshrink(x, lambd)
     return x - x.clip(-lambd, lambd)
 
 
@@ -96,7 +107,7 @@ def prelu(x: Any, weight: Any) -> Tensor:
     >>> fg.nn.functional.prelu(fg.tensor([[1.0, -2.0]]), fg.tensor([0.5, 0.25])).tolist()
     [[1.0, -0.5]]
     """
-    x, weight = asarray(x), asarray(weight)
+    x, weight = asarray(pattern("prelu", x)), asarray(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.size not in (1, channels):
         raise ShapeError(
@@ -107,6 +118,8 @@ def prelu(x: Any, weight: Any) -> Tensor:
         weight = weight.reshape((channels,) + (1,) * (x.ndim - 2))
     elif weight.ndim > x.ndim:
         weight = weight.reshape(())
+    if x.dtype in _LOOPED and weight.dtype in _LOOPED:
+        return _operations.prelu(x, weight)
     return where(x > 0, x, weight * x)
 
 

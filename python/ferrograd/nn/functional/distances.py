@@ -44,11 +44,9 @@ def pdist(x: Any, p: float = 2.0) -> Tensor:
     x = asarray(x)
     if x.ndim != 2:
         raise ShapeError(f"pdist: an input of shape {tuple(x.shape)}; give a matrix (N, D)")
-    n = int(x.shape[0])
     if p == 2 and x.dtype.char in "efd":
-        above = np.flatnonzero(~np.tri(n, dtype=bool))
-        return _core.index_select(euclidean_distances(x, x).reshape(-1), 0, above)
-    first, second = np.triu_indices(n, 1)
+        return euclidean_distances(x)
+    first, second = np.triu_indices(int(x.shape[0]), 1)
     rows = _core.index_select(x, 0, first) - _core.index_select(x, 0, second)
     return linalg.vector_norm(rows, p, axis=-1)
 

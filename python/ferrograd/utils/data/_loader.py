@@ -78,9 +78,8 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _refuse("pin_memory", pin_memory or pin_memory_device, "tensors live in main memory")
         _refuse("multiprocessing_context", multiprocessing_context, "workers are threads")
-        _refuse("persistent_workers", persistent_workers, "workers are threads, started in no time")
+        _refuse("persistent_workers", persistent_workers and not num_workers, "num_workers is 0")
         _refuse("in_order=False", not in_order, "batches come in their order")
         self._stream = isinstance(dataset, IterableDataset)
         self._check(shuffle, sampler, batch_sampler, batch_size, drop_last)

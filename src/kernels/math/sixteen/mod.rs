@@ -11,4 +11,5 @@ mod power;
 mod root;
 mod vector;
 
+pub(crate) use exponential::exp_of_eight;
 pub(crate) use vector::Sixteen;

@@ -4,9 +4,7 @@
 //! Never contains the formula of an operation: those are the declarations in the family files.
 //! Invariant: a derivative sees operands of one dtype and of the output's shape.
 
-use std::borrow::Cow;
-
-use crate::array::{Layout, Storage, broadcast_shapes, capture};
+use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
@@ -14,7 +12,7 @@ use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::facts::WholeNumbers;
 use crate::ops::core::integers::{self, in_range};
-use crate::ops::core::layout::{astype, broadcast_to};
+use crate::ops::core::layout::broadcast_to;
 pub use crate::ops::core::slot::Slot;
 use crate::ops::core::slot::{refuse_number, stands_for_number};
 use crate::ops::core::sym::Sym;
@@ -273,8 +271,7 @@ pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Resul
     if let (Some(complex), true) = (op.complex, x.dtype().is_complex()) {
         return complex(&[x]);
     }
-    let x = astype(x, op.compute_dtype(x.dtype())?)?;
-    op.run([Slot::Tensor(&x)], x.layout(), x.dtype(), params)
+    op.run_converted([Slot::Tensor(x)], x.layout(), op.compute_dtype(x.dtype())?, params)
 }
 
 /// Applies a two-operand operation.
@@ -303,28 +300,7 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
             return binary(op, &broadcast_to(a, b.shape())?, b);
         }
     }
-    let [a, b] = promote_and_broadcast(op, [a, b])?;
-    op.run([Slot::Tensor(&a), Slot::Tensor(&b)], a.layout(), a.dtype(), &[])
-}
-
-/// Brings operands to their common dtype and shape, through recorded casts and expansions.
-fn promote_and_broadcast<'a, const N: usize>(
-    op: &'static Elementwise,
-    xs: [&'a Tensor; N],
-) -> Result<[Cow<'a, Tensor>; N]> {
-    let shapes = xs.map(|x| x.shape());
-    let dims = broadcast_shapes(op.name, &shapes)?;
-    let dtype = op.compute_dtype_of(&xs.map(Tensor::dtype))?;
-    let mut operands = xs.map(Cow::Borrowed);
-    for x in &mut operands {
-        if x.dtype() != dtype {
-            *x = Cow::Owned(astype(x, dtype)?);
-        }
-        if x.shape() != dims.as_slice() {
-            *x = Cow::Owned(broadcast_to(x, &dims)?);
-        }
-    }
-    Ok(operands)
+    op.run_promoted([a, b], op.compute_dtype_of(&[a.dtype(), b.dtype()])?)
 }
 
 /// Applies a two-operand operation to a tensor and a number.
@@ -345,8 +321,8 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     if op.complex.is_some() && a.dtype().is_complex() {
         return binary(op, a, &beside_tensor(b, a)?);
     }
-    let (a, b) = promote_beside_scalar(op, a, b)?;
-    op.run([Slot::Tensor(&a), Slot::Scalar(b)], a.layout(), a.dtype(), &[])
+    let (dtype, b) = promote_beside_scalar(op, a, b)?;
+    op.run_converted([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), dtype, &[])
 }
 
 /// Applies a two-operand operation to a number and a tensor.
@@ -358,8 +334,8 @@ pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<
     if !b.dtype().is_float() && op.complex.is_some() && b.dtype().is_complex() {
         return binary(op, &beside_tensor(a, b)?, b);
     }
-    let (b, a) = promote_beside_scalar(op, b, a)?;
-    op.run([Slot::Scalar(a), Slot::Tensor(&b)], b.layout(), b.dtype(), &[])
+    let (dtype, a) = promote_beside_scalar(op, b, a)?;
+    op.run_converted([Slot::Scalar(a), Slot::Tensor(b)], b.layout(), dtype, &[])
 }
 
 /// A complex number as the tensor that it is beside another one.
@@ -369,21 +345,21 @@ fn beside_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
 }
 
 #[inline]
-fn promote_beside_scalar<'a>(
+fn promote_beside_scalar(
     op: &'static Elementwise,
-    x: &'a Tensor,
+    x: &Tensor,
     scalar: Scalar,
-) -> Result<(Cow<'a, Tensor>, Scalar)> {
+) -> Result<(DType, Scalar)> {
     if x.dtype().is_float() && op.takes(x.dtype()) {
-        return Ok((Cow::Borrowed(x), scalar));
+        return Ok((x.dtype(), scalar));
     }
     let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
     match in_range(op.name, dtype, scalar) {
-        Ok(scalar) => Ok((Cow::Owned(astype(x, dtype)?), scalar)),
+        Ok(scalar) => Ok((dtype, scalar)),
         // A comparison has an answer also for a number that the dtype cannot hold: that of an infinity.
         Err(_) if op.forward.mask => {
             let beyond = f64::INFINITY.copysign(scalar.as_f64());
-            Ok((Cow::Owned(astype(x, DType::F64)?), Scalar::Float(beyond)))
+            Ok((DType::F64, Scalar::Float(beyond)))
         }
         Err(error) => Err(error),
     }

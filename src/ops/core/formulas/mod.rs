@@ -10,6 +10,7 @@ pub mod elementwise;
 pub(crate) mod few;
 #[macro_use]
 pub mod formula;
+mod mixed;
 #[cfg(feature = "python")]
 pub(crate) mod over;
 pub(crate) mod slot;

@@ -1,4 +1,4 @@
-//! Derivatives of several element-wise operations, read as one run over their elements.
+//! Derivatives of several element-wise operations and selections, read as one run over their elements.
 //!
 //! Owns: the way of gradients through a stretch of nodes, from those that reach it to those that leave it. What is given
 //! within the stretch has no memory. Never contains a formula, and records nothing.
@@ -11,7 +11,8 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Context, Together};
 use crate::ops::core::chain_rule::{Operands, Read};
-use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
+use crate::ops::core::elementwise::{Derivative, Elementwise};
+use crate::ops::core::structured::Chosen;
 use crate::ops::core::sym;
 use crate::program::{Tile, Tiles};
 use crate::tensor::Tensor;
@@ -19,11 +20,18 @@ use crate::tensor::Tensor;
 /// Gradients of fewer bytes stay in the second cache.
 const FROM_BYTES: usize = 1 << 18;
 
-/// A node of the stretch: its derivatives, what they read, and the place where each gives, by operand.
+/// A node of the stretch: what it gives, and the place of each gradient, by operand.
 struct Node {
-    by: &'static [Derivative],
-    read: Operands,
+    gives: Gives,
     targets: SmallVec<[Option<usize>; 3]>,
+}
+
+/// What the rule of a node gives.
+enum Gives {
+    /// Derivatives, and what they read.
+    Formulas(&'static [Derivative], Box<Operands>),
+    /// The gradient to the operand that a mask has chosen.
+    Chosen(Tensor),
 }
 
 /// What is known of a gradient.
@@ -83,16 +91,22 @@ fn suits(g: &Tensor) -> bool {
 
 impl Node {
     fn restore(cx: &mut Context<'_, Tensor>, rule: &dyn std::any::Any) -> Result<Option<Node>> {
+        let places = |n: usize| -> SmallVec<[Option<usize>; 3]> {
+            (0..n).map(|i| Some(cx.target(i)? as usize)).collect()
+        };
+        if rule.is::<Chosen>() {
+            let targets = places(2);
+            return Ok(Some(Node { gives: Gives::Chosen(cx.saved(0)?), targets }));
+        }
         let Some(op) = rule.downcast_ref::<Elementwise>() else { return Ok(None) };
-        let targets: SmallVec<[Option<usize>; 3]> =
-            (0..op.by.len()).map(|i| Some(cx.target(i)? as usize)).collect();
+        let targets = places(op.by.len());
         let mut read = Operands::new(op, cx)?;
         for (derivative, target) in op.by.iter().zip(&targets) {
             if let (Derivative::Formula { uses, .. }, Some(_)) = (derivative, target) {
                 read = Operands::restore(op, cx, uses, Some(read))?;
             }
         }
-        Ok(Some(Node { by: op.by, read, targets }))
+        Ok(Some(Node { gives: Gives::Formulas(op.by, Box::new(read)), targets }))
     }
 
     /// Adds what the node gives for the gradient `g` to the places of its inputs.
@@ -102,19 +116,9 @@ impl Node {
         places: &mut [Option<Gradient>],
         tiles: &mut Tiles<'t>,
     ) -> Option<()> {
-        for (derivative, target) in self.by.iter().zip(&self.targets) {
+        for (i, target) in self.targets.iter().enumerate() {
             let Some(target) = *target else { continue };
-            let gradient = match derivative {
-                Derivative::Identity => g,
-                Derivative::Zero => Gradient::Zero,
-                Derivative::Formula { uses, table, .. } => {
-                    let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
-                    for source in *uses {
-                        ins.push(self.operand(*source, g, tiles)?);
-                    }
-                    Gradient::Made(tiles.apply(table, &ins, &self.read.params)?)
-                }
-            };
+            let gradient = self.gives.gradient(i, g, tiles)?;
             places[target] = Some(match places[target] {
                 None => gradient,
                 Some(sum) => {
@@ -125,16 +129,36 @@ impl Node {
         }
         Some(())
     }
-
-    fn operand<'t>(&'t self, source: Source, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Tile> {
-        match self.read.find(source) {
-            Some(Read::Tensor(t)) => tiles.read(t.view_of()),
-            Some(Read::Scalar(number)) => Some(tiles.number(*number)),
-            None => Some(g.tile(tiles)),
-        }
-    }
 }
 
+impl Gives {
+    /// The gradient of operand `i` for the gradient `g`.
+    fn gradient<'t>(&'t self, i: usize, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Gradient> {
+        let (by, read) = match self {
+            Gives::Formulas(by, read) => (by, read),
+            Gives::Chosen(mask) => {
+                let (mask, zero) = (tiles.mask(mask.view_of())?, tiles.number(0.0));
+                let (a, b) = if i == 0 { (g.tile(tiles), zero) } else { (zero, g.tile(tiles)) };
+                return Some(Gradient::Made(tiles.choose([mask, a, b])));
+            }
+        };
+        Some(match &by[i] {
+            Derivative::Identity => g,
+            Derivative::Zero => Gradient::Zero,
+            Derivative::Formula { uses, table, .. } => {
+                let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
+                for source in *uses {
+                    ins.push(match read.find(*source) {
+                        Some(Read::Tensor(t)) => tiles.read(t.view_of())?,
+                        Some(Read::Scalar(number)) => tiles.number(*number),
+                        None => g.tile(tiles),
+                    });
+                }
+                Gradient::Made(tiles.apply(table, &ins, &read.params)?)
+            }
+        })
+    }
+}
 /// The gradients by place when all nodes have given theirs; or the node of which an operand lies otherwise than in a row.
 fn walk<'t>(
     nodes: &'t [Node],

@@ -3,54 +3,54 @@ elementwise! { family "comparison";
     /// Element-wise `a == b`.
     [numpy("equal"), aliases("eq"), compares]
     fn equal(a, b) = EQUAL {
-        forward { complex_mask: |a, b| a.eq(b); ints_wide: |a, b| a == b; bool: |a, b| a == b; }
+        forward { complex_mask: |a, b| a.eq(b); ints_widest: |a, b| a == b; bytes: |a, b| a ^ b ^ 1; }
     }
     /// Element-wise `a != b`.
     [numpy("not_equal"), aliases("ne"), compares]
     fn not_equal(a, b) = NOT_EQUAL {
-        forward { complex_mask: |a, b| a.ne(b); ints_wide: |a, b| a != b; bool: |a, b| a != b; }
+        forward { complex_mask: |a, b| a.ne(b); ints_widest: |a, b| a != b; bytes: |a, b| a ^ b; }
     }
     /// Element-wise `a < b`.
     [numpy("less"), aliases("lt"), compares]
     fn less(a, b) = LESS {
-        forward { complex_mask: |a, b| a.lt(b); ints_wide: |a, b| a < b; bool: |a, b| a < b; }
+        forward { complex_mask: |a, b| a.lt(b); ints_widest: |a, b| a < b; bytes: |a, b| (a ^ 1) & b; }
     }
     /// Element-wise `a <= b`.
     [numpy("less_equal"), aliases("le"), compares]
     fn less_equal(a, b) = LESS_EQUAL {
-        forward { complex_mask: |a, b| a.le(b); ints_wide: |a, b| a <= b; bool: |a, b| a <= b; }
+        forward { complex_mask: |a, b| a.le(b); ints_widest: |a, b| a <= b; bytes: |a, b| (a ^ 1) | b; }
     }
     /// Element-wise `a > b`.
     [numpy("greater"), aliases("gt"), compares]
     fn greater(a, b) = GREATER {
-        forward { complex_mask: |a, b| a.gt(b); ints_wide: |a, b| a > b; bool: |a, b| a > b; }
+        forward { complex_mask: |a, b| a.gt(b); ints_widest: |a, b| a > b; bytes: |a, b| (b ^ 1) & a; }
     }
     /// Element-wise `a >= b`.
     [numpy("greater_equal"), aliases("ge"), compares]
     fn greater_equal(a, b) = GREATER_EQUAL {
-        forward { complex_mask: |a, b| a.ge(b); ints_wide: |a, b| a >= b; bool: |a, b| a >= b; }
+        forward { complex_mask: |a, b| a.ge(b); ints_widest: |a, b| a >= b; bytes: |a, b| (b ^ 1) | a; }
     }
     /// Element-wise truth of both.
     [numpy("logical_and"), in_place]
     fn logical_and(a, b) = LOGICAL_AND {
-        forward { complex_mask: |a, b| R::mask_and(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) & (b != 0); bool: |a, b| (a & b) != 0; }
+        forward { complex_mask: |a, b| R::mask_and(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) & (b != 0); bytes: |a, b| a & b; }
     }
     /// Element-wise truth of either.
     [numpy("logical_or"), in_place]
     fn logical_or(a, b) = LOGICAL_OR {
-        forward { complex_mask: |a, b| R::mask_or(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) | (b != 0); bool: |a, b| (a | b) != 0; }
+        forward { complex_mask: |a, b| R::mask_or(a.ne(R::lit(0.0)), b.ne(R::lit(0.0))); ints: |a, b| (a != 0) | (b != 0); bytes: |a, b| a | b; }
     }
     /// Element-wise truth of exactly one.
     [numpy("logical_xor"), in_place]
     fn logical_xor(a, b) = LOGICAL_XOR {
         forward { complex_mask: |a, b| R::mask_or(
                 R::mask_and(a.ne(R::lit(0.0)), b.eq(R::lit(0.0))),
-                R::mask_and(a.eq(R::lit(0.0)), b.ne(R::lit(0.0)))); ints: |a, b| (a != 0) != (b != 0); bool: |a, b| a != b; }
+                R::mask_and(a.eq(R::lit(0.0)), b.ne(R::lit(0.0)))); ints: |a, b| (a != 0) != (b != 0); bytes: |a, b| a ^ b; }
     }
     /// Element-wise falsehood.
     [numpy("logical_not"), in_place]
     fn logical_not(x) = LOGICAL_NOT {
-        forward { complex_mask: |x| x.eq(R::lit(0.0)); ints: |x| x == 0; bool: |x| x == 0; }
+        forward { complex_mask: |x| x.eq(R::lit(0.0)); ints: |x| x == 0; bytes: |x| x ^ 1; }
     }
     /// Whether the sign of each element is negative, also that of a zero or a NaN.
     [numpy("signbit")]

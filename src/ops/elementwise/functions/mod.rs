@@ -7,4 +7,5 @@ pub mod activation;
 pub mod gelu;
 pub mod powers;
 pub mod special;
+pub mod thresholds;
 pub mod unary;

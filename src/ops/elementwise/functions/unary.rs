@@ -46,7 +46,7 @@ elementwise! { family "elementwise" [in_place];
     /// Exponential. Derivative: `g y`.
     [numpy("exp")]
     fn exp(x) = EXP {
-        forward { complex_angles: |x| x.exp(); sixteen; cost: 0.75; }
+        forward { complex_angles: |x| x.exp(); sixteen; eight exp; cost: 0.75; }
         by x { complex_ring |g, y| g * y }
     }
     /// `2^x`. Derivative: `g y ln 2`.

@@ -123,25 +123,40 @@ def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indice
     if len(output_size) != axes:
         raise ArgumentError(f"{op}: output_size is {output_size}; give {axes} sizes")
     lead, sizes = tuple(x.shape[:-axes]), [int(n) for n in x.shape[-axes:]]
-    # Places of the elements of each window in the flattened axes: (windows…, elements…).
-    places = np.zeros((1,) * (2 * axes), np.int64)
-    for axis, (n, count) in enumerate(zip(sizes, output_size, strict=True)):
-        parts = _parts(n, n if count is None else whole(op, "output_size", count))
-        shape = [1] * (2 * axes)
-        shape[axis], shape[axes + axis] = parts.shape
-        places = places * n + parts.reshape(shape)
-    windows = places.shape[:axes]
-    places = np.ascontiguousarray(places.reshape(*windows, -1))
-    flat = x.reshape((*lead, math.prod(sizes)))
-    if 0 in x.shape[-axes:]:
+    counts = [
+        n if count is None else whole(op, "output_size", count)
+        for n, count in zip(sizes, output_size, strict=True)
+    ]
+    even = all(0 < count <= n and not n % count for n, count in zip(sizes, counts, strict=True))
+    windows = tuple(n // max(count, 1) for n, count in zip(sizes, counts, strict=True))
+    if axes == 2 and even and math.prod(windows) <= 32 and x.dtype.kind == "f":
+        return _operations.max_pool2d(x, windows, return_indices=return_indices)
+    if 0 in sizes:
         raise ShapeError(
             f"{op}: an input of shape {tuple(x.shape)}; give one with elements in its last axes"
         )
-    within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
-    chosen = _core.take_along_axis(places.reshape((1,) * len(lead) + places.shape), within, -1)
-    chosen = chosen.reshape((*lead, math.prod(windows)))
-    out = _core.take_along_axis(flat, chosen, -1).reshape((*lead, *windows))
+    flat = x.reshape((*lead, math.prod(sizes)))
+    if set(counts) == {1}:
+        chosen = _core.argmax(flat.detach(), -1, keepdims=True)
+    else:
+        places = _places(sizes, counts)
+        within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
+        chosen = _core.take_along_axis(places.reshape((1,) * len(lead) + places.shape), within, -1)
+        chosen = chosen.reshape((*lead, math.prod(counts)))
+    out = _core.take_along_axis(flat, chosen, -1).reshape((*lead, *counts))
     return (out, chosen.reshape(out.shape)) if return_indices else out
+
+
+def _places(sizes: list[int], counts: list[int]) -> np.ndarray:
+    """Places of the elements of each window in the flattened axes: (windows…, elements)."""
+    axes = len(sizes)
+    places = np.zeros((1,) * (2 * axes), np.int64)
+    for axis, (n, count) in enumerate(zip(sizes, counts, strict=True)):
+        parts = _parts(n, count)
+        shape = [1] * (2 * axes)
+        shape[axis], shape[axes + axis] = parts.shape
+        places = places * n + parts.reshape(shape)
+    return np.ascontiguousarray(places.reshape(*counts, -1))
 
 
 def _parts(length: int, count: int) -> np.ndarray:

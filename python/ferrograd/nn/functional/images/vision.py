@@ -57,16 +57,17 @@ def interpolate(
     [[[0.0, 0.5, 1.0]]]
     """
     x = ranked("interpolate", x, (3, 4, 5), "(N, C, …)")
-    given = [int(n) for n in x.shape[2:]]
+    given = list(x.shape[2:])
     _check_mode(mode, len(given), align_corners, antialias)
     sizes, scales = _sizes(given, size, scale_factor, bool(recompute_scale_factor))
     if mode == "area":
         return _area(x, sizes)
+    nearest, floats = mode.startswith("nearest"), x.dtype.kind == "f"
     for axis in _order(given, sizes):
         old, new, scale = given[axis - 2], sizes[axis - 2], scales[axis - 2]
-        if mode.startswith("nearest") and x.dtype.kind == "f":
+        if nearest and floats:
             x = interpolate_axis(x, axis, new, scale, mode)
-        elif mode.startswith("nearest"):
+        elif nearest:
             x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
         elif old == new and (mode != "bicubic" or antialias):
             continue
@@ -90,9 +91,9 @@ def _order(given: list[int], sizes: list[int]) -> list[int]:
 
     Of those the last axis comes first: its elements are picked one by one, before there are more.
     """
-    larger = [new > old for old, new in zip(given, sizes, strict=True)]
-    first = [k + 2 for k, grows in enumerate(larger) if not grows]
-    return first + [k + 2 for k in reversed(range(len(larger))) if larger[k]]
+    axes = range(len(given))
+    first = [k + 2 for k in axes if sizes[k] <= given[k]]
+    return first + [k + 2 for k in reversed(axes) if sizes[k] > given[k]]
 
 
 def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: bool) -> None:
@@ -119,15 +120,15 @@ def _sizes(
             f"interpolate: size={size!r} and scale_factor={factor!r}; give one of them"
         )
     wanted = factor if size is None else size
-    each = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(given)
+    each = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted] * len(given)
     if len(each) != len(given):
         raise ArgumentError(f"interpolate: {len(each)} sizes for {len(given)} axes; give one each")
-    if size is not None and min(each, default=1) < 1:
-        raise ArgumentError(f"interpolate: size={size!r}; give at least 1 for each axis")
     if size is not None:
+        if min(each) < 1:
+            raise ArgumentError(f"interpolate: size={size!r}; give at least 1 for each axis")
         return [int(n) for n in each], [old / n for old, n in zip(given, each, strict=True)]
     sizes = [math.floor(old * f) if f > 0 else 0 for old, f in zip(given, each, strict=True)]
-    if min(sizes, default=1) < 1 <= min(given, default=1):
+    if min(sizes) < 1 <= min(given):
         raise ArgumentError(
             f"interpolate: scale_factor={factor!r} of axes of {given} elements; give a factor that"
             " leaves at least 1"

@@ -92,6 +92,9 @@ class _Recurrent(Drawn):
                     self, _name(what, layer, direction), init.fresh(shape, bound, dtype, generator)
                 )
 
+    def flatten_parameters(self) -> None:
+        """Nothing: it arranges memory of accelerators in PyTorch."""
+
     def _step_name(self) -> str:
         return self.kind
 

@@ -1,0 +1,56 @@
+"""Arrays that creation functions make tensors of, and the numbers they take.
+
+Owns: what NumPy makes slowly of plain numbers. Never makes a tensor.
+Invariant: the elements are those of NumPy's functions.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ferrograd.errors import ArgumentError, ArgumentTypeError
+
+#: Every whole number up to this one is a float.
+EXACT = 2**53
+
+
+def check_numbers(op: str, **values: Any) -> None:
+    """Refuses arguments that are no finite numbers."""
+    for name, value in values.items():
+        if type(value) is int:
+            continue
+        if not isinstance(value, Real):
+            raise ArgumentTypeError(f"{op}: {name} is a {type(value).__name__}; pass a number")
+        if not isfinite(value):
+            raise ArgumentError(f"{op}: {name} is {value}; pass a finite number")
+
+
+def is_plain(end: Any) -> bool:
+    """Whether an end is one of Python's numbers, and a float without loss."""
+    return type(end) is float or (type(end) is int and -EXACT <= end <= EXACT)
+
+
+def spaced(start: Any, stop: Any, num: int, endpoint: bool, dtype: np.dtype[Any]) -> Any:
+    """`np.linspace`; between two of Python's numbers the same steps in a fifth of the time."""
+    parts = num - 1 if endpoint else num
+    plain = dtype.kind == "f" and parts > 0 and is_plain(start) and is_plain(stop)
+    span = float(stop) - float(start) if plain else 0.0
+    if not isfinite(span) or not span / (parts or 1):
+        return np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    values = np.arange(num, dtype=np.float64)
+    values *= span / parts
+    values += start
+    if endpoint:
+        values[-1] = stop
+    return values
+
+
+@lru_cache(16)
+def identity(n: int, m: int, dtype: np.dtype[Any]) -> Any:
+    """A small identity matrix, to be copied."""
+    return np.eye(n, m, dtype=dtype)

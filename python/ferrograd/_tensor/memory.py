@@ -1,0 +1,22 @@
+"""Arrays whose memory becomes that of a tensor.
+
+Owns: `taken`. Never copies by itself.
+Invariant: nobody else has the array, nor what it is a view of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ferrograd._core import Tensor, _taken
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+def taken(values: Any, dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
+    """A tensor of the elements of an array that NumPy has just made."""
+    base = values.base
+    if base is not None and base.shape == values.shape and base.dtype == values.dtype:
+        values = base
+    return _taken(values, dtype, requires_grad)

@@ -1,0 +1,53 @@
+//! Activations that depend on a threshold or on weights, each in one pass.
+//!
+//! Owns: `threshold`, `hardshrink`, `softshrink` and `prelu` of floats. Never finds the place of a weight: the caller gives
+//! it the shape that broadcasts.
+//! Invariant: values and derivatives are those of `where` with the comparison.
+
+use crate::ops::core::elementwise::{binary, unary_with};
+use crate::tensor::Tensor;
+
+elementwise_specs! {
+    /// `x` below `low` or above `high`, else `value`. Derivative: `g` there, 0 elsewhere.
+    fn outside(x; low = 0.0, high = 0.0, value = 0.0) = OUTSIDE {
+        forward { cheap: |x; low, high, value| R::select(R::mask_or(x.lt(low), x.gt(high)), x, value); cost: 0.3; }
+        by x { cheap |g, x; low, high, _value| R::select(R::mask_or(x.lt(low), x.gt(high)), g, R::lit(0.0)) }
+    }
+    /// `x` without its part between `low` and `high`. Derivative: `g` outside of them, 0 elsewhere.
+    fn shrunk(x; low = 0.0, high = 0.0, value = 0.0) = SHRUNK {
+        forward { cheap: |x; low, high, _value| {
+            let raised = R::select(x.lt(low), low, x);
+            x - R::select(raised.gt(high), high, raised)
+        }; cost: 0.3; }
+        by x { cheap |g, x; low, high, _value| R::select(R::mask_or(x.lt(low), x.gt(high)), g, R::lit(0.0)) }
+    }
+    /// `a` above zero, `b a` elsewhere. Derivatives: `g`, or `g b` and `g a`.
+    fn weighted_below(a, b) = WEIGHTED_BELOW {
+        forward { cheap: |a, b| R::select(a.gt(R::lit(0.0)), a, b * a); cost: 0.3; }
+        by a { cheap |g, a, b| R::select(a.gt(R::lit(0.0)), g, g * b) }
+        by b { cheap |g, a| R::select(a.gt(R::lit(0.0)), R::lit(0.0), g * a) }
+    }
+}
+
+crate::operations! { family "activation";
+    /// `x` where it exceeds the threshold, else `value`. Derivative: `g` there, 0 elsewhere.
+    [namespace("nn.functional")]
+    fn threshold_(x: Tensor, threshold: f64, value: f64) -> Tensor {
+        unary_with(&OUTSIDE, x, &[f64::NEG_INFINITY, threshold, value])
+    }
+    /// `x` where `|x| > lambd`, else 0. Derivative: `g` there, 0 elsewhere.
+    [namespace("nn.functional")]
+    fn hardshrink(x: Tensor, lambd: f64 = 0.5) -> Tensor {
+        unary_with(&OUTSIDE, x, &[-lambd, lambd, 0.0])
+    }
+    /// `x` moved towards 0 by `lambd`, at most to 0. Derivative: `g` where `|x| > lambd`, 0 elsewhere.
+    [namespace("nn.functional")]
+    fn softshrink(x: Tensor, lambd: f64 = 0.5) -> Tensor {
+        unary_with(&SHRUNK, x, &[-lambd, lambd, 0.0])
+    }
+    /// `x` above zero, `weight x` elsewhere. Derivatives: `g`, or `g weight`; and `g x` where `x` is not above zero.
+    [namespace("nn.functional")]
+    fn prelu(x: Tensor, weight: Tensor) -> Tensor {
+        binary(&WEIGHTED_BELOW, x, weight)
+    }
+}
