@@ -41,7 +41,8 @@ class Accelerators:
     @property
     def amp(self) -> SimpleNamespace:
         """`fg.amp`, under its older name."""
-        return import_module("ferrograd._pytorch.precision").amp
+        amp: SimpleNamespace = import_module("ferrograd._pytorch.precision").amp
+        return amp
 
 
 cuda = accelerator = Accelerators()
