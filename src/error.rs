@@ -71,6 +71,14 @@ fn axes(ndim: usize) -> String {
     }
 }
 
+/// What holds an integer that a dtype does not.
+fn holder(dtype: DType) -> &'static str {
+    match dtype {
+        DType::I64 | DType::U64 => "give a float",
+        _ => "convert the tensor with astype(fg.int64) first, or give a float",
+    }
+}
+
 /// Which indices there are.
 fn indices(size: usize) -> String {
     match size.checked_sub(1) {
@@ -199,7 +207,7 @@ errors! {
         "{op}: {what}; {remedy}";
     /// A Python integer that is no value of the dtype it meets.
     IntegerRange { op: Op, value: String, dtype: DType } => IntegerRangeError,
-        "{op}: the Python integer {value} is out of bounds for {dtype}; convert the tensor with astype(fg.int64) first, or give a float";
+        "{op}: the Python integer {value} does not fit {dtype}; {}", holder(*.dtype);
     /// A float that is to become an integer and is none.
     NoInteger { op: Op, value: f64, dtype: DType } => IntegerRangeError,
         "{op}: {value} cannot become an element of {dtype}; give a finite number, or use a float dtype";

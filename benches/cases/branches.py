@@ -3,6 +3,7 @@
 Each graph is built once and timed with one thread and with two; `lanes` compares the schedules.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,86 +15,106 @@ from .common import tensor
 BACKWARD = "loss.backward(retain_graph=True)"
 
 
-def normal(library: str, rng: Any, *shape: int, dtype: str = "float32", grad: bool = True) -> Any:
-    """Normal numbers whose products keep their size."""
-    return tensor(library, rng.normal(size=shape) / shape[0] ** 0.5, grad=grad, dtype=dtype)
+class Leaves:
+    """Makes the leaves of a graph, and holds them as a program holds its parameters.
+
+    A gradient is added to those that somebody holds, here as in PyTorch; nobody could see another.
+    """
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+        self.made: list[Any] = []
+        self.rng = np.random.default_rng(0)
+
+    def of(self, values: Any, dtype: str = "float32") -> Any:
+        """A leaf of these values."""
+        self.made.append(tensor(self.library, values, grad=True, dtype=dtype))
+        return self.made[-1]
+
+    def normal(self, *shape: int) -> Any:
+        """Normal numbers whose products keep their size."""
+        return self.of(self.rng.normal(size=shape) / shape[0] ** 0.5)
+
+
+def graph(build: Callable[[Leaves], Any]) -> Callable[[str], dict[str, Any]]:
+    """The names of a case: the loss that `build` computes, and the leaves."""
+
+    def setup(library: str) -> dict[str, Any]:
+        leaves = Leaves(library)
+        return {"loss": build(leaves), "leaves": leaves.made}
+
+    return setup
 
 
 def matmuls(branches: int, depth: int, n: int) -> Any:
     """Each branch: `depth` times a product of n × n and tanh."""
 
-    def setup(library: str) -> dict[str, Any]:
-        rng = np.random.default_rng(0)
-        x = normal(library, rng, n, n)
-        loss = 0.0
+    def build(leaves: Leaves) -> Any:
+        x, loss = leaves.normal(n, n), 0.0
         for _ in range(branches):
             y = x
             for _ in range(depth):
-                y = (y @ normal(library, rng, n, n)).tanh()
+                y = (y @ leaves.normal(n, n)).tanh()
             loss = loss + y.sum()
-        return {"loss": loss}
+        return loss
 
-    return setup
+    return graph(build)
 
 
 def elementwise(size: int) -> Any:
     """64 branches of a handful of element-wise operations on `size` elements."""
 
-    def setup(library: str) -> dict[str, Any]:
-        rng = np.random.default_rng(0)
-        x = tensor(library, rng.normal(size=size), grad=True)
-        loss = 0.0
+    def build(leaves: Leaves) -> Any:
+        x, loss = leaves.of(leaves.rng.normal(size=size), "float64"), 0.0
         for _ in range(64):
-            w = tensor(library, rng.normal(size=size), grad=True)
+            w = leaves.of(leaves.rng.normal(size=size), "float64")
             loss = loss + ((x * w).tanh() * w).sum()
-        return {"loss": loss}
+        return loss
 
-    return setup
+    return graph(build)
 
 
-def chain(library: str) -> dict[str, Any]:
+@graph
+def chain(leaves: Leaves) -> Any:
     """2 000 operations on 100 elements, one after the other."""
-    rng = np.random.default_rng(0)
-    x, w = normal(library, rng, 100), tensor(library, np.ones(100), grad=True, dtype="float32")
-    y = x
+    y, w = leaves.normal(100), leaves.of(np.ones(100))
     for _ in range(1_000):
         y = (y * w).tanh()
-    return {"loss": y.sum()}
+    return y.sum()
 
 
-def residual(library: str) -> dict[str, Any]:
+@graph
+def residual(leaves: Leaves) -> Any:
     """12 blocks of a network 256 wide, batch 128: y + relu(y a) b."""
-    rng = np.random.default_rng(0)
-    y = normal(library, rng, 128, 256)
+    y = leaves.normal(128, 256)
     for _ in range(12):
-        y = y + (y @ normal(library, rng, 256, 256)).relu() @ normal(library, rng, 256, 256)
-    return {"loss": y.sum()}
+        y = y + (y @ leaves.normal(256, 256)).relu() @ leaves.normal(256, 256)
+    return y.sum()
 
 
-def wide(library: str) -> dict[str, Any]:
+@graph
+def wide(leaves: Leaves) -> Any:
     """Four layers 1 024 wide, batch 256."""
-    rng = np.random.default_rng(0)
-    y = normal(library, rng, 256, 1024, grad=False)
+    y = leaves.normal(256, 1024).detach()
     for _ in range(4):
-        y = (y @ normal(library, rng, 1024, 1024)).tanh()
-    return {"loss": y.sum()}
+        y = (y @ leaves.normal(1024, 1024)).tanh()
+    return y.sum()
 
 
 def lattice(n: int, products: int) -> Any:
     """Random sums of products of earlier results, n × n each: many dependencies."""
 
-    def setup(library: str) -> dict[str, Any]:
-        rng = np.random.default_rng(0)
-        nodes = [normal(library, rng, n, n) for _ in range(8)]
+    def build(leaves: Leaves) -> Any:
+        nodes = [leaves.normal(n, n) for _ in range(8)]
         for _ in range(products):
-            i, j = rng.integers(max(0, len(nodes) - 40), len(nodes), 2)
+            i, j = leaves.rng.integers(max(0, len(nodes) - 40), len(nodes), 2)
             nodes.append((nodes[i] @ nodes[j]).tanh())
         loss = nodes[-1].sum()
         for node in nodes[-40:-1]:
             loss = loss + node.sum()
-        return {"loss": loss}
+        return loss
 
-    return setup
+    return graph(build)
 
 
 CASES = [

@@ -190,7 +190,7 @@ TABLE: list[Row] = [
     ("Argument", lambda: fg.concatenate([]),
      "concatenate: no tensors were given; give at least one"),
     ("IntegerRange", lambda: ones(2, dtype=np.uint8) + 300,
-     "add: the Python integer 300 is out of bounds for uint8; convert the tensor with"
+     "add: the Python integer 300 does not fit uint8; convert the tensor with"
      " astype(fg.int64) first, or give a float"),
     ("Argument", lambda: fg.where(ones(2) > 0, ones(2)),
      "where: one of the two choices is missing; give both a and b, or neither for the positions"),

@@ -133,6 +133,7 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
 
 
 def prelu(x: Any, weight: Any) -> Any:
+    weight = np.reshape(weight, ()) if np.size(weight) == 1 else weight
     return np.where(x > 0, x, weight * x)
 
 

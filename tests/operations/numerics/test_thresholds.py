@@ -54,3 +54,19 @@ def test_the_weight_of_a_channel_gets_the_sum_of_its_channel() -> None:
     F.prelu(x, weight).sum().backward()
     assert weight.grad is not None
     assert weight.grad.tolist() == [-11.0, -7.0, -3.0]
+
+
+@pytest.mark.parametrize("limit", [None, "x", {}])
+def test_a_limit_is_a_number(limit: Any) -> None:
+    x = fg.tensor(SPECIAL)
+    calls = [
+        ("threshold: threshold", lambda: F.threshold(x, limit, 1.0)),
+        ("threshold: value", lambda: F.threshold(x, 1.0, limit)),
+        ("hardshrink: lambd", lambda: F.hardshrink(x, limit)),
+        ("softshrink: lambd", lambda: F.softshrink(x, limit)),
+    ]
+    for start, call in calls:
+        with pytest.raises(fg.errors.ArgumentTypeError, match=f"^{start} is a .*; pass a number"):
+            call()
+    with pytest.raises(fg.errors.IntegerRangeError, match=r"does not fit int64; give a float$"):
+        F.prelu(x, 2**70)

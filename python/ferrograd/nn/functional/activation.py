@@ -7,6 +7,7 @@ Invariant: at a kink the derivative is PyTorch's.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,22 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
 from ferrograd._tensor.creation import pattern
 from ferrograd._tensor.generator import Generator, drawn
-from ferrograd.errors import ArgumentError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
 
 #: What the loops compute as `where` does: float16 would be compared before it is rounded.
 _LOOPED = (np.dtype("float64"), np.dtype("float32"))
 _NUMBERS = (float, int)
 Source = Generator | np.random.Generator | None
+
+
+def _check_limits(op: str, **values: Any) -> None:
+    """Refuses what no element can be compared with."""
+    for name, value in values.items():
+        if not isinstance(value, (Real, np.ndarray, Tensor)):
+            raise ArgumentTypeError(
+                f"{op}: {name} is a {type(value).__name__}; pass a number or a tensor"
+            )
 
 
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -54,6 +64,7 @@ def threshold(x: Any, threshold: float, value: float) -> Tensor:
     x = asarray(pattern("threshold", x))
     if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
         return _operations.threshold(x, threshold, value)
+    _check_limits("threshold", threshold=threshold, value=value)
     return where(x > threshold, x, value)
 
 
@@ -67,6 +78,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     x = asarray(pattern("hardshrink", x))
     if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
         return _operations.hardshrink(x, lambd)
+    _check_limits("hardshrink", lambd=lambd)
     return where(abs(x) > lambd, x, 0.0)
 
 
@@ -77,11 +89,12 @@ def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     >>> fg.nn.functional.softshrink(fg.tensor([0.25, -0.75])).tolist()
     [0.0, -0.25]
     """
-    if lambd < 0:
-        raise ArgumentError(f"softshrink: lambd={lambd}; give at least 0")
     x = asarray(pattern("softshrink", x))
     if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
         return _operations.softshrink(x, lambd)
+    _check_limits("softshrink", lambd=lambd)
+    if np.any(np.asarray(lambd) < 0):
+        raise ArgumentError(f"softshrink: lambd={lambd}; give at least 0")
     return x - x.clip(-lambd, lambd)
 
 
