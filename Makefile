@@ -155,8 +155,8 @@ optim: $(VENV)/.wheel ## write the tables of docs/optim.md: the names of torch.o
 
 .PHONY: scipy
 scipy: $(VENV)/.wheel ## write docs/scipy.md and docs/scikit_learn.md: their functions on tensors
-	$(BIN)/python tools/scipy_table.py
-	$(BIN)/python tools/sklearn_table.py
+	$(BIN)/python tools/scientific/scipy_table.py
+	$(BIN)/python tools/scientific/sklearn_table.py
 
 $(VENV)/.coverage: pyproject.toml tools/requirements.py $(VENV)/.dev
 	$(call step,install the tools that read counts of Rust code,$(BIN)/python tools/requirements.py coverage | xargs -d '\n' $(BIN)/python $(PIP))

@@ -28,13 +28,13 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_of_scipy_functions_holds() -> None:
-    done = run("tools/scipy_table.py", "--check")
+    done = run("tools/scientific/scipy_table.py", "--check")
     assert (done.returncode, done.stdout) == (0, "the page holds\n"), done.stdout + done.stderr
 
 
 def test_the_page_of_scikit_learn_holds() -> None:
     pytest.importorskip("sklearn")
-    done = run("-W", "ignore", "tools/sklearn_table.py", "--check")
+    done = run("-W", "ignore", "tools/scientific/sklearn_table.py", "--check")
     assert (done.returncode, done.stdout) == (0, "the page holds\n"), done.stdout + done.stderr
 
 

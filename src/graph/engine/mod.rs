@@ -5,6 +5,7 @@
 //! bits of every gradient are the same whatever the number of threads.
 
 mod batch;
+mod commit;
 mod discover;
 mod host;
 mod pass;

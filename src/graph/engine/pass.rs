@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use super::commit::{commit, commit_all};
 use super::discover::Finder;
 use super::head::Head;
 use super::host::{GATE_NS, Host, detach_if_long};
@@ -18,7 +19,6 @@ use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
 use crate::graph::mode::{ANOMALY, Mode, ModeGuard, SERIAL};
-use crate::graph::node::{Flags, Node};
 use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
@@ -172,24 +172,25 @@ impl Run<'_> {
         if let Some(schedule) = schedule.filter(forks) {
             let seeds = std::mem::take(seeds);
             let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;
-            return finish(plan, options, host, (outcome, &mut |_| None), wanted).map(Some);
+            return finish(plan, options, host, (outcome, &mut |_| None, lanes), wanted).map(Some);
         }
         let mut walk = Walk::new(plan, options, host);
         walk.run(seeds)?;
         let outcome = std::mem::take(&mut walk.outcome);
-        finish(plan, options, host, (outcome, &mut |output| walk.take(output)), wanted).map(Some)
+        let walked: Walked<'_, V> = (outcome, &mut |output| walk.take(output), 1);
+        finish(plan, options, host, walked, wanted).map(Some)
     }
 }
 
-/// What a walk has collected, and how to take the gradients of leaves that it has left.
-type Walked<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>);
+/// What a walk has collected, how to take the gradients of leaves that it has left, and the most threads that it used.
+type Walked<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>, usize);
 
 /// Commits and captures: only now does anything outside the pass change.
 fn finish<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     host: &dyn Host,
-    (mut outcome, take): Walked<'_, V>,
+    (mut outcome, take, lanes): Walked<'_, V>,
     wanted: usize,
 ) -> Result<Vec<Option<V>>> {
     options.enter();
@@ -210,9 +211,7 @@ fn finish<V: Value>(
             watch::arriving(plan.items[*k as usize].node.get(), grad)?;
         }
     }
-    for (k, grad) in outcome.commits {
-        commit(plan.items[k as usize].node.get(), options, host, grad)?;
-    }
+    commit_all(plan, options, host, (outcome.commits, lanes))?;
     for &k in &plan.leaves {
         let item = &plan.items[k as usize];
         if let Some(grad) = take(item.output) {
@@ -227,19 +226,4 @@ fn finish<V: Value>(
     }
     plan.end(options)?;
     Ok(captured)
-}
-
-/// Commits the gradient of a leaf.
-#[inline]
-fn commit<V: Value>(node: &Node<V>, options: PassOptions, host: &dyn Host, grad: V) -> Result<()> {
-    if !node.flags().has(Flags::FOREIGN) {
-        return node.rule().commit(grad, options.create_graph);
-    }
-    let (mut done, mut grad) = (Ok(()), Some(grad));
-    host.attached(&mut || {
-        if let Some(grad) = grad.take() {
-            done = node.rule().commit(grad, options.create_graph);
-        }
-    });
-    done
 }

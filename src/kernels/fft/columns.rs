@@ -7,9 +7,9 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::complex;
+use super::lanes::{Strip, passes, room_of};
 use super::number::{Number, Real};
 use super::strips::{Strips, cost};
-use super::together::{Strip, passes, room_of};
 use crate::kernels::room::bytes_of;
 use crate::kernels::view::{View, ViewMut};
 

@@ -9,10 +9,10 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
 use super::columns;
+use super::lanes::{self, Together};
 use super::number::{Number, Real, scale};
 use super::planner;
 use super::strips::{Pass, Source, run};
-use super::together::{self, Together};
 use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
@@ -24,8 +24,8 @@ pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
     T::complex().get((n, u8::from(forward)), || {
         let plan = planner::plan(n, direction);
-        if together::unusual::<T>(n) {
-            return Arc::new(Together { passes: together::passes(n), few: plan });
+        if lanes::unusual::<T>(n) {
+            return Arc::new(Together { passes: lanes::passes(n), few: plan });
         }
         plan
     })
@@ -48,7 +48,7 @@ where
     }
 
     fn group(&self) -> usize {
-        together::group::<T>(self.plan.len())
+        lanes::group::<T>(self.plan.len())
     }
 
     fn room(&self, _: usize) -> usize {

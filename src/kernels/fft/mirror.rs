@@ -6,8 +6,8 @@
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
+use super::lanes::Pairs;
 use super::number::Real;
-use super::vector::Pairs;
 
 /// A combination of the numbers at `k` and `last - k` of each line: with `s` the one plus the conjugate of the other and `d` the
 /// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.

@@ -5,21 +5,17 @@
 
 mod columns;
 mod complex;
-mod ends;
 mod half;
+mod lanes;
 mod mirror;
 mod number;
 mod pairs;
 mod planner;
 mod plans;
 mod reorder;
-mod rows;
 mod strips;
 mod tables;
-mod tiles;
-mod together;
 mod trigonometric;
-mod vector;
 
 pub use complex::complex_to_complex;
 pub use half::{complex_to_real, real_to_complex};

@@ -7,12 +7,12 @@ use std::ops::Mul;
 
 use rustfft::{Fft, FftNum, num_complex::Complex};
 
+use super::lanes::Lanes;
+use super::lanes::Passes;
 use super::mirror::Combine;
 use super::pairs::RealPlan;
 use super::plans::Cache;
-use super::rows::Passes;
 use super::tables::Table;
-use super::together::Lanes;
 use crate::kernels::room::Bits;
 
 /// Elements of lines: floats and complex numbers, in which any bits are a number.

@@ -12,9 +12,9 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::complex;
+use super::lanes;
 use super::mirror::Mirror;
 use super::number::{Number, Real};
-use super::together;
 use crate::kernels::room::{Parts, bytes_of};
 
 /// The plan of real lines of one length in one direction.
@@ -67,7 +67,7 @@ impl<T: Real> RealPlan<T> {
         let even = n.is_multiple_of(2);
         let points = if even { n / 2 } else { n };
         let short = SHORT / (points * size_of::<Complex<T>>()).max(1);
-        let group = together::group::<T>(points).max(short.clamp(1, MANY));
+        let group = lanes::group::<T>(points).max(short.clamp(1, MANY));
         let turn = |k: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
             let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };

@@ -3,8 +3,8 @@
 //! Owns: the cut into strips of neighbouring lines, the transposes into and out of working memory, the split over
 //! threads. Never transforms. Invariant: the strips follow from the shapes alone, so that no bit depends on the threads.
 
+use super::lanes::room_bytes;
 use super::number::Number;
-use super::together::room_bytes;
 use crate::kernels::elementwise::split_above;
 use crate::kernels::room::{Parts, Room, bytes_of};
 use crate::kernels::view::{Axes, View, ViewMut};

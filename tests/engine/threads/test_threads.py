@@ -157,6 +157,27 @@ def test_python_rules_among_parallel_branches() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.full(40_000, expected))
 
 
+def test_many_leaves_add_up_alike_on_any_number_of_threads() -> None:
+    """Leaves that were reached by a parallel walk get their gradients on as many threads."""
+
+    def gradients(threads: int) -> list[bytes]:
+        fg.set_num_threads(threads)
+        rng = np.random.default_rng(3)
+        x, *weights = (fg.tensor(rng.normal(size=(96, 96)), requires_grad=True) for _ in range(41))
+        loss = sum(((x @ w).tanh().sum() for w in weights), fg.tensor(0.0))
+        loss.backward(retain_graph=True)
+        firsts = [w.grad for w in weights]
+        weights[7].grad = fg.asarray(np.ones((96, 96)))
+        for _ in range(3):
+            loss.backward(retain_graph=True)
+        assert [w.grad is first for w, first in zip(weights, firsts, strict=True)].count(False) == 1
+        return [w.grad.numpy().tobytes() for w in (x, *weights) if w.grad is not None]
+
+    alone, together = gradients(1), gradients(2)
+    assert len(alone) == 41
+    assert alone == together
+
+
 def test_leaves_with_hooks_get_their_gradients_whichever_thread_brings_them() -> None:
     calls: list[int] = []
 

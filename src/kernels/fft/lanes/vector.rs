@@ -3,14 +3,16 @@
 //! Owns: products, parts and transposes of vectors of AVX2 and AVX-512. Never branches.
 //! Invariant: a lane of a sum or a product depends on the same lane of the operands.
 
-use super::number::Real;
+use crate::kernels::fft::number::Real;
 use crate::kernels::lanes::Lanes;
 
 /// Floats that are computed with together, beside what all loops over lanes do.
 ///
 /// # Safety
 /// As `Lanes`.
-pub(super) unsafe trait Vector: Lanes<Part: Real> {
+pub(in crate::kernels::fft) unsafe trait Vector:
+    Lanes<Part: Real>
+{
     fn sub(self, o: Self) -> Self;
     fn mul(self, o: Self) -> Self;
     /// `self * by - from`.
@@ -129,7 +131,7 @@ fn quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64::__m512d; 
 ///
 /// # Safety
 /// As `Vector`.
-pub(super) unsafe trait Pairs: Vector {
+pub(in crate::kernels::fft) unsafe trait Pairs: Vector {
     /// The last number first.
     fn reversed(self) -> Self;
     /// The real part of each number in both its places.

@@ -1,6 +1,6 @@
 """Writes docs/scikit_learn.md: what scikit-learn's array API support does with tensors.
 
-Arguments are those of `tools/scipy_table.py`, which tries the calls.
+Arguments are those of `tools/scientific/scipy_table.py`, which tries the calls.
 Owns: the estimators and functions that are tried, those that scikit-learn's documentation lists for
 the array API and some more.
 """
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import scipy_table as trials  # switches SciPy's array API support on before its first import
 from sklearn_calls import CALLS, arrays
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "scikit_learn.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scikit_learn.md"
 ESTIMATORS = {kind.__name__: kind for kind in (LogisticRegression, Ridge, StandardScaler)}
 INTRODUCTION = """# scikit-learn on tensors
 

@@ -32,7 +32,7 @@ import ferrograd.array_api as xp
 from scipy_calls import CALLS, arrays
 from scipy_numbers import NAME, alone
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "scipy.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scipy.md"
 MODULES = """cluster.hierarchy cluster.vq constants differentiate fft integrate interpolate linalg
     ndimage optimize optimize.elementwise signal signal.windows special stats stats.contingency"""
 #: Arrays of floats that hold numbers of clusters.

@@ -11,9 +11,9 @@ use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, Length};
 
 use super::ends;
-use super::number::Real;
 use super::rows::{Passes, Row};
 use super::vector::Vector;
+use crate::kernels::fft::number::Real;
 use crate::kernels::isa::{Level, level};
 
 /// The longest lines: their rows take 2 MB.
@@ -26,19 +26,19 @@ const ALIGNED: usize = 64;
 
 /// Lines that are transformed together: one after the other in memory, at most as many as there are lanes, or side by side.
 #[derive(Clone, Copy)]
-pub(super) struct Strip<T> {
-    pub(super) from: *const Complex<T>,
-    pub(super) to: *mut Complex<T>,
-    pub(super) lines: usize,
+pub(in crate::kernels::fft) struct Strip<T> {
+    pub(in crate::kernels::fft) from: *const Complex<T>,
+    pub(in crate::kernels::fft) to: *mut Complex<T>,
+    pub(in crate::kernels::fft) lines: usize,
     /// Of lines side by side, how far their positions are apart.
-    pub(super) beside: Option<[isize; 2]>,
+    pub(in crate::kernels::fft) beside: Option<[isize; 2]>,
     /// What lines side by side are multiplied with.
-    pub(super) factor: T,
-    pub(super) forward: bool,
+    pub(in crate::kernels::fft) factor: T,
+    pub(in crate::kernels::fft) forward: bool,
 }
 
 /// A float type with vectors.
-pub(super) trait Lanes: Sized {
+pub(in crate::kernels::fft) trait Lanes: Sized {
     /// The lanes of a vector on this CPU, 0 where there are none.
     fn lanes() -> usize;
     /// Transforms a strip. The places may be the same.
@@ -95,7 +95,7 @@ lanes! {
 }
 
 /// The passes of lines of `n` points, kept for the process, where there are vectors for them.
-pub(super) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
+pub(in crate::kernels::fft) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
     if T::lanes() == 0 || n > LONGEST {
         return Arc::new(None);
     }
@@ -103,22 +103,22 @@ pub(super) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
 }
 
 /// Whether lines of `n` points that follow on each other are transformed together too.
-pub(super) fn unusual<T: Real>(n: usize) -> bool {
+pub(in crate::kernels::fft) fn unusual<T: Real>(n: usize) -> bool {
     passes::<T>(n).as_ref().as_ref().is_some_and(Passes::unusual)
 }
 
 /// How many lines that follow on each other are transformed together.
-pub(super) fn group<T: Real>(n: usize) -> usize {
+pub(in crate::kernels::fft) fn group<T: Real>(n: usize) -> usize {
     if unusual::<T>(n) { T::lanes() } else { 1 }
 }
 
 /// The bytes of working memory for groups of lines of `n` points.
-pub(super) fn room_bytes(n: usize, groups: usize) -> usize {
+pub(in crate::kernels::fft) fn room_bytes(n: usize, groups: usize) -> usize {
     if n > LONGEST { 0 } else { (groups + 1) * (n + APART) * ROW + ALIGNED }
 }
 
 /// The same in complex numbers.
-pub(super) fn room_of<T>(n: usize, groups: usize) -> usize {
+pub(in crate::kernels::fft) fn room_of<T>(n: usize, groups: usize) -> usize {
     room_bytes(n, groups) / size_of::<Complex<T>>() + 1
 }
 
@@ -137,10 +137,10 @@ unsafe fn transform<V: Vector>(
 }
 
 /// A plan for lines that follow on each other and whose length has factors for which rustfft has no vectors.
-pub(super) struct Together<T: Real> {
-    pub(super) passes: Arc<Option<Passes<T>>>,
+pub(in crate::kernels::fft) struct Together<T: Real> {
+    pub(in crate::kernels::fft) passes: Arc<Option<Passes<T>>>,
     /// For lines that are too few.
-    pub(super) few: Arc<dyn Fft<T>>,
+    pub(in crate::kernels::fft) few: Arc<dyn Fft<T>>,
 }
 
 impl<T: Real> Together<T> {

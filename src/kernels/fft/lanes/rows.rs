@@ -10,8 +10,8 @@ use std::mem::MaybeUninit;
 
 use rustfft::num_complex::Complex;
 
-use super::number::Real;
 use super::vector::Vector;
+use crate::kernels::fft::number::Real;
 
 /// The same place of as many lines as a vector has lanes: their real and their imaginary parts.
 pub(super) type Row<V> = [V; 2];
@@ -34,7 +34,7 @@ const COS_FIFTHS: [f64; 2] = [0.309_016_994_374_947_45, -0.809_016_994_374_947_5
 const SIN_FIFTHS: [f64; 2] = [0.951_056_516_295_153_5, 0.587_785_252_292_473_1];
 
 /// The passes of a length, from the first to the last.
-pub(super) struct Passes<T> {
+pub(in crate::kernels::fft) struct Passes<T> {
     pub(super) n: usize,
     pub(super) passes: Vec<Radix<T>>,
 }

@@ -1,0 +1,74 @@
+//! Commits: the gradients of leaves, when everything before has succeeded.
+//!
+//! Owns: who commits which leaf, and the host's lock around rules of the host. Never runs before the end of a walk.
+//! Invariant: each leaf is committed once, and what it gets does not depend on the thread that commits it.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::host::Host;
+use super::plan::Plan;
+use super::step::PassOptions;
+use crate::error::{Error, Result};
+use crate::graph::mode::{Mode, ModeGuard};
+use crate::graph::node::{Flags, Node};
+use crate::graph::value::Value;
+use crate::threads;
+
+/// Fewer leaves than this are committed by the caller alone.
+const APART: usize = 8;
+
+/// Commits the gradient of a leaf.
+#[inline]
+pub(super) fn commit<V: Value>(
+    node: &Node<V>,
+    options: PassOptions,
+    host: &dyn Host,
+    grad: V,
+) -> Result<()> {
+    if !node.flags().has(Flags::FOREIGN) {
+        return node.rule().commit(grad, options.create_graph);
+    }
+    let (mut done, mut grad) = (Ok(()), Some(grad));
+    host.attached(&mut || {
+        if let Some(grad) = grad.take() {
+            done = node.rule().commit(grad, options.create_graph);
+        }
+    });
+    done
+}
+
+/// Commits what a walk has collected; after a walk on several lanes on as many threads, whose helpers are still awake: to add to gradients
+/// that are there already is a walk through memory of its own.
+pub(super) fn commit_all<V: Value>(
+    plan: &Plan<'_, V>,
+    options: PassOptions,
+    host: &dyn Host,
+    (commits, lanes): (Vec<(u32, V)>, usize),
+) -> Result<()> {
+    let node = |k: u32| plan.items[k as usize].node.get();
+    let plain = |(k, _): &(u32, V)| !node(*k).flags().has(Flags::FOREIGN);
+    let apart = lanes > 1 && commits.len() >= APART && !options.create_graph;
+    if !apart || !commits.iter().all(plain) {
+        return commits.into_iter().try_for_each(|(k, grad)| commit(node(k), options, host, grad));
+    }
+    let queue = Mutex::new(commits.into_iter());
+    let failure: Mutex<Option<Box<Error>>> = Mutex::new(None);
+    let work = || {
+        let _mode = ModeGuard::new(Mode::current());
+        options.enter();
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((k, grad)) = next else { return };
+            if let Err(error) = node(k).rule().commit(grad, false) {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        }
+    };
+    threads::with_team(&|_| work(), |team| {
+        (1..lanes).for_each(|_| {
+            team.call();
+        });
+        work();
+    });
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
