@@ -64,7 +64,9 @@ TORCH = {
     "right_shift": "bitwise_right_shift",
 }
 # Not one loop over equal operands: composed of several, or with a parameter of another kind.
-LEFT_OUT = {"isclose", "allclose", "array_equal", "round", "polygamma"}
+LEFT_OUT = {"isclose", "allclose", "array_equal", "round", "polygamma", "prelu"}
+# Numbers behind the operands.
+NUMBERS = {"threshold": [0.5, 0.0]}
 # The floors against PyTorch; the aim is 1.
 BANDWIDTH = dict.fromkeys(("add", "subtract", "multiply", "maximum", "minimum"), 0.95)
 CURVES = dict.fromkeys(("exp", "log", "tanh", "sigmoid", "gelu", "erf", "sin", "cos"), 0.65)
@@ -122,7 +124,7 @@ def setup(row: dict[str, Any], count: int, dtype: str, library: str) -> dict[str
     operands = data(row["name"], count, dtype)
     if library != "numpy":
         operands = [tensor(library, x, dtype=dtype) for x in operands]
-    return {"f": f, "operands": operands}
+    return {"f": f, "operands": [*operands, *NUMBERS.get(row["name"], [])]}
 
 
 def operands_of(row: dict[str, Any]) -> int:

@@ -31,7 +31,7 @@ def recorded(library: str) -> dict[str, Any] | None:
 def product(library: str) -> dict[str, Any] | None:
     """A recorded product that can be pulled again and again."""
     names = operands(library, grad=True)
-    return names and {"y": names["a"] * names["b"]}
+    return names and {**names, "y": names["a"] * names["b"]}
 
 
 PEERS = ("torch", "jax", "mygrad")

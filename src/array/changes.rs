@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Storage, author, capture};
 use crate::error::Result;
+use crate::threads::{replace_alone, step_alone};
 
 /// How many of the handles of a storage belong to captures of this thread.
 fn captured(storage: &Storage) -> u64 {
@@ -98,9 +99,7 @@ impl Changes {
     fn set(&self, word: u64) {
         let before = self.0.load(Ordering::Acquire);
         let plain = before == 0 || before & !ADDRESS != 0;
-        if plain
-            && self.0.compare_exchange(before, word, Ordering::AcqRel, Ordering::Acquire).is_ok()
-        {
+        if plain && replace_alone(&self.0, before, word) {
             return;
         }
         self.record_or_new().name.store(word, Ordering::Release);
@@ -197,7 +196,7 @@ impl Storage {
 
     fn changed(&self, by: u64) -> u32 {
         self.header().changes.set(by);
-        self.header().version.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
+        step_alone(&self.header().version)
     }
 
     /// Remembers that an operation saved the data of this version as its own result.

@@ -4,18 +4,19 @@
 //! Invariant: no hook, sink or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hook::{Foreign, Hook, NodeHook, Sink};
 use super::value::Value;
+use crate::threads::{Guard, Lock};
 
 /// Entries under their keys, in the order of registration.
 type Keyed<T> = Vec<(u64, T)>;
 
 /// The attachments of one node.
 pub struct Extras<V: Value> {
-    lists: Mutex<Lists<V>>,
+    lists: Lock<Lists<V>>,
     next_key: AtomicU64,
     nan: AtomicBool,
 }
@@ -41,11 +42,7 @@ impl<V: Value> Default for Extras<V> {
             metadata: None,
             call_site: None,
         };
-        Extras {
-            lists: Mutex::new(lists),
-            next_key: AtomicU64::new(1),
-            nan: AtomicBool::new(false),
-        }
+        Extras { lists: Lock::new(lists), next_key: AtomicU64::new(1), nan: AtomicBool::new(false) }
     }
 }
 
@@ -58,8 +55,8 @@ fn take<T>(list: &mut Keyed<T>, key: u64) -> Option<(u64, T)> {
 }
 
 impl<V: Value> Extras<V> {
-    fn lists(&self) -> MutexGuard<'_, Lists<V>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lists(&self) -> Guard<'_, Lists<V>> {
+        self.lists.lock()
     }
 
     fn add<T>(&self, entry: T, list: fn(&mut Lists<V>) -> &mut Keyed<T>) -> u64 {
@@ -141,7 +138,7 @@ impl<V: Value> Extras<V> {
 
     /// Shows every owner of host objects among the hooks; none if another thread is changing them.
     pub fn foreign(&self, found: &mut dyn FnMut(&dyn Foreign)) {
-        let Ok(lists) = self.lists.try_lock() else {
+        let Some(lists) = self.lists.try_lock() else {
             return;
         };
         let outputs = values(&lists.outputs);

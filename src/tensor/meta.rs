@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::Result;
 use crate::graph::Value;
@@ -15,6 +15,7 @@ use crate::tensor::Node;
 use crate::tensor::history::History;
 use crate::tensor::retain::Retention;
 use crate::tensor::{Accumulate, Edge, Tensor};
+use crate::threads::{Guard, Lock};
 
 /// The weak reference by which a host language finds its own object for a tensor again.
 pub type Identity = Arc<dyn Any + Send + Sync>;
@@ -38,12 +39,12 @@ pub struct Meta {
     accumulator: OnceLock<Edge>,
     /// The changes of a detached tensor and its views.
     history: OnceLock<Arc<History>>,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 impl Meta {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// Whether the leaf requires a gradient.
@@ -115,7 +116,7 @@ impl Meta {
     #[cfg(feature = "python")]
     pub(super) fn owned_nodes(&self, nodes: &mut Vec<Node>) {
         nodes.extend(self.accumulator.get().map(|edge| edge.node().clone()));
-        let Ok(state) = self.state.try_lock() else {
+        let Some(state) = self.state.try_lock() else {
             return;
         };
         nodes.extend(state.edge.as_ref().map(|edge| edge.node().clone()));
@@ -165,9 +166,9 @@ impl Meta {
         self.lock().name = name.map(Arc::from);
     }
 
-    /// The host's object for this tensor, if it ever had one.
-    pub fn identity(&self) -> Option<Identity> {
-        self.lock().identity.clone()
+    /// What a function makes of the reference to the host's object for this tensor, if there ever was one. It runs under the lock.
+    pub fn with_identity<R>(&self, f: impl FnOnce(&Identity) -> Option<R>) -> Option<R> {
+        self.lock().identity.as_ref().and_then(f)
     }
 
     /// Remembers the host's object.

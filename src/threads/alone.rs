@@ -6,7 +6,7 @@
 //! have left, or when a thread that never had the lock is done. So whoever holds the lock and reads zero is alone until it
 //! gives the lock up.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Without a host that has a lock there is one reason for ever.
 static REASONS: AtomicUsize = AtomicUsize::new(1);
@@ -18,15 +18,36 @@ pub fn alone() -> bool {
     REASONS.load(Ordering::Acquire) == 0
 }
 
-/// Adds to a count and returns what it was: by a load and a store if this thread is alone, else in this order.
+/// Adds to a count, which goes round, and returns what it was: by a load and a store if this thread is alone, else in this order.
 #[inline(always)]
 pub fn add_alone(count: &AtomicU64, more: u64, order: Ordering) -> u64 {
     if !alone() {
         return count.fetch_add(more, order);
     }
     let before = count.load(Ordering::Relaxed);
-    count.store(before + more, Ordering::Relaxed);
+    count.store(before.wrapping_add(more), Ordering::Relaxed);
     before
+}
+
+/// The next version of a number that goes round; by a load and a store if this thread is alone.
+#[inline(always)]
+pub fn step_alone(version: &AtomicU32) -> u32 {
+    if !alone() {
+        return version.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+    }
+    let next = version.load(Ordering::Relaxed).wrapping_add(1);
+    version.store(next, Ordering::Release);
+    next
+}
+
+/// Replaces a word if it is still `before`, and says whether it was; by a store if this thread, which has just read it, is alone.
+#[inline(always)]
+pub fn replace_alone(word: &AtomicU64, before: u64, after: u64) -> bool {
+    if !alone() {
+        return word.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire).is_ok();
+    }
+    word.store(after, Ordering::Release);
+    true
 }
 
 /// A reason why other threads may be in the engine, for as long as the value lives.

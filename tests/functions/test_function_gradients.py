@@ -85,6 +85,14 @@ class TestGradients:
         f.apply(a, b).backward()
         assert b.grad is None
 
+    def test_a_gradient_for_an_array_is_ignored(self) -> None:
+        f = function(lambda ctx, a, b: a * b, lambda ctx, g: (g * 3.0, g))
+        a = leaf(1.0)
+        f.apply(a, np.array([3.0])).backward()
+        assert a.grad.tolist() == [3.0]
+        slope = fg.grad(lambda x: fg.sum(f.apply(x, np.array([3.0, 3.0]))))(np.ones(2))
+        assert slope.tolist() == [3.0, 3.0]
+
     def test_two_gradients_never_share_memory(self) -> None:
         f = function(lambda ctx, a, b: a + b, lambda ctx, g: (g, g))
         a, b = leaf(1.0), leaf(1.0)

@@ -76,8 +76,8 @@ CASES = [
     for wants in itertools.product((False, True), repeat=len(r.shapes))
     if any(wants)
 ]
-#: Kept beside operands and result: numbers per row of a normalisation.
-BESIDE = {"layer_norm": 40 * 2 * 8}
+#: Kept beside operands and result: numbers per row of a normalisation; factors, the order of rows.
+BESIDE = {"layer_norm": 40 * 2 * 8, "solve": 20 * 20 * 8 + 20 * 8}
 
 
 @pytest.mark.parametrize(("name", "wants"), CASES)

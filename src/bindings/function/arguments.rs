@@ -54,7 +54,7 @@ impl<'py> Arguments<'py> {
         }
         if is_array(arg) {
             self.arrays.push(arg.as_ptr() as usize);
-            return Ok(Tree::Constant);
+            return Ok(Tree::Array);
         }
         let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
         let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));

@@ -3,8 +3,6 @@
 //! Owns: tensors until the node takes them, objects and marks. Never a saved tensor after forward.
 //! Invariant: fresh for each call, and no Python code or destructor runs while the lock is held.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyWeakrefReference};
@@ -19,6 +17,7 @@ use crate::error::Error;
 use crate::graph::NodeId;
 use crate::ops::function::{disposed, missing_key};
 use crate::tensor::{self, Tensor};
+use crate::threads::{Guard, Lock};
 
 /// What a context holds of one call.
 #[derive(Default)]
@@ -77,7 +76,7 @@ pub(super) struct MarkedTensors {
 #[pyclass(name = "FunctionContext", module = "ferrograd", frozen, dict, weakref)]
 #[derive(Default)]
 pub(crate) struct FunctionContext {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Lock<State>,
 }
 
 impl FunctionContext {
@@ -87,12 +86,12 @@ impl FunctionContext {
         once: bool,
         arrays: Arrays,
     ) -> FunctionContext {
-        FunctionContext { state: Mutex::new(State { needs, once, arrays, ..State::default() }) }
+        FunctionContext { state: Lock::new(State { needs, once, arrays, ..State::default() }) }
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// What forward declared; the tensors to save are the node's from now on, if there will be one.

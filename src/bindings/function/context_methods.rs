@@ -231,7 +231,7 @@ impl FunctionContext {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(state) = self.state.try_lock() else {
+        let Some(state) = self.state.try_lock() else {
             return Ok(());
         };
         state.to_save.iter().try_for_each(|ob| visit.call(ob))?;

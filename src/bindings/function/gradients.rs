@@ -94,7 +94,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         check: &mut Gradients<'_>,
         fitted: &mut Fitted,
     ) -> Result<()> {
-        if ob.is_none() {
+        if ob.is_none() || matches!(slot, Tree::Array) {
             return Ok(());
         }
         match slot {
@@ -106,7 +106,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
                 }
                 Ok(())
             }
-            Tree::Constant => Err(self.wrong(
+            Tree::Constant | Tree::Array => Err(self.wrong(
                 index,
                 "belongs to an argument that is not a tensor".into(),
                 "return None for it",

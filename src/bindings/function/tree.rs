@@ -21,6 +21,8 @@ pub(super) enum Kind {
 pub(super) enum Tree {
     /// No tensor.
     Constant,
+    /// An argument that is an array: a constant that a backward may have a gradient for, as for a tensor that needs none.
+    Array,
     /// The tensor with this number.
     Tensor(u32),
     /// A tuple or list.
@@ -110,7 +112,9 @@ impl Tree {
         leaf: &mut dyn FnMut(u32) -> PyResult<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         match self {
-            Tree::Constant => Ok(template.map_or_else(|| py.None(), |ob| ob.clone().unbind())),
+            Tree::Constant | Tree::Array => {
+                Ok(template.map_or_else(|| py.None(), |ob| ob.clone().unbind()))
+            }
             Tree::Tensor(number) => leaf(*number),
             Tree::Sequence(sequence) => {
                 let (kind, items) = &**sequence;
@@ -136,7 +140,7 @@ impl Tree {
     /// Whether `test` holds for the number of some tensor in the tree.
     pub(super) fn any(&self, test: &dyn Fn(u32) -> bool) -> bool {
         match self {
-            Tree::Constant => false,
+            Tree::Constant | Tree::Array => false,
             Tree::Tensor(number) => test(*number),
             Tree::Sequence(sequence) => sequence.1.iter().any(|item| item.any(test)),
             Tree::Mapping(items) => items.iter().any(|(_, item)| item.any(test)),
@@ -146,7 +150,7 @@ impl Tree {
     /// Visits the Python objects that the tree owns.
     pub(super) fn visit(&self, visit: &mut dyn FnMut(&Py<PyAny>)) {
         match self {
-            Tree::Constant | Tree::Tensor(_) => {}
+            Tree::Constant | Tree::Array | Tree::Tensor(_) => {}
             Tree::Sequence(sequence) => {
                 if let Kind::Named(class) = &sequence.0 {
                     visit(class.as_any());

@@ -142,9 +142,11 @@ pub(crate) fn known_object<'py>(py: Python<'py>, tensor: &Tensor) -> Option<Boun
 
 /// The living object that a tensor's state leads to.
 pub(crate) fn object_of<'py>(py: Python<'py>, meta: &Meta) -> Option<Bound<'py, PyAny>> {
-    let identity = meta.identity()?;
-    let object: &Object = (*identity).downcast_ref()?;
-    object.0.bind(py).upgrade()
+    // To ask a weak reference runs no code of Python's.
+    meta.with_identity(|identity| {
+        let object: &Object = (**identity).downcast_ref()?;
+        object.0.bind(py).upgrade()
+    })
 }
 
 /// Makes this object the one its tensor's state leads to.

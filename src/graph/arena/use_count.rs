@@ -90,6 +90,11 @@ impl UseCount {
             self.0.store(SPENT, Ordering::Relaxed);
             return true;
         }
+        if alone() {
+            let now = self.0.load(Ordering::Relaxed);
+            self.0.store(now - 1, Ordering::Relaxed);
+            return now == SPENT | 1;
+        }
         self.0.fetch_sub(1, Ordering::AcqRel) == SPENT | 1
     }
 }

@@ -30,6 +30,6 @@ mod vectors;
 pub use cofactor::cofactor;
 pub use factor::{cholesky, complete, eigh, qr, qr_upper, singular_values, svd};
 pub use functions::{Function, function};
-pub use packed::{lu, lu_solve, order};
+pub use packed::{lu, lu_solve, order, solve_and_keep};
 pub use schur::{eig, eigvals, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

@@ -3,6 +3,8 @@
 //! Owns: `lu` in LAPACK's form, the order of rows that pivots make, and solutions from both. Never eliminates.
 //! Invariant: pivots count from 1; an item that fails is named by its index, and its output is not read.
 
+use nalgebra::DMatrix;
+
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::factor::over;
@@ -25,17 +27,56 @@ fn lu_of<T: Field>(a: View, choose: bool, packed: ViewMut, pivots: ViewMut, plac
     let (pivots, places) = (Lists::<i32>::new(pivots), Lists::<i64>::new(places));
     let work = a.rows * a.columns * a.rows.min(a.columns);
     let _ = each(a.count(), work, |index| {
-        let mut found = Lu::<T>::choosing(a.load(index), choose);
-        if found.unit != 1.0 {
-            for (k, mut column) in found.packed.column_iter_mut().enumerate() {
-                column.iter_mut().take(k + 1).for_each(|x| *x = x.scale(found.unit));
-            }
-        }
-        packed.put(index, &found.packed);
+        let found = Lu::<T>::choosing(a.load(index), choose);
         pivots.store(index, found.pivots.iter().enumerate().map(|(k, &p)| (k, p as i32 + 1)));
         places.store(index, (0..).zip(found.order()).map(|(i, row)| (row, i)));
+        packed.put(index, &whole(found));
         true
     });
+}
+
+/// Both triangles in one matrix, in the numbers of what was factorised.
+fn whole<T: Field>(mut found: Lu<T>) -> DMatrix<T> {
+    if found.unit != 1.0 {
+        for (k, mut column) in found.packed.column_iter_mut().enumerate() {
+            column.iter_mut().take(k + 1).for_each(|x| *x = x.scale(found.unit));
+        }
+    }
+    found.packed
+}
+
+/// `a⁻¹ b` as `solve` gives it, and the factors of `a` with the order of their rows, as `lu_solve` takes both; the error is the
+/// index of a singular matrix.
+pub fn solve_and_keep(
+    (a, b): (View, View),
+    out: ViewMut,
+    packed: ViewMut,
+    order: ViewMut,
+) -> Result<(), usize> {
+    launch!(
+        "solve_and_keep", [a, b] => [out, packed, order];;
+        with_field!(a.dtype, T => solve_and_keep_of::<T>((a, b), out, packed, order))
+    )
+}
+
+fn solve_and_keep_of<T: Field>(
+    (a, b): (View, View),
+    out: ViewMut,
+    packed: ViewMut,
+    order: ViewMut,
+) -> Result<(), usize> {
+    let (a, b) = (Stack::matrices(a), Stack::matrices(b));
+    let (out, packed) = (Stack::matrices_mut(out), Stack::matrices_mut(packed));
+    let order = Lists::<i64>::new(order);
+    let work = a.rows.pow(2) * (a.rows + b.columns);
+    each(a.count(), work, |index| {
+        let found = Lu::<T>::new(a.load(index));
+        let Some(x) = triangle::solve_factored(&found, b.load(index)) else { return false };
+        out.put(index, &x);
+        order.store(index, found.order().into_iter().map(|row| row as i64).enumerate());
+        packed.put(index, &whole(found));
+        true
+    })
 }
 
 /// The order of rows that exchanges make, one after another; the error is the index of pivots that are no rows.
@@ -75,6 +116,8 @@ fn lu_solve_of<T: Field>(
     adjoint: bool,
 ) -> Result<(), usize> {
     let (lu, order) = (Stack::matrices(lu), order.to_vec::<i64>());
+    // Rows become columns as they are read.
+    let lu = if adjoint { lu.transposed() } else { lu };
     let (b, out) = (Stack::matrices(b), Stack::matrices_mut(out));
     let n = lu.rows;
     each(out.count(), n * n * b.columns, |index| {
@@ -82,7 +125,9 @@ fn lu_solve_of<T: Field>(
         let (mut factors, given) = (lu.load::<T>(index), b.load::<T>(index));
         let mut x = given.clone();
         if adjoint {
-            factors.adjoint_mut();
+            if lu.is_complex() {
+                factors.conjugate_mut();
+            }
             let (upper, unit) = divisible(factors);
             let regular = triangle::solve(&upper, true, &mut x);
             let mut lower = over(upper, unit.recip());

@@ -77,6 +77,12 @@ impl<'a> Stack<'a> {
         Stack::new(view.ptr, view.into_view(), 0)
     }
 
+    /// The same with rows for columns.
+    pub(super) fn transposed(self) -> Stack<'a> {
+        let [rs, cs] = self.strides;
+        Stack { rows: self.columns, columns: self.rows, strides: [cs, rs], ..self }
+    }
+
     pub(super) fn is_complex(&self) -> bool {
         self.dtype.is_complex()
     }

@@ -102,7 +102,7 @@ fn factored(a: &Tensor, pivot: bool) -> Result<(Tensor, Tensor, Tensor)> {
 }
 
 /// Solutions by factors and the order of their rows, all in stacks of one shape but for an axis that `b` may have in front.
-fn solved(lu: &Tensor, order: &Tensor, b: &Tensor, adjoint: bool) -> Result<Tensor> {
+pub(super) fn solved(lu: &Tensor, order: &Tensor, b: &Tensor, adjoint: bool) -> Result<Tensor> {
     if lu.ndim() < b.ndim() {
         return behind_batch(lu, b, |lu, b| {
             let dims: ShapeVec = lead(lu).iter().copied().chain([rows(lu)]).collect();

@@ -9,11 +9,14 @@ use super::common::{
     columns, cost, each, h, lead, matrices, mm, mul, negative, paired, room, rows, singular,
     square, t, with_last,
 };
+use super::lu;
 use crate::array::ShapeVec;
+use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
+use crate::graph;
 use crate::kernels;
 use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims};
-use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::core::structured::{Cx, Record, Save, finish};
 use crate::ops::elementwise::conjugated::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
@@ -58,6 +61,9 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
     room(a, 4)?;
     room(b, 3)?;
+    if graph::recording() && (a.requires_grad() || b.requires_grad()) && rows(a) >= FACTORED {
+        return solved_once(a, b, out);
+    }
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular("solve", a, i))?;
     finish(out, &[a, b], |_| Record {
@@ -67,10 +73,48 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |(), g, cx| {
             let gb = behind_batch(&h(&cx.saved(0)?)?, &g, solved)?;
-            cx.give_with(0, |cx| negative(&mm(&gb, &h(&cx.saved(1)?)?)?))?;
-            cx.give_with(1, |_| Ok(gb))
+            give(gb, cx)
         },
     })
+}
+
+/// Smaller matrices are factorised again by the backward, several side by side.
+const FACTORED: usize = 9;
+
+/// The same with the factors kept for the backward, in the numbers that they were computed in. One that is recorded in turn is a
+/// solution of its own, because factors have no history.
+fn solved_once(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor> {
+    let dtype = if a.dtype().is_complex() { DType::C128 } else { DType::F64 };
+    let lists: ShapeVec = lead(a).iter().copied().chain([rows(a)]).collect();
+    let (factors, order) = (Tensor::empty(a.shape(), dtype)?, Tensor::empty(&lists, DType::I64)?);
+    let views = (factors.view_mut(), order.view_mut());
+    kernels::linalg::solve_and_keep((a.view_of(), b.view_of()), out.view_mut(), views.0, views.1)
+        .map_err(|i| singular("solve", a, i))?;
+    finish(out, &[a, b], |_| Record {
+        name: "solve",
+        cost: cost(a, 0.5),
+        params: (),
+        saved: smallvec![
+            Save::input(0, &[0, 1]),
+            Save::output(0, &[0]),
+            Save::value(&factors, &[0, 1]),
+            Save::value(&order, &[0, 1])
+        ],
+        backward: |(), g, cx| {
+            let gb = if cx.create_graph() {
+                behind_batch(&h(&cx.saved(0)?)?, &g, solved)?
+            } else {
+                lu::solved(&cx.saved(2)?, &cx.saved(3)?, &g, true)?
+            };
+            give(gb, cx)
+        },
+    })
+}
+
+/// The gradients of a solution: `gb` is that of the right side.
+fn give(gb: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    cx.give_with(0, |cx| negative(&mm(&gb, &h(&cx.saved(1)?)?)?))?;
+    cx.give_with(1, |_| Ok(gb))
 }
 
 /// How a triangular matrix is read.

@@ -8,9 +8,10 @@
 //! The storage holds the history for handles of the family only, so a node that saved a value of it owns no history.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::tensor::{Edge, Marks, Meta, Region, Tensor, retain};
+use crate::threads::{Guard, Lock};
 
 /// One recorded change.
 #[derive(Clone)]
@@ -55,7 +56,7 @@ struct State {
 /// The recorded changes of one family: a base and its views.
 #[derive(Default)]
 pub(crate) struct History {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Whether a detached tensor of the family is a leaf that requires grad.
     leaf: AtomicBool,
     /// Whether a custom function's forward wrote something that varies with its input.
@@ -87,8 +88,8 @@ impl State {
 }
 
 impl History {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// Whether a recorded write came after version `since`.
@@ -284,7 +285,7 @@ impl Tensor {
         let Some(history) = self.history() else {
             return;
         };
-        if let Ok(state) = history.state.try_lock() {
+        if let Some(state) = history.state.try_lock() {
             let base = state.base.iter().filter_map(|base| base.edge.as_ref());
             let writes = state.writes.iter().filter_map(|write| write.edge.as_ref());
             nodes.extend(base.chain(writes).map(|edge| edge.node().clone()));
