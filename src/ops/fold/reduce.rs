@@ -10,7 +10,7 @@ use crate::array::{Layout, ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
-use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::declare::{Axes, Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{
@@ -22,6 +22,7 @@ use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
 use crate::ops::elementwise::complex::{imag, real};
 use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::select::where_;
 use crate::ops::fold::norms::root;
 use crate::ops::fold::scan::product_of_others;
 use crate::ops::index::gather::gathered;
@@ -130,9 +131,12 @@ pub(crate) fn extreme_over(
         backward: |axes, g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             // The choice is locally constant: the mask is a constant also at second order.
-            let mask = astype(&chosen(&x.detach(), &y.detach())?, g.dtype())?;
-            let share = binary(&DIVIDE, &mask, &sum_over(&mask, axes, true)?)?;
-            cx.give_with(0, |_| binary(&MULTIPLY, &g, &share))
+            let mask = chosen(&x.detach(), &y.detach())?;
+            let ties = astype(&sum_over(&mask, axes, true)?, g.dtype())?;
+            cx.give_with(0, |_| {
+                let share = binary(&DIVIDE, &g, &ties)?;
+                where_(&mask, &Operand::Tensor(share), &Operand::Scalar(Scalar::Float(0.0)))
+            })
         },
     })
 }

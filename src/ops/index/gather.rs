@@ -3,6 +3,8 @@
 //! Owns: take_along_axis and put_along_axis (NumPy), gather, scatter and scatter_add (PyTorch).
 //! Never changes an argument. Invariant: repeated targets accumulate when added, and the last wins when put.
 
+use smallvec::smallvec;
+
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
@@ -10,9 +12,9 @@ use crate::kernels::index::Way;
 use crate::ops::core::declare::Operand;
 use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::row_indices::{
-    RowIndices, add_rows, integers, put_rows, take_rows, value_for,
+    RowIndices, add_rows, integers, put_rows, scatter_rows, value_for,
 };
-use crate::ops::core::structured::edges_of;
+use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
@@ -157,14 +159,41 @@ pub(crate) fn gathered(
     if let Some(rows) = rows_of(x, axis, index) {
         return take_along(op, x, axis, &rows);
     }
-    if edges_of(&[x]).is_some() {
-        let row_indices = RowIndices::along(op, x.shape(), axis, index)?;
-        return reshape_dims(&take_rows(x, &row_indices)?, index.shape());
-    }
-    // Nobody asks for the offsets later.
     let out = Tensor::empty(index.shape(), x.dtype())?;
     kernels::index::take_checked(op, x.view_of(), axis, index.view_of(), out.view_mut())?;
-    Ok(out.unrecorded([x].into_iter()))
+    finish(out, &[x], |out| Record {
+        name: "take",
+        cost: 2.0 * move_cost(out),
+        params: (op, axis, ShapeVec::from_slice(x.shape())),
+        // An index that is changed later, also by its owner, is kept as it was.
+        saved: smallvec![Save::made(index, &[0])],
+        backward: |(op, axis, dims), g, cx| {
+            let index = cx.saved(0)?;
+            let recorded = cx.create_graph() || g.ndim() > index.ndim();
+            cx.give_with(0, |_| ungathered(op, dims, *axis, &index, &g, recorded))
+        },
+    })
+}
+
+/// Zeros to which the elements of `g`, or of each of a stack, are added at the places of an index.
+fn ungathered(
+    op: &'static str,
+    dims: &[usize],
+    axis: usize,
+    index: &Tensor,
+    g: &Tensor,
+    recorded: bool,
+) -> Result<Tensor> {
+    if !recorded && kernels::index::writes_checked(Way::Add, g.dtype()) {
+        let out = Tensor::zeros(dims, g.dtype())?;
+        let (index, rows) = (index.view_of(), g.view_of());
+        kernels::index::write_checked(op, Way::Add, out.view_mut(), axis, index, rows)?;
+        return Ok(out);
+    }
+    let places = RowIndices::along(op, dims, axis, index)?;
+    let front = g.ndim() - index.ndim();
+    let rows: ShapeVec = g.shape()[..front].iter().copied().chain([places.len()]).collect();
+    scatter_rows(&reshape_dims(g, &rows)?, &places)
 }
 
 /// The elements at the indices along an axis, or of the flattened tensor.
