@@ -19,7 +19,12 @@ Jet = tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array]
 
 UNARY: dict[str, Jet] = {
     "sin": (np.sin, np.cos, lambda x: -np.sin(x)),
-    "tanh": (np.tanh, lambda x: 1 - np.tanh(x) ** 2, lambda x: -2 * np.tanh(x) / np.cosh(x) ** 2),
+    # By tanh alone: the square of cosh overflows where the derivatives are zero.
+    "tanh": (
+        np.tanh,
+        lambda x: 1 - np.tanh(x) ** 2,
+        lambda x: -2 * np.tanh(x) * (1 - np.tanh(x) ** 2),
+    ),
     "square": (np.square, lambda x: 2 * x, lambda x: np.full(x.shape, 2.0)),
     "negative": (np.negative, lambda x: np.full(x.shape, -1.0), np.zeros_like),
 }
