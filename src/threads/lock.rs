@@ -1,7 +1,8 @@
 //! Mutual exclusion that costs a load and a store while no other thread is in the engine.
 //!
-//! Owns: the lock and its guard. It never parks: whoever waits gives way to other threads, so it is for sections of a few instructions, and
-//! for the rare longer one that nobody waits for.
+//! Owns: the lock and its guard. It never parks: whoever waits gives way to other threads, so it is for sections of a few
+//! instructions, and for the rare longer one that nobody waits for. In the child of a fork, a lock that another thread held
+//! stays held, as every lock does.
 //! Invariant: one guard at a time. A thread that is alone takes the lock without a locked instruction: nobody else can be at it.
 
 use std::cell::UnsafeCell;

@@ -25,3 +25,10 @@ def test_mixed_precision_changes_nothing_without_an_accelerator() -> None:
         scaler.load_state_dict(fg.amp.GradScaler().state_dict())
     with pytest.raises(ArgumentError, match="one precision at a time"):
         fg.autocast("cpu")
+
+
+def test_the_older_autocast_begins_with_its_switch() -> None:
+    with fg.cuda.amp.autocast(False):
+        assert (fg.ones(2, dtype=fg.float32) * 2).dtype == fg.float32
+    with pytest.warns(UserWarning, match="there is no cuda"):
+        fg.cuda.amp.autocast(True, fg.float16)

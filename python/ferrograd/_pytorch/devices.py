@@ -40,8 +40,8 @@ class Accelerators:
 
     @property
     def amp(self) -> SimpleNamespace:
-        """`fg.amp`, under its older name."""
-        amp: SimpleNamespace = import_module("ferrograd._pytorch.precision").amp
+        """`fg.amp`, under its older name and in its older form."""
+        amp: SimpleNamespace = import_module("ferrograd._pytorch.precision").cuda_amp
         return amp
 
 

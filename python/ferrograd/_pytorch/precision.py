@@ -118,4 +118,13 @@ class GradScaler:
         """Nothing."""
 
 
+def _cuda_autocast(
+    enabled: bool = True, dtype: Any = None, cache_enabled: bool | None = None
+) -> autocast:
+    """`autocast` of `torch.cuda.amp`, which begins with the switch."""
+    return autocast("cuda", dtype, enabled, cache_enabled)
+
+
 amp = SimpleNamespace(autocast=autocast, GradScaler=GradScaler)
+#: The older `torch.cuda.amp`.
+cuda_amp = SimpleNamespace(autocast=_cuda_autocast, GradScaler=GradScaler)

@@ -51,16 +51,21 @@ pub(super) fn commit_all<V: Value>(
     if !apart || !commits.iter().all(plain) {
         return commits.into_iter().try_for_each(|(k, grad)| commit(node(k), options, host, grad));
     }
-    let queue = Mutex::new(commits.into_iter());
-    let failure: Mutex<Option<Box<Error>>> = Mutex::new(None);
+    let queue = Mutex::new(commits.into_iter().enumerate());
+    let failure: Mutex<Option<(usize, Box<Error>)>> = Mutex::new(None);
     let work = || {
         let _mode = ModeGuard::new(Mode::current());
         options.enter();
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((k, grad)) = next else { return };
-            if let Err(error) = node(k).rule().commit(grad, false) {
-                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            let Some((i, (k, grad))) = next else { return };
+            let Err(error) = node(k).rule().commit(grad, false) else { continue };
+            // As when one commits: the first failure counts, and no later leaf is committed.
+            let _left: Vec<_> =
+                queue.lock().unwrap_or_else(PoisonError::into_inner).by_ref().collect();
+            let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+            if failure.as_ref().is_none_or(|(first, _)| i < *first) {
+                *failure = Some((i, error));
             }
         }
     };
@@ -70,5 +75,6 @@ pub(super) fn commit_all<V: Value>(
         });
         work();
     });
-    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(()), |(_, error)| Err(error))
 }

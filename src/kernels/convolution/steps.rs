@@ -219,7 +219,9 @@ impl Steps {
 
     /// Whether tiles may read the images where they lie: one tap, which meets all of an image and nothing beside it.
     pub(super) fn lies(&self) -> bool {
-        let whole = |a: &Axis| a.stride == 1 && a.before == 0 && a.step == 1 && a.count == a.source;
+        let whole = |a: &Axis| {
+            a.stride == 1 && a.before == 0 && a.step == 1 && a.count == a.source && a.reach() == 0
+        };
         self.taps() == 1 && self.axes.iter().all(whole)
     }
 

@@ -30,7 +30,8 @@ one!(f32 _mm_set_ss _mm_cvttss_si32 _mm_cvttss_si64);
 #[cfg(target_arch = "x86_64")]
 const INVALID: u32 = 1;
 
-/// The register of floats.
+/// The register of floats. The compiler does not know that floating-point instructions change it: what is watched must be a call that
+/// cannot be moved over this one, as one through a function pointer.
 #[cfg(target_arch = "x86_64")]
 fn state() -> u32 {
     let mut state = 0u32;

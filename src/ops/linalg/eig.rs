@@ -88,7 +88,7 @@ crate::operations! { family "linear algebra" [float32];
         let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype().to_complex())?;
         room(&a, 6)?;
         kernels::linalg::eigvals(a.view_of(), w.view_mut()).map_err(|i| not_converged("eigvals", &a, i))?;
-        Ok(w)
+        Ok(w.unrecorded([x].into_iter()))
     }
     /// Schur's form `(t, z)`: `z t zᴴ = x` with unitary `z` and upper triangular `t`; of real matrices with output "real" both are real, and `t` has blocks of two rows for pairs of complex eigenvalues. Derivative: `z (g_t + m) zᴴ` with the strictly lower `m` of `m tᴴ - tᴴ m = w`, `w` the part below the diagonal of `p - pᴴ`, `p = zᴴ g_z + tᴴ g_t - g_t tᴴ`; refused where it depends on the vectors' phases, of an eigenvalue that is there twice, and for blocks of two rows.
     [numpy("scipy.linalg.schur"), namespace("linalg")]

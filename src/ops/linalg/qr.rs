@@ -86,7 +86,7 @@ fn upper(a: &Tensor) -> Result<Tensor> {
     let r = Tensor::empty(&[rows(a).min(columns(a)), columns(a)], a.dtype())?;
     room(a, 4)?;
     kernels::linalg::qr_upper(a.view_of(), r.view_mut());
-    Ok(r)
+    Ok(r.unrecorded([a].into_iter()))
 }
 
 /// Refuses a gradient that tells one basis of the rest from another: `rest` turned within its span would change

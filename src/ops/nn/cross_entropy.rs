@@ -13,7 +13,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{as_real_float, astype, reshape_dims, sum_over};
+use crate::ops::core::layout::{any_true, as_real_float, astype, reshape_dims, sum_over};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
 use crate::ops::elementwise::select::where_;
@@ -145,6 +145,18 @@ fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     where_(&ignored, &Operand::Scalar(Scalar::Float(0.0)), &Operand::Tensor(taken))
 }
 
+/// Logits in which rows that do not count are zeros: what is no number there reaches nothing.
+fn counted_only(x: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
+    let ignored = binary_scalar(&EQUAL, numbers, Scalar::Int(ignore))?;
+    if !any_true(&ignored)? {
+        return Ok(x.clone());
+    }
+    let mut dims = ShapeVec::from_slice(x.shape());
+    dims[1] = 1;
+    let zero = Operand::Scalar(Scalar::Float(0.0));
+    where_(&reshape_dims(&ignored, &dims)?, &zero, &Operand::Tensor(x.clone()))
+}
+
 /// What each row counts in a mean: its class's weight, 0 where it is ignored.
 fn row_weights(
     numbers: &Tensor,
@@ -254,7 +266,9 @@ crate::operations! { family "losses" [float32];
         let numbers = class_numbers("cross_entropy", x, &rows, target, ignore)?;
         let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;
         // Rows that lie in line need two numbers each; others are left where they are.
-        let logs = (label_smoothing > 0.0 || rows.x.ndim() > 2).then(|| log_softmax_axis(&rows.x, 1)).transpose()?;
+        let logs = (label_smoothing > 0.0 || rows.x.ndim() > 2)
+            .then(|| log_softmax_axis(&counted_only(&rows.x, &numbers, ignore)?, 1))
+            .transpose()?;
         let mut losses = match &logs {
             Some(logs) => chosen(logs, &numbers, ignore)?.negative()?,
             None => class_losses(&rows.x, &numbers, ignore)?,
@@ -271,7 +285,7 @@ crate::operations! { family "losses" [float32];
     /// Negative log likelihood: minus the log-probability (rows, classes, …) of each class number (rows, …), with the weights and ignored rows of `cross_entropy`. Derivative: `-g` at the numbers.
     [namespace("nn.functional"), indices("target")]
     fn nll_loss(x: Tensor, target: Tensor, weight: Option<Tensor> = None, ignore_index: isize = -100, reduction: String = "mean".to_owned()) -> Tensor {
-        let (rows, ignore) = (rows_of("nll_loss", &as_real_float("cross_entropy", x)?)?, ignore_index as i64);
+        let (rows, ignore) = (rows_of("nll_loss", &as_real_float("nll_loss", x)?)?, ignore_index as i64);
         let weight = class_weights("nll_loss", x, &rows, weight)?;
         let numbers = class_numbers("nll_loss", x, &rows, target, ignore)?;
         let counts = row_weights(&numbers, weight.as_ref(), ignore, rows.x.dtype())?;

@@ -349,3 +349,26 @@ def test_where_does_not_repair_the_branch_not_taken() -> None:
     assert x.grad is not None
     assert np.isnan(x.grad.numpy()[0])
     assert x.grad.numpy()[1] == 0.25
+
+
+@pytest.mark.parametrize("dims", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_what_is_no_number_in_an_ignored_row_reaches_nothing(
+    dims: tuple[int, ...], smoothing: float
+) -> None:
+    logits = np.random.default_rng(0).normal(size=(3, 5, *dims))
+    numbers = np.arange(3 * int(np.prod(dims))).reshape(3, *dims) % 5
+    spoiled, blank = logits.copy(), logits.copy()
+    np.moveaxis(spoiled, 1, -1)[numbers == 1] = np.nan
+    np.moveaxis(blank, 1, -1)[numbers == 1] = 0.0
+    found = []
+    for values in (spoiled, blank):
+        x = fg.tensor(values, requires_grad=True)
+        loss = fg.nn.functional.cross_entropy(
+            x, fg.tensor(numbers), ignore_index=1, label_smoothing=smoothing
+        )
+        loss.backward()
+        assert x.grad is not None
+        found.append((loss.item(), x.grad.numpy()))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
