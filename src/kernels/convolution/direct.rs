@@ -29,7 +29,7 @@ const SUMS: usize = 1 << 17;
 /// A convolution whose kernels' gradient is good as products with windows: its results stay near while the windows of few
 /// channels pass.
 pub(super) fn windows(g: &Geometry) -> Option<Steps> {
-    let few = |s: &Steps| s.alone() || s.taps() > 1 && s.channels[0] * s.taps() <= DEPTH;
+    let few = |s: &Steps| s.is_depthwise() || s.taps() > 1 && s.channels[0] * s.taps() <= DEPTH;
     Steps::forward(g).filter(few).filter(|_| windows_available())
 }
 
@@ -85,8 +85,8 @@ pub(super) unsafe fn product<T: Number>(
     (x, w, y): (*const T, *const T, *mut T),
     bias: Option<*const T>,
 ) -> Result<()> {
-    let (scratch, [height, width], lies) = (Scratch::default(), s.size(), s.lies());
-    let cut = if lies { s.lying(T::WIDE) } else { s.cut(T::WIDE) };
+    let (scratch, [height, width], pointwise) = (Scratch::default(), s.size(), s.is_pointwise());
+    let cut = if pointwise { s.pointwise_cut(T::WIDE) } else { s.cut(T::WIDE) };
     // SAFETY: the caller's contract.
     let Some((packed, starts)) = (unsafe { s.packed(w, bias, &scratch) }) else {
         return scratch.finish();
@@ -98,15 +98,17 @@ pub(super) unsafe fn product<T: Number>(
     let all = strips_in_all * shares;
     let work = (height * width).saturating_mul(s.channels[1] * offsets.len());
     let blocks = (work.saturating_mul(s.batch * s.groups) / SPLIT).clamp(1, all.max(1));
-    let compact = lies || is_compact::<T>(s, cut);
+    let compact = pointwise || is_compact::<T>(s, cut);
     let near =
         if parts * OUT * offsets.len() > HEAVY { SUMS.div_ceil(parts * OUT * T::WIDE) } else { 1 };
-    let tiles = Tiles { s, cut, compact, lies, near, strips, shares, offsets, packed, starts };
+    let tiles = Tiles { s, cut, compact, pointwise, near, strips, shares, offsets, packed, starts };
     let sides = Sides(x, y);
     parallel_for(blocks, &|block| {
         let Sides(x, y) = &sides;
-        let (strip, panel) =
-            (if lies { 0 } else { s.strip(cut) + MOST }, if compact { TAPS * T::WIDE } else { 0 });
+        let (strip, panel) = (
+            if pointwise { 0 } else { s.strip(cut) + MOST },
+            if compact { TAPS * T::WIDE } else { 0 },
+        );
         let sums = near * parts * OUT * T::WIDE;
         let (Some(mut strip), Some(mut panel), Some(mut sums)) =
             (scratch.zeros(strip), scratch.zeros(panel), scratch.zeros(sums))
@@ -175,7 +177,7 @@ struct Tiles<'a, T> {
     cut: Cut,
     /// Whether positions between those of the result are left out, and whether the images are read where they lie.
     compact: bool,
-    lies: bool,
+    pointwise: bool,
     /// Tiles that meet the same kernels one after the other.
     near: usize,
     /// Strips of an image, and shares of a strip.
@@ -218,7 +220,7 @@ impl<T: Number> Tiles<'_, T> {
         unsafe {
             let plane = image * s.groups + group;
             let x = x.add(plane * own * source);
-            let strip = if self.lies {
+            let strip = if self.pointwise {
                 x
             } else {
                 s.lay((cut, false), part, (x, s.groups * own * source), strip);
@@ -276,12 +278,12 @@ impl<T: Number> Tiles<'_, T> {
                 let from = &self.offsets[taps.clone()];
                 for (k, (first, [reads, writes])) in tiles.iter().enumerate() {
                     // Beyond a whole tile of neighbours there may be nothing to read, unless the strip is our own.
-                    let together = reads.1 == 1 && (!self.lies || first + T::WIDE <= total);
+                    let together = reads.1 == 1 && (!self.pointwise || first + T::WIDE <= total);
                     // SAFETY: strip and panel have room behind their last position for the rest of a tile; results are the caller's.
                     unsafe {
                         let x = if self.compact && !together {
                             let panel = panel.as_mut_ptr();
-                            gather(strip, from, reads.all(), (panel, T::WIDE), self.lies);
+                            gather(strip, from, reads.all(), (panel, T::WIDE), self.pointwise);
                             (panel.cast_const(), &gathered[..taps.len()])
                         } else {
                             let at = if self.compact { reads.0[0].1 } else { *first };

@@ -3,7 +3,8 @@
 //! Owns: both ways to a product, directly and by tiles of columns, and sizes. Never pads memory of the caller.
 //! Invariant: results are the same at any number of threads.
 
-mod channelwise;
+mod channels_last;
+mod depthwise;
 mod direct;
 mod full;
 mod geometry;
@@ -11,7 +12,6 @@ mod lanes;
 mod product;
 mod steps;
 mod tiles;
-mod turned;
 
 pub use full::convolve as convolve_full;
 pub use geometry::Geometry;

@@ -11,7 +11,7 @@ use super::super::view::{View, ViewMut, with_float};
 use super::geometry::Geometry;
 use super::steps::{Cut, Steps};
 use super::tiles::{Number, Scratch, gather, multiply, scatter};
-use super::{channelwise, direct, turned};
+use super::{channels_last, depthwise, direct};
 use crate::error::Result;
 use crate::threads::parallel_for;
 
@@ -127,8 +127,8 @@ unsafe fn without_columns<T: Number>(
     }
     // SAFETY: the caller's contract.
     unsafe {
-        if s.alone() {
-            channelwise::product(s, (at.0, at.1, at.2), bias)
+        if s.is_depthwise() {
+            depthwise::product(s, (at.0, at.1, at.2), bias)
         } else {
             direct::product(s, (at.0, at.1, at.2), bias)
         }
@@ -221,15 +221,15 @@ fn correlate_images<T: Number>(g: &Geometry, at: Shared<T>) -> Result<()> {
         return Ok(());
     }
     let windows = direct::windows(g);
-    if let Some(steps) = windows.as_ref().filter(|s| s.alone()) {
+    if let Some(steps) = windows.as_ref().filter(|s| s.is_depthwise()) {
         // SAFETY: `check` holds the operands to the geometry.
-        return unsafe { channelwise::correlate(steps, (at.0, at.1, at.2)) };
+        return unsafe { depthwise::correlate(steps, (at.0, at.1, at.2)) };
     }
     if let Some(s) = Steps::forward(g).filter(|_| g.taps() > 1 || g.output_plane() < POSITIONS) {
         let cut = s.cut(T::WIDE);
-        if let Some(runs) = turned::Runs::of(&s, cut, T::WIDE) {
+        if let Some(runs) = channels_last::Runs::of(&s, cut, T::WIDE) {
             // SAFETY: `check` holds the operands to the geometry.
-            return unsafe { turned::correlate((&s, cut, &runs), (at.0, at.1, at.2)) };
+            return unsafe { channels_last::correlate((&s, cut, &runs), (at.0, at.1, at.2)) };
         }
     }
     correlate_parts(g, windows.map(|steps| (steps.cut(0), steps)), at)

@@ -150,12 +150,12 @@ impl Steps {
 
     fn good(self) -> Option<Steps> {
         // A tile has several channels; a channel for itself goes another way.
-        let fits = self.channels[1] > 1 || self.alone();
+        let fits = self.channels[1] > 1 || self.is_depthwise();
         (self.channels[0] > 0 && fits && available()).then_some(self)
     }
 
     /// Whether each channel of a result has one channel of a source for itself.
-    pub(super) fn alone(&self) -> bool {
+    pub(super) fn is_depthwise(&self) -> bool {
         self.channels == [1, 1]
     }
 
@@ -218,7 +218,7 @@ impl Steps {
     }
 
     /// Whether tiles may read the images where they lie: one tap, which meets all of an image and nothing beside it.
-    pub(super) fn lies(&self) -> bool {
+    pub(super) fn is_pointwise(&self) -> bool {
         let whole = |a: &Axis| {
             a.stride == 1 && a.before == 0 && a.step == 1 && a.count == a.source && a.reach() == 0
         };
@@ -226,7 +226,7 @@ impl Steps {
     }
 
     /// The cut of images that lie as they are.
-    pub(super) fn lying(&self, wide_tile: usize) -> Cut {
+    pub(super) fn pointwise_cut(&self, wide_tile: usize) -> Cut {
         let [rows, wide] = self.size();
         let plane = rows * wide;
         let most = (TILES * wide_tile).div_ceil(plane.max(1)).max(1);

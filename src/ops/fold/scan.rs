@@ -13,7 +13,6 @@ use crate::kernels::{self, scan::Scan};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud, real_numbers, reshape_dims};
-
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, embed, slice_axis};
 use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, SUBTRACT};

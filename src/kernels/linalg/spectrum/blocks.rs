@@ -1,8 +1,8 @@
-//! Blocks of two rows: brought to their standard form, and exchanged with their neighbours.
+//! Blocks of two rows, brought to their standard form.
 //!
 //! Owns: turns of two rows and columns of a form. Never iterates.
 //! Invariant: what is done to the form is done to its vectors.
-//! Sources: LAPACK's `lanv2` and `laexc`; Bai and Demmel, Linear Algebra Appl. 186 (1993), for the exchange.
+//! Source: LAPACK's `lanv2`.
 
 use nalgebra::DMatrix;
 

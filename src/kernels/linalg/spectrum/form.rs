@@ -96,9 +96,9 @@ impl Form {
         if tried.is_multiple_of(10) {
             let size = t[(at, at - 1)].abs() + t[(at - 1, at - 2)].abs();
             let head = 0.75 * size + t[(at, at)];
-            return self.of_block([head, -0.4375 * size, size, head]);
+            return of_block([head, -0.4375 * size, size, head]);
         }
-        self.of_block([
+        of_block([
             t[(last - 1, last - 1)],
             t[(last - 1, last)],
             t[(last, last - 1)],
@@ -106,29 +106,8 @@ impl Form {
         ])
     }
 
-    /// The eigenvalues of two rows; of two real ones the one nearer to the corner, twice.
-    fn of_block(&self, [a, b, c, d]: [f64; 4]) -> Shifts {
-        let size = a.abs() + b.abs() + c.abs() + d.abs();
-        if size == 0.0 {
-            return Shifts { re: [0.0; 2], im: 0.0 };
-        }
-        let [a, b, c, d] = [a, b, c, d].map(|x| x / size);
-        let middle = (a + d) / 2.0;
-        let square = (a - middle) * (d - middle) - b * c;
-        let root = square.abs().sqrt();
-        if square >= 0.0 {
-            return Shifts { re: [middle * size; 2], im: root * size };
-        }
-        let (one, other) = (middle + root, middle - root);
-        let near = if (one - d).abs() <= (other - d).abs() { one } else { other };
-        Shifts { re: [near * size; 2], im: 0.0 }
-    }
-
     /// One step on the rows `first..=last`, from where two small elements below the diagonal follow one another on.
     fn step(&mut self, first: usize, last: usize, shifts: Shifts) {
-        if last < first + 2 {
-            return;
-        }
         let n = self.t.nrows();
         let start = self.start(first, last, shifts);
         let (top, end) = if self.whole { (0, n - 1) } else { (first, last) };
@@ -171,4 +150,22 @@ impl Form {
         }
         out
     }
+}
+
+/// The eigenvalues of two rows; of two real ones the one nearer to the corner, twice.
+fn of_block([a, b, c, d]: [f64; 4]) -> Shifts {
+    let size = a.abs() + b.abs() + c.abs() + d.abs();
+    if size == 0.0 {
+        return Shifts { re: [0.0; 2], im: 0.0 };
+    }
+    let [a, b, c, d] = [a, b, c, d].map(|x| x / size);
+    let middle = (a + d) / 2.0;
+    let square = (a - middle) * (d - middle) - b * c;
+    let root = square.abs().sqrt();
+    if square >= 0.0 {
+        return Shifts { re: [middle * size; 2], im: root * size };
+    }
+    let (one, other) = (middle + root, middle - root);
+    let near = if (one - d).abs() <= (other - d).abs() { one } else { other };
+    Shifts { re: [near * size; 2], im: 0.0 }
 }

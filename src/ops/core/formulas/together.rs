@@ -159,6 +159,7 @@ impl Gives {
         })
     }
 }
+
 /// The gradients by place when all nodes have given theirs; or the node of which an operand lies otherwise than in a row.
 fn walk<'t>(
     nodes: &'t [Node],
