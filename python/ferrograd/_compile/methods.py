@@ -18,12 +18,28 @@ from ferrograd.errors import CompileError
 
 
 class Method(functools.partial[Any]):
-    """A compiled method of an object, which it keeps alive."""
+    """A compiled method of an object, which it keeps alive, as a bound method does."""
 
     owner: Any
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.func, name)
+
+    @property
+    def __self__(self) -> Any:
+        """The object."""
+        return self.owner
+
+    def __eq__(self, other: object) -> bool:
+        alike = isinstance(other, Method) and self.func is other.func
+        return alike and self.owner is other.owner  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((id(self.owner), id(self.func)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the object has a method of its own, as with bound methods."""
+        return getattr, (self.owner, self.func.__name__)
 
 
 class OfObject:
@@ -32,6 +48,14 @@ class OfObject:
     def __init__(self, function: Callable[..., Any], owner: Any) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function, self._owner = function, ref(owner)
+
+    @property
+    def __signature__(self) -> Any:
+        """That of the function without its first parameter, the object."""
+        from inspect import signature
+
+        whole = signature(self._function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         owner = self._owner()
@@ -72,7 +96,7 @@ class Methods:
 def _note(owner: Any) -> None:
     """A method looks at the members of a module as a call of the module does."""
     if "_modules" in getattr(owner, "__dict__", ()):
-        watching.note_owned(owner)
+        watching.note_module(owner)
 
 
 def _stands_alone(kind: type) -> bool:

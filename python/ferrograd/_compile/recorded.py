@@ -20,7 +20,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
-from ferrograd._compile.watching import Watch, Watched
+from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
@@ -103,6 +103,7 @@ class OfTensors:
 
         def checked(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
+            note_bound(self.function)
             results = self(*tensors)
             watch.forget_dead()
             for there, old, now in zip(self._are_tensors, before, tensors, strict=True):

@@ -20,6 +20,9 @@ Container = dict[Any, Any] | list[Any]
 #: How many threads record. Who has something to note looks here first, which costs nothing.
 recordings = 0
 
+#: The dicts of a module that hold its members.
+TABLES = ("_parameters", "_buffers", "_modules")
+
 #: What has few values: a program serves one of them. Numbers count, and would each have a program.
 _SWITCH = (bool, str, type(None))
 
@@ -177,6 +180,22 @@ def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
             watch.own(type(owner), container)
 
 
+def note_module(module: Any) -> None:
+    """`note_owned` for a module, with its members and its hooks."""
+    note_owned(module)
+    note(*(module.__dict__[table] for table in TABLES))
+    hooks = module.__dict__.get("_hooks")
+    if hooks is not None:
+        note(*hooks.tables())
+
+
+def note_bound(function: Any) -> None:
+    """`note_module` for the module of which a function is a method."""
+    owner = getattr(function, "__self__", None)
+    if "_modules" in getattr(owner, "__dict__", ()):
+        note_module(owner)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -199,5 +218,6 @@ def _restore(container: Container, before: Any) -> None:
     for key in [key for key in container if key not in before]:
         del container[key]
     for key, value in before.items():
-        if container.get(key) is not value:
+        # A member that was None may be gone: one that is not there is not None.
+        if key not in container or container[key] is not value:
             container[key] = value

@@ -21,7 +21,7 @@ from ferrograd.nn._walks import Walks
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-_TABLES = ("_parameters", "_buffers", "_modules")
+_TABLES = watching.TABLES
 
 
 class Module(Hooked, Walks):
@@ -69,10 +69,7 @@ class Module(Hooked, Walks):
         """Calls `forward`, between the hooks if there are any."""
         hooks = self.__dict__.get("_hooks")
         if watching.recordings:
-            watching.note_owned(self)
-            watching.note(*(self.__dict__[table] for table in _TABLES))
-            if hooks is not None:
-                watching.note(*hooks.tables())
+            watching.note_module(self)
         if hooks:
             return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
@@ -94,7 +91,10 @@ class Module(Hooked, Walks):
         """
         from ferrograd._compile import entry
 
-        self.__dict__.pop("forward", None)
+        own = self.__dict__.get("forward")
+        if getattr(getattr(own, "__wrapped__", None), "__self__", None) is self:
+            # The one that this method has put there.
+            del self.__dict__["forward"]
         self.__dict__["forward"] = entry.compile(self.forward, **options)
 
     wrap_forward = _wrap.wrap_forward

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
 
+from ferrograd._compile import watching
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, IndexOutOfRangeError
 from ferrograd.nn._module import Module
@@ -26,8 +27,15 @@ class _List(Module):
 
     _table = "_modules"
 
+    def _entries(self) -> dict[str, Any]:
+        """The table, on whose members a function that is recorded depends."""
+        table: dict[str, Any] = self.__dict__[self._table]
+        if watching.recordings:
+            watching.note(table)
+        return table
+
     def _all(self) -> list[Any]:
-        return list(self.__dict__[self._table].values())
+        return list(self._entries().values())
 
     def _add(self, key: str, member: Any) -> None:
         self.register_module(key, member)
@@ -35,7 +43,7 @@ class _List(Module):
     def _place(self, members: Iterable[Any]) -> None:
         """Makes these the members, under new names."""
         kept = list(members)
-        self.__dict__[self._table].clear()
+        self._entries().clear()
         for position, member in enumerate(kept):
             self._add(str(position), member)
 
@@ -63,10 +71,10 @@ class _List(Module):
         return self.extend(modules)
 
     def __len__(self) -> int:
-        return len(self.__dict__[self._table])
+        return len(self._entries())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.__dict__[self._table].values())
+        return iter(self._entries().values())
 
     def __getitem__(self, index: Any) -> Any:
         """The member at a position, or a new list of those of a slice."""
@@ -78,7 +86,7 @@ class _List(Module):
 
     def __setitem__(self, index: int, module: Any) -> None:
         """Replaces the member at a position."""
-        self._add(list(self.__dict__[self._table])[self._at(index)], module)
+        self._add(list(self._entries())[self._at(index)], module)
 
     def __delitem__(self, index: int | slice) -> None:
         """Removes members; those behind move up."""
@@ -193,6 +201,13 @@ class _Dict(Module):
 
     _table = "_modules"
 
+    def _entries(self) -> dict[str, Any]:
+        """The table, on whose members a function that is recorded depends."""
+        table: dict[str, Any] = self.__dict__[self._table]
+        if watching.recordings:
+            watching.note(table)
+        return table
+
     def _add(self, key: str, member: Any) -> None:
         self.register_module(key, member)
 
@@ -201,19 +216,19 @@ class _Dict(Module):
 
     def __getitem__(self, key: str) -> Any:
         """The member of a name."""
-        return self.__dict__[self._table][key]
+        return self._entries()[key]
 
     def __delitem__(self, key: str) -> None:
-        del self.__dict__[self._table][key]
+        del self._entries()[key]
 
     def __len__(self) -> int:
-        return len(self.__dict__[self._table])
+        return len(self._entries())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__[self._table])
+        return iter(self._entries())
 
     def __contains__(self, key: object) -> bool:
-        return key in self.__dict__[self._table]
+        return key in self._entries()
 
     def keys(self) -> Iterator[str]:
         """The names."""
@@ -221,11 +236,11 @@ class _Dict(Module):
 
     def values(self) -> Iterator[Any]:
         """The members."""
-        return iter(self.__dict__[self._table].values())
+        return iter(self._entries().values())
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """Names and members."""
-        return iter(self.__dict__[self._table].items())
+        return iter(self._entries().items())
 
     def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Adds or replaces members."""
@@ -235,11 +250,11 @@ class _Dict(Module):
 
     def pop(self, key: str) -> Any:
         """Removes a member and returns it."""
-        return self.__dict__[self._table].pop(key)
+        return self._entries().pop(key)
 
     def clear(self) -> None:
         """Removes all members."""
-        self.__dict__[self._table].clear()
+        self._entries().clear()
 
 
 class ModuleDict(_Dict):
