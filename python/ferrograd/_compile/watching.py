@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import _thread
 from collections.abc import Mapping
+from enum import Enum
 from types import TracebackType
 from typing import Any, cast
+
+import numpy as np
 
 from ferrograd._core import _watch_members
 
@@ -25,6 +28,8 @@ TABLES = ("_parameters", "_buffers", "_modules")
 
 #: What has few values: a program serves one of them. Numbers count, and would each have a program.
 _SWITCH = (bool, str, type(None))
+
+_NUMBERS = (int, float, complex, np.number, Enum)
 
 _lock = _thread.allocate_lock()
 _local = _thread._local()
@@ -197,7 +202,10 @@ def note_bound(function: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether a function may count in it: numbers, members of an Enum, and tuples of them."""
+    if isinstance(value, tuple):
+        return all(map(_is_number, value))
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def _is_told(value: Any) -> bool:

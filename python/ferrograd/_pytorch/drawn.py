@@ -103,10 +103,12 @@ def normal(
     kind = dtype or (given[0].dtype if given else get_default_dtype())
     shape = None if size is None else shape_of("normal", (size,))
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    # A recorded draw keeps this function, which must not hold the tensors of one call.
+    others = [None if isinstance(x, Tensor) else np.asarray(x) for x in (mean, std)]
 
     def values(rng: np.random.Generator, *found: np.ndarray) -> Any:
         rest = iter(found)
-        m, s = (next(rest) if isinstance(x, Tensor) else np.asarray(x) for x in (mean, std))
+        m, s = (next(rest) if x is None else x for x in others)
         if not np.all(s >= 0):
             raise ArgumentError("normal: std holds a negative number; give at least 0")
         return rng.normal(m, s, shape)

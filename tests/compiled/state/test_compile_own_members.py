@@ -5,6 +5,7 @@ them, or find others later; copies of compiled methods.
 """
 
 import copy
+import enum
 import inspect
 import pickle
 from collections.abc import Callable
@@ -114,6 +115,46 @@ def test_members_of_containers_are_found() -> None:
         compiled(X), compiled(X)
         change()
         assert compiled(X).tolist() == module(X).tolist()
+
+
+class Kind(enum.Enum):
+    FIRST = 1.0
+    SECOND = 2.0
+
+
+@pytest.mark.parametrize(
+    ("start", "after"),
+    [
+        (np.int64(0), lambda n: n + 1),
+        ((0, 1.0), lambda n: (n[0] + 1, n[1])),
+        (1 + 0j, lambda n: n * 2),
+        (Kind.FIRST, lambda n: Kind.SECOND),
+    ],
+)
+def test_what_is_no_plain_number_may_be_counted_in_too(start: Any, after: Any) -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n = start
+
+        def forward(self, x: fg.Tensor) -> fg.Tensor:
+            self.n = after(self.n)
+            value = self.n[0] if isinstance(self.n, tuple) else self.n
+            return x * float(np.real(value.value if isinstance(value, Kind) else value))
+
+    plain, module = Counts(), Counts()
+    compiled = fg.compile(module)
+    for _ in range(6):
+        assert compiled(X).tolist() == plain(X).tolist()
+        assert module.n == plain.n
+
+
+def test_a_recorded_draw_around_tensors_goes_on() -> None:
+    compiled = fg.compile(lambda x: fg.normal(x, 1.0))
+    fg.manual_seed(3)
+    found = [compiled(X).tolist() for _ in range(8)]
+    fg.manual_seed(3)
+    assert found == [fg.normal(X, 1.0).tolist() for _ in range(8)]
 
 
 def test_compile_keeps_a_forward_of_the_object() -> None:
