@@ -80,7 +80,9 @@ jve: Primitive = of_scipy(
 kv: Primitive = of_scipy(
     "special.kv", _order("kv"), lambda ans, v, x: lambda g: -g * _half(kv, v, x, 1.0)
 )
-kn: Primitive = of_scipy("special.kn", None, lambda ans, n, x: lambda g: -g * _half(kv, n, x, 1.0))
+kn: Primitive = of_scipy(
+    "special.kn", None, lambda ans, n, x: lambda g: -g * _half(kv, np.trunc(n), x, 1.0)
+)
 kve: Primitive = of_scipy(
     "special.kve",
     _order("kv", np.exp),
@@ -107,7 +109,10 @@ def _spherical(name: str, low: float, high: float) -> tuple[Any, Primitive]:
     )
 
     def call(n: Any, z: Any, derivative: bool = False) -> Any:
-        return _neighbours(made, np.asarray(n), z, low, high) if derivative else made(n, z)
+        if not getattr(n, "requires_grad", False):
+            # SciPy truncates orders as well; the rule refuses one that is to have a derivative.
+            n = np.trunc(n).astype(int)
+        return _neighbours(made, n, z, low, high) if derivative else made(n, z)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"`scipy.special.{name}`, differentiable by `z`."

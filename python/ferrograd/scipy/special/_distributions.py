@@ -51,8 +51,9 @@ def _rgamma_slope(ans: Any, x: Any) -> Any:
 
 
 def factorial(n: Any) -> Any:
-    """`gamma(n + 1)`."""
-    return gamma(n + 1.0)
+    """`gamma(n + 1)`, and 0 below 0, as SciPy's."""
+    below = n < 0
+    return np.where(below, 0.0, gamma(np.where(below, 0.0, n) + 1.0))
 
 
 def ndtr(x: Any) -> Any:

@@ -72,9 +72,15 @@ _hurwitz: Primitive = of_scipy(
 )
 
 
+_riemann: Primitive = of_scipy("special.zeta", lambda ans, x: by_parameter("zeta", 0)(ans, x, 1.0))
+
+
 def zeta(x: Any, q: Any = None) -> Any:
-    """`Σ (k + q)**-x` over `k` from 0 on, by default from `q = 1`; differentiable by both."""
-    return _hurwitz(x, 1.0 if q is None else q)
+    """`Σ (k + q)**-x` over `k` from 0 on, differentiable by both.
+
+    Of `x` alone it is Riemann's function, also below 1.
+    """
+    return _riemann(x) if q is None else _hurwitz(x, q)
 
 
 zetac: Primitive = of_scipy(

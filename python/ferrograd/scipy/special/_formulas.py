@@ -121,7 +121,9 @@ def _pseudo_slope(delta: Any, r: Any) -> Any:
     return delta * (root - 1) ** 2 / root
 
 
-expn: Primitive = of_scipy("special.expn", None, lambda ans, n, x: lambda g: -g * _lower_expn(n, x))
+expn: Primitive = of_scipy(
+    "special.expn", None, lambda ans, n, x: lambda g: -g * _lower_expn(np.trunc(n), x)
+)
 
 
 def _lower_expn(n: Any, x: Any) -> Any:

@@ -15,12 +15,21 @@ np: Any = _face
 
 
 def _below(n: Any, value: Any) -> Any:
-    """What a degree above 0 has for its derivative; a constant has none."""
-    return np.where(np.asarray(n) > 0, value, 0.0)
+    """What a degree other than 0 has for its derivative; a constant has none."""
+    return np.where(np.asarray(n) != 0, value, 0.0)
 
 
 def _less(n: Any) -> Any:
-    return np.maximum(n - 1, 0)
+    """The degree one below, which need be no whole number; that of a constant does not matter."""
+    n = np.asarray(n)
+    return np.where(n == 0, n, n - 1)
+
+
+def _legendre_slope(n: Any, x: Any) -> Any:
+    """Functions of the degrees `n` and `-n - 1` are the same."""
+    n = np.asarray(n)
+    n = np.where(n < 0, -n - 1, n)
+    return _below(n, (n + 1.0) / 2 * eval_jacobi(_less(n), 1, 1, x))
 
 
 eval_jacobi: Primitive = of_scipy(
@@ -35,7 +44,7 @@ eval_jacobi: Primitive = of_scipy(
 eval_legendre: Primitive = of_scipy(
     "special.eval_legendre",
     None,
-    lambda ans, n, x: lambda g: g * _below(n, (n + 1.0) / 2 * eval_jacobi(_less(n), 1, 1, x)),
+    lambda ans, n, x: lambda g: g * _legendre_slope(n, x),
 )
 eval_gegenbauer: Primitive = of_scipy(
     "special.eval_gegenbauer",
