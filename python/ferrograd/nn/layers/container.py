@@ -22,8 +22,8 @@ from ferrograd.nn._parameter import Parameter
 MOST_LAYERS = 10_000
 
 
-class _List(Module):
-    """Members under the names "0", "1", …, kept in one table."""
+class _Table(Module):
+    """Members in one table."""
 
     _table = "_modules"
 
@@ -33,6 +33,10 @@ class _List(Module):
         if watching.recordings:
             watching.note(table)
         return table
+
+
+class _List(_Table):
+    """Members under the names "0", "1", …, kept in one table."""
 
     def _all(self) -> list[Any]:
         return list(self._entries().values())
@@ -196,17 +200,8 @@ def _parameter(owner: Module, value: Any) -> Parameter:
     return Parameter(value.detach() if isinstance(value, Tensor) else value)
 
 
-class _Dict(Module):
+class _Dict(_Table):
     """Members by names, kept in one table."""
-
-    _table = "_modules"
-
-    def _entries(self) -> dict[str, Any]:
-        """The table, on whose members a function that is recorded depends."""
-        table: dict[str, Any] = self.__dict__[self._table]
-        if watching.recordings:
-            watching.note(table)
-        return table
 
     def _add(self, key: str, member: Any) -> None:
         self.register_module(key, member)
