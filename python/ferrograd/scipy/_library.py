@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy
 
+import ferrograd.numpy as _face
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import DTypeError
 from ferrograd.extend import Primitive, defvjp
+
+np: Any = _face
 
 
 def library(path: str) -> Any:
@@ -66,8 +69,17 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def quietly(rule: Any) -> Any:
-    """A rule whose pull is quiet: SciPy's functions give infinities without a warning."""
-    return lambda ans, *args, **kwargs: quiet(rule(ans, *args, **kwargs))
+    """A rule whose pull is quiet: SciPy's functions give infinities without a warning.
+
+    Where the function is not defined a formula of its derivative means nothing: that is NaN, too,
+    except where nothing depends on the value.
+    """
+
+    def of_call(ans: Any, *args: Any, **kwargs: Any) -> Any:
+        pull = rule(ans, *args, **kwargs)
+        return quiet(lambda g: pull(np.where(np.isnan(ans) & (g != 0), numpy.nan, g)))
+
+    return of_call
 
 
 class _OfReals(Primitive):

@@ -62,7 +62,7 @@ jv: Primitive = of_scipy(
 )
 jn = jv
 yn: Primitive = of_scipy(
-    "special.yn", None, lambda ans, n, x: lambda g: g * (yn(n - 1, x) - yn(n + 1, x)) / 2
+    "special.yn", None, lambda ans, n, x: lambda g: g * _half(yn, np.trunc(n), x, -1.0)
 )
 j0: Primitive = of_scipy("special.j0", lambda ans, x: lambda g: -g * j1(x))
 j1: Primitive = of_scipy("special.j1", lambda ans, x: lambda g: g * (j0(x) - jv(2, x)) / 2)

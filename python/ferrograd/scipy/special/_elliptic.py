@@ -21,7 +21,7 @@ hyp2f1: Primitive = of_scipy(
     by_parameter("hyp2f1", 0),
     by_parameter("hyp2f1", 1),
     by_parameter("hyp2f1", 2),
-    lambda ans, a, b, c, z: lambda g: g * (a * b / c) * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
+    lambda ans, a, b, c, z: lambda g: g * a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
 )
 hyp0f1: Primitive = of_scipy(
     "special.hyp0f1",

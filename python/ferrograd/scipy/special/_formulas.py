@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 import ferrograd.numpy as _face
 from ferrograd import _core
 from ferrograd.extend import Primitive
@@ -80,7 +82,9 @@ def _boxcox_slope(ans: Any, log: Any, power: Any) -> Any:
     """The derivative of `(e^(power log) - 1) / power` by the power."""
     at_zero = power == 0
     safe = np.where(at_zero, 1.0, power)
-    return np.where(at_zero, log * log / 2, (np.exp(power * log) * log - ans) / safe)
+    # An infinite logarithm, that of 0, has no part where the power is positive.
+    grown = np.where((log == -numpy.inf) & (power > 0), 0.0, np.exp(power * log) * log)
+    return np.where(at_zero, log * log / 2, (grown - ans) / safe)
 
 
 def _inverse_slope(ans: Any, y: Any, power: Any) -> Any:
@@ -153,5 +157,12 @@ lpmv: Primitive = of_scipy(
     "special.lpmv",
     None,
     None,
-    lambda ans, m, v, x: lambda g: g * (v * x * ans - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1),
+    lambda ans, m, v, x: lambda g: g * _legendre_slope(ans, m, v, x),
 )
+
+
+def _legendre_slope(ans: Any, m: Any, v: Any, x: Any) -> Any:
+    """By the degree below, which has no part where the order is minus the degree."""
+    sum_ = np.asarray(v + m)
+    below = np.where(sum_ == 0, 0.0, sum_ * lpmv(m, np.where(sum_ == 0, v, v - 1), x))
+    return (v * x * ans - below) / (x * x - 1)

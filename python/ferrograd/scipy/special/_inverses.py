@@ -50,12 +50,18 @@ def _poisson(k: Any, m: Any) -> Any:
     return gammaincc(np.floor(k) + 1.0, m)
 
 
+def _poisson_truncated(k: Any, m: Any) -> Any:
+    return gammaincc(np.trunc(k) + 1.0, m)
+
+
 def _binomial(k: Any, n: Any, p: Any) -> Any:
-    return betainc(n - np.floor(k), np.floor(k) + 1.0, 1.0 - p)
+    known = np.maximum(np.floor(k), 0.0)
+    found = betainc(np.trunc(n) - known, known + 1.0, 1.0 - p)
+    return np.where(np.floor(k) < 0, 0.0, found)
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return betainc(n * 1.0, np.floor(k) + 1.0, p)
+    return betainc(np.trunc(n) * 1.0, np.trunc(k) + 1.0, p)
 
 
 def _pulled(function: _Function, place: int, args: Any, g: Any) -> Any:
@@ -67,22 +73,32 @@ def _pulled(function: _Function, place: int, args: Any, g: Any) -> Any:
     return make_vjp(moved)(args[place] * 1.0)[0](g)
 
 
-def _direct(name: str, function: _Function, count: int, sign: float = 1.0) -> Primitive:
-    """SciPy's function with the derivatives of another one, which it is, or 1 less which it is."""
+def _direct(
+    name: str, function: _Function, count: int, sign: float = 1.0, whole: int | None = None
+) -> Primitive:
+    """SciPy's function with the derivatives of another one, which it is, or 1 less which it is.
+
+    The argument `whole` is a count, which SciPy truncates: a gradient by it is refused.
+    """
 
     def rule(place: int) -> Any:
+        if place == whole:
+            return None
         return lambda ans, *args: lambda g: _pulled(function, place, args, sign * g)
 
     return of_scipy(f"special.{name}", *(rule(place) for place in range(count)))
 
 
-def _inverse(name: str, function: _Function, count: int) -> Primitive:
+def _inverse(name: str, function: _Function, count: int, whole: int | None = None) -> Primitive:
     """SciPy's inverse of a function by its last argument, which the value stands for.
 
-    From `F(θ, y) = p` follows `dy = (dp - F_θ dθ) / F_y`.
+    From `F(θ, y) = p` follows `dy = (dp - F_θ dθ) / F_y`; `whole` as in `_direct`.
     """
 
     def rule(place: int) -> Any:
+        if place == whole:
+            return None
+
         def pull(ans: Any, *args: Any) -> Any:
             inner = (*args[:-1], ans)
 
@@ -111,11 +127,11 @@ fdtrc = _direct("fdtrc", _f, 3, -1.0)
 fdtri = _inverse("fdtri", _f, 3)
 pdtr = _direct("pdtr", _poisson, 2)
 pdtrc = _direct("pdtrc", _poisson, 2, -1.0)
-pdtri = _inverse("pdtri", _poisson, 2)
-bdtr = _direct("bdtr", _binomial, 3)
-bdtrc = _direct("bdtrc", _binomial, 3, -1.0)
-bdtri = _inverse("bdtri", _binomial, 3)
-nbdtr = _direct("nbdtr", _negative_binomial, 3)
-nbdtrc = _direct("nbdtrc", _negative_binomial, 3, -1.0)
-nbdtri = _inverse("nbdtri", _negative_binomial, 3)
+pdtri = _inverse("pdtri", _poisson_truncated, 2)
+bdtr = _direct("bdtr", _binomial, 3, whole=1)
+bdtrc = _direct("bdtrc", _binomial, 3, -1.0, whole=1)
+bdtri = _inverse("bdtri", _binomial, 3, whole=1)
+nbdtr = _direct("nbdtr", _negative_binomial, 3, whole=1)
+nbdtrc = _direct("nbdtrc", _negative_binomial, 3, -1.0, whole=1)
+nbdtri = _inverse("nbdtri", _negative_binomial, 3, whole=1)
 stdtrit = _inverse("stdtrit", stdtr, 2)

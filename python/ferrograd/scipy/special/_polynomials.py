@@ -32,6 +32,14 @@ def _legendre_slope(n: Any, x: Any) -> Any:
     return _below(n, (n + 1.0) / 2 * eval_jacobi(_less(n), 1, 1, x))
 
 
+def _chebyu_slope(n: Any, x: Any) -> Any:
+    """The function of the degree `-n - 2` is minus that of `n`, and that of -1 vanishes."""
+    n = np.asarray(n)
+    low = n < -1
+    sign, n = np.where(low, -1.0, 1.0), np.where(low, -n - 2, n)
+    return np.where(n == -1, 0.0, sign * _below(n, 2.0 * eval_gegenbauer(_less(n), 2, x)))
+
+
 eval_jacobi: Primitive = of_scipy(
     "special.eval_jacobi",
     None,
@@ -55,7 +63,7 @@ eval_gegenbauer: Primitive = of_scipy(
 eval_chebyu: Primitive = of_scipy(
     "special.eval_chebyu",
     None,
-    lambda ans, n, x: lambda g: g * _below(n, 2.0 * eval_gegenbauer(_less(n), 2, x)),
+    lambda ans, n, x: lambda g: g * _chebyu_slope(n, x),
 )
 eval_chebyt: Primitive = of_scipy(
     "special.eval_chebyt",
