@@ -56,7 +56,11 @@ impl Geometry {
 
     /// Whether the columns are the image itself.
     pub(in crate::kernels) fn direct(&self) -> bool {
-        self.taps() == 1 && self.stride == [1, 1] && self.padding == [0, 0]
+        // The image of an adjoint is larger by its output padding.
+        self.taps() == 1
+            && self.stride == [1, 1]
+            && self.padding == [0, 0]
+            && self.image == self.result
     }
 
     /// The positions `low..high` of an axis whose window's tap `k` lies inside the image.

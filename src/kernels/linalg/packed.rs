@@ -3,6 +3,8 @@
 //! Owns: `lu` in LAPACK's form, the order of rows that pivots make, and solutions from both. Never eliminates.
 //! Invariant: pivots count from 1; an item that fails is named by its index, and its output is not read.
 
+use std::borrow::Cow;
+
 use nalgebra::DMatrix;
 
 use super::super::launch::launch;
@@ -108,6 +110,16 @@ pub fn lu_solve(lu: View, order: View, b: View, out: ViewMut, adjoint: bool) -> 
     )
 }
 
+/// The triangle of `u` over its own scale, if it is complex; the other one may be of any size beside it.
+fn scaled<T: Field>(factors: &DMatrix<T>, lower: bool) -> (Cow<'_, DMatrix<T>>, f64) {
+    if size_of::<T>() == size_of::<f64>() {
+        return (Cow::Borrowed(factors), 1.0);
+    }
+    let part = if lower { factors.lower_triangle() } else { factors.upper_triangle() };
+    let (part, unit) = divisible(part);
+    (Cow::Owned(part), unit)
+}
+
 fn lu_solve_of<T: Field>(
     lu: View,
     order: View,
@@ -128,11 +140,11 @@ fn lu_solve_of<T: Field>(
             if lu.is_complex() {
                 factors.conjugate_mut();
             }
-            let (upper, unit) = divisible(factors);
+            let (upper, unit) = scaled(&factors, true);
             let regular = triangle::solve(&upper, true, &mut x);
-            let mut lower = over(upper, unit.recip());
-            lower.fill_diagonal(T::one());
-            let regular = regular && triangle::solve(&lower, false, &mut x);
+            drop(upper);
+            factors.fill_diagonal(T::one());
+            let regular = regular && triangle::solve(&factors, false, &mut x);
             let solved = over(x.clone(), unit);
             for (i, &row) in order.iter().enumerate() {
                 x.set_row(row as usize, &solved.row(i));
@@ -144,7 +156,7 @@ fn lu_solve_of<T: Field>(
             column.iter_mut().zip(order).for_each(|(x, &row)| *x = given[(row as usize, k)]);
         }
         triangle::unit_lower(factors.as_view(), x.as_view_mut());
-        let (upper, unit) = divisible(factors);
+        let (upper, unit) = scaled(&factors, false);
         let solved = triangle::solve(&upper, false, &mut x);
         let x = over(x, unit);
         out.put(index, &x);

@@ -135,7 +135,7 @@ fn class_numbers(
 fn chosen(table: &Tensor, numbers: &Tensor, ignore: i64) -> Result<Tensor> {
     let ignored = binary_scalar(&EQUAL, numbers, Scalar::Int(ignore))?;
     if table.size() == 0 {
-        return Tensor::zeros(numbers.shape(), table.dtype());
+        return reshape_dims(&sum_over(table, &[1], false)?, numbers.shape());
     }
     let safe =
         where_(&ignored, &Operand::Scalar(Scalar::Int(0)), &Operand::Tensor(numbers.clone()))?;

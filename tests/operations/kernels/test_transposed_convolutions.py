@@ -62,6 +62,30 @@ def test_every_geometry(channels: tuple[int, int], dtype: str) -> None:
         )
 
 
+@pytest.mark.parametrize("channels", [(1, 1), (1, 2), (3, 4)])
+def test_gradients_of_every_geometry(channels: tuple[int, int]) -> None:
+    """Results are linear in both operands, so gradients are held against results of others."""
+    rng = np.random.default_rng(1)
+    for kernel, stride, padding, output_padding, dilation in GEOMETRIES:
+        options = (stride, padding, output_padding)
+        x = fg.tensor(rng.normal(size=(2, channels[0], 4, 4)), requires_grad=True)
+        w = fg.tensor(rng.normal(size=(*channels, kernel, kernel)), requires_grad=True)
+        y = F.conv_transpose2d(x, w, None, *options, dilation=dilation)
+        g = rng.normal(size=y.shape)
+        dx, dw = fg.autograd.grad(y, [x, w], g)
+        for name, operand, slope in (("x", x, dx), ("w", w, dw)):
+            other = rng.normal(size=operand.shape)
+            pair = (other, w.detach().numpy()) if name == "x" else (x.detach().numpy(), other)
+            expected = (spread(*pair, *options, dilation) * g).sum()
+            np.testing.assert_allclose(
+                (slope.numpy() * other).sum(),
+                expected,
+                1e-10,
+                1e-10,
+                err_msg=str((name, kernel, *options, dilation)),
+            )
+
+
 @pytest.mark.parametrize("channels", [3, 64, 600])
 @pytest.mark.parametrize("function", [F.conv2d, F.conv_transpose2d])
 def test_a_batch_without_an_image_has_gradients_of_zeros(channels: int, function: object) -> None:

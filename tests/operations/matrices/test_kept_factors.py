@@ -81,3 +81,18 @@ def test_a_change_of_the_matrix_matters_to_what_reads_it_again() -> None:
     assert before.numpy().tobytes() == after.numpy().tobytes()
     with pytest.raises(fg.errors.InPlaceError):
         fg.autograd.grad(y, [b], g, create_graph=True)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1.0, 1e150])
+def test_tiny_and_huge_complex_matrices(scale: float) -> None:
+    a, b, g = system((9,), 1, "complex128")
+    (expected,) = fg.autograd.grad(linalg.solve(a.detach(), b), [b], g)
+    small = fg.tensor(a.detach().numpy() * scale)
+    (found,) = fg.autograd.grad(linalg.solve(small, b), [b], g)
+    np.testing.assert_allclose(found.numpy() * scale, expected.numpy(), 1e-10)
+    factors = linalg.lu_factor(small)
+    for adjoint in (False, True):
+        solved = linalg.lu_solve(*factors, fg.tensor(g), adjoint=adjoint)
+        whole = small.numpy().conj().T if adjoint else small.numpy()
+        known = np.linalg.solve(whole / scale, g)
+        np.testing.assert_allclose(solved.numpy() * scale, known, 1e-10)

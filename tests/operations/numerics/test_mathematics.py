@@ -372,3 +372,14 @@ def test_what_is_no_number_in_an_ignored_row_reaches_nothing(
         found.append((loss.item(), x.grad.numpy()))
     assert found[0][0] == found[1][0]
     np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("dims", [(0, 3), (0, 3, 2), (2, 3, 0)])
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_losses_without_rows_have_gradients(dims: tuple[int, ...], name: str) -> None:
+    x = fg.zeros(*dims, requires_grad=True)
+    numbers = fg.zeros(dims[0], *dims[2:], dtype="int64")
+    loss = getattr(functional, name)(x, numbers, reduction="sum")
+    (slope,) = fg.autograd.grad(loss, [x])
+    assert loss.item() == 0.0
+    assert slope.shape == x.shape
