@@ -21,6 +21,8 @@ _LINALG = "fg.linalg, or np.linalg and ferrograd.scipy.linalg"
 _LAYERS = "nn.functional"
 _COMPILE = "fg.compile(f), which records f once and replays it"
 _BATCH = "NumPy's broadcasting, and fg.jacobian for rows of derivatives"
+_KINDS = "dtypes: there are no quantised tensors, model.to(fg.float16) makes small ones"
+_FILES = "fg.save_state, or fg.save, and fg.load_state"
 
 
 def _each(names: str, hint: str) -> dict[str, str]:
@@ -33,6 +35,19 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("DataParallel parallel", _CPU),
         **_each("modules parameter", "the classes of fg.nn themselves, as nn.Parameter"),
         **_each("UninitializedParameter UninitializedBuffer", _LAZY),
+        "attention": "nn.functional.scaled_dot_product_attention",
+        **_each("quantized quantizable qat intrinsic", _KINDS),
+    },
+    "nn.utils": {
+        "stateless": "fg.func.functional_call",
+        "prune": "nn.utils.parametrize, with a mask in a module",
+        **_each("fuse_conv_bn_eval fuse_linear_bn_eval fusion", "the two layers in a row"),
+    },
+    "utils": {
+        "tensorboard": "a package that writes its files, such as tensorboardX",
+        "cpp_extension": "fg.Function, with whatever computes in its forward",
+        "benchmark": "Python's timeit",
+        "dlpack": "fg.from_dlpack, and np.from_dlpack(t)",
     },
     "nn.functional": {
         "conv_tbc": "nn.functional.conv1d",
@@ -63,6 +78,16 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("set_float32_matmul_precision", "nothing: float32 is computed in float32"),
         "profiler": "Python's cProfile",
         "onnx": "fg.save_state, whose files are safetensors",
+        "sparse": "ferrograd.scipy.sparse",
+        **_each("multiprocessing futures", "Python's multiprocessing, and fg.distributed"),
+        **_each("hub package export storage", _FILES),
+        **_each("ao quantization quantize_per_tensor", _KINDS),
+        **_each("compiler _dynamo _inductor", _COMPILE),
+        **_each("library overrides", "fg.Function, or fg.primitive"),
+        **_each("cpu mtia monitor", _CPU),
+        **_each("masked nested", "a mask: fg.where, or where= of a reduction"),
+        **_each("version torch_version", "fg.__version__, and fg.show_config()"),
+        **_each("types return_types layout strided memory_format", "NumPy's and Python's own"),
         **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
         **_each("jit fx", _COMPILE),
         "vmap": _BATCH,
@@ -124,6 +149,17 @@ JAX_HINTS: dict[str, dict[str, str]] = {
         **_each("custom_vjp custom_jvp custom_gradient", "fg.Function, or fg.primitive"),
         "linearize": "fg.make_jvp",
         "remat": "fg.checkpoint",
+        "debug": "print, or fg.pure_callback inside of a compiled function",
+        "block_until_ready": "nothing: an operation has computed when it returns",
+        "make_jaxpr": "fg.Graph, which shows what a function recorded",
+        "eval_shape": "the function itself, whose result has shape and dtype",
+        "associative_scan": "fg.cumsum, fg.cumprod, fg.logcumsumexp, or fg.scan",
+        **_each("pmap shard_map sharding experimental", "fg.distributed"),
+        **_each("devices local_devices device_count default_backend", "nothing: there is the CPU"),
+        "disable_jit": "the function without fg.compile",
+        "default_matmul_precision": "nothing: products are computed in the dtype of the operands",
+        "enable_x64": "nothing: floats are double unless said otherwise",
+        "stages": _COMPILE,
     },
 }
 

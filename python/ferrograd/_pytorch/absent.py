@@ -1,4 +1,4 @@
-"""Attributes of PyTorch's tensors that say what these tensors are not.
+"""Attributes of other libraries' tensors that say what these tensors are not.
 
 Owns: hints for names that there are not, and constant answers. Never computes. The core puts each
 into the class when it is first asked for; `package.rs` lists them.
@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 
-def _missing(name: str, hint: str) -> property:
-    """A name that PyTorch's tensors have and these have not."""
+def _missing(name: str, hint: str, library: str = "PyTorch") -> property:
+    """A name that another library's tensors have and these have not."""
 
     def refuse(tensor: Any) -> NoReturn:
         raise AttributeError(
-            f"'{type(tensor).__name__}' object has no attribute {name!r}; PyTorch has it, here"
+            f"'{type(tensor).__name__}' object has no attribute {name!r}; {library} has it, here"
             f" {hint}"
         )
 
@@ -42,6 +42,19 @@ t_ = _same_shape("t_")
 resize_ = _same_shape("resize_")
 cuda = _missing("cuda", "tensors live in main memory; leave it out")
 bfloat16 = _missing("bfloat16", "there is no bfloat16; use float()")
+qr = _missing("qr", "use fg.linalg.qr(x)")
+svd = _missing("svd", "use fg.linalg.svd(x)")
+lu = _missing("lu", "use fg.linalg.lu(x), or fg.linalg.lu_factor(x)")
+hardshrink = _missing("hardshrink", "use nn.functional.hardshrink(x)")
+put_ = _missing("put_", "use np.put(x, index, values), or x[index] = values")
+apply_ = _missing("apply_", "use functions of whole tensors, or x[...] = values")
+map_ = _missing("map_", "use functions of whole tensors, or x[...] = values")
+resize_as_ = _missing("resize_as_", "a tensor keeps its shape; use x = x.reshape(other.shape)")
+storage_offset = _missing("storage_offset", "use np.shares_memory, or x.is_contiguous()")
+layout = _missing("layout", "every tensor is dense; leave it out")
+at = _missing("at", "use x[index] = value on a copy, x.clone(), or x.index_put", "JAX")
+block_until_ready = _missing("block_until_ready", "leave it out: x has been computed", "JAX")
+flat = _missing("flat", "use x.reshape(-1)", "NumPy")
 to_sparse = _missing("to_sparse", "there are no sparse tensors; use ferrograd.scipy.sparse")
 
 is_cpu = _answer(True)

@@ -60,6 +60,11 @@ class Generator:
             self._seed, self._rng = seed, None
         return self
 
+    def initial_seed(self) -> int:
+        """What it was seeded with; without a seed, what stands for one and starts it again."""
+        seeds: Any = self._numpy().bit_generator.seed_seq
+        return int(seeds.entropy)
+
     def get_state(self) -> dict[str, Any]:
         """Where it stands: a dict of numbers and strings, for `set_state` and `fg.save`."""
         return state_of(self.numpy)

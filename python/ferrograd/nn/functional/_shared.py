@@ -31,6 +31,14 @@ def whole(op: str, what: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def check_new(op: str, inplace: Any, instead: str) -> None:
+    """Refuses `inplace=True`: a function gives another tensor, as `inplace=False` asks for."""
+    if inplace:
+        raise ArgumentError(
+            f"{op}: inplace={inplace!r}, and it gives another tensor; use {instead}"
+        )
+
+
 def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
     """`count` integers: the one given repeated, or those given."""
     if hasattr(value, "__index__"):

@@ -18,6 +18,7 @@ from ferrograd._tensor.creation import pattern
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
+from ferrograd.nn.functional._shared import check_new
 
 #: What the loops compute as `where` does: float16 would be compared before it is rounded.
 _LOOPED = (np.dtype("float64"), np.dtype("float32"))
@@ -54,13 +55,14 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return where(beta * x > threshold, x, soft)
 
 
-def threshold(x: Any, threshold: float, value: float) -> Tensor:
+def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`x` where it exceeds the threshold, else `value`; dx is `g` there, else 0.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.threshold(fg.tensor([0.5, 2.0]), 1.0, -3.0).tolist()
     [-3.0, 2.0]
     """
+    check_new("threshold", inplace, "F.threshold_(x)")
     x = asarray(pattern("threshold", x))
     if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
         return _operations.threshold(x, threshold, value)
@@ -141,6 +143,7 @@ def rrelu(
     lower: float = 1.0 / 8,
     upper: float = 1.0 / 3,
     training: bool = False,
+    inplace: bool = False,
     *,
     generator: Source = None,
 ) -> Tensor:
@@ -153,6 +156,7 @@ def rrelu(
     >>> fg.nn.functional.rrelu(fg.tensor([2.0, -8.0]), 0.25, 0.5).tolist()
     [2.0, -3.0]
     """
+    check_new("rrelu", inplace, "F.rrelu_(x)")
     x = asarray(x)
     if not training:
         return _core.leaky_relu(x, (lower + upper) / 2)

@@ -15,7 +15,7 @@ from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ShapeError
 from ferrograd.nn._operations import dropout_mask
-from ferrograd.nn.functional._shared import checked_probability
+from ferrograd.nn.functional._shared import check_new, checked_probability
 
 Source = Generator | np.random.Generator | None
 
@@ -23,7 +23,14 @@ Source = Generator | np.random.Generator | None
 _SATURATED = -1.7580993408473766
 
 
-def dropout(x: Any, p: float = 0.5, training: bool = True, *, generator: Source = None) -> Tensor:
+def dropout(
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
+) -> Tensor:
     """Zero with probability `p`, else `x / (1 - p)`; `x` itself when not training.
 
     Shapes: any, kept. dx = `g / (1 - p)` where `x` was kept, 0 elsewhere.
@@ -34,6 +41,7 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, *, generator: Source 
     >>> sorted(set(fg.nn.functional.dropout(fg.ones(100), 0.5, generator=g).tolist()))
     [0.0, 2.0]
     """
+    check_new("dropout", inplace, "x = F.dropout(x)")
     checked_probability("dropout", p)
     given: Tensor = asarray(x)
     if not training or p == 0.0:
@@ -67,7 +75,14 @@ def _channel_dropout(
     return dropout_mask(given, _kept(shape, p, generator), p)
 
 
-def dropout1d(x: Any, p: float = 0.5, training: bool = True, *, generator: Source = None) -> Tensor:
+def dropout1d(
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
+) -> Tensor:
     """`dropout` of whole channels of (N, C, L) or (C, L).
 
     >>> import ferrograd as fg
@@ -75,26 +90,43 @@ def dropout1d(x: Any, p: float = 0.5, training: bool = True, *, generator: Sourc
     >>> fg.array_equal(out, out[..., :1].expand(2, 3, 4))
     True
     """
+    check_new("dropout1d", inplace, "x = F.dropout1d(x)")
     return _channel_dropout("dropout1d", x, p, training, 1, generator)
 
 
-def dropout2d(x: Any, p: float = 0.5, training: bool = True, *, generator: Source = None) -> Tensor:
+def dropout2d(
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
+) -> Tensor:
     """`dropout` of whole channels of (N, C, H, W) or (C, H, W).
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.dropout2d(fg.ones(1, 2, 2, 2), training=False).shape
     (1, 2, 2, 2)
     """
+    check_new("dropout2d", inplace, "x = F.dropout2d(x)")
     return _channel_dropout("dropout2d", x, p, training, 2, generator)
 
 
-def dropout3d(x: Any, p: float = 0.5, training: bool = True, *, generator: Source = None) -> Tensor:
+def dropout3d(
+    x: Any,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
+) -> Tensor:
     """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.dropout3d(fg.ones(1, 2, 2, 2, 2), training=False).shape
     (1, 2, 2, 2, 2)
     """
+    check_new("dropout3d", inplace, "x = F.dropout3d(x)")
     return _channel_dropout("dropout3d", x, p, training, 3, generator)
 
 
@@ -106,7 +138,12 @@ def _alpha(x: Tensor, kept: Tensor, p: float) -> Tensor:
 
 
 def alpha_dropout(
-    x: Any, p: float = 0.5, training: bool = False, *, generator: Source = None
+    x: Any,
+    p: float = 0.5,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
 ) -> Tensor:
     """Dropout for SELU networks: keeps mean 0 and variance 1.
 
@@ -116,6 +153,7 @@ def alpha_dropout(
     >>> fg.nn.functional.alpha_dropout(fg.ones(2)).tolist()
     [1.0, 1.0]
     """
+    check_new("alpha_dropout", inplace, "x = F.alpha_dropout(x)")
     checked_probability("alpha_dropout", p)
     given: Tensor = asarray(x)
     if not training or p == 0.0:
@@ -124,7 +162,12 @@ def alpha_dropout(
 
 
 def feature_alpha_dropout(
-    x: Any, p: float = 0.5, training: bool = False, *, generator: Source = None
+    x: Any,
+    p: float = 0.5,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Source = None,
 ) -> Tensor:
     """`alpha_dropout` of whole channels of (N, C, …).
 
@@ -132,6 +175,7 @@ def feature_alpha_dropout(
     >>> fg.nn.functional.feature_alpha_dropout(fg.ones(1, 2, 2)).shape
     (1, 2, 2)
     """
+    check_new("feature_alpha_dropout", inplace, "x = F.feature_alpha_dropout(x)")
     checked_probability("feature_alpha_dropout", p)
     given: Tensor = asarray(x)
     if given.ndim < 2:

@@ -1,5 +1,8 @@
 """Helpers beside layers: gradients, vectors of parameters, parametrizations, padded sequences."""
 
+import typing as _typing
+
+from ferrograd._inspect import hints as _hints
 from ferrograd.nn.utils import (
     parametrizations as parametrizations,
     parametrize as parametrize,
@@ -21,3 +24,6 @@ from ferrograd.nn.utils.vectors import (
     parameters_to_vector as parameters_to_vector,
     vector_to_parameters as vector_to_parameters,
 )
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _hints.getter("nn.utils")
