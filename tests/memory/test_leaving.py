@@ -119,9 +119,58 @@ def test_no_error_names_the_function_that_was_called(module: Any) -> None:
         fg.grad(call)(0.5)
 
 
-def test_without_a_function_of_python_it_is_the_protocol() -> None:
-    with pytest.raises(fg.errors.GraphCutError, match=r"^__array__: .* use fg\.stack"):
+def test_a_compiled_function_is_known_by_the_line_that_called_it() -> None:
+    with pytest.raises(fg.errors.GraphCutError, match=r"^numpy\.array: .* use fg\.stack"):
         np.array(fg.tensor(V, requires_grad=True))
+
+
+def test_without_a_call_it_is_the_protocol() -> None:
+    with pytest.raises(fg.errors.GraphCutError, match=r"^__array__: .* use fg\.stack"):
+        list(map(np.asarray, [fg.tensor(V, requires_grad=True)]))
+
+
+class Holder:
+    """An array that is an attribute."""
+
+    def __init__(self) -> None:
+        self.a = A
+
+    def product(self, v: Any) -> Any:
+        return self.a.dot(v)
+
+
+RNG = np.random.default_rng(0)
+
+#: What a line calls, the name in the error, and what it says to write.
+WRITTEN: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "numpy.ndarray.dot": (lambda v: A.dot(v), "write A @ t"),
+    "numpy.ndarray.dot of a view": (lambda v: A.T.dot(v), "write A @ t"),
+    "numpy.ndarray.dot of an attribute": (lambda v: Holder().product(v), "write A @ t"),
+    "numpy.ndarray.dot of a result": (lambda v: (A @ A).dot(v), "write A @ t"),
+    "numpy.ndarray.dot on the way": (lambda v: sum([1, A.dot(v)]), "write A @ t"),
+    "numpy.ndarray.searchsorted": (lambda v: V.searchsorted(v), "write np.searchsorted(A, …)"),
+    "numpy.random.Generator.normal": (lambda v: RNG.normal(v, 1.0), "rng.normal(size=shape)"),
+    "numpy.random.Generator.gamma": (lambda v: RNG.gamma(v), "ferrograd.scipy.stats"),
+    "numpy.random.permutation": (lambda v: np.random.permutation(v), "t[np.random.permutation("),
+    "numpy.arange": (lambda v: np.arange(0, v[0], 0.1), "start + step * np.arange(count)"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_to_write_for_a_compiled_function(name: str) -> None:
+    call, instead = WRITTEN[name]
+    with pytest.raises(fg.errors.GraphCutError) as caught:
+        call(fg.tensor(V, requires_grad=True))
+    message = str(caught.value)
+    assert message.startswith(f"{name.split()[0]}: the result would silently leave the graph")
+    assert instead in message, message
+
+
+def test_an_iterator_of_numpy_says_what_to_iterate_over() -> None:
+    x = fg.tensor(V, requires_grad=True)
+    with pytest.raises(fg.errors.NotDifferentiableError, match=r"^numpy\.nditer: .*t\.reshape"):
+        np.nditer(x)
+    assert [float(v) for v in np.nditer(x.detach())] == V.tolist()
 
 
 @pytest.mark.parametrize("kind", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "Laguerre"])

@@ -247,7 +247,7 @@ TABLE: list[Row] = [
     ("Exchange", lambda: ones(2).__dlpack__(stream=1),
      "__dlpack__: a stream was given, and the CPU has none; pass stream=None"),
     ("GraphCut", lambda: np.asarray(leaf(2)),
-     "__array__: the result would silently leave the graph of a tensor that requires grad; use"
+     "numpy.asarray: the result would silently leave the graph of a tensor that requires grad; use"
      " fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take"
      " tensors and lists of them, or detach() or no_grad() to mean it"),
     ("State", lambda: (leaf(2) * 1).requires_grad_(False),

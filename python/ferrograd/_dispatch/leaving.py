@@ -18,7 +18,8 @@ import numpy as np
 from numpy.polynomial.polyutils import mapdomain
 
 from ferrograd._core import Tensor
-from ferrograd.errors import GraphCutError
+from ferrograd._dispatch import asking
+from ferrograd.errors import GraphCutError, NotDifferentiableError
 
 #: Libraries whose functions make arrays of their arguments, and what their wrappers are made with.
 _LIBRARIES = {"numpy", "scipy", "pandas", "sklearn"}
@@ -103,18 +104,25 @@ class _Carried(np.ndarray):
         return getattr(ufunc, method)(*given, **kwargs)
 
 
-def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError:
+def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotDifferentiableError:
     called, ours_asked = _called(frame)
     home, name = called or ("", "__array__")
     remedy = _ANY
-    if home.startswith("pandas"):
+    error: type[GraphCutError | NotDifferentiableError] = GraphCutError
+    if called is None and _root(frame) != "ferrograd":
+        name = asking.called_here(frame) or name
+        remedy = asking.remedy(name) or remedy
+        if name == "numpy.nditer":
+            # It puts an error of its own in place of a TypeError.
+            error = NotDifferentiableError
+    elif home.startswith("pandas"):
         remedy = _LABELLED
     elif ours := _ours(home, name):
         use = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
         remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
     elif home.split(".")[0] == "scipy":
         remedy = _of_scipy(home, name)
-    return GraphCutError(
+    return error(
         f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"
     )

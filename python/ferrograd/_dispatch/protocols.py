@@ -52,19 +52,25 @@ def _special(ufunc: Any) -> bool:
     return any(getattr(home, name, None) is ufunc for home in homes if home is not None)
 
 
+def _public(name: str) -> str:
+    """The name of SciPy's function for that of the ufunc behind it."""
+    return "zeta" if name == "_riemann_zeta" else name.removeprefix("_")
+
+
 def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Our function for a ufunc of SciPy's: NumPy's of the same name, or ours in `scipy.special`."""
     if not _special(ufunc):
         return None
     same = OPERATIONS.get(getattr(np, ufunc.__name__, None))
-    return same or table.named(f"scipy.special.{ufunc.__name__}")
+    return same or table.named(f"scipy.special.{_public(ufunc.__name__)}")
 
 
 def _qualified(function: Any) -> str:
     """The name with the module it is in: `numpy.fft.rfft`."""
     ufunc = getattr(function, "__self__", None)
     if isinstance(ufunc, np.ufunc) and not hasattr(np, ufunc.__name__) and _special(ufunc):
-        return "scipy.special." + _name(function).removeprefix("_").replace("riemann_zeta", "zeta")
+        name, *method = _name(function).split(".")
+        return ".".join(["scipy.special", _public(name), *method])
     module = str(getattr(function, "__module__", None) or "numpy").split(".")
     home = f"{module[1]}." if len(module) == 2 and module[1] in ("fft", "linalg") else ""
     return f"numpy.{home}{_name(function)}"

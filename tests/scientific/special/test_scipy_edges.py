@@ -119,3 +119,15 @@ def test_what_is_not_used_spoils_nothing() -> None:
     assert x.grad is not None
     assert x.grad[0] == 0
     assert np.isfinite(x.grad.numpy()).all()
+
+
+@pytest.mark.parametrize(("name", "rest"), [("zeta", ()), ("zeta", (0.6,)), ("lambertw", ())])
+def test_ufuncs_behind_functions_of_scipy_take_tensors(name: str, rest: tuple[float, ...]) -> None:
+    x = fg.tensor([1.3, 2.5], requires_grad=True)
+    mine, theirs = getattr(ours, name)(x, *rest), getattr(special, name)(x, *rest)
+    assert_allclose(theirs.detach(), mine.detach(), rtol=1e-15)
+    (slope,), (expected,) = (fg.autograd.grad(y.real.sum(), x) for y in (theirs, mine))
+    assert_allclose(slope, expected, rtol=1e-15)
+    if name == "zeta":
+        more = getattr(special, name)(2.5, x)
+        assert_allclose(more.detach(), special.zeta(2.5, [1.3, 2.5]), rtol=1e-14)
