@@ -30,6 +30,7 @@ SHAPES: dict[str, tuple[Any, ...]] = {
     "gengamma": (S, np.array([1.3, -1.7, 2.0, 0.8])),
     "beta": (S, R),
     "f": (R, 2 * R),
+    "truncnorm": (np.array([-1.5, 0.3, -9.0, -4.0]), np.array([0.7, 2.5, 0.5, -2.5])),
 }
 FUNCTIONS = ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"]
 

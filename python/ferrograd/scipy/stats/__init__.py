@@ -18,6 +18,8 @@ from ferrograd.scipy.stats._families.bounded import (
     triang as triang,
     uniform as uniform,
 )
+from ferrograd.scipy.stats._families.circular import vonmises as vonmises
+from ferrograd.scipy.stats._families.cut import truncnorm as truncnorm
 from ferrograd.scipy.stats._families.discrete import (
     bernoulli as bernoulli,
     binom as binom,

@@ -43,6 +43,7 @@ class Continuous:
     With `open_low` the formulas are not asked at `low`, where density and distribution function are
     0 with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
     which is not in `logpdf`, and `low` is 0; with `high_power` that of `1 - z`, and `high` is 1.
+    With `own_ends` the formulas end by themselves, at places that the shapes say.
     `valid(*shapes)` says which shapes are possible, by default positive
     ones; others give NaN. The methods take what SciPy's take: the shapes, `loc` and `scale`, by
     position or by name. They are
@@ -73,6 +74,7 @@ class Continuous:
         low_power: Formula | None = None,
         high_power: Formula | None = None,
         reach: float = FAR,
+        own_ends: bool = False,
         valid: Formula | None = None,
         **others: Formula,
     ) -> None:
@@ -81,7 +83,7 @@ class Continuous:
         self.support_of_standard, self.within, self.open_low = (low, high), within, open_low
         self._powers, self._reach = (low_power, high_power), reach
         self.standard = standard if low == 0 else _quotient
-        self._valid = valid or _all_positive
+        self._valid, self._own_ends = valid or _all_positive, own_ends
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -259,7 +261,7 @@ class Continuous:
             return found
         places = self._places(x, loc, scale)
         mask, outside = places.inside, places.outside(float(end), 1.0 - end)
-        if moves(x, loc, scale, *shapes):
+        if moves(x, loc, scale, *shapes) and not self._own_ends:
             known = self._known(name, fixed(places.at(mask)), [fixed(s) for s in shapes])
             mask = mask & ((known != 0) | places.ends[0] | places.ends[1])
             outside = np.where(places.inside, 0.0, outside)

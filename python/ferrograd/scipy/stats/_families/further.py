@@ -4,7 +4,9 @@ from math import log, pi, sqrt
 from typing import Any
 
 import ferrograd.numpy as _face
+from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._closures import fixed
+from ferrograd.scipy._library import library, quietly
 from ferrograd.scipy.special import (
     betainc,
     betaln,
@@ -16,7 +18,6 @@ from ferrograd.scipy.special import (
     log_ndtr,
     ndtr,
     ndtri,
-    owens_t,
     xlog1py,
 )
 from ferrograd.scipy.stats._continuous import Continuous
@@ -145,6 +146,14 @@ levy = Continuous(
     open_low=True,
 )
 
+
+def _log_of_rest(t: Any) -> Any:
+    """`log(1 - exp(-t))`, exact for small and for large `t`."""
+    near = fixed(t) < log(2)
+    few = np.log(-np.expm1(-np.where(near, t, 1.0)))
+    return np.where(near, few, np.log1p(-np.exp(-np.where(near, 1.0, t))))
+
+
 #: The distribution function `exp(-z**-c)`.
 invweibull = Continuous(
     "invweibull",
@@ -153,7 +162,7 @@ invweibull = Continuous(
     lambda z, c: np.exp(-(z**-c)),
     sf=lambda z, c: -np.expm1(-(z**-c)),
     logcdf=lambda z, c: -(z**-c),
-    logsf=lambda z, c: np.log1p(-np.exp(-(z**-c))),
+    logsf=lambda z, c: _log_of_rest(z**-c),
     ppf=lambda q, c: (-np.log(q)) ** (-1.0 / c),
     isf=lambda q, c: (-np.log1p(-q)) ** (-1.0 / c),
     low=0.0,
@@ -222,13 +231,26 @@ johnsonsu = Continuous(
     valid=lambda a, b: (np.asarray(b) > 0) & (np.asarray(a) == np.asarray(a)),
 )
 
+
+@primitive
+def _skewed(z: Any, a: Any) -> Any:
+    """The distribution function of `skewnorm`, which SciPy computes where Owen's `T` cancels."""
+    return library("stats.skewnorm").cdf(z, a)
+
+
+defvjp(
+    _skewed,
+    quietly(lambda ans, z, a: lambda g: g * 2.0 * np.exp(-z * z / 2 - _HALF_LOG_2PI) * ndtr(a * z)),
+    quietly(lambda ans, z, a: lambda g: -g * np.exp(-z * z * (1 + a * a) / 2) / (pi * (1 + a * a))),
+)
+
 #: The density `2 pdf(z) cdf(a z)` of a normal.
 skewnorm = Continuous(
     "skewnorm",
     "a",
     lambda z, a: log(2) - z * z / 2 - _HALF_LOG_2PI + log_ndtr(a * z),
-    lambda z, a: ndtr(z) - 2.0 * owens_t(z, a),
-    sf=lambda z, a: ndtr(-z) + 2.0 * owens_t(z, a),
+    _skewed,
+    sf=lambda z, a: _skewed(-z, -a),
     valid=lambda a: np.asarray(a) == np.asarray(a),
 )
 
