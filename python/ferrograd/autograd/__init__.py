@@ -43,7 +43,7 @@ if not _typing.TYPE_CHECKING:
             return _import_module(f"ferrograd.autograd.{name}")
         if name == "checkpoint":
             return _import_module("ferrograd._tensor.checkpoint").run
-        raise AttributeError(f"module 'ferrograd.autograd' has no attribute {name!r}")
+        return _import_module("ferrograd._inspect.hints").missing("autograd", name)
 
 
 def __dir__() -> list[str]:
