@@ -19,6 +19,12 @@ SHAPES: dict[str, tuple[tuple[float, ...], ...]] = {
     "beta": ((0.5, 0.6), (1.0, 1.0), (1.5, 2.0), (3.5, 1.7)),
     "f": ((1.0, 3.0), (2.0, 3.0), (3.0, 3.0), (4.0, 5.0)),
     "triang": ((0.4,),),
+    "chi": ((0.5,), (0.9,), (1.5,), (2.0,), (3.5,)),
+    "fisk": ((0.5,), (0.9,), (1.0,), (1.5,), (2.0,), (3.5,)),
+    "nakagami": ((0.4,), (0.9,), (1.0,), (2.5,)),
+    "betaprime": ((0.5, 3.0), (1.0, 0.7), (2.5, 1.0)),
+    "burr12": ((0.5, 3.0), (1.0, 0.7)),
+    "halflogistic": ((),),
 }
 CASES = [(name, shapes) for name, several in SHAPES.items() for shapes in several]
 FUNCTIONS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")

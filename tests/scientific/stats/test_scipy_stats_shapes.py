@@ -129,3 +129,14 @@ def test_both_tails_of_invweibull(x: float) -> None:
     assert_allclose(ours.invweibull.logsf(x, c), theirs.invweibull.logsf(x, c), rtol=1e-9)
     expected = -theirs.invweibull.pdf(x, c) / theirs.invweibull.sf(x, c)
     assert_allclose(fg.grad(lambda z: ours.invweibull.logsf(z, c))(x), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("fisk", (3.5,)), ("burr12", (3.5, 1.2))])
+def test_powers_far_out_do_not_overflow(name: str, shapes: tuple[float, ...]) -> None:
+    mine, x = getattr(ours, name), 1e200
+    log = np.log(x)
+    power = shapes[0] * (shapes[1] if len(shapes) > 1 else 1.0)
+    assert_allclose(mine.logsf(x, *shapes), -power * log, rtol=1e-12)
+    slope = fg.grad(lambda c: mine.logsf(x, c, *shapes[1:]))(shapes[0])
+    assert_allclose(slope, -power / shapes[0] * log, rtol=1e-12)
+    assert fg.grad(lambda z: mine.logpdf(z, *shapes))(x) < 0

@@ -22,7 +22,17 @@ from ferrograd.scipy._library import library, quiet
 from ferrograd.scipy.special import xlog1py, xlogy
 from ferrograd.scipy.stats._frozen import Frozen
 from ferrograd.scipy.stats._given import parameters
-from ferrograd.scipy.stats._places import FAR, Places, moves, standard, unit_power, valued
+from ferrograd.scipy.stats._places import (
+    FAR,
+    Places,
+    all_positive,
+    either,
+    moves,
+    quotient,
+    standard,
+    unit_power,
+    valued,
+)
 from ferrograd.scipy.stats._quantile import quantile
 
 Formula = Callable[..., Any]
@@ -39,18 +49,17 @@ class Continuous:
     """A distribution under SciPy's name.
 
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
-    `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these.
-    With `open_low` the formulas are not asked at `low`, where density and distribution function are
-    0 with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
+    `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these. With
+    `open_low` the formulas are not asked at `low`, where density and distribution function are 0
+    with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
     which is not in `logpdf`, and `low` is 0; with `high_power` that of `1 - z`, and `high` is 1.
-    With `own_ends` the formulas end by themselves, at places that the shapes say.
-    `valid(*shapes)` says which shapes are possible, by default positive
-    ones; others give NaN. The methods take what SciPy's take: the shapes, `loc` and `scale`, by
-    position or by name. They are
-    differentiable by all of these and by the place: at an end of the support the derivatives are
-    the limits from inside, outside they are 0, and those of logarithms at an infinite place are the
-    ones at `reach`. `rvs` is differentiable by reparametrisation (M. Figurnov, S. Mohamed, A. Mnih,
-    NeurIPS 2018). Errors: `ArgumentTypeError` for unknown parameters.
+    With `own_ends` the formulas end by themselves, at places that the shapes say. `valid(*shapes)`
+    says which shapes are possible, by default positive ones; others give NaN. The methods take what
+    SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are differentiable by
+    all of these and by the place: at an end of the support the derivatives are the limits from
+    inside, outside they are 0, and those of logarithms at an infinite place are the ones at
+    `reach`. `rvs` is differentiable by reparametrisation (M. Figurnov, S. Mohamed, A. Mnih, NeurIPS
+    2018). Errors: `ArgumentTypeError` for unknown parameters.
 
     >>> from ferrograd.scipy import stats
     >>> round(fg.grad(lambda shape: stats.gamma.cdf(2.0, shape))(3.0), 6)
@@ -82,8 +91,8 @@ class Continuous:
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
         self.support_of_standard, self.within, self.open_low = (low, high), within, open_low
         self._powers, self._reach = (low_power, high_power), reach
-        self.standard = standard if low == 0 else _quotient
-        self._valid, self._own_ends = valid or _all_positive, own_ends
+        self.standard = standard if low == 0 else quotient
+        self._valid, self._own_ends = valid or all_positive, own_ends
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}>"
@@ -211,7 +220,7 @@ class Continuous:
         if self._powers[0] is not None and moves(scale):
             shift = unit_power(scale, fixed(self._power(0, shapes)))
             found = found + np.where(places.ends[0], shift, 0.0)
-        found = _either(mask, found, places.outside(-numpy.inf, -numpy.inf))
+        found = either(mask, found, places.outside(-numpy.inf, -numpy.inf))
         if numpy.isfinite(self.support_of_standard).all():
             return found
         return valued(found, np.where(places.far, -numpy.inf, fixed(found)))
@@ -231,7 +240,7 @@ class Continuous:
         found = self.logpdf(np.where(known > 0, x, some), *shapes, loc, scale)
         # An infinite density goes the way of its logarithm.
         found = np.exp(valued(found, np.minimum(fixed(found), 700.0)))
-        found = _either(known > 0, valued(found, known), known)
+        found = either(known > 0, valued(found, known), known)
         if self._powers == (None, None):
             return found
         places = self._places(x, loc, scale)
@@ -241,7 +250,7 @@ class Continuous:
         near = np.exp(self._known("logpdf", z, shapes)) * z ** powers[0] / scale
         if self._powers[1] is not None:
             near = near * (1.0 - z) ** powers[1]
-        return _either((ends[0] | ends[1]) & ~np.isnan(known), near, found)
+        return either((ends[0] | ends[1]) & ~np.isnan(known), near, found)
 
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The distribution function."""
@@ -265,8 +274,22 @@ class Continuous:
             known = self._known(name, fixed(places.at(mask)), [fixed(s) for s in shapes])
             mask = mask & ((known != 0) | places.ends[0] | places.ends[1])
             outside = np.where(places.inside, 0.0, outside)
-        found = _either(mask, self._known(name, places.at(mask), shapes), outside)
+        low = mask & self._begins_steeply(places, shapes)
+        found = either(mask & ~low, self._known(name, places.at(mask & ~low), shapes), outside)
+        if self._powers[0] is not None:
+            below = self._beginning(places.at(low), shapes)
+            found = either(low, 1.0 - below if end else below, found)
         return self._checked(found, shapes, scale)
+
+    def _begins_steeply(self, places: Places, shapes: list[Any]) -> Any:
+        """The places at the low end where the density or its slope is infinite."""
+        power = fixed(self._power(0, shapes))
+        return places.ends[0] & (power < 1) & (power != 0)
+
+    def _beginning(self, z: Any, shapes: list[Any]) -> Any:
+        """The distribution function there: the integral of the power of `z` alone."""
+        power = self._power(0, shapes) + 1.0
+        return np.exp(self._known("logpdf", fixed(z), shapes)) * z**power / power
 
     def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the distribution function."""
@@ -292,13 +315,16 @@ class Continuous:
             known = self._known(name[3:], fixed(places.at(mask)), [fixed(s) for s in shapes])
             gone = gone | (mask & (known == 0))
             mask = mask & (known != 0)
-        found = self._simple(name, places.at(mask), shapes, scale)
+        low = mask & self._begins_steeply(places, shapes)
+        found = self._simple(name, places.at(mask & ~low), shapes, scale)
+        if self._powers[0] is not None and end == 1:
+            found = np.where(low, np.log1p(-self._beginning(places.at(low), shapes)), found)
         limits = (-numpy.inf, 0.0) if end == 0 else (0.0, -numpy.inf)
         outside = np.where(gone, -numpy.inf, places.outside(*limits))
-        found = _either(mask, found, outside)
+        found = either(mask, found, outside)
         if moves(x, loc, scale, *shapes):
             near = self._vanishing(end, name, places, gone, shapes, scale)
-            found = _either(gone, valued(near, np.full_like(fixed(near), -numpy.inf)), found)
+            found = either(gone, valued(near, np.full_like(fixed(near), -numpy.inf)), found)
         return self._checked(found, shapes, scale)
 
     def _vanishing(
@@ -348,7 +374,7 @@ class Continuous:
             known = fixed(inner)
             near = np.where(np.isinf(found), np.clip(known, 1e-30, 1.0 - 2.0**-53), known)
             found = valued(self._quantile(method, valued(inner, near), shapes), found)
-        found = _either(chance, found, np.full_like(fixed(found), numpy.nan))
+        found = either(chance, found, np.full_like(fixed(found), numpy.nan))
         return self._checked(loc + scale * found, shapes, scale)
 
     def _quantile(self, method: str, q: Any, shapes: list[Any]) -> Any:
@@ -372,19 +398,3 @@ class Continuous:
         anchor = next(value for value in given if isinstance(value, Tensor))
         found = quantile(anchor, *shapes, distribution=self, draw=(dims, random_state))
         return loc + scale * found
-
-
-def _quotient(x: Any, loc: Any, scale: Any) -> Any:
-    return (x - loc) / scale
-
-
-def _either(mask: Any, found: Any, outside: Any) -> Any:
-    """What was found where the mask holds, elsewhere the constants, in the dtype of what was."""
-    return np.where(mask, found, outside.astype(found.dtype))
-
-
-def _all_positive(*shapes: Any) -> Any:
-    found: Any = True
-    for shape in shapes:
-        found = (np.asarray(shape) > 0) & found
-    return found

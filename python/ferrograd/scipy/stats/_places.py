@@ -94,6 +94,24 @@ def moves(*values: Any) -> bool:
     return is_grad_enabled() and any(isinstance(v, Tensor) for v in values)
 
 
+def quotient(x: Any, loc: Any, scale: Any) -> Any:
+    """`standard` where a support has no end at 0."""
+    return (x - loc) / scale
+
+
+def either(mask: Any, found: Any, outside: Any) -> Any:
+    """What was found where the mask holds, elsewhere the constants, in the dtype of what was."""
+    return np.where(mask, found, outside.astype(found.dtype))
+
+
+def all_positive(*shapes: Any) -> Any:
+    """Whether shapes are possible that are to be above 0."""
+    found: Any = True
+    for shape in shapes:
+        found = (np.asarray(shape) > 0) & found
+    return found
+
+
 class Places:
     """The places of one call: masks of constants, and the standard variable where it is asked.
 

@@ -66,15 +66,30 @@ betaprime = Continuous(
     low_power=lambda a, b: a - 1.0,
 )
 
+
+def _log1p_power(z: Any, c: Any) -> Any:
+    """`log(1 + z**c)`, of any size of `z`."""
+    far = fixed(z) > 1.0
+    near, large = np.where(far, 1.0, z), np.where(far, z, 1.0)
+    return np.where(far, c * np.log(large) + np.log1p(large**-c), np.log1p(near**c))
+
+
+def _fisk_cdf(z: Any, c: Any) -> Any:
+    far = fixed(z) > 1.0
+    near, large = np.where(far, 1.0, z), np.where(far, z, 1.0)
+    return np.where(far, 1.0 / (1.0 + large**-c), near**c / (1.0 + near**c))
+
+
 #: `sf` is `1 / (1 + z**c)`: the exponential of a logistic variable.
 fisk = Continuous(
     "fisk",
     "c",
-    lambda z, c: np.log(c) - 2.0 * np.log1p(z**c),
-    lambda z, c: z**c / (1.0 + z**c),
-    sf=lambda z, c: 1.0 / (1.0 + z**c),
-    ppf=lambda q, c: (q / (1.0 - q)) ** (1.0 / c),
-    isf=lambda q, c: ((1.0 - q) / q) ** (1.0 / c),
+    lambda z, c: np.log(c) - 2.0 * _log1p_power(z, c),
+    _fisk_cdf,
+    sf=lambda z, c: np.exp(-_log1p_power(z, c)),
+    logsf=lambda z, c: -_log1p_power(z, c),
+    ppf=lambda q, c: q ** (1.0 / c) * (1.0 - q) ** (-1.0 / c),
+    isf=lambda q, c: (1.0 - q) ** (1.0 / c) * q ** (-1.0 / c),
     low=0.0,
     low_power=lambda c: c - 1.0,
 )
@@ -83,10 +98,10 @@ fisk = Continuous(
 burr12 = Continuous(
     "burr12",
     "c d",
-    lambda z, c, d: np.log(c) + np.log(d) - (d + 1.0) * np.log1p(z**c),
-    lambda z, c, d: -np.expm1(-d * np.log1p(z**c)),
-    sf=lambda z, c, d: np.exp(-d * np.log1p(z**c)),
-    logsf=lambda z, c, d: -d * np.log1p(z**c),
+    lambda z, c, d: np.log(c) + np.log(d) - (d + 1.0) * _log1p_power(z, c),
+    lambda z, c, d: -np.expm1(-d * _log1p_power(z, c)),
+    sf=lambda z, c, d: np.exp(-d * _log1p_power(z, c)),
+    logsf=lambda z, c, d: -d * _log1p_power(z, c),
     ppf=lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1.0 / c),
     isf=lambda q, c, d: np.expm1(-np.log(q) / d) ** (1.0 / c),
     low=0.0,
