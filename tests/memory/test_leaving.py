@@ -34,6 +34,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "scipy.signal.fftconvolve": lambda a, v: scipy.signal.fftconvolve(v, v),
     "scipy.interpolate.interp1d": lambda a, v: scipy.interpolate.interp1d([0.0, 1.0], v),
     "scipy.stats.norm.pdf": lambda a, v: scipy.stats.norm.pdf(v),
+    "scipy.stats.laplace.logpdf": lambda a, v: scipy.stats.laplace.logpdf(v),
+    "scipy.stats.binom.pmf": lambda a, v: scipy.stats.binom.pmf(1, 4, v / 4),
+    "scipy.stats.binom.ppf": lambda a, v: scipy.stats.binom.ppf(0.5, 4, v / 4),
     "scipy.optimize.minimize": lambda a, v: scipy.optimize.minimize(np.sum, v),
     "scipy.linalg.subspace_angles": lambda a, v: scipy.linalg.subspace_angles(a, a),
     "scipy.linalg.funm": lambda a, v: fg.scipy.linalg.funm(a, np.cos),
@@ -51,6 +54,8 @@ OURS = {
     "scipy.interpolate.interp1d",
     "scipy.optimize.minimize",
     "scipy.stats.norm.pdf",
+    "scipy.stats.laplace.logpdf",
+    "scipy.stats.binom.pmf",
 }
 
 

@@ -213,7 +213,7 @@ def _ours(home: str, name: str) -> str:
 def _same(home: str, name: str) -> bool:
     """Whether our function of the name is the library's own."""
     theirs = getattr(sys.modules.get(home), name, None)
-    return vars(import_module(f"ferrograd.{home}")).get(name) is theirs is not None
+    return theirs is not None and vars(import_module(f"ferrograd.{home}")).get(name) is theirs
 
 
 def _have(home: str, name: str) -> bool:
@@ -223,4 +223,12 @@ def _have(home: str, name: str) -> bool:
     try:
         return name in vars(import_module(f"ferrograd.{home}"))
     except ImportError:
+        return not name.startswith("_") and _is_method(*home.rpartition(".")[::2], name)
+
+
+def _is_method(home: str, owner: str, name: str) -> bool:
+    """Whether an object in a module of ours has a method itself, as distributions have."""
+    if "." not in home or not _have(home, owner):
         return False
+    value = vars(import_module(f"ferrograd.{home}"))[owner]
+    return not isinstance(value, type) and hasattr(type(value), name)
