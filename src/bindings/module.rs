@@ -54,7 +54,7 @@ macro_rules! functions {
 }
 
 functions! {
-    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf,
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;

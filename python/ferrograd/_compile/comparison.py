@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._compile.recorded import Form, OfTensors, as_tensor
+from ferrograd._compile.recorded import Form, OfTensors
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor
 from ferrograd.errors import CompileError
@@ -21,7 +21,7 @@ _ANEW = "the function depends on something besides its arguments; pass it as one
 
 def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: Call) -> None:
     """Raises where a replay, which found these results, differs from the function, on tensors."""
-    tensors = iter(function(*(as_tensor(value) for value in call.values)))
+    tensors = iter(function(*call.as_tensors()))
     results = iter(found)
     new = function.taken_form()
     if not new.tree.same(old.tree):

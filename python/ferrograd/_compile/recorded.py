@@ -190,7 +190,7 @@ class Joint(NamedTuple):
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None where something that was read at the recording is different."""
-        values = [as_tensor(value) for value in call.values]
+        values = call.as_tensors()
         return self.program.run(values, self.original)  # type: ignore[no-any-return]
 
 
@@ -213,14 +213,6 @@ class WarmUp(NamedTuple):
 
 #: What is found out about the calls of a signature.
 Entry = Recorded | Joint | Eager | WarmUp
-
-
-def as_tensor(value: Any) -> Tensor:
-    """An argument that a program takes anew, as a tensor."""
-    if isinstance(value, Tensor):
-        return value
-    kinds = {float: "float64", complex: "complex128"}
-    return _core.tensor(value, dtype=kinds.get(type(value)))
 
 
 def has_history(results: Any) -> bool:

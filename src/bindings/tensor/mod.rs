@@ -20,6 +20,7 @@ mod update;
 
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,
+    value_of,
 };
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;
