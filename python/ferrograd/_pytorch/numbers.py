@@ -178,7 +178,7 @@ def isposinf(input: Any) -> Tensor:
     >>> fg.isposinf(fg.tensor([1.0, float("inf")])).tolist()
     [False, True]
     """
-    return core.equal(asarray(input), float("inf"))
+    return asarray(_numpy.isposinf(asarray(input)))
 
 
 def isneginf(input: Any) -> Tensor:
@@ -188,7 +188,7 @@ def isneginf(input: Any) -> Tensor:
     >>> fg.isneginf(fg.tensor([1.0, -float("inf")])).tolist()
     [False, True]
     """
-    return core.equal(asarray(input), float("-inf"))
+    return asarray(_numpy.isneginf(asarray(input)))
 
 
 def nanquantile(

@@ -199,21 +199,30 @@ def empty(
 
 
 def _number(value: Any) -> Any:
-    """A number of NumPy's, or the element of an array of no dimensions, as Python's."""
-    one = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    return value.item() if one else value
+    """A number of NumPy's, or the element of an array of no dimensions, as Python's.
+
+    Arrays and lists become tensors.
+    """
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return value.item()
+    return asarray(value) if isinstance(value, np.ndarray | list | tuple) else value
 
 
-def _repeated(
+def repeated(
     op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
 ) -> Tensor:
-    """A tensor of one number, repeated."""
-    if value.size != 1:
-        raise ArgumentTypeError(
-            f"{op}: fill_value is a tensor of shape {tuple(value.shape)}; give one number"
+    """A new tensor of a tensor's elements, broadcast; gradients reach them."""
+    value = value.reshape(()) if value.size == 1 else value
+    fits = value.ndim <= len(shape) and all(
+        size in (1, wanted) for size, wanted in zip(value.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"{op}: fill_value has shape {tuple(value.shape)} and the result {shape}; give one"
+            " number, or values that broadcast"
         )
-    out = value.reshape(()).expand(shape).clone()
-    out = out if dtype is None else out.to(dtype)
+    out = value if dtype is None else value.astype(dtype)
+    out = out.expand(shape).clone()
     return out.requires_grad_() if requires_grad and out.is_leaf else out
 
 
@@ -229,8 +238,8 @@ def full(
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does.
 
-    A tensor of one number is repeated with its dtype, and gradients reach it. `size` is PyTorch's
-    name of the shape.
+    Tensors and arrays are broadcast and keep their dtype, and gradients reach a tensor. `size` is
+    PyTorch's name of the shape.
     """
     if type(fill_value) is float and size is None and out is device is None:
         return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
@@ -238,9 +247,9 @@ def full(
     if fill_value is None:
         raise ArgumentTypeError("full: fill_value is None; give a number")
     sizes, dtype = worded("full", (), shape, size), dtype_for(dtype, out)
-    if isinstance(fill_value, Tensor):
-        return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
     number = _number(fill_value)
+    if isinstance(number, Tensor):
+        return placed("full", repeated("full", sizes, number, dtype, requires_grad), out)
     if dtype is None and isinstance(number, complex):
         dtype = tensor(number).dtype
     elif dtype is None and not isinstance(number, float):
@@ -298,14 +307,15 @@ def full_like(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """One repeated number in the shape and dtype of another tensor or array."""
+    """One repeated number, or broadcast values, in the shape and dtype of a tensor or array."""
     if device is not None:
         on_cpu(device)
     x = x if type(x) is Tensor else pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
-    if isinstance(fill_value, Tensor):
-        return _repeated("full_like", tuple(x.shape), fill_value, dtype, requires_grad)
-    return _full("full_like", x.shape, _number(fill_value), dtype, requires_grad)
+    number = _number(fill_value)
+    if isinstance(number, Tensor):
+        return repeated("full_like", tuple(x.shape), number, dtype, requires_grad)
+    return _full("full_like", x.shape, number, dtype, requires_grad)
 
 
 def arange(
@@ -336,37 +346,44 @@ def arange(
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: Any,
+    stop: Any,
     num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
     *,
     out: Tensor | None = None,
-    endpoint: bool = True,
-    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     device: Any = None,
     steps: int | None = None,
-) -> Tensor:
+) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`.
 
-    Gradients reach ends that are tensors.
+    `np.linspace`: of arrays along a new axis, with the step if `retstep`. Gradients reach ends that
+    are tensors. Ends that are numbers of Python's give the default dtype.
     """
     on_cpu(device)
-    num = num if steps is None else steps
-    (num,) = shape_of("linspace", (num,))
-    dtype = np.dtype(dtype_for(dtype, out) or get_default_dtype())
+    (num,) = shape_of("linspace", (num if steps is None else steps,))
+    kind = dtype_for(dtype, out)
+    if kind is None and {type(start), type(stop)} <= {bool, int, float, complex}:
+        kind = get_default_dtype()
+    kind = None if kind is None else np.dtype(kind)
     others = (end for end in (start, stop) if not is_plain(end))
-    if dtype.kind != "c" and any(map(np.iscomplexobj, others)):
+    if kind is not None and kind.kind != "c" and any(map(np.iscomplexobj, others)):
         raise DTypeError(
-            f"linspace: the ends {start} and {stop} are complex and the elements {dtype};"
+            f"linspace: the ends {start} and {stop} are complex and the elements {kind};"
             " give dtype=complex, or real ends"
         )
-    values: Any = spaced(start, stop, num, endpoint, dtype)
+    values: Any = spaced(start, stop, num, endpoint, retstep, kind, axis)
+    values, *step = values if retstep else (values,)
     if not isinstance(values, Tensor):
-        values = taken(values, dtype, requires_grad)
+        values = taken(values, kind, requires_grad)
     elif requires_grad and values.is_leaf:
         values.requires_grad_()
-    return placed("linspace", values, out)
+    values = placed("linspace", values, out)
+    return (values, *step) if retstep else values
 
 
 def eye(
