@@ -115,7 +115,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise ShapeError(f"bincount: the numbers have shape {plain.shape}; give a vector")
     minlength = whole("bincount", "minlength", minlength)
     heavy = None if weights is None else asarray(weights)
-    found: Any = np.bincount(plain, heavy, minlength)  # type: ignore[arg-type]
+    found: Any = np.bincount(plain, heavy, minlength)
     return asarray(found)
 
 

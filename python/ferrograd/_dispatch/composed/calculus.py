@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor, asarray, concatenate
+from ferrograd._core import Tensor, asarray, concatenate, tensor
 from ferrograd._dispatch.composed.shared import (
     axes_of,
     composes,
@@ -154,7 +154,8 @@ def linspace(
     span, parts = last - first, num - 1 if endpoint else num
     count = np.arange(num, dtype=kind).reshape((num,) + (1,) * span.ndim)
     if parts > 0:
-        step = span / parts
+        # NumPy divides complex numbers by multiplying with the reciprocal.
+        step = span * (np.ones((), kind).real / parts) if kind.kind == "c" else span / parts
         # A step that underflows would be lost in the product.
         lost = _core.any(_core.equal(step, 0.0))
         made = _core.where(lost, count / parts * span, count * step)
@@ -216,7 +217,7 @@ def geomspace(
     # Turned to the positive reals, where logarithms have no jump.
     sign = _core.sign(first)
     ends = (first / sign, last / sign)
-    made = logspace(*map(_core.log10, ends), num, endpoint)
+    made = logspace(_core.log10(ends[0]), _core.log10(ends[1]), num, endpoint)
     rows = [_core.broadcast_to(end, made.shape[1:])[None] for end in ends]
     num = made.shape[0]
     if num:  # the ends to the last bit
@@ -239,6 +240,19 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
     # The difference of sizes is never a negative zero, and then has the sign of the number.
     part = (x * sign - whole * sign) * sign
     return _core.where(_core.isinf(x), _core.copysign(0.0, x), part), whole
+
+
+@composes("frexp")
+def frexp(x: Any) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent; the derivative of the mantissa is `g / 2^exponent`."""
+    x = _floats_as("frexp", x)
+    fraction, exponent = np.frexp(values(x))
+    if not x.requires_grad:
+        return tensor(fraction), tensor(exponent)
+    # In two halves, for 2^-exponent alone may be beyond the largest number.
+    half = -exponent // 2
+    one = x.dtype.type(1)
+    return x * np.ldexp(one, half) * np.ldexp(one, -exponent - half), tensor(exponent)
 
 
 @composes("ldexp")
@@ -332,6 +346,5 @@ def empty_like(prototype: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> 
 refuses(
     "nextafter",
     "spacing",
-    "frexp",
     reason="it takes floats apart into bits and has no derivative; pass t.detach()",
 )
