@@ -162,8 +162,13 @@ def described(result: Any) -> list[Any]:
     for leaf in leaves(result):
         array = leaf.detach().numpy() if isinstance(leaf, fg.Tensor) else np.asarray(leaf)
         if array.dtype.kind in "biufc":  # no text or object
-            found.append((array.dtype, array.shape, array.tobytes()))
+            follows = isinstance(leaf, fg.Tensor) and leaf.requires_grad
+            found.append((array.dtype, array.shape, array.tobytes(), follows))
     return found
+
+
+def without_history(facts: list[Any]) -> list[Any]:
+    return [fact[:3] for fact in facts]
 
 
 def arguments(called: Called, kind: str) -> list[Any]:
@@ -216,7 +221,11 @@ def test_every_home_gives_the_same_bits(row: Any) -> None:
                 found = outcome(theirs, args)
                 if not partly and isinstance(found, type) and issubclass(found, TypeError):
                     continue  # an argument that only NumPy's function has
-                assert found == expected, (chosen, called)
+                if not all(chosen) and isinstance(found, list) and isinstance(expected, list):
+                    found, compared = without_history(found), without_history(expected)
+                else:
+                    compared = expected
+                assert found == compared, (chosen, called)
 
 
 def test_every_name_with_two_bodies_is_in_the_table() -> None:
@@ -285,10 +294,10 @@ def test_linspace_of_tensors_has_the_bits_of_numpy(ends: Any, num: int) -> None:
             continue
         for start, stop, *arrays in chosen_ends(*ends):
             with np.errstate(all="ignore"):
-                expected = described(np.linspace(*arrays, num, **options))
+                expected = without_history(described(np.linspace(*arrays, num, **options)))
                 for make in (np.linspace, fnp.linspace, fg.linspace):
                     made = make(start, stop, num, **options)
-                    assert described(made) == expected, (make, options)
+                    assert without_history(described(made)) == expected, (make, options)
                     assert isinstance(next(leaves(made)), fg.Tensor)
 
 
@@ -329,7 +338,7 @@ def test_complex_geometric_samples_keep_their_derivatives() -> None:
 def test_full_broadcasts_tensors_and_lists_of_them(make: Any) -> None:
     value = fg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     made = make((2, 3), value)
-    assert described(made) == described(np.full((2, 3), value.detach().numpy()))
+    assert np.array_equal(made.detach(), np.full((2, 3), value.detach().numpy()))
     made.sum().backward()
     assert value.grad.tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(fg.errors.ShapeError, match=r"full: fill_value has shape \(3,\)"):

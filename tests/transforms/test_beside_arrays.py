@@ -48,7 +48,7 @@ def by_number_of_results(x: Any) -> Any:
 
 
 DIFFERENT = {
-    by_type: r"the result\[0\] is 3\.0 on tensors and 2\.0 on arrays",
+    by_type: r"result\[0\] is 3\.0 on tensors and 2\.0 on arrays",
     by_shape: r"the result has shape \(2,\) on tensors and \(1,\) on arrays",
     by_kind_of_one_result: r"result\[1\]\[0\] is 1\.0 on tensors and 2\.0 on arrays",
     by_number_of_results: r"it returns .* on tensors and .* on arrays",

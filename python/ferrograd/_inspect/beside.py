@@ -103,15 +103,18 @@ def _differ(expected: Result, found: Result) -> str | None:
     for path, t, a in zip(expected[1].paths(), expected[0], found[0], strict=True):
         if t is None or a is None:
             continue
-        where = f"result{path}" if path else "the result"
         if t.shape != a.shape:
-            return f"{where} has shape {t.shape} on tensors and {a.shape} on arrays"
+            return f"{_named(path)} has shape {t.shape} on tensors and {a.shape} on arrays"
         apart = np.argwhere(~_close(t, a))
         if len(apart):
             at = tuple(map(int, apart[0]))
-            index = f"[{', '.join(map(str, at))}]" if at else ""
-            return f"{where}{index} is {t[at].item()!r} on tensors and {a[at].item()!r} on arrays"
+            where = _named(path + (f"[{', '.join(map(str, at))}]" if at else ""))
+            return f"{where} is {t[at].item()!r} on tensors and {a[at].item()!r} on arrays"
     return None
+
+
+def _named(path: str) -> str:
+    return f"result{path}" if path else "the result"
 
 
 def _close(one: Any, other: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
 from ferrograd._tensor.arrays import check_numbers, identity, is_plain, spaced
 from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.filling import number_of, repeated
 from ferrograd._tensor.memory import taken
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
@@ -48,6 +49,9 @@ newaxis = None
 MOST_AXES = 64
 #: Elements of eight bytes that an address can tell apart.
 LARGEST = 2**60
+
+#: Numbers that have no dtype of their own.
+_NUMBERS = frozenset({bool, int, float, complex})
 
 Shape = int | Sequence[int]
 
@@ -198,34 +202,6 @@ def empty(
     return placed("empty", made, out)
 
 
-def _number(value: Any) -> Any:
-    """A number of NumPy's, or the element of an array of no dimensions, as Python's.
-
-    Arrays and lists become tensors.
-    """
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return value.item()
-    return asarray(value) if isinstance(value, np.ndarray | list | tuple) else value
-
-
-def repeated(
-    op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
-) -> Tensor:
-    """A new tensor of a tensor's elements, broadcast; gradients reach them."""
-    value = value.reshape(()) if value.size == 1 else value
-    fits = value.ndim <= len(shape) and all(
-        size in (1, wanted) for size, wanted in zip(value.shape[::-1], shape[::-1], strict=False)
-    )
-    if not fits:
-        raise ShapeError(
-            f"{op}: fill_value has shape {tuple(value.shape)} and the result {shape}; give one"
-            " number, or values that broadcast"
-        )
-    out = value if dtype is None else value.astype(dtype)
-    out = out.expand(shape).clone()
-    return out.requires_grad_() if requires_grad and out.is_leaf else out
-
-
 def full(
     shape: Shape | None = None,
     fill_value: bool | int | float | complex | Tensor | None = None,
@@ -247,7 +223,7 @@ def full(
     if fill_value is None:
         raise ArgumentTypeError("full: fill_value is None; give a number")
     sizes, dtype = worded("full", (), shape, size), dtype_for(dtype, out)
-    number = _number(fill_value)
+    number = number_of(fill_value)
     if isinstance(number, Tensor):
         return placed("full", repeated("full", sizes, number, dtype, requires_grad), out)
     if dtype is None and isinstance(number, complex):
@@ -312,7 +288,7 @@ def full_like(
         on_cpu(device)
     x = x if type(x) is Tensor else pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
-    number = _number(fill_value)
+    number = number_of(fill_value)
     if isinstance(number, Tensor):
         return repeated("full_like", tuple(x.shape), number, dtype, requires_grad)
     return _full("full_like", x.shape, number, dtype, requires_grad)
@@ -367,7 +343,7 @@ def linspace(
     on_cpu(device)
     (num,) = shape_of("linspace", (num if steps is None else steps,))
     kind = dtype_for(dtype, out)
-    if kind is None and {type(start), type(stop)} <= {bool, int, float, complex}:
+    if kind is None and type(start) in _NUMBERS and type(stop) in _NUMBERS:
         kind = get_default_dtype()
     kind = None if kind is None else np.dtype(kind)
     others = (end for end in (start, stop) if not is_plain(end))

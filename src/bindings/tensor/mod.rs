@@ -22,5 +22,5 @@ pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, set_default_dtype, taken, tensor,
 };
 pub(crate) use indexing::TensorIterator;
-pub(crate) use pickle::rebuild;
+pub(crate) use pickle::{_hand_out, _has_history, _take_back, HandedOut, rebuild};
 pub(crate) use update::_update;
