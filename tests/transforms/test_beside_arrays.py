@@ -107,6 +107,15 @@ def test_arrays_are_copies(check: Any) -> None:
     check(f, given)
     assert given.tolist() == [1.0, 2.0]
 
+    def counting(x: Any, n: Any) -> Any:
+        if isinstance(n, np.ndarray) and isinstance(x, np.ndarray):
+            n += 1
+        return np.sum(x * x)
+
+    counts = np.array([1, 2])
+    check(counting, X, counts)
+    assert counts.tolist() == [1, 2]
+
     def keeping(x: Any) -> Any:
         kept.extend([x] if isinstance(x, np.ndarray) else [])
         return np.sum(x * x)

@@ -65,7 +65,9 @@ def check_grads(
             return f(*full, **kwargs)
 
         floats = tuple(args[k] for k in varied)
-        said = beside.difference(lambda: vjp(of_floats, *floats)[0], of_floats, floats)
+        said = beside.difference(
+            lambda: vjp(of_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
+        )
         if said is not None:
             raise CheckError(f"check_grads: {name_of(f)}: {said}; {beside.CAUSES}")
         random = np.random.default_rng(0)
