@@ -10,7 +10,6 @@ use crate::array::{Layout, ShapeVec};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
-use crate::kernels;
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::reshape_dims;
@@ -33,11 +32,6 @@ impl Value for Tensor {
     #[inline(always)]
     fn pack(&self) -> SavedTensor {
         SavedTensor::new(self)
-    }
-
-    #[inline]
-    fn pack_result(&self) -> SavedTensor {
-        SavedTensor::result(self)
     }
 
     #[inline]
@@ -112,19 +106,12 @@ impl Value for Tensor {
         part.placed()
     }
 
-    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        let own = part.fits(&acc) && acc.lends_memory();
-        let Some(last) = last.filter(|_| own) else {
+    fn accumulate_part(acc: Tensor, part: &Part) -> Result<Tensor> {
+        if !part.fits(&acc) {
             return Tensor::accumulate(acc, &part.placed()?);
-        };
-        // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
-        // was there before has had zeros added to it.
-        let view = part.seen_in(&acc);
-        let sum = binary(&ADD, &view, part.gradient())?;
-        let before = last.seen_in(&acc);
-        let inputs = [In::View(before.view_of()), In::Int(0)];
-        apply(ADD.forward, &inputs, before.shared_view_mut(), &[]);
-        kernels::copy(sum.view_of(), view.shared_view_mut());
+        }
+        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        part.seen_in(&acc).add_into(part.gradient());
         Ok(acc)
     }
 }
@@ -145,7 +132,7 @@ impl Tensor {
 
     /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
-        self.storage().before_write()?;
+        self.before_write()?;
         self.add_into(new);
         self.storage().bump_version("backward");
         Ok(())

@@ -2,7 +2,7 @@
 
 Owns: `copy.copy` and `copy.deepcopy` of a tensor, and `t.full_like`. Never copies elements itself.
 Invariant: what somebody differentiates is copied to a tensor of the same history; a leaf of the
-program's own to a leaf.
+program's own to a leaf; a value to a value.
 """
 
 from __future__ import annotations
@@ -26,8 +26,14 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
 
 
 def _stays(tensor: Tensor) -> bool:
-    """Whether a copy belongs to the graph, or to the program that is being recorded."""
-    return _has_history(tensor) or (type(tensor) is Tensor and _is_recording_program())
+    """Whether a clone is the copy: in the graph, in a recorded program, and of a plain number.
+
+    A clone of something without axes is a value or memory as its source is.
+    """
+    if _has_history(tensor):
+        return True
+    number = tensor.ndim == 0 and not tensor.requires_grad and tensor.name is None
+    return type(tensor) is Tensor and (number or _is_recording_program())
 
 
 def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
