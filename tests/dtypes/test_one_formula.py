@@ -345,6 +345,14 @@ def test_full_broadcasts_tensors_and_lists_of_them(make: Any) -> None:
         make((3, 2), value)
 
 
+def test_what_is_full_is_memory() -> None:
+    value = fg.tensor([1.0, 2.0])[1]
+    for made in (fg.full((), value), np.full_like(value, value), fnp.array(value)):
+        same = made
+        same += 1.0
+        assert (made.item(), value.item()) == (3.0, 2.0)
+
+
 def test_compositions_take_lists_of_tensors() -> None:
     def of(call: Callable[..., Any]) -> Any:
         return fg.grad(lambda x: np.sum(call([x[0], x[1], x[2]])))(V)

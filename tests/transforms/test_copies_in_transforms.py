@@ -210,6 +210,21 @@ def test_no_history_is_copied_where_nothing_records() -> None:
     assert copy.deepcopy(fg.tensor([1, 2])).tolist() == [1, 2]
 
 
+def test_copies_of_values_are_values_and_of_memory_memory() -> None:
+    for duplicate in (copy.copy, copy.deepcopy):
+
+        def f(p: Any, duplicate: Any = duplicate) -> Any:
+            value, memory = duplicate(p[0]), duplicate(np.sum(p, keepdims=True)[0:].reshape(()))
+            old, kept = value, memory
+            value += 1.0
+            memory += 1.0
+            return old * 10.0 + kept
+
+        assert f(X) == 14.0
+        assert fg.value_and_grad(f)(X)[0] == 14.0
+        assert f(fg.tensor(X)).item() == 14.0
+
+
 def test_a_model_is_copied_with_what_it_has_computed() -> None:
     model = fg.nn.Linear(2, 1)
     model.last = model(fg.tensor(X)).sum()

@@ -74,7 +74,8 @@ def _on_arrays(
 
 def _copied(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
-        leaf = leaf.detach().numpy(writable=False)
+        scalar, leaf = leaf._is_value(), leaf.detach().numpy(writable=False)
+        leaf = leaf[()] if scalar else leaf
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 

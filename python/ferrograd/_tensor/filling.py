@@ -42,4 +42,5 @@ def repeated(
         )
     out = value if dtype is None else value.astype(dtype)
     out = out.expand(shape).clone()
+    out._become_memory()
     return out.requires_grad_() if requires_grad and out.is_leaf else out

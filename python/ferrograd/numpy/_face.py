@@ -108,6 +108,7 @@ def array(object: Any, dtype: Any = None, **kwargs: Any) -> Any:
     if not holds_tensor(object):
         return np.array(object, dtype=dtype, **kwargs)
     made = object.clone() if isinstance(object, Tensor) else tensor(object)
+    made._become_memory()
     return _shaped(made, dtype, kwargs.get("ndmin", 0))
 
 
@@ -115,7 +116,7 @@ def _as_array(theirs: Any) -> Callable[..., Any]:
     def as_array(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
         if not holds_tensor(a):
             return theirs(a, dtype=dtype, **kwargs)
-        return _shaped(a if isinstance(a, Tensor) else tensor(a), dtype, 0)
+        return _shaped(_core.asarray(a) if isinstance(a, Tensor) else tensor(a), dtype, 0)
 
     return functools.wraps(theirs)(as_array)
 
