@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
-from ferrograd._tensor.arrays import check_numbers, identity, is_plain, spaced
+from ferrograd._tensor.arrays import check_numbers, identity, spaced
 from ferrograd._tensor.device import on_cpu
 from ferrograd._tensor.filling import number_of, repeated
 from ferrograd._tensor.memory import taken
@@ -50,8 +50,8 @@ MOST_AXES = 64
 #: Elements of eight bytes that an address can tell apart.
 LARGEST = 2**60
 
-#: Numbers that have no dtype of their own.
-_NUMBERS = frozenset({bool, int, float, complex})
+#: Real numbers that have no dtype of their own.
+_REAL = frozenset({bool, int, float})
 
 Shape = int | Sequence[int]
 
@@ -343,11 +343,12 @@ def linspace(
     on_cpu(device)
     (num,) = shape_of("linspace", (num if steps is None else steps,))
     kind = dtype_for(dtype, out)
-    if kind is None and type(start) in _NUMBERS and type(stop) in _NUMBERS:
+    real = type(start) in _REAL and type(stop) in _REAL
+    if kind is None and (real or _REAL.union({complex}).issuperset(map(type, (start, stop)))):
         kind = get_default_dtype()
     kind = None if kind is None else np.dtype(kind)
-    others = (end for end in (start, stop) if not is_plain(end))
-    if kind is not None and kind.kind != "c" and any(map(np.iscomplexobj, others)):
+    narrow = not real and kind is not None and kind.kind != "c"
+    if narrow and any(map(np.iscomplexobj, (start, stop))):
         raise DTypeError(
             f"linspace: the ends {start} and {stop} are complex and the elements {kind};"
             " give dtype=complex, or real ends"

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+#: Numbers of Python's own.
+_PLAIN = frozenset({bool, int, float, complex})
+
+
 def number_of(value: Any) -> Any:
     """A number of NumPy's, or the element of an array of no dimensions, as Python's.
 
     Arrays and lists become tensors.
     """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return value.item()
     return asarray(value) if isinstance(value, np.ndarray | list | tuple) else value
