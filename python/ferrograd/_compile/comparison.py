@@ -1,7 +1,8 @@
 """`compile(f, check=n)`: a replay beside the function itself.
 
 Owns: the comparison of their results. Never runs a program.
-Invariant: results that differ in a bit, or in their containers, raise.
+Invariant: results that differ in a bit, or in their containers, raise; so do values of the function
+on plain arrays, where it takes them, that are not those on tensors.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from ferrograd._compile.recorded import Form, OfTensors
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor
+from ferrograd._inspect import beside
 from ferrograd.errors import CompileError
 
 #: Why a replay may differ.
@@ -36,6 +38,12 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
             raise CompileError(
                 f"compile: result {i} of {name} is {got} replayed and {want} computed anew; {_ANEW}"
             )
+    values = call.values
+    said = beside.difference(
+        lambda: function.called(*map(as_tensor, values)), function.called, values
+    )
+    if said is not None:
+        raise CompileError(f"compile: {name}: {said}; {beside.CAUSES}")
 
 
 def _bits(value: Any) -> Any:

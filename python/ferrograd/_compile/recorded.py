@@ -77,13 +77,8 @@ class OfTensors:
         self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        leaves = list(self.leaves)
-        for place, tensor in zip(self.places, tensors, strict=True):
-            leaves[place] = tensor
-        args, kwargs = self.tree.build(iter(leaves))
-        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         found: list[Any] = []
-        tree = flatten(self.function(*args, **kwargs), found)
+        tree = flatten(self.called(*tensors), found)
         tree.forget()
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
@@ -95,6 +90,15 @@ class OfTensors:
                 )
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
+
+    def called(self, *values: Any) -> Any:
+        """What the function returns for these in place of what a program takes anew."""
+        leaves = list(self.leaves)
+        for place, value in zip(self.places, values, strict=True):
+            leaves[place] = value
+        args, kwargs = self.tree.build(iter(leaves))
+        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
+        return self.function(*args, **kwargs)
 
     def then(
         self, check: Callable[[list[Tensor]], None], watch: Watch

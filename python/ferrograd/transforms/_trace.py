@@ -17,9 +17,11 @@ import numpy as np
 from ferrograd._core import (
     Tensor,
     _depends_on_others,
+    _hand_out,
     _restore_mode,
     _runs_python,
     _switch_grad,
+    _take_back,
     _traced_call,
     grad as _grad,
 )
@@ -203,7 +205,11 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
             args[place] = new
         else:
             kwargs[place] = new
-    result = run(before, wanted, args, kwargs)
+    handed = _hand_out(tensors)
+    try:
+        result = run(before, wanted, args, kwargs)
+    finally:
+        _take_back(handed)
     found = Trace(wanted, before, trees, tensors, kinds, result)
     refuse_changed(found)
     return found
