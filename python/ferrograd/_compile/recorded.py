@@ -22,6 +22,7 @@ from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
 
@@ -83,7 +84,7 @@ class OfTensors:
         args, kwargs = self.tree.build(iter(leaves))
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         found: list[Any] = []
-        tree = flatten(self.function(*args, **kwargs), found)
+        tree = flatten(self._called(args, kwargs), found)
         tree.forget()
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
@@ -95,6 +96,15 @@ class OfTensors:
                 )
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        """What the function returns; NumPy hides our error when an array takes an element."""
+        try:
+            return recording(self.function, *args, **kwargs)
+        except ValueError as error:
+            if isinstance(error.__cause__, CompileError):
+                raise CompileError(str(error.__cause__)) from error
+            raise
 
     def then(
         self, check: Callable[[list[Tensor]], None], watch: Watch
