@@ -56,7 +56,7 @@ def apart(name: str, which: int, way: str, steps: int) -> tuple[float, float] | 
 
 def cells(found: dict[tuple[int, int], tuple[float, float] | str]) -> list[str]:
     """Times, growth and the ratio to the list; the same of memory."""
-    few, many = STEPS
+    many = STEPS[1]
     wrong = next((f"{steps:,}: {v}" for (_, steps), v in found.items() if isinstance(v, str)), None)
     if wrong is not None:
         return [wrong, *[""] * 6]

@@ -77,7 +77,10 @@ KEEPING: dict[str, tuple[Callable[[], Any], str]] = {
     "cache": (cached, r"a tensor of shape \(3,\) that multiply made"),
     "attribute": (memoised, r"a tensor of shape \(3,\) that sin made"),
     "list": (listed, r"a tensor of shape \(\) that sum made"),
-    "argument": (argument, r"(an argument|a tensor) of shape \(3,\) that (was kept|clone made)"),
+    "argument": (
+        argument,
+        r"(an argument of shape \(3,\), kept|a tensor of shape \(3,\) that clone made)",
+    ),
     "buffer": (buffered, r"a tensor"),
 }
 
@@ -105,7 +108,7 @@ def test_a_later_call_raises_and_names_the_tensor(name: str, way: str) -> None:
     with pytest.raises(GradientError, match=f"used {what}") as raised:
         found(X)
     text = str(raised.value)
-    assert "from an earlier call of a transform, which has ended" in text
+    assert "in an earlier call of a transform, which has ended" in text
     assert "keep x.detach() or an array" in text
     assert "fg.record_call_sites()" in text
 
@@ -123,9 +126,7 @@ def test_the_line_that_made_it_is_named() -> None:
     f = fg.grad(cached())
     with fg.record_call_sites():
         f(X)
-    with pytest.raises(
-        GradientError, match=r"which has ended at .*test_kept_tensors\.py"
-    ) as raised:
+    with pytest.raises(GradientError, match=r"multiply made at .*test_kept_tensors\.py") as raised:
         f(X)
     line = cached.__code__.co_firstlineno + 5
     assert re.search(rf"\b{line}\b", str(raised.value))

@@ -26,21 +26,22 @@ def kept(
     The gradient would lack what goes through that argument.
     """
     node, number, leaf, line = found
-    where = f" at {line}" if line else "; fg.record_call_sites() tells the line that made it"
+    what = _described(outputs, node, number, leaf)
+    where = "" if line is None else f" at {line},"
+    how = "" if line else " (fg.record_call_sites() tells the line that made it)"
     return GradientError(
-        f"{op}: {name_of(function)} used {_described(outputs, node, number, leaf)} from an earlier"
-        f" call of a transform, which has ended{where}. The derivative through it would be missing:"
-        " compute it in this call, or keep x.detach() or an array where a constant is meant"
+        f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
+        " ended, so that the derivative through it would be missing; compute it in this call, or"
+        f" keep x.detach() or an array where a constant is meant{how}"
     )
 
 
 def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> str:
     if node is leaf:
         spec = leaf.output_spec(0)
-        return f"an argument{'' if spec is None else f' of shape {spec[0]}'} that was kept"
+        return f"an argument{'' if spec is None else f' of shape {spec[0]}'}, kept"
     shape = _shape(outputs, node, number, leaf)
-    of = "" if shape is None else f" of shape {shape}"
-    return f"a tensor{of} that {node.op_name} made"
+    return f"a tensor{'' if shape is None else f' of shape {shape}'} that {node.op_name} made"
 
 
 def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""A point that descends a potential of a goal and obstacles, on a field that is filled cell by cell."""
+"""A point that descends a potential of goal and obstacles on a field filled cell by cell."""
 
 import numpy as np
 
