@@ -22,6 +22,7 @@ from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
 
@@ -78,7 +79,7 @@ class OfTensors:
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
         found: list[Any] = []
-        tree = flatten(self.called(*tensors), found)
+        tree = flatten(self._recorded(*tensors), found)
         tree.forget()
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
@@ -99,6 +100,15 @@ class OfTensors:
         args, kwargs = self.tree.build(iter(leaves))
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         return self.function(*args, **kwargs)
+
+    def _recorded(self, *tensors: Tensor) -> Any:
+        """The same while a program is recorded; NumPy hides our error when an array takes an element."""
+        try:
+            return recording(self.called, *tensors)
+        except ValueError as error:
+            if isinstance(error.__cause__, CompileError):
+                raise CompileError(str(error.__cause__)) from error
+            raise
 
     def then(
         self, check: Callable[[list[Tensor]], None], watch: Watch

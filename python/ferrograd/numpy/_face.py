@@ -1,7 +1,8 @@
 """NumPy's functions, with a short way to ours where an argument is a tensor.
 
 Owns: the face of each function and the creation of arrays from nested lists of tensors. Never
-computes. Invariant: without a tensor among the arguments the call is NumPy's own.
+computes. Invariant: without a tensor among the arguments the call is NumPy's own; `_buffers` says
+where the array that it makes becomes a tensor.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from ferrograd._core import Tensor, tensor
 from ferrograd._dispatch import protocols
 from ferrograd._dispatch.table import COMPOSED
 from ferrograd._tensor import creation
+from ferrograd.errors import ArgumentError
+from ferrograd.numpy._buffers import creators
 from ferrograd.numpy._elements import ndenumerate, vectorize
 from ferrograd.numpy._joining import c_, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of
@@ -100,6 +103,7 @@ def members() -> dict[str, Any]:
     names["where"] = _named_where(names["where"])
     names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
     names.update(vectorize=vectorize, metadata=metadata)
+    names.update(creators(names))
     return names
 
 
