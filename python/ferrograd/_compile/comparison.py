@@ -40,7 +40,7 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
             )
     values = call.values
     said = beside.difference(
-        lambda: function.called(*map(as_tensor, values)), function.called, values
+        lambda: function.called(*call.as_tensors()), function.called, values
     )
     if said is not None:
         raise CompileError(f"compile: {name}: {said}; {beside.CAUSES}")

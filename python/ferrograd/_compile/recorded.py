@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
