@@ -1,0 +1,141 @@
+"""Runs many programs and reports what tensors get wrong and what they refuse.
+
+Owns: choosing the programs, shortening those that fail, and the report.
+Run it: `python -m idioms.sweep --programs 100000 --seed 7`.
+"""
+
+import argparse
+import dataclasses
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from random import Random
+
+from idioms.generate import PREAMBLE, Program, write
+from idioms.run import Outcome, chosen_ways, outcome, tried
+
+#: One of so many programs writes to its argument.
+HOSTILE = 60
+
+
+def chosen(seed: int) -> tuple[Program, list[str]]:
+    """The program of a seed, and the ways to run it."""
+    rng = Random(seed)
+    if rng.randrange(HOSTILE) == 0:
+        return write(seed, writes_argument=True), ["gradient"]
+    names = chosen_ways(rng)
+    static = {"compiled", "loop"} & set(names)
+    return write(seed, dynamic=not static), names
+
+
+def headline(message: str) -> str:
+    """A message without what differs between programs: numbers, names and shapes."""
+    message = re.sub(r"\b([a-zA-Z]{1,5})\d+\b", r"\1#", message.split("\n")[0])
+    return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", message)[:300]
+
+
+def same_failure(program: Program, failed: Outcome) -> bool:
+    """Whether a shorter program still fails in the same way."""
+    try:
+        result = tried(program, failed.way)
+    except Exception:  # it is no program any more
+        return False
+    if result.kind != failed.kind:
+        return False
+    return headline(result.message)[:60] == headline(failed.message)[:60]
+
+
+def shortened(program: Program, failed: Outcome) -> Program:
+    """The program without statements, lines and terms that the failure does not need."""
+    if program.writes_argument:
+        return program
+    changed = True
+    while changed:
+        changed = False
+        for kind in ("terms", "statements"):
+            kept = list(getattr(program, kind))
+            for at in reversed(range(len(kept))):
+                less = kept[:at] + kept[at + 1 :]
+                shorter = dataclasses.replace(program, **{kind: less})
+                if same_failure(shorter, failed):
+                    program, kept, changed = shorter, less, True
+        for at, block in enumerate(program.statements):
+            for line in reversed(range(len(block))):
+                less = block[:line] + block[line + 1 :]
+                blocks = [*program.statements[:at], less, *program.statements[at + 1 :]]
+                shorter = dataclasses.replace(program, statements=blocks)
+                if less and same_failure(shorter, failed):
+                    program, block, changed = shorter, less, True
+    return program
+
+
+class Report:
+    """Counts, and the programs that failed."""
+
+    def __init__(self, shown: int) -> None:
+        self.shown = shown
+        self.counts: Counter[str] = Counter()
+        self.messages: dict[str, Counter[str]] = defaultdict(Counter)
+        self.examples: dict[str, str] = {}
+
+    def add(self, program: Program, result: Outcome) -> None:
+        """Counts an outcome, and keeps the text of the first program of its kind."""
+        self.counts[result.kind] += 1
+        if result.kind in ("right", "unreliable"):
+            return
+        line = f"{result.way}: {headline(result.message)}"
+        self.messages[result.kind][line] += 1
+        count = self.messages[result.kind][line]
+        if count <= (self.shown if result.kind == "wrong" else 1):
+            short = shortened(program, result)
+            values = ", ".join(map(repr, short.arguments))
+            detail = f"# seed {short.seed}, {result.way}: {tried(short, result.way).message}"
+            self.examples[f"{line} {count}"] = f"{detail}\n# f({values})\n{short.text}"
+
+    def line(self, seconds: float) -> str:
+        """The counts so far."""
+        c, answered = self.counts, self.counts.total() - self.counts["unreliable"]
+        parts = [f"{c[k]} {k}" for k in ("right", "wrong", "refused", "unreliable")]
+        share = 100 * c["refused"] / max(1, answered)
+        return f"{c.total()} programs: {', '.join(parts)} ({share:.2f} % refused), {seconds:.0f} s"
+
+    def text(self) -> str:
+        """All of it."""
+        parts = []
+        for kind, messages in self.messages.items():
+            parts.append(f"\n--- {kind} ---")
+            for line, count in messages.most_common():
+                parts.append(f"\n{count} × {line}")
+                keys = [f"{line} {k}" for k in range(1, self.shown + 1)]
+                parts += [self.examples[key] for key in keys if key in self.examples]
+        return "\n".join(parts)
+
+
+def swept(seed: int, programs: int, shown: int = 3, every: int = 0) -> Report:
+    """The report of a range of programs; says how it goes after so many, if asked."""
+    report, start = Report(shown), time.monotonic()
+    for number in range(seed * 1_000_000, seed * 1_000_000 + programs):
+        program, names = chosen(number)
+        report.add(program, outcome(program, names))
+        if every and (number + 1) % every == 0:
+            print(report.line(time.monotonic() - start), flush=True)
+    return report
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--shown", type=int, default=3, help="programs shown of each failure")
+    given = parser.parse_args()
+    start = time.monotonic()
+    report = swept(given.seed, given.programs, given.shown, every=5000)
+    print(f"{PREAMBLE if report.examples else ''}{report.text()}")
+    print(report.line(time.monotonic() - start))
+    sys.exit(report.counts["wrong"] != 0)
+
+
+if __name__ == "__main__":
+    main()
