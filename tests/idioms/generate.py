@@ -6,7 +6,7 @@ depends on its seed only, writes to no argument unless asked to, and reads nothi
 """
 
 import copy
-from dataclasses import dataclass, field
+import dataclasses
 from random import Random
 from types import CodeType, SimpleNamespace
 from typing import Any
@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from idioms import loops as loops  # its rules enter the table
-from idioms.scope import Scope, is_scalar, shape_of
+from idioms.scope import Scope, is_object, is_scalar, shape_of
 from idioms.statements import RULES, Rule
 
 #: No value of a program is larger.
 BOUND = 12.0
-PREAMBLE = "import copy\nfrom types import SimpleNamespace\n\nimport numpy as np\n\n\n"
+PREAMBLE = (
+    "import copy\nimport dataclasses\nfrom types import SimpleNamespace\n\nimport numpy as np\n\n\n"
+)
 
 
 def checked_numpy() -> SimpleNamespace:
@@ -33,16 +35,22 @@ def checked_numpy() -> SimpleNamespace:
 NUMPY = checked_numpy()
 
 
-@dataclass
+def imports(module: Any) -> dict[str, Any]:
+    """What the import lines of a program give it, with a module in the place of NumPy."""
+    modules = {"np": module, "copy": copy, "dataclasses": dataclasses}
+    return modules | {"SimpleNamespace": SimpleNamespace, "__name__": "program"}
+
+
+@dataclasses.dataclass
 class Program:
     """A function of arrays and numbers: its statements, terms of its result, and arguments."""
 
     seed: int
     parameters: list[str]
     arguments: list[Any]
-    statements: list[list[str]] = field(default_factory=list)
-    terms: list[str] = field(default_factory=list)
-    rules: list[str] = field(default_factory=list)
+    statements: list[list[str]] = dataclasses.field(default_factory=list)
+    terms: list[str] = dataclasses.field(default_factory=list)
+    rules: list[str] = dataclasses.field(default_factory=list)
     dynamic: bool = False
     #: Whether it writes to an argument, which a transform refuses.
     writes_argument: bool = False
@@ -56,7 +64,7 @@ class Program:
 
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
-        names = {"np": module, "copy": copy, "SimpleNamespace": SimpleNamespace}
+        names = imports(module)
         exec(compile(self.text, f"<program {self.seed}>", "exec"), names)
         return names["f"]
 
@@ -100,24 +108,20 @@ class Writer:
             if type(value) is not float:
                 value.flags.writeable = False
         names = dict(zip(self.program.parameters, values, strict=True))
-        self.globals = {"np": NUMPY, "copy": copy, "SimpleNamespace": SimpleNamespace, **names}
+        self.globals = imports(NUMPY) | names
         for code in self.codes:
             exec(code, self.globals)
         self.scope.names = self.visible()
 
     def visible(self) -> dict[str, Any]:
         """What the program has named, without modules, functions and counters."""
-        hidden = ("np", "copy", "SimpleNamespace", "__builtins__")
-        return {
-            name: value
-            for name, value in self.globals.items()
-            if name not in hidden
-            and (
-                is_scalar(value)
-                or shape_of(value) is not None
-                or type(value) in (list, dict, SimpleNamespace)
-            )
-        }
+
+        def kept(value: Any) -> bool:
+            known = is_scalar(value) or type(value) in (list, dict) or is_object(value)
+            return known or shape_of(value) is not None
+
+        hidden = {*imports(None), "__builtins__"}
+        return {k: v for k, v in self.globals.items() if k not in hidden and kept(v)}
 
     def bounded(self, value: Any) -> bool:
         """Whether a value, and what it contains, is of a kind and size to compute with."""
@@ -133,7 +137,7 @@ class Writer:
             return len(value) < 9 and all(map(self.bounded, value))
         if type(value) is dict:
             return all(map(self.bounded, value.values()))
-        return type(value) is SimpleNamespace and all(map(self.bounded, vars(value).values()))
+        return is_object(value) and all(map(self.bounded, vars(value).values()))
 
     def add(self, rule: Rule) -> bool:
         """Adds a statement by a rule, if it has one that runs on arrays and stays bounded."""

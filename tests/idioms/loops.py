@@ -133,60 +133,40 @@ def recurrence(scope: Scope) -> Lines:
     found = scope.array(1)
     if found is None:
         return None
-    place, (n,) = found
-    u, steps = scope.fresh("u"), scope.rng.randint(2, 4)
+    y, (n,) = found
+    u, k = scope.fresh("u"), scope.rng.randint(2, 4)
     s, t = scope.scalar(1), scope.without_axes()
-    one = buffer(scope, str(steps + 1))
-    rows = buffer(scope, f"({steps + 1}, {n})")
+    one, rows = buffer(scope, str(k + 1)), buffer(scope, f"({k + 1}, {n})")
+    loop, inner = f"for t in range({k}):", f"    for j in range({n}):"
     forms = (
-        [
-            f"{u} = {one}",
-            f"{u}[0] = {s}",
-            f"for t in range({steps}):",
-            f"    {u}[t + 1] = {u}[t] * 0.6 + 0.1 * np.sin({u}[t])",
-        ],
+        [f"{u} = {one}", f"{u}[0] = {s}", loop, "    {u}[t + 1] = {u}[t] * 0.6 + np.sin({u}[t])"],
         [
             f"{u} = {rows}",
-            f"{u}[0] = {place}",
-            f"for t in range({steps}):",
-            f"    {u}[t + 1] = {u}[t] + 0.2 * np.sin({u}[t] * {t})",
+            f"{u}[0] = {y}",
+            loop,
+            f"    {{u}}[t + 1] = np.sin({{u}}[t] * {t}) * 0.6",
         ],
+        [f"{u} = {rows}", f"{u}[0] = {y}", loop, "    {u}[t + 1] += {u}[t] * {u}[0]"],
+        [f"{u} = np.zeros({k + 1})", loop, f"    {{u}}[t + 1] += {{u}}[t] * 0.5 + {s}"],
+        [f"{u} = {y}.copy()", f"for t in range(1, {n}):", "    {u}[t] = {u}[t] + 0.5 * {u}[t - 1]"],
         [
-            f"{u} = np.zeros({steps + 1})",
-            f"for t in range({steps}):",
-            f"    {u}[t + 1] += {u}[t] * 0.5 + {s}",
-        ],
-        [
-            f"{u} = {place}.copy()",
-            f"for t in range(1, {n}):",
-            f"    {u}[t] = {u}[t] + 0.5 * {u}[t - 1]",
-        ],
-        [
-            f"{u} = {place}.copy()",
-            f"for t in range({steps}):",
-            f"    {u}[1:] = 0.5 * ({u}[1:] + {u}[:-1])",
+            f"{u} = {y}.copy()",
+            loop,
+            "    {u}[1:] = 0.5 * ({u}[1:] + {u}[:-1])",
             f"    {u}[0] *= {t}",
         ],
+        [f"{u} = {y}.copy()", loop, f"    {{u}} += 0.1 * np.cos({{u}}) * {t}"],
+        [f"{u} = {y}.copy()", loop, f"    {{u}} = {{u}} + 0.1 * {t}", "    {u}[0] = {u}[-1]"],
+        [f"{u} = {rows}", f"{u}[:] = {y}", f"for t in range(1, {k}):", inner]
+        + ["        {u}[t, j] = np.tanh({u}[t - 1, j] + {u}[t, j - 1])"],
         [
-            f"{u} = {place}.copy()",
-            f"for t in range({steps}):",
-            f"    {u} += 0.1 * np.cos({u}) * {t}",
-        ],
-        [
-            f"{u} = {rows}",
-            f"{u}[:] = {place}",
-            f"for t in range(1, {steps + 1}):",
-            f"    for j in range({n}):",
-            f"        {u}[t, j] = np.tanh({u}[t - 1, j] + {u}[t, j - 1])",
-        ],
-        [
-            f"{u} = np.ones(({steps}, {steps})) * {s}",
-            f"for i in range(1, {steps}):",
-            f"    for j in range(1, {steps}):",
-            f"        {u}[i, j] = 0.4 * ({u}[i - 1, j] + {u}[i, j - 1]) + {t} * 0.1",
-        ],
+            f"{u} = np.ones(({k}, {k})) * {s}",
+            f"for i in range(1, {k}):",
+            f"    for j in range(1, {k}):",
+        ]
+        + [f"        {{u}}[i, j] = 0.4 * ({{u}}[i - 1, j] + {{u}}[i, j - 1]) + {t} * 0.1"],
     )
-    return scope.rng.choice(forms)
+    return [line.replace("{u}", u) for line in scope.rng.choice(forms)]
 
 
 @rule(2.5)
@@ -216,35 +196,25 @@ def accumulated(scope: Scope) -> Lines:
     found = scope.array(1)
     if found is None:
         return None
-    place, (n,) = found
+    y, (n,) = found
     s, v, e = scope.fresh("acc"), scope.fresh("v"), scope.without_axes()
-    forms = (
-        [f"{s} = 0.0", f"for i in range({n}):", f"    {s} += 0.4 * {place}[i] * {e}"],
-        [f"{s} = 1.0", f"for i in range({n}):", f"    {s} *= 0.5 + np.tanh({place}[i])"],
-        [f"{s} = {place}[0]", f"for i in range(1, {n}):", f"    {s} += 0.3 * {place}[i]"],
-        [
-            f"{s} = {place}[0]",
-            f"for i in range({n}):",
-            f"    {s} += 0.2 * {place}[i]",
-            f"    {place}[i] = {s} * 0.5",
-        ],
-        [f"{s} = np.zeros(())", f"for q in {place}:", f"    {s} += 0.3 * q"],
-        [f"{s} = np.zeros(2)", f"for q in {place}:", f"    {s}[0] += 0.3 * q", f"    {s}[1] -= q"],
-        [
-            f"{s}, {v} = {e}, {place}[0]",
-            f"for i in range({n}):",
-            f"    {s}, {v} = {s} + 0.1 * {v}, {v} - 0.1 * {s}",
-        ],
-        [
-            f"{s}, {v} = {place}[0], {place}[-1]",
-            f"for i in range({n}):",
-            f"    {v} -= 0.2 * {s}",
-            f"    {s} += 0.2 * {v}",
-        ],
-        [f"{v} = {place}[-1]", f"{place}[-1] += 0.1 * {e}", f"{place}[0] += 0.2 * {v}"],
-        [f"{s} = 0.0", "k = 0", f"while k < {n}:", f"    {s} -= 0.3 * {place}[k]", "    k += 1"],
+    each = (
+        f"for i in range({scope.rng.choice((str(n), f'len({y})', f'{y}.size', f'{y}.shape[0]'))}):"
     )
-    return scope.rng.choice(forms)
+    forms = (
+        ["{s} = 0.0", each, f"    {{s}} += 0.4 * {y}[i] * {e}"],
+        ["{s} = 1.0", each, f"    {{s}} *= 0.5 + np.tanh({y}[i])"],
+        [f"{{s}} = {y}[0]", each, f"    {{s}} += 0.3 * {y}[i]"],
+        [f"{{s}} = {y}[0]", each, f"    {{s}} += 0.2 * {y}[i]", f"    {y}[i] = {{s}} * 0.5"],
+        ["{s} = np.zeros(())", f"for q in {y}:", "    {s} += 0.3 * q"],
+        ["{s} = np.zeros(2)", f"for q in {y}:", "    {s}[0] += 0.3 * q", "    {s}[1] -= q"],
+        [f"{{s}}, {{v}} = {e}, {y}[0]", each, "    {s}, {v} = {s} + 0.1 * {v}, {v} - 0.1 * {s}"],
+        [f"{{s}}, {{v}} = {y}[0], {y}[-1]", each, "    {v} -= 0.2 * {s}", "    {s} += 0.2 * {v}"],
+        [f"{{v}} = {y}[-1]", f"{y}[-1] += 0.1 * {e}", f"{y}[0] += 0.2 * {{v}}"],
+        ["{s} = 0.0", "k = 0", f"while k < {n}:", f"    {{s}} -= 0.3 * {y}[k]", "    k += 1"],
+        [f"{{s}} = {y}[0]", each, f"    {{s}} = np.maximum({{s}}, {y}[i])", "{s} *= 0.5"],
+    )
+    return [line.replace("{s}", s).replace("{v}", v) for line in scope.rng.choice(forms)]
 
 
 @rule(1)
@@ -260,3 +230,36 @@ def state_of_container(scope: Scope) -> Lines:
     lines = [begin, f"{log} = []", f"for i in range({steps}):", f"    old = {x}"]
     lines += [f"    {x} += 0.2 * {v}", f"    {v} -= 0.1 * np.sin(old)"]
     return [*lines, f"    {log}.append({x})"]
+
+
+@rule(1)
+def a_class(scope: Scope) -> Lines:
+    """An object whose method changes it; `dataclasses`' copies of one."""
+    a, b = scope.without_axes(), scope.without_axes()
+    if found := scope.array(1):
+        a = scope.rng.choice((a, f"{found[0]} * 1.0", found[0]))
+    o, d, name = scope.fresh("o"), scope.fresh("d"), scope.fresh("Body")
+    step = scope.rng.choice(("self.p += dt * self.q", "self.p = self.p + dt * self.q"))
+    lines = ["@dataclasses.dataclass", f"class {name}:", "    p: object", "    q: object"]
+    lines += ["    def step(self, dt):", f"        {step}", "        self.q -= dt * np.sin(self.q)"]
+    lines += [f"{o} = {name}({a}, {b})"]
+    forms = ("dataclasses.replace({o}, q={b})", "dataclasses.asdict({o})", "copy.copy({o})")
+    copied = scope.rng.choice((*forms, "copy.deepcopy({o})", "{o}")).format(o=o, b=b)
+    return [*lines, f"{d} = {copied}", "for i in range(2):", f"    {o}.step(0.2)"]
+
+
+@rule(0.7)
+def late(scope: Scope) -> Lines:
+    """A function or generator that reads a name after it has changed."""
+    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    if place is None:
+        return None
+    change = augmented(scope, place, shape_of(scope.value(place)) or ())
+    g, r = scope.fresh("g"), scope.fresh("r")
+    forms = (
+        [f"{g} = lambda t: np.tanh({place} * t)", change, f"{r} = {g}(0.5)"],
+        [f"{g} = lambda t={place}: t * 0.5", change, f"{r} = {g}()"],
+        [f"{g} = ({place} * k for k in (0.2, 0.5))", f"{r} = next({g})", change]
+        + [f"{r} = {r} + next({g})"],
+    )
+    return scope.rng.choice(forms)

@@ -62,6 +62,12 @@ def is_scalar(value: Any) -> bool:
     return type(value) in (float, np.float64)
 
 
+def is_object(value: Any) -> bool:
+    """Whether it is an object with attributes: a namespace, or of a class of the program."""
+    kind = type(value)
+    return kind is SimpleNamespace or (kind.__module__ == "program" and hasattr(value, "__dict__"))
+
+
 class Scope:
     """The names of a program and their values, with a source of random choices."""
 
@@ -88,7 +94,7 @@ class Scope:
                 yield from ((f"{name}[{k}]", v) for k, v in enumerate(value[:4]))
             elif type(value) is dict:
                 yield from ((f'{name}["{k}"]', v) for k, v in value.items())
-            elif type(value) is SimpleNamespace:
+            elif is_object(value):
                 yield from ((f"{name}.{k}", v) for k, v in vars(value).items())
 
     def find(self, test: Callable[[Any], bool]) -> str | None:

@@ -6,7 +6,7 @@ scope has nothing to apply it to. Never runs them.
 
 from collections.abc import Callable
 
-from idioms.scope import Scope, is_scalar, shape_of
+from idioms.scope import Scope, is_object, is_scalar, shape_of
 
 Lines = list[str] | None
 Rule = Callable[[Scope], Lines]
@@ -92,6 +92,8 @@ def part_of_matrix(scope: Scope, place: str) -> tuple[str, tuple[int, ...]]:
         (f"{place}[:, ::2]", (rows, (columns + 1) // 2)),
         (f"{place}[[0, {rows - 1}], [0, {columns - 1}]]", (2,)),
         (f"{place}[...]", (rows, columns)),
+        (f"{place}[np.ix_([0, {rows - 1}], [{columns - 1}])]", ()),
+        (f"{place}[{i}:{i % rows + 1}, {j}]", ()),
         (f"{place}.reshape(-1)[{scope.rng.randrange(rows * columns)}]", ()),
         (f"{place}.ravel()[{scope.rng.randrange(rows * columns)}]", ()),
     ]
@@ -150,7 +152,7 @@ def alias(scope: Scope) -> Lines:
     shape = scope.value(place).shape
     forms = ["{p}", "{p}", "{p}[...]", "np.asarray({p})", "{p}.reshape({p}.shape)"]
     if len(shape) == 0:
-        forms += ["{p}.reshape(1)", "{p}[None]", "np.atleast_1d({p})"]
+        forms += ["{p}[()]", "{p}.reshape(1)", "{p}[None]", "np.atleast_1d({p})"]
     if len(shape) == 1:
         forms += ["{p}[1:]", "{p}[:-1]", "{p}[::2]", "{p}[::-1]", "{p}[:]", "{p}[:, None]"]
         forms += ["{p}.T", "{p}.reshape(1, -1)", "{p}.reshape(-1, 1)", "np.ravel({p})", "{p}[-2:]"]
@@ -166,7 +168,7 @@ def copied(scope: Scope) -> Lines:
     """A copy, by one of the ways to make one."""
     deep = ("copy.deepcopy({p})", "copy.copy({p})")
     if scope.rng.random() < 0.3:
-        place = scope.find(lambda v: type(v) in (list, dict) or hasattr(v, "__dict__"))
+        place = scope.find(lambda v: type(v) in (list, dict) or is_object(v))
         if place is not None:
             return [f"{scope.fresh('d')} = {scope.rng.choice(deep).format(p=place)}"]
     place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
@@ -256,6 +258,8 @@ def swapped(scope: Scope) -> Lines:
     else:
         forms.append("{p}[{i}], {p}[{j}] = {p}[{j}] * 0.5, {p}[{i}] + {p}[{j}]")
         forms.append("{p}[:] = {p}[::-1]")
+        forms.append("{p}[1:], {p}[0] = {p}[:-1], {p}[-1]")
+        forms.append("{p}[{i}:], {p}[{j}] = {p}[{i}:] * 0.5, {p}[{j}] * 2.0")
         forms.append("{p}[1:] = {p}[:-1]")
         forms.append("{p}[:-1] += {p}[1:]")
     return [scope.rng.choice(forms).format(p=place, i=i, j=j)]
@@ -358,7 +362,7 @@ def container(scope: Scope) -> Lines:
 @rule(1.5)
 def entry(scope: Scope) -> Lines:
     """An entry that is bound anew or added."""
-    place = scope.find(lambda v: type(v) in (list, dict) or hasattr(v, "__dict__"))
+    place = scope.find(lambda v: type(v) in (list, dict) or is_object(v))
     if place is None:
         return None
     value = scope.scalar(1)

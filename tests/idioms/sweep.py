@@ -6,6 +6,7 @@ Run it: `python -m idioms.sweep --programs 100000 --seed 7`.
 
 import argparse
 import dataclasses
+import faulthandler
 import re
 import sys
 import time
@@ -17,6 +18,8 @@ from idioms.run import Outcome, chosen_ways, outcome, tried
 
 #: One of so many programs writes to its argument.
 HOSTILE = 60
+#: Seconds that one program may take, with the search for a shorter one.
+PATIENCE = 120
 
 
 def chosen(seed: int) -> tuple[Program, list[str]]:
@@ -58,6 +61,8 @@ def shortened(program: Program, failed: Outcome) -> Program:
             for at in reversed(range(len(kept))):
                 less = kept[:at] + kept[at + 1 :]
                 shorter = dataclasses.replace(program, **{kind: less})
+                if kind == "statements":
+                    shorter.rules = program.rules[:at] + program.rules[at + 1 :]
                 if same_failure(shorter, failed):
                     program, kept, changed = shorter, less, True
         for at, block in enumerate(program.statements):
@@ -74,24 +79,27 @@ class Report:
     """Counts, and the programs that failed."""
 
     def __init__(self, shown: int) -> None:
+        #: How many programs of each kind and message are shortened and kept.
         self.shown = shown
         self.counts: Counter[str] = Counter()
         self.messages: dict[str, Counter[str]] = defaultdict(Counter)
-        self.examples: dict[str, str] = {}
+        self.examples: dict[str, list[str]] = defaultdict(list)
+        self.idioms: dict[str, set[tuple[str, ...]]] = defaultdict(set)
 
     def add(self, program: Program, result: Outcome) -> None:
-        """Counts an outcome, and keeps the text of the first program of its kind."""
+        """Counts an outcome, and keeps the text of the first programs of each kind."""
         self.counts[result.kind] += 1
         if result.kind in ("right", "unreliable"):
             return
         line = f"{result.way}: {headline(result.message)}"
         self.messages[result.kind][line] += 1
-        count = self.messages[result.kind][line]
-        if count <= (self.shown if result.kind == "wrong" else 1):
+        if self.messages[result.kind][line] <= (self.shown if result.kind == "wrong" else 1):
             short = shortened(program, result)
-            values = ", ".join(map(repr, short.arguments))
-            detail = f"# seed {short.seed}, {result.way}: {tried(short, result.way).message}"
-            self.examples[f"{line} {count}"] = f"{detail}\n# f({values})\n{short.text}"
+            if (idiom := tuple(sorted(set(short.rules)))) not in self.idioms[line]:
+                self.idioms[line].add(idiom)
+                values = ", ".join(map(repr, short.arguments))
+                detail = f"# seed {short.seed}, {result.way}: {tried(short, result.way).message}"
+                self.examples[line].append(f"{detail}\n# f({values})\n{short.text}")
 
     def line(self, seconds: float) -> str:
         """The counts so far."""
@@ -107,8 +115,7 @@ class Report:
             parts.append(f"\n--- {kind} ---")
             for line, count in messages.most_common():
                 parts.append(f"\n{count} × {line}")
-                keys = [f"{line} {k}" for k in range(1, self.shown + 1)]
-                parts += [self.examples[key] for key in keys if key in self.examples]
+                parts += self.examples[line]
         return "\n".join(parts)
 
 
@@ -116,6 +123,8 @@ def swept(seed: int, programs: int, shown: int = 3, every: int = 0) -> Report:
     """The report of a range of programs; says how it goes after so many, if asked."""
     report, start = Report(shown), time.monotonic()
     for number in range(seed * 1_000_000, seed * 1_000_000 + programs):
+        if every:  # what stops or kills the process shows its stack, with the program's seed
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)
         program, names = chosen(number)
         report.add(program, outcome(program, names))
         if every and (number + 1) % every == 0:
@@ -128,10 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--shown", type=int, default=3, help="programs shown of each failure")
-    given = parser.parse_args()
+    parser.add_argument("--shown", type=int, default=20, help="programs shortened of each failure")
+    given, _ = parser.parse_known_args()  # `make fuzz` hands the options of both sweeps to both
     start = time.monotonic()
+    faulthandler.enable()
     report = swept(given.seed, given.programs, given.shown, every=5000)
+    faulthandler.cancel_dump_traceback_later()
     print(f"{PREAMBLE if report.examples else ''}{report.text()}")
     print(report.line(time.monotonic() - start))
     sys.exit(report.counts["wrong"] != 0)
