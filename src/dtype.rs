@@ -341,6 +341,16 @@ impl DType {
         }
     }
 
+    /// A dtype whose elements are so many bytes long, for elements that are only copied.
+    pub(crate) const fn of_bytes(size: usize) -> DType {
+        match size {
+            8 => DType::F64,
+            4 => DType::F32,
+            2 => DType::F16,
+            _ => DType::U8,
+        }
+    }
+
     /// The complex dtype that holds values of this dtype.
     pub const fn to_complex(self) -> DType {
         self.promote(DType::C64)

@@ -44,7 +44,6 @@ pub struct Buffer {
 #[derive(Default)]
 pub struct Buffers {
     seen: Seen,
-    copies: Vec<(usize, usize)>,
     /// Memory outside whose contents left for the program, with the version that it had.
     read_outside: Vec<(Storage, u32)>,
     /// The capture around this one, of which this one records a part.
@@ -212,24 +211,6 @@ pub fn seen(storage: &Storage) {
 /// Makes memory the argument of this number.
 pub fn input(storage: &Storage, number: usize) {
     note(storage, Origin::Input(number));
-}
-
-/// Tells that one buffer was copied into another, byte by byte.
-#[cold]
-pub(super) fn copied(from: &Storage, to: &Storage) {
-    seen(from);
-    BUFFERS.with_borrow_mut(|buffers| {
-        if let Some(buffers) = buffers {
-            buffers.copies.push((from.ptr().addr(), to.ptr().addr()));
-        }
-    });
-}
-
-/// The copies that were made since this was asked last.
-pub fn take_copies() -> Vec<(usize, usize)> {
-    BUFFERS.with_borrow_mut(|buffers| {
-        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.copies))
-    })
 }
 
 /// Calls `body` with the buffer at an address, if the capture has seen it.

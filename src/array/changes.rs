@@ -1,20 +1,21 @@
 //! What a storage remembers of the changes made to it.
 //!
 //! Owns: version and attachment of a storage as its handles see them, and one word, which is empty, the last change as
-//! `author` packs it, or the address of a record with that, an attachment of the layers above and copies of earlier
+//! `author` packs it, or the address of a record with that, an attachment of the layers above and snapshots of earlier
 //! versions; and how a handle on changed data is dropped. Never reads the attachment.
-//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Copies go with the
+//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Snapshots go with the
 //! last data handle: only saved values, which are data handles, ask for them.
 
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::snapshots::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, free};
-use super::{Storage, author, capture};
+use super::{Layout, Storage, Strided, author, capture};
 use crate::error::Result;
-use crate::threads::{replace_alone, step_alone};
+use crate::threads::{Lock, replace_alone, step_alone};
 
 /// How many of the handles of a storage belong to captures of this thread.
 fn captured(storage: &Storage) -> u64 {
@@ -32,23 +33,55 @@ pub(super) struct Changes(AtomicU64);
 #[derive(Default)]
 pub(super) struct Notes {
     user_bit: AtomicBool,
-    /// Whether an operation saved the data of this version as its own result.
-    saved_result: AtomicBool,
+    /// What may have been saved: `WHOLE`, `COUNTED`.
+    saved: AtomicU8,
     /// How often a tensor over this memory began or ceased to require a gradient.
     switches: AtomicU16,
 }
 
+/// Values that are not counted may have saved any of the data.
+const WHOLE: u8 = 1;
+/// There are snapshots, which count saved values.
+const COUNTED: u8 = 2;
+/// Bytes of the longest part of an element.
+const WIDEST: usize = 8;
+
 struct Record {
     name: AtomicU64,
     attachment: Mutex<Option<Attachment>>,
-    copies: Mutex<Vec<Earlier>>,
+    snapshots: Lock<Option<Box<Snapshots>>>,
 }
 
-/// The data as they were in an earlier version.
-struct Earlier {
-    version: u32,
-    data: Storage,
+/// Elements of a memory: a layout and the bytes of an element and of the number, or the part of one, that it consists of.
+#[derive(Clone, Copy)]
+pub struct Placed<'a> {
+    /// Where they lie, in elements.
+    pub layout: &'a Layout,
+    /// Bytes of an element.
+    pub size: usize,
+    /// Bytes of a part.
+    pub part: usize,
 }
+
+impl Placed<'_> {
+    /// The positions of these elements, which count so many bytes.
+    fn places(&self, unit: usize) -> Strided {
+        Strided::of(self.layout, self.size / unit)
+    }
+}
+
+/// What is left of elements as they were in an earlier version.
+pub enum Earlier {
+    /// Nobody kept them.
+    Lost,
+    /// They are still so.
+    Unchanged,
+    /// Copies, which lie over the elements as they are now: the last one on top. Positions count so many bytes.
+    Changed(Vec<Snapshot>, usize),
+}
+
+/// Makes a copy without gaps of positions that count so many bytes.
+pub(super) type MakeCopy<'a> = &'a mut dyn FnMut(&Strided, usize) -> Result<Storage>;
 
 const ADDRESS: u64 = u64::MAX >> 8;
 
@@ -84,7 +117,7 @@ impl Changes {
             let fresh = Record {
                 name: AtomicU64::new(name),
                 attachment: Mutex::new(None),
-                copies: Mutex::new(Vec::new()),
+                snapshots: Lock::new(None),
             };
             let fresh = Box::into_raw(Box::new(fresh));
             let word = fresh.expose_provenance() as u64;
@@ -133,30 +166,24 @@ impl Changes {
         drop(gone);
     }
 
-    /// Adds a copy of the data of `version`.
-    fn keep_copy(&self, version: u32, data: Storage) {
-        let mut copies = self.record_or_new().copies();
-        copies.retain(|copy| copy.version != version);
-        copies.push(Earlier { version, data });
+    /// Whether there is a record.
+    #[inline(always)]
+    fn has_record(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        word != 0 && word & !ADDRESS == 0
     }
 
-    /// Forgets the copies, if `count` shows that one data handle is left: the one that is being dropped.
-    fn forget_copies(&self, count: &AtomicU64) {
+    /// Forgets the snapshots, if `count` shows that one data handle is left: the one that is being dropped.
+    fn forget_snapshots(&self, count: &AtomicU64) {
         let Some(record) = self.record() else {
             return;
         };
-        let mut copies = record.copies();
+        let mut snapshots = record.snapshots.lock();
         // Under the lock: whoever saves and then writes counts its handle before it adds a copy.
         let last = count.load(Ordering::Acquire) >> 32 == 1;
-        let gone = if last { std::mem::take(&mut *copies) } else { Vec::new() };
-        drop(copies);
+        let gone = snapshots.as_mut().filter(|_| last).map(|snapshots| snapshots.clear());
+        drop(snapshots);
         drop(gone);
-    }
-}
-
-impl Record {
-    fn copies(&self) -> MutexGuard<'_, Vec<Earlier>> {
-        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -197,12 +224,6 @@ impl Storage {
     fn changed(&self, by: u64) -> u32 {
         self.header().changes.set(by);
         step_alone(&self.header().version)
-    }
-
-    /// Remembers that an operation saved the data of this version as its own result.
-    #[inline(always)]
-    pub fn mark_saved_result(&self) {
-        self.header().notes.saved_result.store(true, Ordering::Relaxed);
     }
 
     /// Takes note that a tensor over this memory began or ceased to require a gradient.
@@ -267,37 +288,141 @@ impl Storage {
         free
     }
 
-    /// To be called before the data is written: results that were saved in this version get a copy of it.
-    #[inline]
-    pub fn before_write(&self) -> Result<()> {
-        if self.header().notes.saved_result.load(Ordering::Relaxed) {
-            self.copy_version()
-        } else {
-            Ok(())
-        }
-    }
-
-    #[cold]
-    fn copy_version(&self) -> Result<()> {
+    /// Takes note that a value saves all of the data, or a part of data of which nobody saved a part before. Whether it did,
+    /// or has to be counted, by `save`.
+    #[inline(always)]
+    pub fn save_whole(&self) -> bool {
         let header = self.header();
-        // A saved value is a data handle: without one, whoever saved the result is gone.
-        if header.count.load(Ordering::Acquire) >= DATA_HANDLE {
-            let data = self.copy()?;
-            if capture::active() {
-                capture::copied(self, &data);
-            }
-            header.changes.keep_copy(self.version(), data);
+        if header.changes.has_record() {
+            return false;
         }
-        header.notes.saved_result.store(false, Ordering::Relaxed);
-        Ok(())
+        header.notes.saved.store(WHOLE, Ordering::Relaxed);
+        true
     }
 
-    /// The data as they were in `version`, if a write since then left a copy that nobody has written to.
+    /// Takes note that a value saves these elements; `forget_saved` ends that.
     #[cold]
-    pub fn copy_of(&self, version: u32) -> Option<Storage> {
-        let copies = self.header().changes.record()?.copies();
-        let copy = copies.iter().find(|copy| copy.version == version && copy.data.version() == 0);
-        copy.map(|copy| copy.data.data_handle())
+    pub fn save(&self, elements: Placed<'_>) {
+        let version = self.version();
+        self.with_snapshots(elements.part, |snapshots| {
+            snapshots.save(&elements.places(snapshots.unit()), version);
+        });
+    }
+
+    /// Takes note of one more value that saved the same as another in this version.
+    #[cold]
+    pub fn save_again(&self, version: u32) {
+        self.with_snapshots(WIDEST, |snapshots| snapshots.count(version));
+    }
+
+    /// Takes note that a value that was saved by `save` in this version is gone.
+    #[cold]
+    pub fn forget_saved(&self, version: u32) {
+        drop(self.with_snapshots(WIDEST, |snapshots| snapshots.forget(version)));
+    }
+
+    /// Calls `f` with the snapshots, made now if there were none, whose positions are no longer than `part` bytes. It runs under
+    /// the lock.
+    fn with_snapshots<R>(&self, part: usize, f: impl FnOnce(&mut Snapshots) -> R) -> R {
+        let header = self.header();
+        let mut snapshots = header.changes.record_or_new().snapshots.lock();
+        let whole = header.notes.saved.swap(COUNTED, Ordering::Relaxed) & WHOLE != 0;
+        let found = snapshots.get_or_insert_with(|| Box::new(Snapshots::new(self.nbytes(), part)));
+        if whole {
+            found.save_uncounted(self.version());
+        }
+        found.refine(part);
+        f(found)
+    }
+
+    /// Whether somebody else than this handle and captures has a data handle: saved values are such.
+    fn is_kept(&self) -> bool {
+        let handles = self.header().count.load(Ordering::Acquire) / DATA_HANDLE;
+        let own = u64::from(self.is_data_handle());
+        handles > own + if capture::active() { captured(self) } else { 0 }
+    }
+
+    /// Whether a saved value may need what is about to be written.
+    #[inline(always)]
+    pub fn may_be_saved(&self) -> bool {
+        self.header().notes.saved.load(Ordering::Relaxed) != 0
+    }
+
+    /// To be called before elements are written: what saved values need of them is copied.
+    ///
+    /// # Errors
+    /// What `copy` reports; then nothing has changed.
+    #[cold]
+    pub fn before_write(&self, elements: Placed<'_>, copy: MakeCopy<'_>) -> Result<()> {
+        if !self.is_kept() {
+            self.nobody_saved();
+            return Ok(());
+        }
+        let (plan, unit) = self.with_snapshots(elements.part, |snapshots| {
+            (snapshots.plan(&elements.places(snapshots.unit())), snapshots.unit())
+        });
+        let copied = |places: &Strided| Ok((places.clone(), copy(places, unit)?));
+        let made: Result<Vec<_>> = plan.iter().map(copied).collect();
+        let version = self.version();
+        let (gone, failed) = self.with_snapshots(elements.part, |snapshots| match made {
+            Ok(made) => (snapshots.keep(version, made), Ok(())),
+            Err(error) => {
+                snapshots.unplan(&plan);
+                (Vec::new(), Err(error))
+            }
+        });
+        drop(gone);
+        failed
+    }
+
+    /// Takes note that no saved value is left, unless another thread has just saved one.
+    fn nobody_saved(&self) {
+        let saved = &self.header().notes.saved;
+        let Some(record) = self.header().changes.record() else {
+            saved.store(0, Ordering::SeqCst);
+            if self.is_kept() {
+                saved.store(WHOLE, Ordering::SeqCst);
+            }
+            return;
+        };
+        let mut snapshots = record.snapshots.lock();
+        let gone = match &mut *snapshots {
+            Some(snapshots) if !self.is_kept() => {
+                saved.store(0, Ordering::Relaxed);
+                snapshots.clear()
+            }
+            _ => Vec::new(),
+        };
+        drop(snapshots);
+        drop(gone);
+    }
+
+    /// To be called before a write for which nothing is kept: whoever saved elements gets an error instead of them.
+    pub fn lose_saved(&self) {
+        if !self.may_be_saved() {
+            return;
+        }
+        if !self.is_kept() {
+            return self.nobody_saved();
+        }
+        let version = self.version();
+        drop(self.with_snapshots(WIDEST, |snapshots| snapshots.lose(version)));
+    }
+
+    /// What is left of elements as they were in `version`.
+    #[cold]
+    pub fn earlier(&self, elements: Placed<'_>, version: u32) -> Earlier {
+        let Some(record) = self.header().changes.record() else {
+            return Earlier::Lost;
+        };
+        let mut snapshots = record.snapshots.lock();
+        let Some(found) = snapshots.as_mut().filter(|found| !found.is_lost(version)) else {
+            return Earlier::Lost;
+        };
+        found.refine(elements.part);
+        let unit = found.unit();
+        let copies = found.since(&elements.places(unit), version);
+        if copies.is_empty() { Earlier::Unchanged } else { Earlier::Changed(copies, unit) }
     }
 
     /// The operation that changed the data last; empty when none did.
@@ -343,7 +468,7 @@ impl Storage {
         let count = &self.header().count;
         if self.is_data_handle() {
             if count.load(Ordering::Acquire) >> 32 == 1 {
-                self.header().changes.forget_copies(count);
+                self.header().changes.forget_snapshots(count);
             }
         } else if count.fetch_add(DATA_HANDLE - 1, Ordering::AcqRel) as u32 == 1 {
             self.header().changes.forget_attachment();

@@ -54,13 +54,13 @@ macro_rules! functions {
 }
 
 functions! {
-    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken,
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
     members: _below, _watch_members, _shorten_module;
-    modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference,
+    modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _switch_fixed_saved,
         _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
         set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
         registered as _registry;
@@ -68,7 +68,7 @@ functions! {
         _cut_because;
     edge: get_gradient_edge;
     group: register_multi_grad_hook, _watch_passes;
-    packing: _push_saved_hooks, _allow_changes_of_saved, _end_saved_hooks, _forbid_saved_hooks,
+    packing: _push_saved_hooks, _end_saved_hooks, _forbid_saved_hooks,
         _increment_version, _checkpoint;
     collect: _collecting;
     foreign: _call_foreign;

@@ -70,11 +70,6 @@ impl<V: Value> Saved<V> {
         Saved::Value(Box::new(SavedValue { payload: value.pack(), edge: value.edge() }))
     }
 
-    /// Saves a value that the operation itself made beside its outputs.
-    pub fn made(value: &V) -> Saved<V> {
-        Saved::Value(Box::new(SavedValue { payload: value.pack_result(), edge: value.edge() }))
-    }
-
     /// Saves input number `input` of the node.
     #[inline(always)]
     pub fn input(value: &V, input: u32) -> Saved<V> {
@@ -84,7 +79,7 @@ impl<V: Value> Saved<V> {
     /// Saves output number `index` of the node.
     #[inline]
     pub fn output(value: &V, index: u32) -> Saved<V> {
-        Saved::Output { payload: value.pack_result(), index }
+        Saved::Output { payload: value.pack(), index }
     }
 
     /// Refuses a value that may not be saved.

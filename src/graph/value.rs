@@ -25,11 +25,6 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// The data, stripped of the edge.
     fn pack(&self) -> Self::Payload;
 
-    /// The same for a result that its own operation saves.
-    fn pack_result(&self) -> Self::Payload {
-        self.pack()
-    }
-
     /// Refuses data that may not be saved for backward; every value that `op` saves is asked about.
     ///
     /// # Errors

@@ -36,11 +36,6 @@ impl Value for Tensor {
     }
 
     #[inline]
-    fn pack_result(&self) -> SavedTensor {
-        SavedTensor::result(self)
-    }
-
-    #[inline]
     fn admit(payload: &SavedTensor, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
         payload.admit(op)
     }
@@ -145,7 +140,7 @@ impl Tensor {
 
     /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
-        self.storage().before_write()?;
+        self.before_write()?;
         self.add_into(new);
         self.storage().bump_version("backward");
         Ok(())

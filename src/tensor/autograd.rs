@@ -102,12 +102,16 @@ impl Tensor {
         self.produced_edge().filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
     }
 
-    /// Marks a leaf as requiring a gradient, or takes the mark away.
+    /// Marks a leaf as requiring a gradient, or takes the mark away. Whoever asks for that wants memory, also without axes.
     pub fn set_requires_grad(&self, on: bool) -> Result<()> {
         if self.is_leaf() && on != self.requires_grad() {
             self.storage.note_switch();
         }
-        self.make_leaf(on)
+        self.make_leaf(on)?;
+        if on {
+            self.become_memory();
+        }
+        Ok(())
     }
 
     /// The same for a tensor that is new, whatever else sees its memory.
@@ -149,7 +153,7 @@ impl Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
         (same.marks, same.creation) = (self.marks, self.creation);
-        same.cut_from(self, Cause::Detach)
+        same.in_kind_of(self).cut_from(self, Cause::Detach)
     }
 
     /// The same data as a tensor with a history of its own: `detach` as users know it.
@@ -163,7 +167,10 @@ impl Tensor {
         if self.is_inference() {
             detached.marks = detached.marks.and(Marks::INFERENCE);
         }
-        detached.cut_from(self, Cause::Detach)
+        if self.creation == Creation::Element {
+            detached.creation = Creation::Element;
+        }
+        detached.in_kind_of(self).cut_from(self, Cause::Detach)
     }
 
     /// The data of a custom function's result outside the graph, with no mark of how forward made it; `shared` says

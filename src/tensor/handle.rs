@@ -123,7 +123,8 @@ impl Tensor {
     /// The same, but perhaps with a note why there is no history.
     #[inline(always)]
     pub(crate) fn is_data(&self) -> bool {
-        let unmarked = self.marks == Marks::default() && self.version == self.storage.version();
+        let unmarked = self.marks.without(Marks::MEMORY) == Marks::default()
+            && self.version == self.storage.version();
         unmarked && self.edge.is_none() && self.meta.get().is_none()
     }
 
@@ -238,6 +239,38 @@ impl Tensor {
         self.marks.has(Marks::VIEW)
     }
 
+    /// Whether this is a value, as NumPy's scalars are: it has no axes, and `x += y` makes a new one. Any other tensor is
+    /// memory, as NumPy's arrays are, with axes or without.
+    #[inline]
+    pub fn is_value(&self) -> bool {
+        self.ndim() == 0 && !self.is_memory()
+    }
+
+    /// Whether this is memory although it has no axes.
+    fn is_memory(&self) -> bool {
+        self.marks.has(Marks::MEMORY)
+            || self.marks.has(Marks::VIEW)
+            || self.meta().is_some_and(|meta| meta.is_memory())
+    }
+
+    /// This handle as one of memory, if it has no axes.
+    #[inline]
+    pub(crate) fn as_memory(self) -> Tensor {
+        if self.ndim() == 0 { self.marked(Marks::MEMORY) } else { self }
+    }
+
+    /// Makes this memory from now on, if it has no axes.
+    pub(crate) fn become_memory(&self) {
+        if self.is_value() {
+            self.ensure_meta().set_memory();
+        }
+    }
+
+    /// This handle as one of the same kind as `source` where neither has axes.
+    pub(crate) fn in_kind_of(self, source: &Tensor) -> Tensor {
+        if source.is_value() { self } else { self.as_memory() }
+    }
+
     /// The same data outside the graph, in the same handle.
     #[inline]
     pub(crate) fn without_history(mut self) -> Tensor {
@@ -263,7 +296,8 @@ impl Tensor {
     #[inline]
     fn own(&mut self) {
         let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
-        self.marks = if made { Marks::INFERENCE } else { Marks::default() };
+        let memory = if self.is_memory() { Marks::MEMORY } else { Marks::default() };
+        self.marks = if made { memory.and(Marks::INFERENCE) } else { memory };
         self.creation = Creation::Plain;
         if self.storage.is_data_handle() {
             self.storage = self.storage.full_handle();

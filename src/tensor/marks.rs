@@ -20,6 +20,9 @@ impl Marks {
     pub(crate) const READ_ONLY: Marks = Marks(16);
     /// A view, made while recording was off, of a tensor that requires grad.
     pub(crate) const HIDES_GRAD: Marks = Marks(32);
+    /// Memory without axes, as NumPy's 0-d arrays: `x += y` changes it. Without axes and this mark, a tensor is a value, as
+    /// NumPy's scalars.
+    pub(crate) const MEMORY: Marks = Marks(64);
 
     /// Whether all of `other` is set.
     #[inline(always)]

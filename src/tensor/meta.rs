@@ -36,6 +36,8 @@ struct State {
 pub struct Meta {
     requires_grad: AtomicBool,
     rebased: AtomicBool,
+    /// Whether a tensor without axes is memory, although it was made as a value.
+    memory: AtomicBool,
     accumulator: OnceLock<Edge>,
     /// The changes of a detached tensor and its views.
     history: OnceLock<Arc<History>>,
@@ -55,6 +57,14 @@ impl Meta {
 
     pub(crate) fn set_requires_grad(&self, on: bool) {
         self.requires_grad.store(on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_memory(&self) -> bool {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_memory(&self) {
+        self.memory.store(true, Ordering::Relaxed);
     }
 
     /// Whether an in-place change moved the history here.

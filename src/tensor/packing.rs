@@ -9,9 +9,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Result;
-use crate::graph::{Mode, ModeGuard, PACKING, Pack, PackedValue};
-use crate::tensor::{Edge, SavedTensor, Tensor};
+use crate::graph::{Mode, ModeGuard, PACKING, Pack};
+use crate::tensor::Tensor;
 
 type Packer = Arc<dyn Pack<Tensor>>;
 
@@ -117,28 +116,6 @@ pub(crate) fn push(packer: Packer) -> std::result::Result<u64, Arc<str>> {
 pub(crate) fn forbid(message: &str) -> Option<u64> {
     let inside = each(&now()).any(|block| block.hooks);
     (!inside).then(|| Block { forbids: Some(message.into()), ..Block::new() }.open())
-}
-
-/// Keeps what is saved as operations keep their own results: a write copies it first.
-struct CopyOnWrite;
-
-impl Pack<Tensor> for CopyOnWrite {
-    fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
-        Ok(Arc::new(ProtectedValue(SavedTensor::result(&value))))
-    }
-}
-
-struct ProtectedValue(SavedTensor);
-
-impl PackedValue<Tensor> for ProtectedValue {
-    fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
-        self.0.clone().restore(edge, op)
-    }
-}
-
-/// Lets saved tensors be changed in place and returns the key of the block.
-pub(crate) fn allow_changes() -> u64 {
-    Block { packer: Some(Arc::new(CopyOnWrite)), ..Block::new() }.open()
 }
 
 /// Ends the innermost of the blocks with these keys, with all inside it; returns its key, `None` if none of them is open

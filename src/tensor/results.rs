@@ -20,6 +20,13 @@ impl Tensor {
         self.edge = Some(edge);
     }
 
+    /// This copy of one element, which a write to it would not reach in the memory that it was read from.
+    #[inline]
+    pub(crate) fn read_as_element(mut self) -> Tensor {
+        self.creation = Creation::Element;
+        self
+    }
+
     /// This handle, noting how it was made if it is a view; the first note stays.
     #[inline]
     pub(crate) fn created(mut self, how: Creation) -> Tensor {

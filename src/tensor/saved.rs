@@ -1,30 +1,59 @@
 //! What a node keeps of a tensor: the data, without handle state.
 //!
 //! Owns: storage, layout, dtype and the version at the time of saving. Never owns a `Meta`.
-//! Invariant: restoring checks the version, so a value changed in place is never used: an operation's own result comes
-//! back from the copy that the change left, any other value is refused.
+//! Invariant: what is restored are the elements as they were when they were saved: a write copies them first, and where it said
+//! that nothing is to be kept, restoring is refused.
 
 use std::borrow::Cow;
 
-use crate::array::{BriefLayout, Storage};
+use crate::array::{BriefLayout, Earlier, Layout, Placed, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
-use crate::tensor::{Accumulate, Edge, Tensor};
+use crate::tensor::{Accumulate, Edge, Marks, Tensor};
 
 // Every node has room for two; more would be another line of the cache.
 const _: () = assert!(size_of::<SavedTensor>() <= 32);
 
 /// A saved tensor.
-#[derive(Clone)]
 pub struct SavedTensor {
     storage: Storage,
     layout: BriefLayout,
     dtype: DType,
     version: u32,
-    /// Whether the operation that saved this made it: then a write copies it first.
-    result: bool,
+    /// Whether the storage counts this, so that a write to other elements copies nothing.
+    counted: bool,
     /// Whether it was made in inference mode, so that it must not be saved.
     inference: bool,
+}
+
+impl Clone for SavedTensor {
+    fn clone(&self) -> SavedTensor {
+        if self.counted {
+            self.storage.save_again(self.version);
+        }
+        SavedTensor {
+            storage: self.storage.clone(),
+            layout: self.layout.clone(),
+            dtype: self.dtype,
+            version: self.version,
+            counted: self.counted,
+            inference: self.inference,
+        }
+    }
+}
+
+impl Drop for SavedTensor {
+    #[inline]
+    fn drop(&mut self) {
+        if self.counted {
+            self.storage.forget_saved(self.version);
+        }
+    }
+}
+
+/// Elements of a storage.
+fn placed(layout: &Layout, dtype: DType) -> Placed<'_> {
+    Placed { layout, size: dtype.size(), part: dtype.real().size() }
 }
 
 impl SavedTensor {
@@ -39,22 +68,18 @@ impl SavedTensor {
             Some(copy) => (copy, copy.storage().data_handle()),
             None => (tensor, storage),
         };
+        let whole = !source.marks().has(Marks::VIEW) && storage.save_whole();
+        if !whole {
+            storage.save(placed(source.layout(), source.dtype()));
+        }
         SavedTensor {
             version: storage.version(),
             storage,
             layout: BriefLayout::of(source.layout()),
             dtype: source.dtype(),
-            result: false,
+            counted: !whole,
             inference: tensor.is_inference(),
         }
-    }
-
-    /// Keeps a result for the operation that made it: whoever writes to its memory copies it first.
-    #[inline]
-    pub(crate) fn result(tensor: &Tensor) -> SavedTensor {
-        let saved = SavedTensor::new(tensor);
-        saved.storage.mark_saved_result();
-        SavedTensor { result: true, ..saved }
     }
 
     /// Refuses a tensor made in inference mode, whose changes are not counted, so that a derivative could not know
@@ -68,15 +93,24 @@ impl SavedTensor {
     #[inline]
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
-        let storage = if now == self.version { self.storage } else { self.earlier(saved_by, now)? };
-        Ok(Tensor::assemble(storage, self.layout.layout(), self.dtype, None).reattached(edge))
+        if now != self.version {
+            return self.earlier(saved_by, now).map(|restored| restored.reattached(edge));
+        }
+        let restored =
+            Tensor::assemble(self.storage.clone(), self.layout.layout(), self.dtype, None);
+        Ok(restored.reattached(edge))
     }
 
     /// The data from before the memory was changed.
     #[cold]
-    fn earlier(&self, saved_by: &str, now: u32) -> Result<Storage> {
-        let copy = if self.result { self.storage.copy_of(self.version) } else { None };
-        copy.ok_or_else(|| self.modified(saved_by, now))
+    fn earlier(&self, saved_by: &str, now: u32) -> Result<Tensor> {
+        let layout = self.layout.layout();
+        let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
+        match self.storage.earlier(placed(&layout, self.dtype), self.version) {
+            Earlier::Lost => Err(self.modified(saved_by, now)),
+            Earlier::Unchanged => Ok(same(layout)),
+            Earlier::Changed(copies, unit) => Tensor::with_snapshots(&same(layout), &copies, unit),
+        }
     }
 
     #[cold]

@@ -1,7 +1,7 @@
 """What becomes of the tensors that operations save for the backward.
 
-Owns: `saved_tensors_hooks`, `allow_mutation_on_saved_tensors`, `save_on_cpu` and the switch that
-forbids hooks. Never packs by itself: the core keeps the blocks and calls the innermost pair of
+Owns: `saved_tensors_hooks`, `save_on_cpu`, the switch that forbids hooks, and whether writes to
+saved tensors are allowed. Never packs by itself: the core keeps the blocks and calls the innermost pair of
 functions. Invariant: a block that ends, also by an exception, leaves the hooks as it found them.
 """
 
@@ -10,16 +10,18 @@ from typing import Any, Self
 
 from ferrograd._core import (
     Tensor,
-    _allow_changes_of_saved,
     _end_saved_hooks,
     _forbid_saved_hooks,
     _increment_version,
     _push_saved_hooks,
+    _restore_mode,
+    _switch_fixed_saved,
 )
 from ferrograd.errors import GradientError
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
+    "disallow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "increment_version",
     "save_on_cpu",
@@ -82,26 +84,62 @@ class saved_tensors_hooks(_Block):  # noqa: N801
         return key
 
 
-class allow_mutation_on_saved_tensors(_Block):  # noqa: N801
-    """Lets programs change tensors in place that operations inside the block have saved.
+class _Mutation:
+    """A block in which a write to saved elements is an error of the backward, or not."""
 
-    A saved tensor is copied right before the first change to its memory; what is not changed costs
-    no copy. The changes and the backward may follow the block.
+    _refused: bool
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def __enter__(self) -> Self:
+        self._before.append(_switch_fixed_saved(self._refused))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _restore_mode(self._before.pop())
+
+
+class allow_mutation_on_saved_tensors(_Mutation):  # noqa: N801
+    """Lets programs write to tensors that operations have saved, which is the default.
+
+    Saved elements are copied right before the first write to them; a write to other elements
+    copies nothing. For programs that were written for PyTorch, and inside
+    `disallow_mutation_on_saved_tensors`.
 
     ```python
     import ferrograd as fg
     x = fg.tensor([1.0, 2.0], requires_grad=True)
-    with fg.autograd.graph.allow_mutation_on_saved_tensors():
-        y = x * 1
-        z = (y**2).sum()
-        y += 10
-        z.backward()
+    y = x * 1
+    z = (y**2).sum()
+    y += 10
+    z.backward()
     x.grad.tolist()  # [2.0, 4.0]
     ```
     """
 
-    def _begin(self) -> int:
-        return _allow_changes_of_saved()
+    _refused = False
+
+
+class disallow_mutation_on_saved_tensors(_Mutation):  # noqa: N801
+    """Makes a backward raise where it needs a tensor that was written to inside the block.
+
+    As in PyTorch, the write itself raises nothing, and it counts for the whole memory, whichever
+    elements it changes. The error names the operation that saved the tensor and the one that wrote
+    to it, and the lines of both under `fg.record_call_sites()`.
+
+    ```python
+    import ferrograd as fg
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    z = (y**2).sum()
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        y += 10
+    z.backward()  # raises InPlaceError
+    ```
+    """
+
+    _refused = True
 
 
 class save_on_cpu:  # noqa: N801

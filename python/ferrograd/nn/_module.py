@@ -138,6 +138,7 @@ class Module(Hooked, Walks):
             )
         self._register("_buffers", name, tensor)
         tensor.requires_grad = False
+        tensor._become_memory()
         if not persistent:
             self._unsaved.add(name)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, tensor
+from ferrograd._core import Tensor, _leaf, tensor
 from ferrograd.errors import ArgumentTypeError, DTypeError
 
 TENSOR, ARRAY, SCALAR, FLOAT = range(4)
@@ -40,22 +40,18 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
             raise refused(op, where, value)
         if value.requires_grad and recording:
             return value.clone(), TENSOR
-        return value.detach().clone().requires_grad_(), TENSOR
+        return _leaf(value), TENSOR
     if kind is float:
-        return tensor(value, dtype=np.float64, requires_grad=True), FLOAT
+        return _leaf(value, np.float64), FLOAT
     if kind is complex:
-        return tensor(value, dtype=np.complex128, requires_grad=True), FLOAT
+        return _leaf(value, np.complex128), FLOAT
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentTypeError(
             f"{op}: {where} is a masked array, whose mask a derivative would lose; pass x.filled(0)"
             " and use the mask inside the function: np.where(mask, 0, ...)"
         )
     if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "efdFD":
-        plain = np.asarray(value)
-        return (
-            tensor(plain, requires_grad=True),
-            ARRAY if isinstance(value, np.ndarray) else SCALAR,
-        )
+        return _leaf(value, value.dtype), ARRAY if isinstance(value, np.ndarray) else SCALAR
     raise refused(op, where, value)
 
 

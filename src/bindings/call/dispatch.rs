@@ -117,9 +117,12 @@ pub(crate) fn wrap_output<'py>(
     output: Output,
     source: Option<&Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let one = |tensor| match source {
-        Some(source) => wrap_of(source, tensor),
-        None => wrap(py, tensor),
+    let one = |tensor: Tensor| {
+        let tensor = if decl.facts.memory { tensor.as_memory() } else { tensor };
+        match source {
+            Some(source) => wrap_of(source, tensor),
+            None => wrap(py, tensor),
+        }
     };
     let all = |parts: Vec<Tensor>| parts.into_iter().map(one).collect::<PyResult<Vec<_>>>();
     match output {

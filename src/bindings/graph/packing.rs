@@ -169,13 +169,6 @@ pub(crate) fn _push_saved_hooks<'py>(
     })
 }
 
-/// Has what this thread saves copied before it is changed in place, until `_end_saved_hooks` is given the key that is
-/// returned.
-#[pyfunction]
-pub(crate) fn _allow_changes_of_saved() -> u64 {
-    packing::allow_changes()
-}
-
 /// Refuses saved-tensor hooks on this thread until `_end_saved_hooks` is given the key that is returned; None inside
 /// such hooks.
 #[pyfunction]
@@ -192,7 +185,9 @@ pub(crate) fn _end_saved_hooks(keys: Vec<u64>) -> Option<u64> {
 /// Notes that somebody else changed the memory of a tensor.
 #[pyfunction]
 pub(crate) fn _increment_version(tensor: &Bound<'_, PyTensor>) {
-    tensor.get().tensor.storage().bump_version("increment_version");
+    let storage = tensor.get().tensor.storage();
+    storage.lose_saved();
+    storage.bump_version("increment_version");
 }
 
 /// An argument of a checkpointed call: tensors are saved values of the call, not objects.

@@ -10,7 +10,7 @@ use crate::bindings::call::door::detached;
 use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
 use crate::dtype::DType;
-use crate::graph::{GRAD, INFERENCE, Mode, SERIAL, Value, discovered, grad_enabled};
+use crate::graph::{FIXED_SAVED, GRAD, INFERENCE, Mode, SERIAL, Value, discovered, grad_enabled};
 use crate::kernels::isa;
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -33,6 +33,14 @@ pub(crate) fn is_inference_mode_enabled() -> bool {
 pub(crate) fn _switch_grad(on: bool) -> u32 {
     let before = Mode::current();
     before.with(GRAD, on).set();
+    before.0
+}
+
+/// Has saved values copied before a write, or not, on this thread, and returns the mode word before.
+#[pyfunction]
+pub(crate) fn _switch_fixed_saved(on: bool) -> u32 {
+    let before = Mode::current();
+    before.with(FIXED_SAVED, on).set();
     before.0
 }
 

@@ -253,6 +253,7 @@ impl PyProgram {
             return Ok(None);
         }
         inputs.extend(gradients.elements());
+        self.replay.begin(&gradients)?;
         if !tensors && let Some(plain) = &self.manner().plain {
             return self.write_arrays(py, (&inputs, &gradients), plain);
         }

@@ -65,7 +65,7 @@ fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, Kind)>> {
     let Some(dtype) = found.filter(|dtype| dtype.is_float()) else {
         return Ok(None);
     };
-    Ok(Some((numpy::copy("tensor", array, dtype)?, Kind::Array)))
+    Ok(Some((numpy::copy("tensor", array, dtype)?.as_memory(), Kind::Array)))
 }
 
 /// A tensor of its own for the argument: computed from a tensor that is recorded in this mode, a leaf otherwise. None for
@@ -84,10 +84,11 @@ fn entered<'py>(
         return Ok(None);
     }
     if tensor.requires_grad() && before.has(GRAD) {
-        let copy = wrap(py, tensor.copied("clone")?)?;
+        let copy = wrap(py, tensor.copied("clone")?.in_kind_of(tensor))?;
         return Ok(Some((copy.cast_into()?, Kind::Tensor)));
     }
-    Ok(Some((leaf(py, tensor.detach().copied("clone")?)?, Kind::Tensor)))
+    let copy = tensor.detach().copied("clone")?.in_kind_of(tensor);
+    Ok(Some((leaf(py, copy)?, Kind::Tensor)))
 }
 
 /// Calls `function` with a tensor for the argument at `position`. None, and nothing has happened, when that argument is

@@ -4,6 +4,7 @@
 //! everything that converts. Never promotes or broadcasts: `ops` does.
 //! Invariant: an operand that is nothing like an array yields `NotImplemented`, so Python goes on.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyInt, PyNotImplemented, PyString};
@@ -84,9 +85,31 @@ fn reflected<'py>(
     }
 }
 
+/// The receiver of `x op= y` that is changed. A value is refused, which the slot answers with `NotImplemented`: Python then
+/// computes `x = x op y`.
+pub(super) struct Memory<'a, 'py>(pub(super) &'a Bound<'py, PyTensor>);
+
+/// The receiver is a value.
+pub(super) struct IsValue;
+
+impl From<IsValue> for PyErr {
+    fn from(_: IsValue) -> PyErr {
+        PyTypeError::new_err(())
+    }
+}
+
+impl<'a, 'py> TryFrom<&'a Bound<'py, PyTensor>> for Memory<'a, 'py> {
+    type Error = IsValue;
+
+    #[inline]
+    fn try_from(slf: &'a Bound<'py, PyTensor>) -> Result<Self, IsValue> {
+        if slf.get().tensor.is_value() { Err(IsValue) } else { Ok(Memory(slf)) }
+    }
+}
+
 fn in_place(
     op: &'static Elementwise,
-    slf: &Bound<'_, PyTensor>,
+    Memory(slf): Memory<'_, '_>,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     foreign::refuse_in_place(op.name, other)?;
@@ -144,7 +167,7 @@ impl PyTensor {
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::ADD, slf, other)
     }
-    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __iadd__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::ADD, slf, other)
     }
     fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -153,7 +176,7 @@ impl PyTensor {
     fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::SUBTRACT, slf, other)
     }
-    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __isub__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::SUBTRACT, slf, other)
     }
     fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -162,7 +185,7 @@ impl PyTensor {
     fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::MULTIPLY, slf, other)
     }
-    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imul__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::MULTIPLY, slf, other)
     }
     fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -171,7 +194,7 @@ impl PyTensor {
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::DIVIDE, slf, other)
     }
-    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __itruediv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::DIVIDE, slf, other)
     }
     fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -180,7 +203,7 @@ impl PyTensor {
     fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::FLOOR_DIVIDE, slf, other)
     }
-    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ifloordiv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::FLOOR_DIVIDE, slf, other)
     }
     fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -189,7 +212,7 @@ impl PyTensor {
     fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&arith::REMAINDER, slf, other)
     }
-    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imod__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&arith::REMAINDER, slf, other)
     }
     fn __divmod__<'py>(
@@ -227,7 +250,7 @@ impl PyTensor {
         reflected(&arith::POWER, slf, other)
     }
     fn __ipow__(
-        slf: &Bound<'_, Self>,
+        slf: Memory<'_, '_>,
         other: &Bound<'_, PyAny>,
         _modulo: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
@@ -277,7 +300,7 @@ impl PyTensor {
     fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_AND, slf, other)
     }
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __iand__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&bitwise::BITWISE_AND, slf, other)
     }
     fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -286,7 +309,7 @@ impl PyTensor {
     fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_OR, slf, other)
     }
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ior__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&bitwise::BITWISE_OR, slf, other)
     }
     fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -295,7 +318,7 @@ impl PyTensor {
     fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::BITWISE_XOR, slf, other)
     }
-    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ixor__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&bitwise::BITWISE_XOR, slf, other)
     }
     fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -304,7 +327,7 @@ impl PyTensor {
     fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::LEFT_SHIFT, slf, other)
     }
-    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ilshift__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&bitwise::LEFT_SHIFT, slf, other)
     }
     fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -313,7 +336,7 @@ impl PyTensor {
     fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         reflected(&bitwise::RIGHT_SHIFT, slf, other)
     }
-    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __irshift__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(&bitwise::RIGHT_SHIFT, slf, other)
     }
 

@@ -72,7 +72,10 @@ impl PyTensor {
     #[getter]
     fn grad<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.tensor.grad() {
-            Some(grad) => wrap(py, grad).map(Some),
+            Some(grad) => {
+                grad.become_memory();
+                wrap(py, grad).map(Some)
+            }
             None => {
                 warn_not_kept(py, &self.tensor)?;
                 Ok(None)

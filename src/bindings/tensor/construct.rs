@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use crate::array::capture;
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
+use crate::bindings::call::door::Call;
 use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
-use crate::bindings::object::{PyTensor, recycle, remember};
+use crate::bindings::object::{PyTensor, leaf, recycle, remember};
 use crate::bindings::tensor::attributes::{converted, is_device};
 use crate::dtype::DType;
 use crate::ops::core::declare::Scalar;
@@ -113,6 +114,23 @@ fn on_cpu(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
+/// A leaf of its own that stands for a number, an array or a tensor while a transform runs: a value for what is none of
+/// memory.
+#[pyfunction(name = "_leaf")]
+#[pyo3(signature = (data, dtype=None))]
+pub(crate) fn leaf_of<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
+    let tensor = match data.cast::<PyTensor>() {
+        Ok(source) => tensor.in_kind_of(&source.get().tensor),
+        Err(_) if numpy::is_array(data) => tensor.as_memory(),
+        Err(_) => tensor,
+    };
+    leaf(data.py(), tensor)
+}
+
 /// Gives a new tensor its leaf state.
 fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>) -> PyResult<()> {
     let tensor = &object.get().tensor;
@@ -142,7 +160,7 @@ pub(crate) fn tensor<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
     on_cpu("tensor", device)?;
-    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
+    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().as_memory();
     let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
     Ok(object)
@@ -168,7 +186,7 @@ pub(crate) fn taken<'py>(
         }
         _ => copied(array, dtype)?,
     };
-    let object = recycle::object(array.py(), tensor.in_mode(), None)?;
+    let object = recycle::object(array.py(), tensor.in_mode().as_memory(), None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }
@@ -185,7 +203,14 @@ pub(crate) fn asarray<'py>(
     let py = x.py();
     let dtype = dtype_option("asarray", dtype)?;
     if let Ok(tensor) = x.cast::<PyTensor>() {
-        return converted(tensor, dtype.unwrap_or(tensor.get().tensor.dtype()));
+        let found = &tensor.get().tensor;
+        if !found.is_value() {
+            return converted(tensor, dtype.unwrap_or(found.dtype()));
+        }
+        // As NumPy makes a 0-d array of a scalar.
+        let dtype = dtype.unwrap_or(found.dtype());
+        return Call::operator("asarray", &[x])
+            .tensor(1, || found.astype(dtype)?.copied("clone").map(Tensor::as_memory));
     }
     let tensor = match x.cast::<PyUntypedArray>() {
         Ok(array)
@@ -208,7 +233,7 @@ pub(crate) fn asarray<'py>(
             cast(tensor.clone(), dtype.unwrap_or(tensor.dtype()))?
         }
     };
-    crate::bindings::object::wrap(py, tensor)
+    crate::bindings::object::wrap(py, tensor.as_memory())
 }
 
 #[cold]
@@ -223,7 +248,8 @@ pub(crate) fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
         let what = format!("the argument is a {}", type_name(array));
         return Err(bad_type("from_numpy", what, "pass a numpy.ndarray, or use fg.tensor"));
     }
-    crate::bindings::object::wrap(array.py(), numpy::share("from_numpy", array)?)
+    let tensor = numpy::share("from_numpy", array)?.as_memory();
+    crate::bindings::object::wrap(array.py(), tensor)
 }
 
 /// A tensor of one repeated number.
@@ -246,7 +272,7 @@ pub(crate) fn full<'py>(
         return Err(bad_value(op, what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-    let tensor = create::repeated(&dims, value, dtype)?.in_mode();
+    let tensor = create::repeated(&dims, value, dtype)?.in_mode().as_memory();
     let object = recycle::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
@@ -262,7 +288,7 @@ impl PyTensor {
         #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
         name: Option<&str>,
     ) -> PyResult<PyTensor> {
-        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
+        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().as_memory();
         if requires_grad {
             tensor.set_requires_grad(true)?;
         }

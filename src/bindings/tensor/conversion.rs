@@ -123,7 +123,7 @@ impl PyTensor {
         }
         if writable {
             refuse_read_only("numpy", &self.tensor)?;
-            python(self.tensor.storage().before_write())?;
+            python(self.tensor.whole_memory().before_write())?;
             // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
             self.tensor.changed_in_place("numpy(writable=True)");
         }

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Call;
 use crate::bindings::exchange::foreign;
-use crate::bindings::object::PyTensor;
-use crate::bindings::tensor::arithmetic::product_work;
+use crate::bindings::object::{PyTensor, remember};
+use crate::bindings::tensor::arithmetic::{Memory, product_work};
 use crate::error::Result;
 use crate::ops::change::inplace;
 use crate::ops::core::declare::{Arg, Operand, Scalar};
@@ -59,7 +59,7 @@ impl PyTensor {
         changed("detach_", &[slf.as_any()], slf, 1, Tensor::detach_in_place)
     }
 
-    fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imatmul__(Memory(slf): Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         foreign::refuse_in_place("matmul", other)?;
         let b = convert::tensor_of("matmul", "the operand", other)?;
         let work = product_work(&slf.get().tensor, &b);
@@ -79,6 +79,17 @@ impl PyTensor {
     #[getter]
     fn _base(&self, py: Python<'_>) -> Option<Py<PyTensor>> {
         self.base.as_ref().map(|base| base.clone_ref(py))
+    }
+
+    /// Whether the tensor is a value, as NumPy's scalars are: without axes, and never changed by `x += y`.
+    fn _is_value(&self) -> bool {
+        self.tensor.is_value()
+    }
+
+    /// Makes a tensor without axes memory, which `x += y` changes.
+    fn _become_memory(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().tensor.become_memory();
+        if slf.get().tensor.meta().is_some() { remember(slf) } else { Ok(()) }
     }
 
     /// Whether the tensor shows memory of another one.

@@ -19,7 +19,7 @@ mod temporary;
 mod update;
 
 pub(crate) use construct::{
-    asarray, from_numpy, full, get_default_dtype, set_default_dtype, taken, tensor,
+    asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,
 };
 pub(crate) use indexing::TensorIterator;
 pub(crate) use pickle::rebuild;

@@ -130,6 +130,7 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
             Some(scattered(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
         }
     };
+    view.before_write()?;
     match &plan.advanced {
         None => kernels::copy(source.view_of(), view.shared_view_mut()),
         Some(advanced) => advanced.row_indices.write(&view, &advanced.rows(&source)?)?,

@@ -14,10 +14,10 @@ use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
 use crate::ops::change::loops::loop_of;
 use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Scalar};
-use crate::ops::core::elementwise::{Elementwise, Slot, Source, binary_operands};
+use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::tensor::{Cause, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
+use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -32,6 +32,19 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
         op,
         "the gradient that a hook or a backward was given is read-only",
         "change a clone of it: g = g.clone()",
+    ))
+}
+
+/// An element that was read is a value of its own: a write to it would not reach the memory that it was read from.
+fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.creation() != Creation::Element || (x.is_leaf() && x.requires_grad()) {
+        return Ok(());
+    }
+    let what = "the tensor is one element read by x[i], which is a value of its own: nothing would be written to x";
+    Err(refuse(
+        op,
+        what,
+        "assign to the element, x[i] = value or x[i] += value, or clone() it first",
     ))
 }
 
@@ -61,13 +74,12 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     Err(refuse(op, what, remedy))
 }
 
-/// What every change passes before anything is written: its checks, and the copies for saved results.
+/// What every change passes before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
     if recorded {
         admit_history(op, x)?;
     }
-    admit_memory(op, x)?;
-    x.storage().before_write()
+    admit_memory(op, x)
 }
 
 /// The refusals of a change whose history does not matter.
@@ -80,6 +92,7 @@ pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
         }));
     }
     refuse_read_only(op, x)?;
+    refuse_element(op, x)?;
     if !x.storage().is_writable() {
         return Err(refuse(op, "the tensor's memory is read-only", "clone() it first"));
     }
@@ -174,6 +187,7 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
         }
         _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
+    x.before_write()?;
     kernels::copy(value.view_of(), x.shared_view_mut());
     finish_write(op, x, x, history, varies);
     Ok(())
@@ -279,6 +293,7 @@ pub(super) fn over(
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
+    x.before_write()?;
     let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();
     let done = match (small, x.flat()) {
         (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
@@ -298,16 +313,7 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     if over(op, op.name, x, &[Slot::Tensor(x), Slot::from(value)], &[])? {
         return Ok(());
     }
-    let keeps = graph::recording() && op.saves.iter().any(|s| matches!(s, Source::Input(_)));
-    let own = |t: &Tensor| -> Result<Operand> {
-        Ok(Operand::Tensor(if keeps { kept(t)? } else { t.clone() }))
-    };
-    let result = match value {
-        Operand::Tensor(v) if v.storage().same(x.storage()) => {
-            binary_operands(op, &own(x)?, &own(v)?)?
-        }
-        _ => binary_operands(op, &own(x)?, value)?,
-    };
+    let result = binary_operands(op, &Operand::Tensor(x.clone()), value)?;
     fits(op.name, x, &result)?;
     overwrite(op.name, x, &result, Value::ComputedHere)
 }
@@ -324,15 +330,6 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Ok(());
     }
     let x = x.clone();
-    for arg in args.iter_mut() {
-        if let Arg::Tensor(t) = arg
-            && t.storage().same(x.storage())
-            && graph::recording()
-            && t.dtype().is_inexact()
-        {
-            *t = kept(t)?;
-        }
-    }
     let Output::Tensor(result) = (decl.call)(args)? else {
         return Err(refuse(name, "the result is no tensor", "use the function instead"));
     };

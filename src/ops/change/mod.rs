@@ -9,5 +9,6 @@ pub mod inplace;
 pub(crate) mod into;
 mod loops;
 pub(crate) mod overwritten;
+pub(crate) mod saved;
 mod units;
 pub mod update;

@@ -67,6 +67,11 @@ pub fn step(step: &Update<'_>) -> Result<()> {
         read.push(if apart { g } else { g.duplicate()? });
     }
     let options = options(step, &mut read)?;
+    for (x, done) in &written {
+        if matches!(done, Cow::Borrowed(_)) {
+            x.before_write()?;
+        }
+    }
     {
         let reads: Vec<View<'_>> = read.iter().map(Tensor::view_of).collect();
         let mut writes: Vec<ViewMut<'_>> =

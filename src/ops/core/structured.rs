@@ -100,7 +100,6 @@ enum Kept<'a> {
     Input(usize),
     Output(usize),
     Value(&'a Tensor),
-    Made(&'a Tensor),
 }
 
 impl<'a> Save<'a> {
@@ -112,11 +111,6 @@ impl<'a> Save<'a> {
     /// Output `k` of the operation.
     pub(crate) fn output(k: usize, by: &'static [usize]) -> Save<'a> {
         Save { value: Kept::Output(k), by }
-    }
-
-    /// What the operation itself computed beside its outputs.
-    pub(crate) fn made(value: &'a Tensor, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Made(value), by }
     }
 
     /// Nothing: the derivatives do not ask for this entry.
@@ -137,7 +131,6 @@ impl<'a> Save<'a> {
             Kept::Input(i) => Saved::input(inputs[i], i as u32),
             Kept::Output(k) => Saved::output(&outs[k], k as u32),
             Kept::Value(value) => Saved::value(value),
-            Kept::Made(value) => Saved::made(value),
         }
     }
 }

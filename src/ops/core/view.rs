@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
-use crate::kernels::{self, ViewMut};
+use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::structured::{batched, finish_one, move_cost};
 use crate::tensor::Tensor;
 
@@ -117,6 +117,24 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         return view_identity(x);
     }
     let out = x.with_layout(steps.replay(x.layout()));
+    seen(x, out, name, steps)
+}
+
+/// The element to which the steps lead, as a value of its own.
+pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
+    let place = steps.replay(x.layout());
+    let out = Tensor::empty(&[], x.dtype())?;
+    kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
+    if steps.all.is_empty() {
+        let same =
+            finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
+        return same.map(Tensor::read_as_element);
+    }
+    seen(x, out, "index", steps).map(Tensor::read_as_element)
+}
+
+/// What the steps lead to, recorded: a view, or a copy of it.
+fn seen(x: &Tensor, out: Tensor, name: &'static str, steps: Steps) -> Result<Tensor> {
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps));
     finish_one(out, x, name, record, |(dims, steps), g, cx| {
         let dims = batched(cx, dims);

@@ -104,6 +104,8 @@ impl BoundReplay {
             });
             Ok(())
         };
+        self.replay.begin(&self.gradients)?;
+        self.results.iter().try_for_each(Tensor::before_write)?;
         match self.replay.program().run_bound(&self.memory, finish) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Box::new(Error::State {

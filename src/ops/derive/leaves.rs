@@ -113,6 +113,20 @@ impl Leaves {
         self.0.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)))
     }
 
+    /// Copies what saved values need of the gradients that a run writes.
+    pub(super) fn before_run(&self, gradients: &Gradients) -> Result<()> {
+        for memory in &gradients.0 {
+            let written = self.0.iter().find_map(|leaf| match (&leaf.expects, leaf.meta.grad()) {
+                (Expected::Like(form), Some(grad)) if form.written => {
+                    grad.storage().same(memory).then_some(grad)
+                }
+                _ => None,
+            });
+            written.map_or(Ok(()), |grad| grad.before_write())?;
+        }
+        Ok(())
+    }
+
     /// Gives leaves what a run leaves them, after it took these gradients; `result` makes a tensor of an output.
     pub(super) fn set(
         &self,

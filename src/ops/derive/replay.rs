@@ -10,6 +10,7 @@ use crate::array::{Elements, Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
+use crate::ops::change::saved::before_run;
 use crate::ops::derive::host::foreign;
 pub(crate) use crate::ops::derive::leaves::Gradients;
 use crate::ops::derive::leaves::Leaves;
@@ -191,6 +192,7 @@ impl Replay {
         };
         self.refuse_written(OP, arguments)?;
         elements.extend(gradients.elements());
+        self.begin(gradients)?;
         let results = self.program.compute(&elements)?;
         self.finish(&results, gradients)?;
         let outputs = 0..self.results;
@@ -236,6 +238,15 @@ impl Replay {
             Source::Output => (self.program.result(buffer, results).clone(), layout.clone()),
         };
         Ok(Tensor::assemble(storage, layout, dtype, None))
+    }
+
+    /// To be called before a run: what saved values need of the memory that it changes is copied.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy.
+    pub(crate) fn begin(&self, gradients: &Gradients) -> Result<()> {
+        before_run(&self.program)?;
+        self.leaves.before_run(gradients)
     }
 
     /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.

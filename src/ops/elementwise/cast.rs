@@ -82,6 +82,11 @@ impl Tensor {
     }
 }
 
+/// The values of `x` in `out`, a new tensor; without axes, of the kind of `x`.
+fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
+    layout::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
+}
+
 crate::operations! { family "casting";
     /// A copy in another dtype; floats to integers truncate, and wrap as NumPy does; an imaginary part is lost with a `ComplexWarning`. With `copy=False` the tensor itself, where dtype and `order` need no copy. `order` is that of the elements in memory, `casting` what may be converted, both as in NumPy. Derivative: `g` in the input's dtype.
     [numpy("astype")]
@@ -90,13 +95,13 @@ crate::operations! { family "casting";
         admit_casting(x.dtype(), dtype, &casting)?;
         let (same, plain) = (!copy && x.dtype() == dtype, matches!(&*order, "C" | "K"));
         if plain && x.is_contiguous() {
-            return if same { Ok(x.clone()) } else { layout::converted_aloud(x, Tensor::empty_as(x.layout(), dtype)?) };
+            return if same { Ok(x.clone()) } else { copied(x, Tensor::empty_as(x.layout(), dtype)?) };
         }
         let axes = memory_order(x.layout(), &order)?;
         let lies_so = order == "K" || x.layout().permute(&axes).is_contiguous();
         if same && lies_so {
             return Ok(x.clone());
         }
-        layout::converted_aloud(x, empty_in_order(x.shape(), &axes, dtype)?)
+        copied(x, empty_in_order(x.shape(), &axes, dtype)?)
     }
 }

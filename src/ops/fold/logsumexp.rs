@@ -87,7 +87,7 @@ crate::operations! { family "reduction" [float32];
             name: "logsumexp",
             cost: 4.0 * move_cost(&x),
             params: ShapeVec::from_slice(&axes),
-            saved: smallvec![Save::input(0, &[0]), Save::made(&level, &[0]), Save::made(&total, &[0])],
+            saved: smallvec![Save::input(0, &[0]), Save::value(&level, &[0]), Save::value(&total, &[0])],
             backward: |axes, g, cx| {
                 let (x, level, mut total) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
                 if cx.create_graph() {

@@ -106,7 +106,11 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
         params: ignore,
-        saved: smallvec![Save::input(0, &[0]), Save::value(target, &[0]), Save::made(&stats, &[0])],
+        saved: smallvec![
+            Save::input(0, &[0]),
+            Save::value(target, &[0]),
+            Save::value(&stats, &[0])
+        ],
         backward: |&ignore, g, cx| {
             let (x, target, stats) = (cx.saved(0)?, cx.saved(1)?, cx.saved(2)?);
             let gradient = if cx.create_graph() || !cx.batch().is_empty() {

@@ -166,7 +166,7 @@ pub(crate) fn gathered(
         cost: 2.0 * move_cost(out),
         params: (op, axis, ShapeVec::from_slice(x.shape())),
         // An index that is changed later, also by its owner, is kept as it was.
-        saved: smallvec![Save::made(index, &[0])],
+        saved: smallvec![Save::value(index, &[0])],
         backward: |(op, axis, dims), g, cx| {
             let index = cx.saved(0)?;
             let recorded = cx.create_graph() || g.ndim() > index.ndim();

@@ -11,7 +11,7 @@ use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::row_indices::take_rows;
 use crate::ops::core::structured::edges_of;
-use crate::ops::core::view::{Steps, shown, view_through};
+use crate::ops::core::view::{Steps, element, shown, view_through};
 use crate::ops::index::subscript::{AdvancedIndex, is_plain, plain_steps, subscript};
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
@@ -60,6 +60,17 @@ impl AdvancedIndex {
     }
 }
 
+/// Whether an index is one integer for each axis, so that it reads an element: a value, no view.
+#[inline]
+pub(crate) fn is_element(x: &Tensor, key: &[IndexItem]) -> bool {
+    let integer = |item: &IndexItem| match item {
+        IndexItem::Int(_) => true,
+        IndexItem::Array(index) => index.ndim() == 0 && index.dtype().is_integer(),
+        _ => false,
+    };
+    key.len() == x.ndim() && key.iter().all(integer)
+}
+
 /// The elements of a vector whose places nobody asks for later, by an array of numbers.
 fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
     match key {
@@ -74,10 +85,11 @@ fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
 }
 
 crate::operations! { family "indexing";
-    /// NumPy's `x[index]`: integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
+    /// NumPy's `x[index]`: an integer for each axis gives the element, a value; fewer integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
         if is_plain(x.shape(), key) {
-            return shown(x, "index", Steps::new(x.ndim(), plain_steps(x.shape(), key)?));
+            let steps = Steps::new(x.ndim(), plain_steps(x.shape(), key)?);
+            return if is_element(x, key) { element(x, steps) } else { shown(x, "index", steps) };
         }
         let read = match alone(x, key)? {
             Some(read) => read,
@@ -90,6 +102,7 @@ crate::operations! { family "indexing";
                 }?
             }
         };
+        let read = if is_element(x, key) { read.read_as_element() } else { read };
         if !read.requires_grad() && read.cut_by().is_none() {
             let arrays = key.iter().filter_map(|item| match item {
                 IndexItem::Array(index) => Some(index),

@@ -82,7 +82,7 @@ crate::operations! { family "searching";
         Ok(Tensor::from(flat_positions(&truth(x)?)?).underived([x].into_iter()))
     }
     /// `a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
-    [numpy("where"), keywords(("x", "a"), ("y", "b"), ("input", "a"), ("other", "b"))]
+    [numpy("where"), memory, keywords(("x", "a"), ("y", "b"), ("input", "a"), ("other", "b"))]
     fn where_(condition: Condition, a: Option<Operand> = None, b: Option<Operand> = None) -> OneOrTuple {
         match (a, b) {
             (Some(a), Some(b)) => Ok(OneOrTuple::One(select::where_(condition, a, b)?)),

@@ -151,7 +151,7 @@ fn by_channels(
         saved: smallvec![
             Save::input(0, &[0, 1, 2]),
             if weight.is_some() { Save::input(1, &[0, 1, 2]) } else { Save::none() },
-            Save::made(&stats, &[0, 1, 2]),
+            Save::value(&stats, &[0, 1, 2]),
         ],
         backward: gradient,
     })?;

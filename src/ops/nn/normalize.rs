@@ -137,7 +137,7 @@ pub(super) fn normalized(
         saved: smallvec![
             Save::input(0, &[0, 1, 2]),
             if weight.is_some() { Save::input(1, &[0]) } else { Save::none() },
-            Save::made(&stats, &[0, 1, 2]),
+            Save::value(&stats, &[0, 1, 2]),
         ],
         backward: gradient,
     })

@@ -70,7 +70,7 @@ fn recorded_take(g: &Geometry, x: &Tensor, positions: &Tensor, out: Tensor) -> R
         name: "max_pool2d",
         cost: move_cost(x),
         params: *g,
-        saved: smallvec![Save::made(positions, &[0])],
+        saved: smallvec![Save::value(positions, &[0])],
         backward: |g, gy, cx| cx.give_with(0, |cx| put(g, &gy, &cx.saved(0)?)),
     })
 }
@@ -87,7 +87,7 @@ fn put(g: &Geometry, y: &Tensor, positions: &Tensor) -> Result<Tensor> {
         name: "max_unpool2d",
         cost: move_cost(&y),
         params: *g,
-        saved: smallvec![Save::made(positions, &[0])],
+        saved: smallvec![Save::value(positions, &[0])],
         backward: |g, gx, cx| cx.give_with(0, |cx| taken(g, &gx, &cx.saved(0)?)),
     })
 }

@@ -246,7 +246,7 @@ crate::operations! { family "recurrent" [float32];
                 Save::input(3, &[0, 1, 2, 3]),
                 Save::output(0, &[0, 1, 2, 3]),
                 Save::output(1, &[0, 1, 2, 3]),
-                Save::made(&gates, &[0, 1, 2, 3]),
+                Save::value(&gates, &[0, 1, 2, 3]),
             ],
             backward: lstm_gradient,
         })
@@ -267,7 +267,7 @@ crate::operations! { family "recurrent" [float32];
                 Save::input(2, &[0, 1, 2, 3]),
                 Save::input(3, &[0, 1, 2, 3]),
                 Save::output(0, &[0, 1, 2, 3]),
-                Save::made(&gates, &[0, 1, 2, 3]),
+                Save::value(&gates, &[0, 1, 2, 3]),
             ],
             backward: gru_gradient,
         })?;

@@ -51,7 +51,7 @@ fn sum(kind: Sum, a: &Tensor, b: &Tensor, places: &Tensor, source: usize) -> Res
         name: "taps",
         cost: 2.0 * (move_cost(&a) + move_cost(&b)),
         params: (kind, source),
-        saved: smallvec![Save::made(&places, &[0, 1]), Save::input(0, &[1]), Save::input(1, &[0])],
+        saved: smallvec![Save::value(&places, &[0, 1]), Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |&(kind, source), g, cx| {
             let places = cx.saved(0)?;
             cx.give_with(0, |cx| {

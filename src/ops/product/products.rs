@@ -154,7 +154,7 @@ crate::operations! { family "products" [float32];
         binary(&MULTIPLY, &reshape_dims(a, &[a.size(), 1])?, &reshape_dims(b, &[1, b.size()])?)
     }
     /// Sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes. Derivatives: the same contraction of `g` with the other operand.
-    [numpy("tensordot")]
+    [numpy("tensordot"), memory]
     fn tensordot(a: Tensor, b: Tensor, axes: Nested = Nested::One(2)) -> Tensor {
         let (left, right) = tensordot_axes(a, b, &axes)?;
         contract("tensordot", a, b, &left, &right)

@@ -174,20 +174,20 @@ crate::operations! { family "creation";
     /// A copy with storage of its own. Derivative: `g`.
     [numpy("copy"), aliases("copy")]
     fn clone_(x: Tensor) -> Tensor {
-        x.copied("clone")
+        x.copied("clone").map(|copy| copy.in_kind_of(x))
     }
     /// Zeros of the same shape and dtype.
-    [numpy("zeros_like"), constant]
+    [numpy("zeros_like"), constant, memory]
     fn zeros_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
         Tensor::zeros(x.shape(), dtype.unwrap_or(x.dtype()))
     }
     /// Ones of the same shape and dtype.
-    [numpy("ones_like"), constant]
+    [numpy("ones_like"), constant, memory]
     fn ones_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
         Tensor::ones(x.shape(), dtype.unwrap_or(x.dtype()))
     }
     /// One repeated number of the same shape and dtype.
-    [numpy("full_like"), constant]
+    [numpy("full_like"), constant, memory]
     fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
         repeated(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
     }

@@ -144,7 +144,6 @@ impl Recording {
     /// Begins the second of two programs: see `finish_joint`.
     pub fn split(&mut self) {
         let mut steps = self.shared.borrow_mut();
-        steps.copies();
         steps.split = steps.steps.len();
     }
 
@@ -186,7 +185,6 @@ impl Recording {
                 steps.refused.get_or_insert_with(|| refusal(&format!("{op} depends on a number")));
             }
         }
-        steps.copies();
         let outputs = results.iter().map(|&result| steps.output(result)).collect();
         steps.find_kept(held, may_keep);
         if !steps.kept {
@@ -232,7 +230,6 @@ impl Drop for Recording {
 
 impl Steps {
     fn launch(&mut self, launch: Launch) {
-        self.copies();
         let Launch { name, reads, writes, work } = launch;
         // Objects, which are found from indices that vary, come without memory to read.
         let foreign = matches!(work, Work::Foreign(_));
@@ -336,15 +333,6 @@ impl Steps {
         self.buffers.push(Buffer { source: Source::Constant(copy), nbytes });
         self.buffers[number as usize].source = Source::Temporary;
         self.before.push(bytes_copied(constant, number, nbytes));
-    }
-
-    /// Takes note of copies that were made below the kernels.
-    pub(in crate::program) fn copies(&mut self) {
-        for (from, to) in capture::take_copies() {
-            let (from, to) = (self.number(from), self.number(to));
-            let nbytes = self.buffers[to as usize].nbytes;
-            self.steps.push(bytes_copied(from, to, nbytes));
-        }
     }
 
     /// Refuses float32: a number would have been rounded to it, and the input that stands for it was not.

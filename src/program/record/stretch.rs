@@ -13,7 +13,6 @@ use crate::program::steps::{Id, Slice};
 
 impl Steps {
     pub(in crate::program) fn mark(&mut self) -> Mark {
-        self.copies();
         Mark {
             before: self.before.len(),
             steps: self.steps.len(),
@@ -24,7 +23,6 @@ impl Steps {
     }
 
     pub(in crate::program) fn drop_since(&mut self, mark: Mark) -> Result<()> {
-        self.copies();
         let dropped = self.steps.split_off(mark.steps);
         let addresses: HashMap<Id, usize> = self.numbers.iter().map(|(&a, &id)| (id, a)).collect();
         let at = |slice: &Slice| addresses.get(&slice.buffer).copied().unwrap_or(0);

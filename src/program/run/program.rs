@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 
 use super::frame::{Frame, Held};
 use super::planned::{Deferred, Planned};
-use crate::array::{Elements, ElementsMut, Storage};
+use crate::array::{Elements, ElementsMut, Layout, Storage};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::host::Host;
 use crate::kernels::launch::{HOST, Object, Objects};
@@ -93,6 +94,11 @@ impl Program {
     /// Memory outside that the program writes to.
     pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
         self.planned().uses.written.iter()
+    }
+
+    /// The elements of memory outside that the program writes to.
+    pub fn elements_written_outside(&self) -> &[(Storage, Layout, DType)] {
+        &self.planned().uses.elements_written
     }
 
     /// Whether numbers that were read while the function was recorded have changed since, or which memory requires

@@ -3,7 +3,10 @@
 //! Owns: the lists of them, found once, so that a run looks nothing up. Never changes a step.
 //! Invariant: the lists are those of the steps that the program runs.
 
-use crate::array::Storage;
+use std::collections::BTreeMap;
+
+use crate::array::{Layout, Storage};
+use crate::dtype::DType;
 use crate::program::passes::constants::writers;
 use crate::program::steps::{Action, Buffer, Id, Slice, Source, Step};
 
@@ -19,6 +22,8 @@ pub(super) struct Uses {
     pub(super) read: Vec<Storage>,
     /// Memory outside that steps write.
     pub(super) written: Vec<Storage>,
+    /// The elements of it that they write; all of a memory where they are many.
+    pub(super) elements_written: Vec<(Storage, Layout, DType)>,
     /// The inputs that steps write.
     pub(super) written_inputs: Vec<Id>,
     /// How many inputs were memory outside when the function was recorded: the last ones.
@@ -50,8 +55,19 @@ impl Uses {
         };
         let (written, read) = (of(&|id| writers[id] > 0), of(&|id| read[id]));
         let decides = decides(steps, buffers);
+        let elements_written = elements_written(steps, buffers);
         let (written_inputs, taken) = (Vec::new(), 0);
-        Uses { bound, reads_input, results, read, written, written_inputs, taken, decides }
+        Uses {
+            bound,
+            reads_input,
+            results,
+            read,
+            written,
+            elements_written,
+            written_inputs,
+            taken,
+            decides,
+        }
     }
 
     /// Takes note that a buffer outside is an input from now on; whether steps write it.
@@ -63,9 +79,40 @@ impl Uses {
         self.reads_input.push(there(&self.read));
         self.read.retain(|storage| !storage.same(outside));
         self.written.retain(|storage| !storage.same(outside));
+        self.elements_written.retain(|(storage, ..)| !storage.same(outside));
         self.written_inputs.extend(written.then_some(id));
         written
     }
+}
+
+/// The parts of one memory beyond which all of it counts as written.
+const MOST_PARTS: usize = 64;
+
+/// The elements of memory outside that steps write.
+fn elements_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout, DType)> {
+    let mut slices: BTreeMap<Id, Vec<&Slice>> = BTreeMap::new();
+    for slice in steps.iter().flat_map(|step| &step.writes) {
+        if buffers[slice.buffer as usize].source.outside().is_some() {
+            slices.entry(slice.buffer).or_default().push(slice);
+        }
+    }
+    let mut found = Vec::new();
+    for (id, mut parts) in slices {
+        let Some(storage) = buffers[id as usize].source.outside() else { continue };
+        let dtype = parts[0].dtype;
+        if parts.len() > MOST_PARTS {
+            let whole = Layout::contiguous(&[storage.nbytes() / dtype.size()]);
+            found.extend(whole.map(|layout| (storage.clone(), layout, dtype)));
+            continue;
+        }
+        parts.dedup();
+        found.extend(parts.into_iter().filter_map(|part| {
+            let offset = part.offset / part.dtype.size() as isize;
+            let layout = Layout::strided(&part.dims, &part.strides, offset).ok()?;
+            Some((storage.clone(), layout, part.dtype))
+        }));
+    }
+    found
 }
 
 /// Whether a step that checks a decision comes after one that changes what is outside.

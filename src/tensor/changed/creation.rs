@@ -17,13 +17,15 @@ pub(crate) enum Creation {
     InferenceMode,
     /// While recording was off.
     NoGrad,
+    /// By reading one element: no view, but a value of its own, or a view of such.
+    Element,
 }
 
 impl Creation {
     /// Why such a view may not be changed in place while recording, and what to do instead.
     pub(crate) fn refusal(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Creation::Plain => None,
+            Creation::Plain | Creation::Element => None,
             Creation::CustomFunction => Some((
                 "a view that a custom function returned cannot be changed in place: its backward would be bypassed",
                 "return a clone() from forward, or change a clone()",

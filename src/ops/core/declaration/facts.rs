@@ -69,6 +69,8 @@ pub struct Facts {
     pub float32: bool,
     /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
     pub elementwise: Option<&'static Elementwise>,
+    /// Whether a result without axes is memory, as what NumPy gives as a 0-d array; elsewhere it is a value.
+    pub memory: bool,
     /// The names of its results, which then are a named tuple; with spaces between them.
     pub fields: Option<&'static str>,
 }
@@ -130,6 +132,7 @@ impl Facts {
         compares: false,
         float32: false,
         elementwise: None,
+        memory: false,
         fields: None,
     };
 
@@ -250,6 +253,11 @@ impl Facts {
             () if ufunc && !self.float64 => WholeNumbers::SmallestFloat,
             () => WholeNumbers::Float64,
         }
+    }
+
+    /// A result without axes is memory.
+    pub const fn memory(self, _: &'static [&'static str]) -> Facts {
+        Facts { memory: true, ..self }
     }
 
     /// The names of its results.

@@ -123,7 +123,7 @@ pub(super) fn saved(
     tape: &Tensor,
 ) -> SavedValues<Tensor> {
     let arguments = (0..).zip(arguments).map(|(i, x)| Saved::input(x, i));
-    arguments.chain(outside.iter().map(Saved::value)).chain([Saved::made(tape)]).collect()
+    arguments.chain(outside.iter().map(Saved::value)).chain([Saved::value(tape)]).collect()
 }
 
 /// A value that the node saved, in C order; nothing where its backward program does not read it, so that it may have

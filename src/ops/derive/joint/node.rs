@@ -16,6 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Saved, SavedValues};
 use crate::kernels::launch::Objects;
+use crate::ops::change::saved::before_run;
 use crate::ops::derive::replay::{elements, in_order};
 use crate::program::{Output, Program, Source, States, places};
 use crate::tensor::Tensor;
@@ -37,6 +38,7 @@ impl JointReplay {
         let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let memory = forward.allocate()?;
         let states = forward.states()?;
+        before_run(forward)?;
         let objects = forward.run_part(&inputs, &mut places(&memory), &[])?;
         for storage in forward.written_outside() {
             storage.bump_version(OP);
@@ -58,7 +60,7 @@ impl JointReplay {
         let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
         let residuals = self.joint.residuals.iter().map(|&id| forward.result(id, memory));
         arguments
-            .chain(residuals.map(|storage| Ok(Saved::made(&bytes(storage)?))))
+            .chain(residuals.map(|storage| Ok(Saved::value(&bytes(storage)?))))
             .chain(self.outside.iter().map(|storage| Ok(Saved::value(&bytes(storage)?))))
             .collect()
     }

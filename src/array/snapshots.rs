@@ -1,0 +1,293 @@
+//! Copy on write of what saved values need: elements as they were before they were overwritten.
+//!
+//! A saved value is a version of some elements. Before a write, those elements that some value saved since they were last
+//! copied are copied once (`plan`, then `keep`); a write to other elements copies nothing. To restore a value of version `v`,
+//! each element is taken from its first copy of version `v` or later, and from the memory where there is none (`since`).
+//! The memory is looked at through bits and a map of its pages, so that neither step looks at values saved elsewhere in it.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+
+use super::Storage;
+use super::bits::Bits;
+use super::hash::FastMap;
+use super::strided::Strided;
+
+/// Positions to a page of the map.
+const PAGE: usize = 64;
+/// Sets of more pages are not in the map but in a list.
+const MOST_PAGES: usize = 1 << 12;
+/// Copies that are kept before it is asked which of them nobody needs.
+const ENOUGH: usize = 64;
+
+/// A copy of elements: the version of the memory that it was made in, and the elements without gaps.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// Which elements.
+    pub places: Strided,
+    /// The last version of the memory in which they were so.
+    pub version: u32,
+    /// The elements.
+    pub data: Storage,
+}
+
+/// The copies of one set of elements, in the order of their versions.
+struct Series {
+    places: Strided,
+    copies: Vec<(u32, Storage)>,
+}
+
+/// What is known of the saved values of one memory, and the copies made for them.
+pub(super) struct Snapshots {
+    /// Bytes to a position.
+    unit: usize,
+    /// How many positions there are.
+    len: usize,
+    /// Elements that a value saved since they were last copied.
+    wanted: Bits,
+    /// How many saved values there are of each version; those that were saved before this was made are not counted.
+    saved: BTreeMap<u32, u32>,
+    /// The version up to which there may be values that are not counted.
+    uncounted: Option<u32>,
+    /// Values of this version or an earlier one are lost: a write said that nothing is to be kept.
+    lost: Option<u32>,
+    series: Vec<Series>,
+    by_places: FastMap<Strided, u32>,
+    by_page: FastMap<usize, SmallVec<[u32; 2]>>,
+    /// Series of many pages.
+    wide: Vec<u32>,
+    copies: usize,
+    /// At how many copies the next look for useless ones is due.
+    due: usize,
+}
+
+impl Snapshots {
+    /// Of a memory of `nbytes` bytes, whose positions count `unit` bytes.
+    pub(super) fn new(nbytes: usize, unit: usize) -> Snapshots {
+        let len = nbytes.div_ceil(unit);
+        Snapshots {
+            unit,
+            len,
+            wanted: Bits::new(len, false),
+            saved: BTreeMap::new(),
+            uncounted: None,
+            lost: None,
+            series: Vec::new(),
+            by_places: FastMap::default(),
+            by_page: FastMap::default(),
+            wide: Vec::new(),
+            copies: 0,
+            due: ENOUGH,
+        }
+    }
+
+    /// Bytes to a position.
+    pub(super) fn unit(&self) -> usize {
+        self.unit
+    }
+
+    /// Makes positions as short as these units, if they are longer.
+    pub(super) fn refine(&mut self, unit: usize) {
+        if unit >= self.unit || self.unit % unit != 0 {
+            return;
+        }
+        let k = self.unit / unit;
+        self.wanted = self.wanted.refined(self.len, k);
+        (self.unit, self.len) = (unit, self.len * k);
+        let series = std::mem::take(&mut self.series);
+        self.by_places.clear();
+        self.by_page.clear();
+        self.wide.clear();
+        for Series { places, copies } in series {
+            let at = self.series_of(&places.refined(k));
+            self.series[at].copies.extend(copies);
+        }
+    }
+
+    /// Whether nobody can need anything of this.
+    pub(super) fn is_unused(&self) -> bool {
+        self.saved.is_empty() && self.uncounted.is_none()
+    }
+
+    /// Takes note of a value that is saved in this version.
+    pub(super) fn save(&mut self, places: &Strided, version: u32) {
+        places.runs(|start, len| self.wanted.set(start, len));
+        self.count(version);
+    }
+
+    /// Counts one more value of a version that has been saved.
+    pub(super) fn count(&mut self, version: u32) {
+        *self.saved.entry(version).or_insert(0) += 1;
+    }
+
+    /// All of it may be saved in this version by a value that is not counted.
+    pub(super) fn save_uncounted(&mut self, version: u32) {
+        self.wanted.set(0, self.len);
+        self.uncounted = Some(version);
+    }
+
+    /// Takes note that a counted value is gone; gives back what goes with the last one.
+    #[must_use = "to be dropped without the lock"]
+    pub(super) fn forget(&mut self, version: u32) -> Vec<Storage> {
+        if let Some(count) = self.saved.get_mut(&version) {
+            *count -= 1;
+            if *count == 0 {
+                self.saved.remove(&version);
+            }
+        }
+        if self.is_unused() { self.clear() } else { Vec::new() }
+    }
+
+    /// Forgets all copies, and that anything is wanted.
+    #[must_use = "to be dropped without the lock"]
+    pub(super) fn clear(&mut self) -> Vec<Storage> {
+        self.wanted = Bits::new(self.len, false);
+        self.uncounted = None;
+        self.by_places.clear();
+        self.by_page.clear();
+        self.wide.clear();
+        (self.copies, self.due) = (0, ENOUGH);
+        let series = std::mem::take(&mut self.series);
+        series.into_iter().flat_map(|one| one.copies).map(|(_, data)| data).collect()
+    }
+
+    /// Takes note of a write before which nothing is kept: values saved until then are lost. Gives back what was kept for them.
+    #[must_use = "to be dropped without the lock"]
+    pub(super) fn lose(&mut self, version: u32) -> Vec<Storage> {
+        self.lost = Some(version);
+        self.clear()
+    }
+
+    /// What has to be copied before a write to these positions. They count as copied from now on.
+    pub(super) fn plan(&mut self, written: &Strided) -> Vec<Strided> {
+        let mut runs = Vec::new();
+        written.runs(|start, len| self.wanted.runs_set(start, len, &mut runs));
+        for &(start, len) in &runs {
+            self.wanted.clear(start, len);
+        }
+        let count: usize = runs.iter().map(|(_, len)| len).sum();
+        if count == 0 {
+            return Vec::new();
+        }
+        if count == written.len() {
+            return vec![written.clone()];
+        }
+        let sets = Strided::grouped(&runs);
+        // Sets that follow no pattern cost more than the elements between them.
+        if sets.len() * 8 > written.len() { vec![written.clone()] } else { sets }
+    }
+
+    /// Takes a plan back whose copies could not be made.
+    pub(super) fn unplan(&mut self, places: &[Strided]) {
+        places.iter().for_each(|set| set.runs(|start, len| self.wanted.set(start, len)));
+    }
+
+    /// Adds copies that were made in this version; gives back those that nobody needs any more.
+    #[must_use = "to be dropped without the lock"]
+    pub(super) fn keep(&mut self, version: u32, made: Vec<(Strided, Storage)>) -> Vec<Storage> {
+        for (places, data) in made {
+            let at = self.series_of(&places);
+            self.series[at].copies.push((version, data));
+            self.copies += 1;
+        }
+        if self.copies < self.due {
+            return Vec::new();
+        }
+        let gone = self.useless();
+        self.copies -= gone.len();
+        self.due = 2 * self.copies + ENOUGH;
+        gone
+    }
+
+    /// Takes the copies out that no saved value is of: those between whose version and that of the copy before none was
+    /// saved.
+    fn useless(&mut self) -> Vec<Storage> {
+        let (saved, uncounted) = (&self.saved, self.uncounted);
+        let mut gone = Vec::new();
+        for series in &mut self.series {
+            let mut before: Option<u32> = None;
+            for (version, data) in std::mem::take(&mut series.copies) {
+                let first = before.map_or(0, |before| before + 1);
+                let needed = uncounted.is_some_and(|uncounted| first <= uncounted)
+                    || saved.range(first..=version).next().is_some();
+                if needed {
+                    series.copies.push((version, data));
+                    before = Some(version);
+                } else {
+                    gone.push(data);
+                }
+            }
+        }
+        gone
+    }
+
+    /// The number of the series of these positions, a new one if there is none.
+    fn series_of(&mut self, places: &Strided) -> usize {
+        if let Some(&at) = self.by_places.get(places) {
+            return at as usize;
+        }
+        let at = self.series.len();
+        self.series.push(Series { places: places.clone(), copies: Vec::new() });
+        self.by_places.insert(places.clone(), at as u32);
+        match pages(places) {
+            Some(pages) => {
+                for page in pages {
+                    self.by_page.entry(page).or_default().push(at as u32);
+                }
+            }
+            None => self.wide.push(at as u32),
+        }
+        at
+    }
+
+    /// Whether values of this version are lost.
+    pub(super) fn is_lost(&self, version: u32) -> bool {
+        self.lost.is_some_and(|lost| version <= lost)
+    }
+
+    /// The copies of elements among these that are of this version or were made later: the first of each series, the latest
+    /// first. Whoever lays them one over the other has the elements of the version.
+    pub(super) fn since(&self, places: &Strided, version: u32) -> Vec<Snapshot> {
+        let mut found: Vec<u32> = self.wide.clone();
+        match pages(places) {
+            Some(pages) if pages.len() < self.series.len() => {
+                let near = pages.iter().filter_map(|page| self.by_page.get(page));
+                found.extend(near.flatten());
+                found.sort_unstable();
+                found.dedup();
+            }
+            _ => found = (0..self.series.len() as u32).collect(),
+        }
+        let (low, high) = places.extent();
+        let mut all: Vec<Snapshot> = Vec::new();
+        for at in found {
+            let series = &self.series[at as usize];
+            let (first, last) = series.places.extent();
+            let k = series.copies.partition_point(|(made, _)| *made < version);
+            if first < high
+                && low < last
+                && let Some((version, data)) = series.copies.get(k)
+            {
+                let (places, data) = (series.places.clone(), data.data_handle());
+                all.push(Snapshot { places, version: *version, data });
+            }
+        }
+        all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.version));
+        all
+    }
+}
+
+/// The pages that positions lie in, if they are not too many.
+fn pages(places: &Strided) -> Option<Vec<usize>> {
+    if places.len() > MOST_PAGES * PAGE {
+        return None;
+    }
+    let mut found: Vec<usize> = Vec::new();
+    places.runs(|start, len| {
+        let (first, last) = (start / PAGE, (start + len.max(1) - 1) / PAGE);
+        let next = found.last().map_or(first, |&last| first.max(last + 1));
+        found.extend(next..=last);
+    });
+    (found.len() <= MOST_PAGES).then_some(found)
+}

@@ -1,0 +1,302 @@
+//! Sets of positions in a memory: what a view shows, whatever the order of its axes.
+//!
+//! A set is the sums of an offset and multiples of strides. Strides are positive and descending, each larger than what the axes
+//! behind it reach, and axes that continue each other are one: so two views of the same elements are the same set, and a
+//! position is found in it by division.
+
+use smallvec::SmallVec;
+
+use super::Layout;
+
+/// One axis of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Axis {
+    stride: usize,
+    dim: usize,
+}
+
+/// Positions, in units of the memory: the elements of one dtype, or the parts of complex numbers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Strided {
+    offset: usize,
+    axes: SmallVec<[Axis; 2]>,
+}
+
+impl Strided {
+    /// The positions that a layout shows, whose elements are `units` units long. Where elements overlap or interleave, all
+    /// positions from the first to the last.
+    pub fn of(layout: &Layout, units: usize) -> Strided {
+        let Some((low, high)) = layout.extent() else {
+            return Strided::run(0, 0);
+        };
+        let (low, high) = (low.max(0) as usize * units, (high.max(0) as usize + 1) * units);
+        let mut axes: SmallVec<[Axis; 2]> = SmallVec::new();
+        for (&dim, &stride) in layout.dims().iter().zip(layout.strides()) {
+            if dim > 1 && stride != 0 {
+                axes.push(Axis { stride: stride.unsigned_abs() * units, dim });
+            }
+        }
+        axes.sort_unstable_by(|a, b| b.stride.cmp(&a.stride));
+        axes.push(Axis { stride: 1, dim: units });
+        let mut merged: SmallVec<[Axis; 2]> = SmallVec::new();
+        for axis in axes.into_iter().rev() {
+            match merged.last_mut() {
+                Some(inner) if inner.stride * inner.dim == axis.stride => inner.dim *= axis.dim,
+                _ => merged.push(axis),
+            }
+        }
+        merged.retain(|axis| axis.dim > 1);
+        merged.reverse();
+        let set = Strided { offset: low, axes: merged };
+        if set.is_nested() { set } else { Strided::run(low, high - low) }
+    }
+
+    /// The positions from `start` on.
+    pub(super) fn run(start: usize, len: usize) -> Strided {
+        let mut axes = SmallVec::new();
+        if len != 1 {
+            axes.push(Axis { stride: 1, dim: len });
+        }
+        Strided { offset: start, axes }
+    }
+
+    /// Whether each stride is larger than what the axes behind it reach.
+    fn is_nested(&self) -> bool {
+        let mut reach = 0;
+        self.axes.iter().rev().all(|axis| {
+            let beyond = axis.stride > reach;
+            reach += axis.stride * (axis.dim - 1);
+            beyond
+        })
+    }
+
+    /// How many positions there are.
+    pub fn len(&self) -> usize {
+        self.axes.iter().map(|axis| axis.dim).product()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first position and the one behind the last.
+    pub(super) fn extent(&self) -> (usize, usize) {
+        if self.is_empty() {
+            return (self.offset, self.offset);
+        }
+        let reach: usize = self.axes.iter().map(|axis| axis.stride * (axis.dim - 1)).sum();
+        (self.offset, self.offset + reach + 1)
+    }
+
+    /// The same positions in units that are `1 / k` as long.
+    pub(super) fn refined(&self, k: usize) -> Strided {
+        let layout = self.layout();
+        Strided::of(&layout, k)
+    }
+
+    /// The positions as a layout, in ascending order.
+    pub fn layout(&self) -> Layout {
+        let dims: SmallVec<[usize; 4]> = self.axes.iter().map(|axis| axis.dim).collect();
+        let strides: SmallVec<[isize; 4]> =
+            self.axes.iter().map(|axis| axis.stride as isize).collect();
+        let layout = Layout::strided(&dims, &strides, self.offset as isize);
+        layout.expect("positions of a memory that exists")
+    }
+
+    /// Calls `f` with the start and the length of each run of neighbours, in ascending order.
+    pub(super) fn runs(&self, mut f: impl FnMut(usize, usize)) {
+        let (outer, len) = match self.axes.split_last() {
+            Some((last, outer)) if last.stride == 1 => (outer, last.dim),
+            _ => (&self.axes[..], 1),
+        };
+        if len == 0 || outer.iter().any(|axis| axis.dim == 0) {
+            return;
+        }
+        let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+        let mut start = self.offset;
+        loop {
+            f(start, len);
+            let mut k = outer.len();
+            loop {
+                if k == 0 {
+                    return;
+                }
+                k -= 1;
+                index[k] += 1;
+                start += outer[k].stride;
+                if index[k] < outer[k].dim {
+                    break;
+                }
+                start -= outer[k].stride * outer[k].dim;
+                index[k] = 0;
+            }
+        }
+    }
+
+    /// Where a position stands among all, if it is one of them.
+    fn rank(&self, position: usize) -> Option<usize> {
+        let mut rest = position.checked_sub(self.offset)?;
+        let mut rank = 0;
+        for axis in &self.axes {
+            let i = rest / axis.stride;
+            if i >= axis.dim {
+                return None;
+            }
+            rest -= i * axis.stride;
+            rank = rank * axis.dim + i;
+        }
+        (rest == 0).then_some(rank)
+    }
+
+    /// The elements that a layout shows, in a copy of this set without gaps; `None` where not all are in it.
+    pub fn place(&self, layout: &Layout, units: usize) -> Option<Layout> {
+        let first = usize::try_from(layout.offset()).ok()? * units;
+        let start = self.rank(first)?;
+        if start % units != 0 {
+            return None;
+        }
+        let mut strides: SmallVec<[isize; 4]> = SmallVec::new();
+        for (&dim, &stride) in layout.dims().iter().zip(layout.strides()) {
+            if dim <= 1 || stride == 0 {
+                strides.push(0);
+                continue;
+            }
+            let step = self.step(stride.unsigned_abs() * units)?;
+            if step % units != 0 {
+                return None;
+            }
+            strides.push((step / units) as isize * stride.signum());
+        }
+        let placed = Layout::strided(layout.dims(), &strides, (start / units) as isize).ok()?;
+        self.shows(layout, &placed, units).then_some(placed)
+    }
+
+    /// How far a stride leads in the copy without gaps, if it goes along one axis.
+    fn step(&self, stride: usize) -> Option<usize> {
+        let mut behind = 1;
+        let mut found = None;
+        for axis in self.axes.iter().rev() {
+            if stride % axis.stride == 0 {
+                found = Some(stride / axis.stride * behind);
+            }
+            behind *= axis.dim;
+        }
+        found
+    }
+
+    /// Whether the corners of a layout lie where those of the placed one say: then all its elements do, since along an axis
+    /// both go by equal steps.
+    fn shows(&self, layout: &Layout, placed: &Layout, units: usize) -> bool {
+        let axes = layout.ndim();
+        let corner = |of: &Layout, bits: usize| -> isize {
+            let along = |(k, (&d, &s)): (usize, (&usize, &isize))| {
+                if bits >> k & 1 == 1 { s * (d as isize - 1) } else { 0 }
+            };
+            of.offset() + of.dims().iter().zip(of.strides()).enumerate().map(along).sum::<isize>()
+        };
+        axes < 16
+            && (0..1usize << axes).all(|bits| {
+                let at = corner(layout, bits) * units as isize;
+                let rank = usize::try_from(at).ok().and_then(|at| self.rank(at));
+                rank.is_some_and(|rank| rank as isize == corner(placed, bits) * units as isize)
+            })
+    }
+
+    /// Which positions of two sets are the same: pairs of equal sets of ranks, in this one and in the other.
+    pub fn shared(&self, other: &Strided) -> Vec<(Strided, Strided)> {
+        let mut pairs: Vec<Stretch> = Vec::new();
+        let swapped = self.len() > other.len();
+        let (few, many) = if swapped { (other, self) } else { (self, other) };
+        let mut rank = 0;
+        few.runs(|start, len| {
+            for position in start..start + len {
+                if let Some(found) = many.rank(position) {
+                    Stretch::add(&mut pairs, rank, found);
+                }
+                rank += 1;
+            }
+        });
+        let sets = |stretch: Stretch| {
+            let (few, many) = (stretch.set(0), stretch.set(1));
+            if swapped { (many, few) } else { (few, many) }
+        };
+        pairs.into_iter().map(sets).collect()
+    }
+
+    /// Sets that hold the same positions as these runs, in ascending order: equal runs at equal distances are one set.
+    pub(super) fn grouped(runs: &[(usize, usize)]) -> Vec<Strided> {
+        let mut sets: Vec<Strided> =
+            runs.iter().map(|&(start, len)| Strided::run(start, len)).collect();
+        loop {
+            let before = sets.len();
+            sets = joined(sets);
+            if sets.len() == before {
+                return sets;
+            }
+        }
+    }
+}
+
+/// Neighbouring sets of one form at equal distances as one set with an axis more.
+fn joined(sets: Vec<Strided>) -> Vec<Strided> {
+    let mut out: Vec<Strided> = Vec::new();
+    let mut i = 0;
+    while i < sets.len() {
+        let (first, mut count) = (&sets[i], 1);
+        let gap = sets.get(i + 1).map_or(0, |next| next.offset - first.offset);
+        while sets.get(i + count).is_some_and(|next| {
+            next.axes == first.axes && next.offset == first.offset + gap * count
+        }) {
+            count += 1;
+        }
+        if count > 1 {
+            let mut axes: SmallVec<[Axis; 2]> = SmallVec::new();
+            axes.push(Axis { stride: gap, dim: count });
+            axes.extend_from_slice(&first.axes);
+            out.push(Strided { offset: first.offset, axes });
+        } else {
+            out.push(first.clone());
+        }
+        i += count;
+    }
+    out
+}
+
+/// Ranks in two sets that go on by equal steps.
+struct Stretch {
+    first: [usize; 2],
+    step: [isize; 2],
+    count: usize,
+}
+
+impl Stretch {
+    /// Adds a pair of ranks, to the last stretch where it goes on.
+    fn add(all: &mut Vec<Stretch>, a: usize, b: usize) {
+        if let Some(last) = all.last_mut() {
+            let step = [0, 1].map(|k| {
+                let end = last.first[k] as isize + last.step[k] * (last.count as isize - 1);
+                [a, b][k] as isize - end
+            });
+            if last.count == 1 && step[1] > 0 {
+                (last.step, last.count) = (step, 2);
+                return;
+            }
+            if last.step == step {
+                last.count += 1;
+                return;
+            }
+        }
+        all.push(Stretch { first: [a, b], step: [1, 1], count: 1 });
+    }
+
+    fn set(&self, k: usize) -> Strided {
+        let stride = self.step[k].unsigned_abs();
+        if stride == 1 || self.count == 1 {
+            return Strided::run(self.first[k], self.count);
+        }
+        let mut axes = SmallVec::new();
+        axes.push(Axis { stride, dim: self.count });
+        Strided { offset: self.first[k], axes }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
+//! when they are restored.
+
+use crate::array::{Layout, Placed, Snapshot, Storage, Strided};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{FIXED_SAVED, Mode};
+use crate::kernels;
+use crate::program::Program;
+use crate::tensor::Tensor;
+
+/// Elements of `storage` at these positions, which count `unit` bytes.
+fn elements(storage: &Storage, places: Layout, unit: usize) -> Tensor {
+    Tensor::assemble(storage.data_handle(), places, DType::of_bytes(unit), None)
+}
+
+/// To be called before a program runs: what saved values need of the memory outside that it writes is copied.
+///
+/// # Errors
+/// `Memory` when there is none for a copy; then nothing has changed.
+pub(crate) fn before_run(program: &Program) -> Result<()> {
+    for (storage, layout, dtype) in program.elements_written_outside() {
+        if storage.may_be_saved() {
+            Tensor::assemble(storage.data_handle(), layout.clone(), *dtype, None).copy_saved()?;
+        }
+    }
+    Ok(())
+}
+
+impl Tensor {
+    /// All elements of the memory that this shows.
+    #[cfg(feature = "python")]
+    pub(crate) fn whole_memory(&self) -> Tensor {
+        let n = self.storage().nbytes() / self.dtype().size();
+        let layout = Layout::contiguous(&[n]).unwrap_or_else(|_| self.layout().clone());
+        self.detach().relaid(layout)
+    }
+
+    /// To be called before these elements are written: what saved values need of them is copied. A leaf that requires grad is
+    /// not: an older graph of it is stale.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy; then nothing has changed.
+    #[inline]
+    pub(crate) fn before_write(&self) -> Result<()> {
+        if self.storage().may_be_saved() { self.copy_saved() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn copy_saved(&self) -> Result<()> {
+        if self.storage().user_bit() || self.shows_leaf() || Mode::current().has(FIXED_SAVED) {
+            self.storage().lose_saved();
+            return Ok(());
+        }
+        let dtype = self.dtype();
+        let written =
+            Placed { layout: self.layout(), size: dtype.size(), part: dtype.real().size() };
+        self.storage().before_write(written, &mut |places, unit| {
+            let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
+            Ok(copy.storage().clone())
+        })
+    }
+
+    /// The elements of `now` as they were when copies of some of them were made, of which the last lies on top.
+    pub(crate) fn with_snapshots(now: &Tensor, copies: &[Snapshot], unit: usize) -> Result<Tensor> {
+        let units = now.dtype().size() / unit;
+        if let Some(last) = copies.last()
+            && let Some(layout) = last.places.place(now.layout(), units)
+        {
+            return Ok(Tensor::assemble(last.data.clone(), layout, now.dtype(), None));
+        }
+        let all = Strided::of(now.layout(), units);
+        let out = elements(now.storage(), all.layout(), unit).duplicate()?;
+        for copy in copies {
+            for (from, to) in copy.places.shared(&all) {
+                let from = elements(&copy.data, from.layout(), unit);
+                let to = elements(out.storage(), to.layout(), unit);
+                kernels::copy(from.view_of(), to.shared_view_mut());
+            }
+        }
+        let layout = all.place(now.layout(), units);
+        let layout = layout.expect("elements are among their own positions");
+        Ok(Tensor::assemble(out.storage().clone(), layout, now.dtype(), None))
+    }
+}
