@@ -54,10 +54,14 @@ class Program:
     dynamic: bool = False
     #: Whether it writes to an argument, which a transform refuses.
     writes_argument: bool = False
+    #: The text, where it is not that of statements and terms.
+    written: str = ""
 
     @property
     def text(self) -> str:
         """The function."""
+        if self.written:
+            return self.written
         body = [line for block in self.statements for line in block]
         body.append("return " + " + ".join(self.terms or ["0.0"]))
         return f"def f({', '.join(self.parameters)}):\n" + "".join(f"    {s}\n" for s in body)
@@ -103,11 +107,11 @@ class Writer:
 
     def restart(self) -> None:
         """Runs the statements again, on arguments that refuse to be written to."""
-        values = self.program.fresh_arguments()
-        for value in values:
+        self.given = self.program.fresh_arguments()
+        for value in self.given:
             if type(value) is not float:
                 value.flags.writeable = False
-        names = dict(zip(self.program.parameters, values, strict=True))
+        names = dict(zip(self.program.parameters, self.given, strict=True))
         self.globals = imports(NUMPY) | names
         for code in self.codes:
             exec(code, self.globals)
@@ -139,6 +143,11 @@ class Writer:
             return all(map(self.bounded, value.values()))
         return is_object(value) and all(map(self.bounded, vars(value).values()))
 
+    def harmless(self) -> bool:
+        """Whether the arguments are what they were: `np.add.at` writes to read-only arrays."""
+        pairs = zip(self.given, self.program.arguments, strict=True)
+        return all(type(a) is float or np.array_equal(a, b) for a, b in pairs)
+
     def add(self, rule: Rule) -> bool:
         """Adds a statement by a rule, if it has one that runs on arrays and stays bounded."""
         count = self.scope.count
@@ -149,7 +158,7 @@ class Writer:
         try:
             exec(code, self.globals)
             self.scope.names = self.visible()
-            right = all(map(self.bounded, self.scope.names.values()))
+            right = self.harmless() and all(map(self.bounded, self.scope.names.values()))
         except (ValueError, TypeError, IndexError, AttributeError, KeyError, ZeroDivisionError):
             right = False
         if not right:

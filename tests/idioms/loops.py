@@ -157,14 +157,19 @@ def recurrence(scope: Scope) -> Lines:
         ],
         [f"{u} = {y}.copy()", loop, f"    {{u}} += 0.1 * np.cos({{u}}) * {t}"],
         [f"{u} = {y}.copy()", loop, f"    {{u}} = {{u}} + 0.1 * {t}", "    {u}[0] = {u}[-1]"],
-        [f"{u} = {rows}", f"{u}[:] = {y}", f"for t in range(1, {k}):", inner]
-        + ["        {u}[t, j] = np.tanh({u}[t - 1, j] + {u}[t, j - 1])"],
+        [
+            f"{u} = {rows}",
+            f"{u}[:] = {y}",
+            f"for t in range(1, {k}):",
+            inner,
+            "        {u}[t, j] = np.tanh({u}[t - 1, j] + {u}[t, j - 1])",
+        ],
         [
             f"{u} = np.ones(({k}, {k})) * {s}",
             f"for i in range(1, {k}):",
             f"    for j in range(1, {k}):",
-        ]
-        + [f"        {{u}}[i, j] = 0.4 * ({{u}}[i - 1, j] + {{u}}[i, j - 1]) + {t} * 0.1"],
+            f"        {{u}}[i, j] = 0.4 * ({{u}}[i - 1, j] + {{u}}[i, j - 1]) + {t} * 0.1",
+        ],
     )
     return [line.replace("{u}", u) for line in scope.rng.choice(forms)]
 
@@ -259,7 +264,11 @@ def late(scope: Scope) -> Lines:
     forms = (
         [f"{g} = lambda t: np.tanh({place} * t)", change, f"{r} = {g}(0.5)"],
         [f"{g} = lambda t={place}: t * 0.5", change, f"{r} = {g}()"],
-        [f"{g} = ({place} * k for k in (0.2, 0.5))", f"{r} = next({g})", change]
-        + [f"{r} = {r} + next({g})"],
+        [
+            f"{g} = ({place} * k for k in (0.2, 0.5))",
+            f"{r} = next({g})",
+            change,
+            f"{r} = {r} + next({g})",
+        ],
     )
     return scope.rng.choice(forms)

@@ -5,9 +5,7 @@ Run it: `python -m idioms.sweep --programs 100000 --seed 7`.
 """
 
 import argparse
-import dataclasses
 import faulthandler
-import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -15,6 +13,7 @@ from random import Random
 
 from idioms.generate import PREAMBLE, Program, write
 from idioms.run import Outcome, chosen_ways, outcome, tried
+from idioms.shorten import headline, shortened
 
 #: One of so many programs writes to its argument.
 HOSTILE = 60
@@ -32,49 +31,6 @@ def chosen(seed: int) -> tuple[Program, list[str]]:
     return write(seed, dynamic=not static), names
 
 
-def headline(message: str) -> str:
-    """A message without what differs between programs: numbers, names and shapes."""
-    message = re.sub(r"\b([a-zA-Z]{1,5})\d+\b", r"\1#", message.split("\n")[0])
-    return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", message)[:300]
-
-
-def same_failure(program: Program, failed: Outcome) -> bool:
-    """Whether a shorter program still fails in the same way."""
-    try:
-        result = tried(program, failed.way)
-    except Exception:  # it is no program any more
-        return False
-    if result.kind != failed.kind:
-        return False
-    return headline(result.message)[:60] == headline(failed.message)[:60]
-
-
-def shortened(program: Program, failed: Outcome) -> Program:
-    """The program without statements, lines and terms that the failure does not need."""
-    if program.writes_argument:
-        return program
-    changed = True
-    while changed:
-        changed = False
-        for kind in ("terms", "statements"):
-            kept = list(getattr(program, kind))
-            for at in reversed(range(len(kept))):
-                less = kept[:at] + kept[at + 1 :]
-                shorter = dataclasses.replace(program, **{kind: less})
-                if kind == "statements":
-                    shorter.rules = program.rules[:at] + program.rules[at + 1 :]
-                if same_failure(shorter, failed):
-                    program, kept, changed = shorter, less, True
-        for at, block in enumerate(program.statements):
-            for line in reversed(range(len(block))):
-                less = block[:line] + block[line + 1 :]
-                blocks = [*program.statements[:at], less, *program.statements[at + 1 :]]
-                shorter = dataclasses.replace(program, statements=blocks)
-                if less and same_failure(shorter, failed):
-                    program, block, changed = shorter, less, True
-    return program
-
-
 class Report:
     """Counts, and the programs that failed."""
 
@@ -84,7 +40,7 @@ class Report:
         self.counts: Counter[str] = Counter()
         self.messages: dict[str, Counter[str]] = defaultdict(Counter)
         self.examples: dict[str, list[str]] = defaultdict(list)
-        self.idioms: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        self.seen: set[str] = set()
 
     def add(self, program: Program, result: Outcome) -> None:
         """Counts an outcome, and keeps the text of the first programs of each kind."""
@@ -95,8 +51,8 @@ class Report:
         self.messages[result.kind][line] += 1
         if self.messages[result.kind][line] <= (self.shown if result.kind == "wrong" else 1):
             short = shortened(program, result)
-            if (idiom := tuple(sorted(set(short.rules)))) not in self.idioms[line]:
-                self.idioms[line].add(idiom)
+            if (text := headline(short.text.replace("\n", ";"))) not in self.seen:
+                self.seen.add(text)
                 values = ", ".join(map(repr, short.arguments))
                 detail = f"# seed {short.seed}, {result.way}: {tried(short, result.way).message}"
                 self.examples[line].append(f"{detail}\n# f({values})\n{short.text}")
