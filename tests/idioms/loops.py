@@ -6,7 +6,7 @@ scope has nothing to apply it to. Never runs them.
 
 from typing import Any
 
-from idioms.scope import Scope, is_scalar, shape_of
+from idioms.scope import Scope, is_number, may_change, shape_of
 from idioms.statements import Lines, augmented, rule
 
 
@@ -71,7 +71,7 @@ def over_pairs(scope: Scope) -> Lines:
 @rule(2)
 def over_rows(scope: Scope) -> Lines:
     """`for row in A: row += 1`: the rows are memory."""
-    found = scope.array(2)
+    found = scope.array(2, written=True)
     if found is None:
         return None
     place, (_, columns) = found
@@ -177,7 +177,7 @@ def recurrence(scope: Scope) -> Lines:
 @rule(2.5)
 def trajectory(scope: Scope) -> Lines:
     """A state that is changed step by step and kept in a list."""
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(is_number)
     if place is None:
         return None
     shape = shape_of(scope.value(place)) or ()
@@ -256,7 +256,7 @@ def a_class(scope: Scope) -> Lines:
 @rule(0.7)
 def late(scope: Scope) -> Lines:
     """A function or generator that reads a name after it has changed."""
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(may_change)
     if place is None:
         return None
     change = augmented(scope, place, shape_of(scope.value(place)) or ())

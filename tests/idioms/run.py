@@ -59,6 +59,8 @@ class Case:
         ]
         self.argnums = tuple(range(len(self.arguments)))
         self.on_arrays = program.function(NUMPY)
+        if not program.writes_argument:
+            self.on_arrays = protected(self.on_arrays)
         self.on_tensors = program.function(module)
 
     def along(self, slopes: Any) -> float:
@@ -76,6 +78,18 @@ class Case:
         """Raises where two numbers differ."""
         if not near(float(got), wanted, tolerance):
             raise WrongError(f"{what} {float(got)!r}, it is {wanted!r}")
+
+
+def protected(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, of arrays that refuse to be written to."""
+
+    def called(*arguments: Any) -> Any:
+        for x in arguments:
+            if type(x) is np.ndarray:
+                x.flags.writeable = False
+        return function(*arguments)
+
+    return called
 
 
 def uniform(rng: Random, shape: tuple[int, ...]) -> Any:

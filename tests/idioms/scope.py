@@ -62,6 +62,21 @@ def is_scalar(value: Any) -> bool:
     return type(value) in (float, np.float64)
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is an array of floats, or a scalar."""
+    return is_scalar(value) or shape_of(value) is not None
+
+
+def is_memory(value: Any) -> bool:
+    """Whether it is an array of floats that may be written to: arguments may not."""
+    return shape_of(value) is not None and bool(value.flags.writeable)
+
+
+def may_change(value: Any) -> bool:
+    """Whether a name of it is a target of `+=`."""
+    return is_scalar(value) or is_memory(value)
+
+
 def is_object(value: Any) -> bool:
     """Whether it is an object with attributes: a namespace, or of a class of the program."""
     kind = type(value)
@@ -104,12 +119,16 @@ class Scope:
             return None
         return self.rng.choice(fitting[-6:] if self.rng.random() < 0.5 else fitting)
 
-    def array(self, ndim: int, least: int = 1) -> tuple[str, tuple[int, ...]] | None:
+    def array(
+        self, ndim: int, least: int = 1, written: bool = False
+    ) -> tuple[str, tuple[int, ...]] | None:
         """A place of an array with so many axes, each of at least so many elements."""
 
         def fits(value: Any) -> bool:
             shape = shape_of(value)
-            return shape is not None and len(shape) == ndim and min(shape, default=least) >= least
+            if shape is None or len(shape) != ndim or (written and not is_memory(value)):
+                return False
+            return min(shape, default=least) >= least
 
         place = self.find(fits)
         return None if place is None else (place, self.value(place).shape)

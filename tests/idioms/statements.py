@@ -6,7 +6,7 @@ scope has nothing to apply it to. Never runs them.
 
 from collections.abc import Callable
 
-from idioms.scope import Scope, is_object, is_scalar, shape_of
+from idioms.scope import Scope, is_memory, is_number, is_object, is_scalar, may_change, shape_of
 
 Lines = list[str] | None
 Rule = Callable[[Scope], Lines]
@@ -42,7 +42,7 @@ def augmented(scope: Scope, target: str, shape: tuple[int, ...]) -> str:
 
 def part(scope: Scope) -> tuple[str, tuple[int, ...]] | None:
     """Some elements of an array, as the target of a write, with their shape."""
-    place = scope.find(lambda v: (shape_of(v) or ()) != ())
+    place = scope.find(lambda v: is_memory(v) and v.ndim > 0)
     if place is None:
         return None
     shape = scope.value(place).shape
@@ -171,7 +171,7 @@ def copied(scope: Scope) -> Lines:
         place = scope.find(lambda v: type(v) in (list, dict) or is_object(v))
         if place is not None:
             return [f"{scope.fresh('d')} = {scope.rng.choice(deep).format(p=place)}"]
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(is_number)
     if place is None:
         return None
     forms = (
@@ -214,7 +214,7 @@ def chained(scope: Scope) -> Lines:
 @rule(1)
 def kept_then_changed(scope: Scope) -> Lines:
     """`old = st["x"]; st["x"] += …`."""
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(may_change)
     if place is None:
         return None
     shape = shape_of(scope.value(place)) or ()
@@ -226,7 +226,7 @@ def kept_then_changed(scope: Scope) -> Lines:
 
 @rule(9)
 def augmented_name(scope: Scope) -> Lines:
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(may_change)
     if place is None:
         return None
     return [augmented(scope, place, shape_of(scope.value(place)) or ())]
@@ -246,7 +246,7 @@ def assigned_part(scope: Scope) -> Lines:
 
 @rule(3)
 def swapped(scope: Scope) -> Lines:
-    found = scope.array(scope.rng.choice((1, 1, 2)), least=2)
+    found = scope.array(scope.rng.choice((1, 1, 2)), least=2, written=True)
     if found is None:
         return None
     place, shape = found
@@ -267,14 +267,14 @@ def swapped(scope: Scope) -> Lines:
 
 @rule(1)
 def swapped_names(scope: Scope) -> Lines:
-    a, b = scope.find(is_scalar), scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    a, b = scope.find(is_scalar), scope.find(is_number)
     return [f"{a}, {b} = {b}, {a} + 0.1"] if a and b and a != b else None
 
 
 @rule(4)
 def output(scope: Scope) -> Lines:
     """`out=` of a ufunc or a reduction."""
-    place = scope.find(lambda v: shape_of(v) is not None)
+    place = scope.find(is_memory)
     if place is None:
         return None
     shape = scope.value(place).shape
@@ -302,7 +302,7 @@ def output(scope: Scope) -> Lines:
 @rule(2.5)
 def method(scope: Scope) -> Lines:
     """Functions and methods of NumPy that write."""
-    found = scope.array(scope.rng.choice((1, 1, 2)))
+    found = scope.array(scope.rng.choice((1, 1, 2)), written=True)
     if found is None:
         return None
     place, shape = found
@@ -328,7 +328,7 @@ def method(scope: Scope) -> Lines:
 @rule(1.5)
 def masked(scope: Scope) -> Lines:
     """A mask that has a name, for reading and writing."""
-    found = scope.array(1)
+    found = scope.array(1, written=True)
     if found is None:
         return None
     place, (n,) = found
@@ -378,7 +378,7 @@ def entry(scope: Scope) -> Lines:
 @rule(1.2)
 def changing_function(scope: Scope) -> Lines:
     """A function that changes its argument, called on memory or on a value."""
-    place = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    place = scope.find(may_change)
     if place is None:
         return None
     shape = shape_of(scope.value(place)) or ()
@@ -395,7 +395,7 @@ def branch(scope: Scope) -> Lines:
     place = scope.find(is_scalar)
     if place is None or not scope.dynamic:
         return None
-    found = scope.find(lambda v: is_scalar(v) or shape_of(v) is not None)
+    found = scope.find(may_change)
     lines = [f"if {place} > {scope.number()}:", f"    {augmented(scope, place, ())}"]
     other = augmented(scope, str(found), shape_of(scope.value(str(found))) or ())
     return [*lines, "else:", f"    {other}"]
