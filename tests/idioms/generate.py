@@ -132,7 +132,7 @@ class Writer:
         if is_scalar(value):
             return abs(value) < BOUND
         if (shape := shape_of(value)) is not None:
-            return len(shape) < 3 and 0 < value.size < 40 and bool(np.all(np.abs(value) < BOUND))
+            return len(shape) < 3 and 0 < value.size < 40 and bool(np.abs(value).max() < BOUND)
         if type(value) in (int, np.int64, bool):
             return True
         if type(value) is np.ndarray:

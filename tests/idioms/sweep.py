@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shown", type=int, default=20, help="programs shortened of each failure")
-    given, _ = parser.parse_known_args()  # `make fuzz` hands the options of both sweeps to both
+    given = parser.parse_args()
     start = time.monotonic()
     faulthandler.enable()
     report = swept(given.seed, given.programs, given.shown, every=5000)
