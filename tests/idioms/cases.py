@@ -109,6 +109,24 @@ row("rows that swap nothing", M, "A = x.copy()\nA[0], A[1] = A[1], A[0]", "(A[0]
 row("columns", M, "A = x.copy()\nA[:, 1] *= A[:, 0]", "(A ** 2).sum()")
 row("a transposed view", M, "A = x.copy()\nB = A.T\nB[2] += B[0]\nB[0, 1] = 0.0", "(A ** 2).sum()")
 row("a row of a row", M, "A = x.copy()\nA[0][1] = A[1][0]\nA[1][2] += A[0][1]", "(A ** 2).sum()")
+row("a column from a row", W, "A = np.outer(x, x)\nA[:, -1] = A[1, :]", "(A[-1] ** 2).sum()")
+row(
+    "every other from the first",
+    W,
+    "y = x[[0, 1, 2, 1]]\ny[::2] = y[:2]",
+    "(y * y[::-1]).sum() + y[2]",
+)
+row("ravel copies what it cannot show", W, "y = x * 2\nw = np.ravel(y[::-1])\ny[0] = 0.0", "w @ x")
+row("plus is a value", W, "z = np.zeros(())\nz += x[0]\ns = +z\nt = s\nt *= x[1]", "s * t + z")
+row("a product under two names", W, "a = b = np.prod(x)\nb *= x[0]", "a * b")
+row("a greatest under two names", W, "a = b = x.max()\nb *= x[0]", "a * b")
+row("a norm under two names", W, "a = b = np.linalg.norm(x)\nb *= x[0]", "a * b")
+row("an array of a number", W, "z = np.array(x[0])\nw = z\nw *= x[1]", "z * w + x[0]")
+row("asarray of a number", W, "s = x.sum()\nz = np.asarray(s)\nz *= 2", "z * s")
+row("a copy of a number", W, "s = x.sum()\nt = copy.copy(s)\nu = t\nu *= 2", "s * t * u")
+row("reversed", W, "y = x * 1\nL = list(reversed(y))\ny[0] = 2.0", "L[0] * L[2] + y[0]")
+row("output by position", W, "y = x * 1\nnp.divide(y, 1 + y * y, y)", "(y * y).sum()")
+row("a diagonal of a vector", M, "A = x @ x.T\nnp.fill_diagonal(A, x[0, :2])", "(A * A).sum()")
 row("reshaped", M, "A = x.copy()\nA.reshape(-1)[2:4] *= 2.0", "(A ** 2).sum()")
 row("a mask", W, "y = x.copy()\ny[np.array([True, False, True])] *= 3.0", "(y ** 2).sum()")
 row(

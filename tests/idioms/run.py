@@ -26,6 +26,9 @@ SHARES = {
     "compiled": 0.3,
     "loop": 0.15,
     "second": 0.15,
+    "node": 0.15,
+    "checkpointed": 0.1,
+    "compiled_loop": 0.05,
     "plain": 0.1,
     "leaf": 0.1,
 }
@@ -158,9 +161,45 @@ def compiled(case: Case) -> None:
         case.compare(f"the derivative of the {name} call is", case.along(slopes), slope, SLOPE)
 
 
+def gradient_of(case: Case, function: Callable[..., Any], calls: int, what: str) -> None:
+    """The gradient of a function that does what the program does, call after call."""
+    for call in range(calls):
+        at = case.program.fresh_arguments(0.02 * call)
+        wanted = value_of(case.on_arrays, at)
+        slope = slope_of(case.on_arrays, at, case.direction)
+        got, slopes = fg.value_and_grad(function, argnums=case.argnums)(*at)
+        case.compare(f"the value of {what} is", got, wanted, VALUE)
+        case.compare(f"the derivative of {what} is", case.along(slopes), slope, SLOPE)
+
+
+@way
+def node(case: Case) -> None:
+    """A gradient through a compiled function, which is one node of the graph."""
+    gradient_of(case, fg.compile(case.on_tensors), 3, "a compiled function")
+
+
+@way
+def checkpointed(case: Case) -> None:
+    """A gradient through a checkpoint, which runs the program again in the backward pass."""
+    gradient_of(
+        case, lambda *given: fg.autograd.checkpoint(case.on_tensors, *given), 1, "a checkpoint"
+    )
+
+
 @way
 def loop(case: Case) -> None:
-    """The program as the body of `fg.scan` over a carry and inputs; on arrays, of a Python loop."""
+    """The program as the body of `fg.scan`; on arrays, of a Python loop."""
+    loops(case, fg.value_and_grad)
+
+
+@way
+def compiled_loop(case: Case) -> None:
+    """The same, compiled."""
+    loops(case, lambda f, **options: fg.compile(fg.value_and_grad(f, **options)), 2)
+
+
+def loops(case: Case, transform: Callable[..., Any], calls: int = 1) -> None:
+    """The program as the body of a loop over a carry and inputs."""
     inputs = np.array([0.7, 1.1, 0.9])
 
     def body(f: Callable[..., Any], np: Any, carry: Any, t: Any) -> Any:
@@ -181,9 +220,11 @@ def loop(case: Case) -> None:
 
     wanted = value_of(on_arrays, case.arguments)
     slope = slope_of(on_arrays, case.arguments, case.direction)
-    got, slopes = fg.value_and_grad(on_tensors, argnums=case.argnums)(*case.arguments)
-    case.compare("the value of the loop is", got, wanted, VALUE)
-    case.compare("the derivative of the loop is", case.along(slopes), slope, SLOPE)
+    run = transform(on_tensors, argnums=case.argnums)
+    for _ in range(calls):
+        got, slopes = run(*case.program.fresh_arguments())
+        case.compare("the value of the loop is", got, wanted, VALUE)
+        case.compare("the derivative of the loop is", case.along(slopes), slope, SLOPE)
 
 
 @way

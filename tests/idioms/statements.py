@@ -254,6 +254,8 @@ def swapped(scope: Scope) -> Lines:
     forms = ["{p}[{i}], {p}[{j}] = {p}[{j}], {p}[{i}]", "{p}[[{i}, {j}]] = {p}[[{j}, {i}]]"]
     if len(shape) == 2:
         forms.append("{p}[{i}], {p}[{j}] = {p}[{j}].copy(), {p}[{i}].copy()")
+        if shape[0] == shape[1]:
+            forms += ["{p}[:, -1] = {p}[{i}]", "{p}[{i}, :] = {p}[:, {j}]", "{p} += {p}.T * 0.5"]
         forms.append("{p}[:, 0], {p}[:, 1] = {p}[:, 1], {p}[:, 0].copy()")
     else:
         forms.append("{p}[{i}], {p}[{j}] = {p}[{j}] * 0.5, {p}[{i}] + {p}[{j}]")
