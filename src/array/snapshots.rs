@@ -18,6 +18,8 @@ use super::strided::Strided;
 const PAGE: usize = 64;
 /// Sets of more pages are not in the map but in a list.
 const MOST_PAGES: usize = 1 << 12;
+/// Sets of marked elements that are listed.
+const MOST_MARKED: usize = 32;
 /// Copies that are kept before it is asked which of them nobody needs.
 const ENOUGH: usize = 64;
 
@@ -46,6 +48,8 @@ pub(super) struct Snapshots {
     len: usize,
     /// Elements that a value saved since they were last copied.
     wanted: Bits,
+    /// Where `wanted` may have bits; all of it where that would be a long list.
+    marked: Option<Vec<Strided>>,
     /// How many saved values there are of each version; those that were saved before this was made are not counted.
     saved: BTreeMap<u32, u32>,
     /// The version up to which there may be values that are not counted.
@@ -70,6 +74,7 @@ impl Snapshots {
             unit,
             len,
             wanted: Bits::new(len, false),
+            marked: Some(Vec::new()),
             saved: BTreeMap::new(),
             uncounted: None,
             lost: None,
@@ -94,6 +99,7 @@ impl Snapshots {
         }
         let k = self.unit / unit;
         self.wanted = self.wanted.refined(self.len, k);
+        self.mark(None);
         (self.unit, self.len) = (unit, self.len * k);
         let series = std::mem::take(&mut self.series);
         self.by_places.clear();
@@ -113,7 +119,31 @@ impl Snapshots {
     /// Takes note of a value that is saved in this version.
     pub(super) fn save(&mut self, places: &Strided, version: u32) {
         places.runs(|start, len| self.wanted.set(start, len));
+        self.mark(Some(places));
         self.count(version);
+    }
+
+    /// Takes note that `wanted` has bits there, or anywhere.
+    fn mark(&mut self, places: Option<&Strided>) {
+        self.marked = match (self.marked.take(), places) {
+            (Some(mut marked), Some(places)) if marked.len() < MOST_MARKED => {
+                marked.push(places.clone());
+                Some(marked)
+            }
+            _ => None,
+        };
+    }
+
+    /// Clears all bits of `wanted`.
+    fn unmark(&mut self) {
+        match self.marked.replace(Vec::new()) {
+            Some(marked) => {
+                for places in marked {
+                    places.runs(|start, len| self.wanted.clear(start, len));
+                }
+            }
+            None => self.wanted = Bits::new(self.len, false),
+        }
     }
 
     /// Counts one more value of a version that has been saved.
@@ -124,6 +154,7 @@ impl Snapshots {
     /// All of it may be saved in this version by a value that is not counted.
     pub(super) fn save_uncounted(&mut self, version: u32) {
         self.wanted.set(0, self.len);
+        self.mark(None);
         self.uncounted = Some(version);
     }
 
@@ -142,8 +173,11 @@ impl Snapshots {
     /// Forgets all copies, and that anything is wanted.
     #[must_use = "to be dropped without the lock"]
     pub(super) fn clear(&mut self) -> Vec<Storage> {
-        self.wanted = Bits::new(self.len, false);
+        self.unmark();
         self.uncounted = None;
+        if self.series.is_empty() {
+            return Vec::new();
+        }
         self.by_places.clear();
         self.by_page.clear();
         self.wide.clear();
@@ -180,6 +214,7 @@ impl Snapshots {
 
     /// Takes a plan back whose copies could not be made.
     pub(super) fn unplan(&mut self, places: &[Strided]) {
+        self.mark(None);
         places.iter().for_each(|set| set.runs(|start, len| self.wanted.set(start, len)));
     }
 

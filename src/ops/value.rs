@@ -10,7 +10,6 @@ use crate::array::{Layout, ShapeVec};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
-use crate::kernels;
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::reshape_dims;
@@ -107,19 +106,12 @@ impl Value for Tensor {
         part.placed()
     }
 
-    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        let own = part.fits(&acc) && acc.lends_memory();
-        let Some(last) = last.filter(|_| own) else {
+    fn accumulate_part(acc: Tensor, part: &Part) -> Result<Tensor> {
+        if !part.fits(&acc) {
             return Tensor::accumulate(acc, &part.placed()?);
-        };
-        // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
-        // was there before has had zeros added to it.
-        let view = part.seen_in(&acc);
-        let sum = binary(&ADD, &view, part.gradient())?;
-        let before = last.seen_in(&acc);
-        let inputs = [In::View(before.view_of()), In::Int(0)];
-        apply(ADD.forward, &inputs, before.shared_view_mut(), &[]);
-        kernels::copy(sum.view_of(), view.shared_view_mut());
+        }
+        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        part.seen_in(&acc).add_into(part.gradient());
         Ok(acc)
     }
 }

@@ -39,8 +39,6 @@ pub(super) struct Table<V: Value> {
     place: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
     vacant: SmallVec<[u32; 8]>,
-    /// The part that the sum in a place was given last, where that was no whole gradient.
-    parts: Vec<(u32, V::Part)>,
 }
 
 impl<V: Value> Table<V> {
@@ -51,7 +49,6 @@ impl<V: Value> Table<V> {
             place: smallvec![ABSENT; outputs],
             values: Vec::with_capacity(4),
             vacant: SmallVec::new(),
-            parts: Vec::new(),
         }
     }
 
@@ -63,20 +60,11 @@ impl<V: Value> Table<V> {
             self.put(output, v);
             return Ok(());
         }
-        self.whole(place);
         let value = &mut self.values[place as usize];
         if let Some(sum) = value.take() {
             *value = Some(self.options.sum(sum, &v)?);
         }
         Ok(())
-    }
-
-    /// Forgets the part that the sum in a place was given last.
-    #[inline]
-    fn whole(&mut self, place: u32) {
-        if !self.parts.is_empty() {
-            self.parts.retain(|part| part.0 != place);
-        }
     }
 
     /// Takes the gradient of `output`.
@@ -94,7 +82,6 @@ impl<V: Value> Table<V> {
         if place == ABSENT {
             return;
         }
-        self.whole(place);
         self.vacant.push(place);
         *to = self.values[place as usize].take();
     }
@@ -122,19 +109,15 @@ impl<V: Value> InputGrads<V> for Table<V> {
     }
 
     fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
-        if self.place[target as usize] == ABSENT {
+        let place = self.place[target as usize];
+        if place == ABSENT {
             self.put(target, V::place(&part)?);
-            self.parts.push((self.place[target as usize], part));
             return Ok(());
         }
-        let place = self.place[target as usize];
-        let last = self.parts.iter().position(|part| part.0 == place);
-        let last = last.map(|at| self.parts.swap_remove(at).1);
         let value = &mut self.values[place as usize];
         if let Some(sum) = value.take() {
-            *value = Some(V::accumulate_part(sum, last.as_ref(), &part)?);
+            *value = Some(V::accumulate_part(sum, &part)?);
         }
-        self.parts.push((place, part));
         Ok(())
     }
 
@@ -160,7 +143,6 @@ impl<V: Value> InputGrads<V> for Table<V> {
     #[inline]
     fn sum(&mut self, target: u32) -> Option<&mut V> {
         let place = self.place[target as usize];
-        self.whole(place);
         // No place has the number that means none.
         self.values.get_mut(place as usize)?.as_mut()
     }

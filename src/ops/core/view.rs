@@ -147,7 +147,7 @@ fn seen(x: &Tensor, out: Tensor, name: &'static str, steps: Steps) -> Result<Ten
         if small || !plain {
             return cx.give_with(0, |_| placed(&g, &dims, steps));
         }
-        cx.give_part(0, Part { g, dims, steps: steps.clone() })
+        cx.give_part(0, Part { g, dims, shown: Shown::Steps(steps.clone()) })
     })
 }
 
@@ -158,13 +158,28 @@ const SMALL: usize = 1024;
 pub struct Part {
     g: Tensor,
     dims: ShapeVec,
-    steps: Steps,
+    shown: Shown,
+}
+
+/// Which elements of a value a view shows.
+enum Shown {
+    /// Those to which steps lead.
+    Steps(Steps),
+    /// Those at positions of the value in C order.
+    Places(Layout),
 }
 
 impl Part {
+    /// Of a view that shows the elements at these positions of a value of these dims in C order, each once.
+    pub(crate) fn at(g: Tensor, dims: &[usize], places: Layout) -> Part {
+        Part { g, dims: dims.into(), shown: Shown::Places(places) }
+    }
+
     /// The gradient among zeros.
     pub(crate) fn placed(&self) -> Result<Tensor> {
-        placed(&self.g, &self.dims, &self.steps)
+        let out = Tensor::zeros(&self.dims, self.g.dtype())?;
+        kernels::copy(self.g.view_of(), self.seen_in(&out).view_mut());
+        Ok(out)
     }
 
     /// The gradient of the view.
@@ -177,9 +192,12 @@ impl Part {
         whole.shape() == &self.dims[..] && whole.dtype() == self.g.dtype()
     }
 
-    /// The view of a whole gradient that shows this part.
+    /// The view of a whole gradient, which lies in C order, that shows this part.
     pub(crate) fn seen_in(&self, whole: &Tensor) -> Tensor {
-        whole.with_layout(self.steps.replay(whole.layout()))
+        whole.with_layout(match &self.shown {
+            Shown::Steps(steps) => steps.replay(whole.layout()),
+            Shown::Places(places) => places.with_offset(whole.layout().offset() + places.offset()),
+        })
     }
 }
 
