@@ -117,6 +117,7 @@ row(
     "(y * y[::-1]).sum() + y[2]",
 )
 row("ravel copies what it cannot show", W, "y = x * 2\nw = np.ravel(y[::-1])\ny[0] = 0.0", "w @ x")
+row("a copy without axes", [np.array(1.5)], "d = x.copy()\ne = d\ne *= 2.0", "d * e")
 row("plus is a value", W, "z = np.zeros(())\nz += x[0]\ns = +z\nt = s\nt *= x[1]", "s * t + z")
 row("a product under two names", W, "a = b = np.prod(x)\nb *= x[0]", "a * b")
 row("a greatest under two names", W, "a = b = x.max()\nb *= x[0]", "a * b")

@@ -7,6 +7,7 @@ depends on its seed only, writes to no argument unless asked to, and reads nothi
 
 import copy
 import dataclasses
+import warnings
 from random import Random
 from types import CodeType, SimpleNamespace
 from typing import Any
@@ -195,7 +196,7 @@ def write(seed: int, dynamic: bool = True, writes_argument: bool = False) -> Pro
     rules, weights = list(RULES), list(RULES.values())
     start = "x.copy()" if rng.random() < 0.6 else writer.scope.vector(len(program.arguments[0]), 1)
     writer.add(lambda scope: [f"y = {start}"])
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         for rule in rng.choices(rules, weights, k=3 * wanted):
             writer.add(rule)
             if len(program.statements) >= wanted:

@@ -4,6 +4,7 @@ Owns: the numbers that tensors are held to. Never uses tensors. Invariant: an an
 where two step sizes agree, so a program near a kink, a tie or a jump has none.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ def moved(arguments: list[Any], direction: list[Any], step: float) -> list[Any]:
 
 def value_of(function: Function, arguments: list[Any]) -> float:
     """The value of the function, which may not write to what is given here."""
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         try:
             value = float(function(*moved(arguments, [0.0] * len(arguments), 0.0)))
         except Exception as error:  # moved arguments may lead elsewhere

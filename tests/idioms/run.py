@@ -254,7 +254,10 @@ def tried(program: Program, name: str, module: Any = fnp) -> Outcome:
     except fg.errors.InternalError as error:
         return Outcome("wrong", name, f"internal error: {error}")
     except (fg.errors.FerrogradError, fg.errors.GraphCutWarning) as error:
-        return Outcome("refused", name, f"{type(error).__name__}: {error}")
+        message = f"{type(error).__name__}: {error}"
+        if ";" not in message:  # what happened; what to do
+            return Outcome("wrong", name, f"refused without saying what to write: {message}")
+        return Outcome("refused", name, message)
     except Exception as error:
         return Outcome("wrong", name, f"raises {type(error).__name__}: {error}")
     return Outcome("right", name)

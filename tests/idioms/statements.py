@@ -35,7 +35,7 @@ def augmented(scope: Scope, target: str, shape: tuple[int, ...]) -> str:
         "{t} /= 1.5 + np.square({v})",
         "{t} /= 2.0",
         "{t} **= 2",
-        "{t} -= {t}.mean()" if len(shape) else "{t} -= {c}",
+        "{t} -= {c}" if 0 in shape or not shape else "{t} -= {t}.mean()",
     )
     return scope.rng.choice(forms).format(t=target, v=value, c=scope.number())
 
