@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from idioms import loops as loops  # its rules enter the table
+from idioms import containers as containers, loops as loops  # their rules enter the table
 from idioms.scope import Scope, is_object, is_scalar, shape_of
 from idioms.statements import RULES, Rule
 
