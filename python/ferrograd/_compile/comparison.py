@@ -39,9 +39,7 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
                 f"compile: result {i} of {name} is {got} replayed and {want} computed anew; {_ANEW}"
             )
     values = call.values
-    said = beside.difference(
-        lambda: function.called(*call.as_tensors()), function.called, values
-    )
+    said = beside.difference(lambda: function.called(*call.as_tensors()), function.called, values)
     if said is not None:
         raise CompileError(f"compile: {name}: {said}; {beside.CAUSES}")
 

@@ -101,7 +101,7 @@ class OfTensors:
         return self.function(*args, **kwargs)
 
     def _recorded(self, *tensors: Tensor) -> Any:
-        """The same while a program is recorded; NumPy hides our error when an array takes an element."""
+        """The same while a program is recorded; NumPy hides our error when an array takes one."""
         try:
             return recording(self.called, *tensors)
         except ValueError as error:

@@ -102,9 +102,7 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             continue
         values.append(leaf)
         places.append(place)
-    return Call(
-        tuple(key), values, leaves, places, tree, tensors, disordered, frozenset(scalars)
-    )
+    return Call(tuple(key), values, leaves, places, tree, tensors, disordered, frozenset(scalars))
 
 
 def as_tensor(value: Any, scalar: bool = False) -> Tensor:

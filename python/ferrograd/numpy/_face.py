@@ -18,7 +18,6 @@ from ferrograd._core import Tensor, tensor
 from ferrograd._dispatch import protocols
 from ferrograd._dispatch.table import COMPOSED
 from ferrograd._tensor import creation
-from ferrograd.errors import ArgumentError
 from ferrograd.numpy._buffers import creators
 from ferrograd.numpy._elements import ndenumerate, vectorize
 from ferrograd.numpy._joining import c_, r_
