@@ -91,7 +91,7 @@ impl Snapshots {
 
     /// Makes positions as short as these units, if they are longer.
     pub(super) fn refine(&mut self, unit: usize) {
-        if unit >= self.unit || self.unit % unit != 0 {
+        if unit >= self.unit || !self.unit.is_multiple_of(unit) {
             return;
         }
         let k = self.unit / unit;

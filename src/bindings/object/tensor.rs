@@ -118,7 +118,7 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
         return wrap(py, tensor);
     }
     if from.is_value() || !tensor.storage().same(from.storage()) {
-        return wrap(py, tensor.as_value());
+        return wrap(py, tensor.into_value());
     }
     let linked = tensor.meta().is_some();
     let object = recycle::object(py, tensor, Some(base_of(source)))?;

@@ -77,7 +77,7 @@ impl Slices {
             add_at(&memory, own, &g)?;
             return Ok(memory);
         }
-        let ours = reuse && g.lends_memory();
+        let ours = reuse && g.is_changeable();
         let memory = if ours { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
         Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))
