@@ -264,6 +264,9 @@ impl Tensor {
     pub(crate) fn into_value(mut self) -> Tensor {
         if self.ndim() == 0 {
             self.marks = self.marks.without(Marks::VIEW);
+            if self.creation != Creation::Element {
+                self.creation = Creation::Plain;
+            }
         }
         self
     }
