@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import footprint
+import growth
 import harness
 from cases import ALL
 
@@ -86,6 +87,8 @@ def main() -> None:
         print(harness.line(results[-1], columns), flush=True)
     if len(results) > 1:
         print(f"\n{harness.summary(results, columns)}")
+    if options.only and any(case in ALL["buffers"] for case in cases):
+        print(f"\n{growth.table([])}")
     if not options.only:
         print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
     if options.json:

@@ -3,6 +3,7 @@
 from . import (
     blocks,
     branches,
+    buffers,
     chain,
     compiled,
     complexes,
@@ -29,6 +30,7 @@ ALL = {
     "chain": chain.CASES,
     "blocks": blocks.CASES,
     "branches": branches.CASES,
+    "buffers": buffers.CASES,
     "mlp": mlp.CASES,
     "optim": optim.CASES,
     "programs": programs.CASES,

@@ -14,7 +14,7 @@ use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
-    backward, bound, control, host, joint, modes, replay, replayed, search, short,
+    backward, bound, control, ended, host, joint, modes, replay, replayed, search, short,
 };
 use crate::bindings::{errors, function, object, tensor};
 use crate::threads;
@@ -54,8 +54,8 @@ macro_rules! functions {
 }
 
 functions! {
-    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf,
-        rebuild as _rebuild, _update;
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
+        rebuild as _rebuild, _has_history, _hand_out, _take_back, _update;
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
@@ -74,6 +74,7 @@ functions! {
     foreign: _call_foreign;
     introspect: _output_of, _graph_facts, _vanishing;
     observe: _observe, _unobserve;
+    ended: _end_transform, _of_ended_transform;
     search: _depends_on, _depends_on_others, _runs_python;
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
     joint: _record_joint;

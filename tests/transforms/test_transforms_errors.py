@@ -295,7 +295,7 @@ INSIDE: dict[str, Row] = {
     "assigned slice": (
         lambda: fg.grad(assigned)(X, slice(0, 1)),
         TypeError,
-        "an array cannot hold it: make the array with fg.zeros",
+        "an array of NumPy's cannot hold it: import ferrograd.numpy as np",
     ),
     "written inside": (
         lambda: fg.grad(lambda y: fg.grad(written)(y * 2).sum())(X),

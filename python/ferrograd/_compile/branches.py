@@ -15,6 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.loops import _taken, may_be_native, natively
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.tree import Tree
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
@@ -89,7 +90,7 @@ class _Branch:
         self.forms: list[tuple[str, tuple[int, ...]]] = []
 
     def __call__(self, *given: Tensor) -> list[Tensor]:
-        found = self.f(*self.tree.build(iter(given)))
+        found = recording(self.f, *self.tree.build(iter(given)))
         tensors, self.results = _taken(self.op, "a result", found)
         self.forms = [(x.dtype.name, tuple(x.shape)) for x in tensors]
         if self.like is not None:

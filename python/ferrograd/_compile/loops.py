@@ -15,6 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.recorded import enabled
 from ferrograd._core import Tensor, stack
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.tree import LEAF, Tree, flatten
@@ -158,7 +159,7 @@ def while_loop(
     step = _Body("while_loop", lambda value, _: (body_fun(value), None), carry, tree, _tree(None))
 
     def goes_on(*given: Tensor) -> list[Tensor]:
-        found = cond_fun(tree.build(iter(given)))
+        found = recording(cond_fun, tree.build(iter(given)))
         result = found if isinstance(found, Tensor) else _core.tensor(found)
         if result.shape != () or result.dtype.name != "bool":
             raise ShapeError(
@@ -206,7 +207,7 @@ class _Body:
     def __call__(self, *given: Tensor) -> list[Tensor]:
         leaves = iter(given)
         carry = self.carry_tree.build(leaves)
-        found = self.f(carry, self.xs_tree.build(leaves))
+        found = recording(self.f, carry, self.xs_tree.build(leaves))
         if not isinstance(found, tuple) or len(found) != 2:
             raise ArgumentTypeError(
                 f"{self.op}: f gave a {type(found).__name__}; return the carry and a result"

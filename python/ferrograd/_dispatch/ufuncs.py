@@ -16,9 +16,11 @@ import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.table import FOLDS, SCANS
+from ferrograd._dispatch.unbuffered import at
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
+    CompileError,
     DTypeError,
     GraphCutError,
     NotDifferentiableError,
@@ -36,7 +38,8 @@ def unwritable(name: str, operands: int) -> GraphCutError:
     instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
-        f" requires grad; {instead}, or pass t.detach()"
+        f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np), or"
+        " pass t.detach()"
     )
 
 
@@ -77,6 +80,8 @@ def write(
             return out
     elif is_grad_enabled() and result.requires_grad:
         raise unwritable(name, operands)
+    elif _core._is_computed_anew(result):
+        raise CompileError(f"compile: {unwritable(name, operands)}")
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
     elif fits or where is not True:
@@ -320,10 +325,11 @@ def method(
     name = f"{ufunc.__name__}.{how}"
     if how == "outer":
         return _outer(ufunc, ours, inputs, kwargs)
-    if how == "at" or ufunc.signature is not None:
+    if how == "at":
+        return at(ufunc, ours, *inputs)
+    if ufunc.signature is not None:
         raise NotDifferentiableError(
-            f"numpy.{name}: tensors have no counterpart; use fg.index_add, fg.scatter_add or"
-            " t[index] += values, or pass arrays, as t.detach().numpy() is"
+            f"numpy.{name}: tensors have no counterpart; pass arrays, as t.detach().numpy() is"
         )
     outs = kwargs.pop("out", None)
     outs = outs if isinstance(outs, tuple) else (outs,)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _short_push, tensor
+from ferrograd._core import Tensor, _end_transform, _short_push, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, P, Wanted, name_of, named
 from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
@@ -60,7 +60,7 @@ class Pushforward:
 
     def push(self, tangents: list[Tensor]) -> Any:
         """The change of the results, in their structure."""
-        create = self._shared or recorded(tangents)
+        create = self.found.keeps(self._shared or recorded(tangents))
         moved = pull(self._slopes, self._seeds, tangents, create=create, retain=True)
         changes: list[Any] = [None] * len(self.outputs)
         for k, change in zip(self._recorded, moved, strict=True):
@@ -120,6 +120,9 @@ def jvp(
             before, leaf, kind, out = hit
             short = _short_push(out, leaf, kind, tangents[0])
             if short is not None:
+                leaves = [leaf]
+                del hit, leaf, out
+                _end_transform(leaves)
                 return short
             found = quick_trace(Wanted("jvp", f, (0,), None), before, leaf, kind, out)
     if found is None:
@@ -206,7 +209,7 @@ class Curvature:
         vectors = matched(
             found.wanted.op, "the vector", vector, found.structure(), found.tensors, "arguments"
         )
-        create = self._attached or recorded(vectors)
+        create = found.keeps(self._attached or recorded(vectors))
         moved = pull(self._slopes, found.tensors, vectors, create=create, retain=True)
         return found.tree(left(found, moved))
 

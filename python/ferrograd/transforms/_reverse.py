@@ -238,9 +238,10 @@ class Pullback:
             found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
         )
         seeds = list(map(conjugate, seeds))
+        create = found.keeps(self.attached or recorded(seeds))
         slopes = found.derived(
             self._outputs,
-            self.attached or recorded(seeds),
+            create,
             lambda create: pull(self._outputs, found.tensors, seeds, create=create, retain=True),
         )
         return found.tree(left(found, slopes))

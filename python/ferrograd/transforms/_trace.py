@@ -17,9 +17,13 @@ import numpy as np
 from ferrograd._core import (
     Tensor,
     _depends_on_others,
+    _end_transform,
+    _hand_out,
+    _of_ended_transform,
     _restore_mode,
     _runs_python,
     _switch_grad,
+    _take_back,
     _traced_call,
     grad as _grad,
 )
@@ -32,6 +36,7 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
+from ferrograd.transforms._kept import kept
 from ferrograd.transforms._values import TENSOR, common, counts, enter, value_of
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
@@ -43,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Trace:
     """The differentiated arguments of a call, what it returned, and how results leave."""
 
-    __slots__ = ("aux", "before", "kinds", "result", "tensors", "trees", "wanted")
+    __slots__ = ("aux", "before", "kinds", "recorded", "result", "tensors", "trees", "wanted")
 
     def __init__(
         self,
@@ -61,6 +66,14 @@ class Trace:
         self.kinds = kinds
         self.result = result
         self.aux: Any = None
+        #: Whether something that has left is recorded, and so leads to the arguments.
+        self.recorded = False
+
+    def __del__(self, end: Callable[[list[Any]], None] = _end_transform) -> None:
+        """Notes what is still computed from the arguments: nobody may differentiate it."""
+        if not self.recorded:
+            self.result = self.aux = None
+            end(self.tensors)
 
     @property
     def kind(self) -> int:
@@ -78,13 +91,16 @@ class Trace:
 
     def attached(self, outputs: Sequence[Any]) -> bool:
         """Whether a derivative of these must stay differentiable by somebody else."""
+        found = _of_ended_transform(outputs)
+        if found is not None:
+            raise kept(self.wanted.op, self.wanted.function, outputs, found)
         if not self.before & GRAD:
             return False
         if any(not x.is_leaf for x in self.tensors):
-            return True
+            return self.keeps(True)
         if not self.before & TRANSFORM and TENSOR not in self.kinds:
             return False
-        return _depends_on_others(outputs, self.tensors)
+        return self.keeps(_depends_on_others(outputs, self.tensors))
 
     def derived(
         self,
@@ -102,12 +118,18 @@ class Trace:
             return pull(attached)
         slopes = pull(True)
         if _depends_on_others(slopes, self.tensors):
+            self.keeps(True)
             return slopes
         return [slope if slope is None else slope.detach().clone() for slope in slopes]
 
     def shared(self, slopes: Sequence[Any], own: Sequence[Tensor] = ()) -> bool:
         """Whether the derivatives of recorded slopes are differentiable by another transform."""
-        return self._inside() and _depends_on_others(slopes, [*self.tensors, *own])
+        return self.keeps(self._inside() and _depends_on_others(slopes, [*self.tensors, *own]))
+
+    def keeps(self, recorded: bool) -> bool:
+        """Takes note that a derivative is recorded, and gives that back."""
+        self.recorded = self.recorded or recorded
+        return recorded
 
     def _inside(self) -> bool:
         return bool(self.before & GRAD and self.before & TRANSFORM)
@@ -203,7 +225,11 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
             args[place] = new
         else:
             kwargs[place] = new
-    result = run(before, wanted, args, kwargs)
+    handed = _hand_out(tensors)
+    try:
+        result = run(before, wanted, args, kwargs)
+    finally:
+        _take_back(handed)
     found = Trace(wanted, before, trees, tensors, kinds, result)
     refuse_changed(found)
     return found

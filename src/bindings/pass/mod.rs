@@ -8,6 +8,7 @@ pub(crate) mod arguments;
 pub(crate) mod backward;
 pub(crate) mod bound;
 pub(crate) mod control;
+pub(crate) mod ended;
 pub(crate) mod host;
 pub(crate) mod joint;
 pub(crate) mod modes;

@@ -14,8 +14,10 @@ use crate::bindings::call::thread_state::room;
 use crate::bindings::errors::python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, item, leaf, wrap};
+use crate::bindings::pass::ended::{self, leads_there};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
+use crate::bindings::tensor::HandedOut;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
 use crate::ops::elementwise::arith::conjugate;
@@ -115,6 +117,7 @@ pub(crate) fn _traced_call<'py>(
         return Ok(None);
     };
     let mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
+    let handed = HandedOut::new(&x);
     let result = if args.len() == 1 && kwargs.is_empty() {
         function.call1((&x,))?
     } else {
@@ -122,17 +125,20 @@ pub(crate) fn _traced_call<'py>(
         all[place] = x.clone().into_any();
         function.call(PyTuple::new(function.py(), all)?, Some(kwargs))?
     };
-    drop(mode);
+    drop((mode, handed));
     let py = function.py();
     if let Some(valued) = valued {
         match short_gradient(before, &result, &x, kind, valued) {
             Ok(None) => {}
-            Ok(Some((None, slope))) => return found(pyo3::intern!(py, "result"), slope),
-            Ok(Some((Some(value), slope))) => {
-                return found(
-                    pyo3::intern!(py, "result"),
-                    PyTuple::new(py, [value, slope])?.into_any(),
-                );
+            Ok(Some((value, slope, attached))) => {
+                if !attached {
+                    let_go(result, x);
+                }
+                let given = match value {
+                    None => slope,
+                    Some(value) => PyTuple::new(py, [value, slope])?.into_any(),
+                };
+                return found(pyo3::intern!(py, "result"), given);
             }
             Err(error) => {
                 return found(
@@ -146,6 +152,13 @@ pub(crate) fn _traced_call<'py>(
         pyo3::intern!(py, "trace"),
         (before.0, x, kind.number(), result).into_pyobject(py)?.into_any(),
     )
+}
+
+/// Ends a call whose derivatives have no history.
+fn let_go(result: Bound<'_, PyAny>, x: Bound<'_, PyTensor>) {
+    let argument = ended::argument(&x.get().tensor);
+    drop((result, x));
+    argument.into_iter().for_each(ended::end);
 }
 
 /// What a traced call found, by its name.
@@ -179,12 +192,12 @@ fn pulled(
     Ok(found.into_iter().next().flatten())
 }
 
-/// A derivative or value, and what it is asked for.
-type Pulled<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>);
+/// The value, if it is asked for, the derivative, and whether they have a history.
+type Pulled<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, bool);
 
 /// The value, if it is wanted, and the gradient of a scalar result of `_traced_call`, in the kind of the argument;
 /// recorded where a tensor among what they depend on is the caller's. None when the result is no recorded scalar, does
-/// not depend on the argument, or the argument was changed.
+/// not depend on the argument or depends on that of a call which has ended, or the argument was changed.
 fn short_gradient<'py>(
     before: Mode,
     result: &Bound<'py, PyAny>,
@@ -194,7 +207,7 @@ fn short_gradient<'py>(
 ) -> PyResult<Option<Pulled<'py>>> {
     let (py, x) = (x.py(), &x.get().tensor);
     let real = |out: &&Tensor| out.ndim() == 0 && !out.dtype().is_complex();
-    let Some(out) = recorded(result, x).filter(real) else {
+    let Some(out) = recorded(result, x).filter(real).filter(|out| !leads_there(&[out])) else {
         return Ok(None);
     };
     let attached = kind == Kind::Tensor
@@ -217,7 +230,7 @@ fn short_gradient<'py>(
         Kind::Array => numpy::export(py, &slope, true)?,
         Kind::Tensor => wrap(py, slope)?,
     };
-    Ok(Some((value, slope)))
+    Ok(Some((value, slope, attached)))
 }
 
 /// The value of a result of `_traced_call` and its change along a tangent, as floats or arrays: two pulls, the second of
@@ -231,7 +244,8 @@ pub(crate) fn _short_push<'py>(
     tangent: &Bound<'py, PyAny>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
     let (py, x) = (x.py(), &x.get().tensor);
-    let (Some(out), Some((tangent, given))) = (recorded(result, x), argument(tangent)?) else {
+    let out = recorded(result, x).filter(|out| !leads_there(&[out]));
+    let (Some(out), Some((tangent, given))) = (out, argument(tangent)?) else {
         return Ok(None);
     };
     if given != kind || tangent.shape() != x.shape() || tangent.dtype() != x.dtype() {

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
+use crate::array::capture;
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
 use crate::bindings::exchange::memory::Lending;
 use crate::bindings::exchange::numpy;
@@ -30,8 +31,9 @@ const NUMBER: &str = "keep the tensor, or use detach() where no gradient is mean
                       math";
 /// What NumPy asks for when one element of an array is assigned, and what to do instead.
 const ASSIGNED: &str = "array[...] = t";
-const BUFFER: &str = "an array cannot hold it: make the array with fg.zeros, ferrograd.numpy.zeros_like(t) or \
-                      ferrograd.numpy.array([...]), or assign t.detach() where no gradient is meant";
+const BUFFER: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, array and copy make \
+                      arrays that can while a transform runs (fg.zeros always), or assign t.detach() where no gradient \
+                      is meant";
 
 /// Inside a transform every way out of the graph is refused, not only the implicit ones.
 pub(super) fn refuse_in_transform(
@@ -43,6 +45,15 @@ pub(super) fn refuse_in_transform(
         return Ok(());
     }
     python(Err(Box::new(Error::GraphCut { op: call.into(), remedy })))
+}
+
+/// The error of reading elements, in the words of an assignment to an array where a program is recorded.
+fn recorded(py: Python<'_>, error: PyErr) -> PyErr {
+    if !capture::active() || !assigning(py) {
+        return error;
+    }
+    let what = "the array would keep what the arguments of a function that fg.compile is recording are now";
+    to_python(Box::new(Error::Captured { op: ASSIGNED.into(), what: what.into(), remedy: BUFFER }))
 }
 
 /// What Python or NumPy do without being asked for it in so many words.
@@ -138,7 +149,7 @@ impl PyTensor {
 
     fn __float__<'py>(&self, py: Python<'py>) -> PyResult<f64> {
         implicit(py, &self.tensor, "float(t)")?;
-        item(py, &self.tensor)?.extract()
+        item(py, &self.tensor).map_err(|error| recorded(py, error))?.extract()
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -195,10 +206,11 @@ impl PyTensor {
             return package::ARRAY_OF.get(py)?.call1((slf,));
         }
         let array = if copy == Some(true) {
-            numpy::fresh(py, tensor)?
+            numpy::fresh(py, tensor)
         } else {
-            numpy::lend(py, tensor, Lending::WhereFree)?
+            numpy::lend(py, tensor, Lending::WhereFree)
         };
+        let array = array.map_err(|error| recorded(py, error))?;
         let Some(wanted) = wanted else { return Ok(array) };
         if wanted.eq(numpy::descr(py, tensor.dtype()))? {
             return Ok(array);

@@ -1,0 +1,143 @@
+"""Buffers that are filled in a loop, beside a list and one `np.stack`: forward and backward.
+
+Each pair computes the same number of ten parameters. `growth.py` compares the time and the peak of
+memory of both for loops of 10 000 and 100 000 steps, each in a process of its own.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from harness import Case
+
+START = numpy.linspace(0.1, 1.0, 10)
+STEPS = 10_000
+#: A program of the namespace, the parameters and the number of steps.
+Program = Callable[[Any, Any, int], Any]
+
+
+def step(np: Any, u: Any) -> Any:
+    return np.tanh(u) * 0.99 + 0.01
+
+
+def rows(np: Any, x: Any, steps: int) -> Any:
+    U = np.zeros((steps + 1, 10))
+    U[0] = x
+    for t in range(steps):
+        U[t + 1] = step(np, U[t])
+    return U.sum()
+
+
+def list_of_rows(np: Any, x: Any, steps: int, axis: int = 0) -> Any:
+    us = [x]
+    for _ in range(steps):
+        us.append(step(np, us[-1]))
+    return np.stack(us, axis=axis).sum()
+
+
+def columns(np: Any, x: Any, steps: int) -> Any:
+    U = np.zeros((10, steps + 1))
+    U[:, 0] = x
+    for t in range(steps):
+        U[:, t + 1] = step(np, U[:, t])
+    return U.sum()
+
+
+def list_of_columns(np: Any, x: Any, steps: int) -> Any:
+    return list_of_rows(np, x, steps, axis=1)
+
+
+def side(steps: int) -> int:
+    """That of a square of nearly so many elements: 300 for 100 000 steps."""
+    return round(300 * (steps / 100_000) ** 0.5)
+
+
+def elements(np: Any, x: Any, steps: int) -> Any:
+    n = side(steps)
+    A = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            A[i, j] = x[i % 10] * x[j % 10]
+    return (A * A).sum()
+
+
+def list_of_elements(np: Any, x: Any, steps: int) -> Any:
+    n = side(steps)
+    found = []
+    for i in range(n):
+        for j in range(n):
+            found.append(x[i % 10] * x[j % 10])
+    A = np.stack(found).reshape(n, n)
+    return (A * A).sum()
+
+
+def cumulative(np: Any, x: Any, steps: int) -> Any:
+    s = np.zeros(steps + 1)
+    for k in range(1, steps + 1):
+        s[k] = s[k - 1] + 1e-3 * x[k % 10]
+    return (s * s).sum()
+
+
+def list_of_sums(np: Any, x: Any, steps: int) -> Any:
+    s = [0.0 * x[0]]
+    for k in range(1, steps + 1):
+        s.append(s[-1] + 1e-3 * x[k % 10])
+    s = np.stack(s)
+    return (s * s).sum()
+
+
+def cheapest(np: Any, before: Any, x: Any) -> Any:
+    """The costs of a step of dynamic programming: to stay, or to come from the left."""
+    stay, come = before, before + 0.1
+    return x + -np.log(np.exp(-stay) + np.exp(-np.roll(come, 1))) * 0.9
+
+
+def dynamic(np: Any, x: Any, steps: int) -> Any:
+    D = np.zeros((steps + 1, 10))
+    D[0] = x
+    for i in range(1, steps + 1):
+        D[i, :] = cheapest(np, D[i - 1, :], x)
+    return D[-1].min() + D.mean()
+
+
+def list_of_costs(np: Any, x: Any, steps: int) -> Any:
+    found = [x]
+    for _ in range(steps):
+        found.append(cheapest(np, found[-1], x))
+    D = np.stack(found)
+    return D[-1].min() + D.mean()
+
+
+#: Each with a buffer and with a list.
+PAIRS: dict[str, tuple[Program, Program]] = {
+    "U[t + 1] = f(U[t])": (rows, list_of_rows),
+    "U[:, t + 1] = f(U[:, t])": (columns, list_of_columns),
+    "A[i, j] = …": (elements, list_of_elements),
+    "s[k] = s[k - 1] + …": (cumulative, list_of_sums),
+    "D[i, :] = g(D[i - 1, :])": (dynamic, list_of_costs),
+}
+
+
+def differentiated(program: Program, steps: int, compiled: bool = False) -> Callable[[Any], Any]:
+    """The value and the gradient of a program, eager or compiled."""
+    import ferrograd as fg
+    import ferrograd.numpy
+
+    found = fg.value_and_grad(lambda x: program(ferrograd.numpy, x, steps))
+    return fg.compile(found) if compiled else found
+
+
+def setup_of(program: Program) -> Callable[[str], dict[str, Any] | None]:
+    def setup(library: str) -> dict[str, Any] | None:
+        if library != "ferrograd":
+            return None
+        return {"f": differentiated(program, STEPS), "x": START}
+
+    return setup
+
+
+CASES = [
+    Case(f"{name}, 10 000 steps", "f(x)", setup_of(pair[0]), per=STEPS, peers=())
+    for name, pair in PAIRS.items()
+]

@@ -1,0 +1,99 @@
+"""Time and peak of memory of loops that fill a buffer, for more steps and beside a list.
+
+Every measurement is a process of its own, so that a peak is that of one program. Goals: ten times
+the steps cost at most 12 times as much, and a buffer at most 1.5 times as much as a list.
+`python benches/growth.py rows eager` measures the programs and ways whose names hold a word.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from cases import buffers
+
+STEPS = (10_000, 100_000)
+WAYS = ("eager", "compiled")
+LIMIT = 300.0
+
+
+def peak() -> int:
+    """The most bytes that this process has held so far."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def measured(name: str, which: int, way: str, steps: int) -> tuple[float, float]:
+    """Seconds of a call and bytes of its peak, in this process."""
+    program = buffers.PAIRS[name][which]
+    buffers.differentiated(program, 200, way == "compiled")(buffers.START)
+    before = peak()
+    run = buffers.differentiated(program, steps, way == "compiled")
+    seconds = []
+    for _ in range(4 if way == "compiled" else 3):
+        begin = time.perf_counter()
+        run(buffers.START)
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds), float(peak() - before)
+
+
+def apart(name: str, which: int, way: str, steps: int) -> tuple[float, float] | str:
+    """The same in a process of its own; what it said last where it failed."""
+    command = [sys.executable, __file__, "--one", name, str(which), way, str(steps)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return f"more than {LIMIT:g} s"
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1][:60] if done.stderr else "killed"
+    seconds, nbytes = json.loads(done.stdout)
+    return seconds, nbytes
+
+
+def cells(found: dict[tuple[int, int], tuple[float, float] | str]) -> list[str]:
+    """Times, growth and the ratio to the list; the same of memory."""
+    many = STEPS[1]
+    wrong = next((f"{steps:,}: {v}" for (_, steps), v in found.items() if isinstance(v, str)), None)
+    if wrong is not None:
+        return [wrong, *[""] * 6]
+    texts = []
+    for k, scale in ((0, 1e3), (1, 1e-6)):
+        buffer = [found[0, steps][k] for steps in STEPS]
+        beside: Any = found[1, many][k]
+        texts += [f"{buffer[0] * scale:,.1f}", f"{buffer[1] * scale:,.1f}"]
+        texts += [f"{buffer[1] / max(buffer[0], 1e-9):.1f}", f"{buffer[1] / max(beside, 1e-9):.2f}"]
+    return texts
+
+
+def table(words: list[str]) -> str:
+    """One line for each program and way."""
+    few, many = (f"{steps:,}" for steps in STEPS)
+    columns = ["program", f"ms, {few}", f"ms, {many}", "grows", "÷ list"]
+    columns += [f"MB, {few}", f"MB, {many}", "grows", "÷ list"]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for name, pair in buffers.PAIRS.items():
+        for way in WAYS:
+            label = f"{pair[0].__name__} {way}"
+            if not all(word in label for word in words):
+                continue
+            found = {(w, n): apart(name, w, way, n) for n in STEPS for w in (0, 1)}
+            lines.append(f"| {' | '.join([f'`{name}`, {way}', *cells(found)])} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """One measurement as JSON, or the table."""
+    if sys.argv[1:2] == ["--one"]:
+        _, _, name, which, way, steps = sys.argv
+        print(json.dumps(measured(name, int(which), way, int(steps))))
+    else:
+        print(table(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Arrays that a program makes and writes to: `zeros`, `eye`, `array` and their kin.
+
+Owns: which of them are tensors. While a transform runs or a function is compiled, those of floats
+and complex numbers are, so that `A[i, j] = t` is recorded; otherwise, and of other dtypes, they are
+NumPy's. Never computes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import _full, tensor
+from ferrograd._tensor.buffers import records
+from ferrograd._tensor.creation import shape_of
+
+#: The codes of NumPy's dtypes that tensors have and that have derivatives.
+_INEXACT = frozenset("efdFD")
+#: What is made by a shape, with the number in its elements.
+_FILLED = {"zeros": 0, "ones": 1, "empty": 0}
+#: What gives its argument back, or a view of it, where it can.
+_TAKEN = (
+    "array",
+    "asanyarray",
+    "asarray",
+    "asarray_chkfinite",
+    "ascontiguousarray",
+    "diag",
+)
+_FRESH = ("copy", "empty_like", "eye", "full", "full_like", "identity", "ones_like", "zeros_like")
+
+
+def creators(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """The functions that make arrays, with those in `names` for what is to be no buffer."""
+    found = {name: _filled(names[name], value) for name, value in _FILLED.items()}
+    found |= {name: _taken(names[name]) for name in _TAKEN}
+    return found | {name: _fresh(names[name]) for name in _FRESH}
+
+
+def _buffer(made: Any) -> Any:
+    """A new array, as a tensor where writes must be recorded."""
+    if type(made) is np.ndarray and made.dtype.char in _INEXACT and records():
+        return tensor(made)
+    return made
+
+
+def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
+    """`zeros` and its kin: a buffer is made without an array in between."""
+    op = plain.__name__
+
+    @functools.wraps(plain)
+    def create(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or not records():
+            return _buffer(plain(shape, dtype, *args, **kwargs))
+        found = np.dtype(dtype)
+        if found.char not in _INEXACT:
+            return plain(shape, dtype)
+        return _full(op, shape_of(op, (shape,)), value, found, False)
+
+    return create
+
+
+def _fresh(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return _buffer(plain(*args, **kwargs))
+
+    return create
+
+
+def _taken(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """`array` and its kin: memory of somebody else stays an array, since writes must reach it."""
+
+    @functools.wraps(plain)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        made = plain(*args, **kwargs)
+        if args and (made is args[0] or getattr(made, "base", None) is not None):
+            return made
+        return _buffer(made)
+
+    return create

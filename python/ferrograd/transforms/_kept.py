@@ -1,0 +1,65 @@
+"""Tensors that a function kept from an earlier call of a transform.
+
+Owns: the error about them. Never walks a graph: the core knows what still leads to the arguments of
+a transform that has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ferrograd._core import Node, Tensor, grad
+from ferrograd.errors import FerrogradError, GradientError
+from ferrograd.transforms._argnums import name_of
+
+
+def kept(
+    op: str,
+    function: Callable[..., Any],
+    outputs: Sequence[Any],
+    found: tuple[Node, int, Node, str | None],
+) -> GradientError:
+    """The error of results that were computed from the argument of a transform that has ended.
+
+    The gradient would lack what goes through that argument.
+    """
+    node, number, leaf, line = found
+    what = _described(outputs, node, number, leaf)
+    where = "" if line is None else f" at {line},"
+    how = "" if line else " (fg.record_call_sites() tells the line that made it)"
+    return GradientError(
+        f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
+        " ended, so that the derivative through it would be missing; compute it in this call, or"
+        f" keep x.detach() or an array where a constant is meant{how}"
+    )
+
+
+def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> str:
+    if node is leaf:
+        spec = leaf.output_spec(0)
+        return f"an argument{'' if spec is None else f' of shape {spec[0]}'}, kept"
+    shape = _shape(outputs, node, number, leaf)
+    return f"a tensor{'' if shape is None else f' of shape {shape}'} that {node.op_name} made"
+
+
+def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:
+    """The shape of an output of a node: that of the gradient which arrives there."""
+    from ferrograd.autograd.graph import GradientEdge
+
+    shapes: list[tuple[int, ...]] = []
+
+    def note(gradients: Sequence[Tensor | None]) -> None:
+        arrived = gradients[number]
+        if arrived is not None:
+            shapes.append(tuple(arrived.shape))
+
+    roots = [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
+    seeds = [o.detach() for o in roots]
+    hook = node.register_prehook(note)
+    # The values that the node saved may be gone: it is asked before it fails.
+    with suppress(FerrogradError):
+        grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
+    hook.remove()
+    return shapes[0] if shapes else None
