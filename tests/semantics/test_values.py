@@ -304,6 +304,19 @@ def test_arguments_made_from_numbers_are_values(name: str, number: Any) -> None:
     assert not any(kinds)
 
 
+@pytest.mark.parametrize("name", [name for name in TRANSFORMS if name not in ("vjp",)])
+@pytest.mark.parametrize("make", [np.array, fg.tensor, lambda v: fg.tensor(v, requires_grad=True)])
+def test_arguments_that_are_memory_are_not_changed(name: str, make: Any) -> None:
+    def f(x: Any) -> Any:
+        x += 1
+        return x * x
+
+    given = make(3.0)
+    with pytest.raises((fg.errors.InPlaceError, fg.errors.FerrogradError), match="in place"):
+        TRANSFORMS[name](f)(given)
+    assert float(given if isinstance(given, np.ndarray) else given.detach()) == 3.0
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_carries_counters_and_operands_are_values(compiled: bool) -> None:
     kinds: list[bool] = []
