@@ -36,6 +36,8 @@ pub struct Buffer {
     pub traced: bool,
     /// Whether host code looks at it without having been given it: then nothing may write to it later.
     pub settled: bool,
+    /// Memory outside, and its version, of which this is one element that was read: it may leave as that memory may.
+    element_of: Option<(Storage, u32)>,
     /// How many buffers were known before it.
     born: usize,
 }
@@ -172,8 +174,14 @@ fn note(storage: &Storage, origin: Origin) {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
         let born = buffers.seen.len();
-        let new =
-            || Buffer { storage: storage.data_handle(), origin, traced, settled: false, born };
+        let new = || Buffer {
+            storage: storage.data_handle(),
+            origin,
+            traced,
+            settled: false,
+            element_of: None,
+            born,
+        };
         let known = buffers.seen.get_or_insert(key, new);
         // Memory of somebody else may be adopted twice, the second time more of it.
         if known.storage.nbytes() < storage.nbytes() {
@@ -202,6 +210,18 @@ fn mark_constant(storage: &Storage) {
     with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
 }
 
+/// Tells that memory holds an element that was read from other memory.
+#[cold]
+pub fn element_of(element: &Storage, memory: &Storage) {
+    let outside = with_buffer(memory.ptr().addr(), |buffer| {
+        buffer.origin == Origin::Outside && !buffer.traced
+    });
+    if outside == Some(true) {
+        let from = (memory.data_handle(), memory.version());
+        with_buffer(element.ptr().addr(), |buffer| buffer.element_of = Some(from));
+    }
+}
+
 /// Tells of memory that a kernel is about to see.
 #[cold]
 pub fn seen(storage: &Storage) {
@@ -211,6 +231,26 @@ pub fn seen(storage: &Storage) {
 /// Makes memory the argument of this number.
 pub fn input(storage: &Storage, number: usize) {
     note(storage, Origin::Input(number));
+}
+
+/// How many of the handles of a storage belong to captures of this thread.
+pub(super) fn handles_of(storage: &Storage) -> u64 {
+    if !active() {
+        return 0;
+    }
+    let address = storage.ptr().addr();
+    // A handle may be dropped while the list of buffers is changed.
+    BUFFERS.with(|buffers| {
+        let Ok(buffers) = buffers.try_borrow() else { return 0 };
+        let mut capture = buffers.as_ref();
+        let mut count = 0;
+        while let Some(buffers) = capture {
+            let known = buffers.seen.get(address);
+            count += u64::from(known.is_some_and(|buffer| buffer.storage.same(storage)));
+            capture = buffers.outer.as_deref();
+        }
+        count
+    })
 }
 
 /// Calls `body` with the buffer at an address, if the capture has seen it.
@@ -278,6 +318,11 @@ pub fn take_read_outside() -> Vec<(Storage, u32)> {
 /// Whether contents at an address depend on an argument, and are read by the function itself: host code that is called
 /// again may read them. Contents of memory outside become part of the program, which takes note of their version.
 pub fn leaves_for_program(address: usize) -> bool {
+    let element = with_buffer(address, |buffer| {
+        let (memory, version) = buffer.element_of.as_ref()?;
+        (memory.version() == *version).then(|| memory.ptr().addr())
+    });
+    let address = element.flatten().unwrap_or(address);
     let outside = with_buffer(address, |buffer| {
         (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
     });

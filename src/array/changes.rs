@@ -17,10 +17,9 @@ use super::{Layout, Storage, Strided, author, capture};
 use crate::error::Result;
 use crate::threads::{Lock, replace_alone, step_alone};
 
-/// How many of the handles of a storage belong to captures of this thread.
-fn captured(storage: &Storage) -> u64 {
-    let known = capture::with_buffer(storage.ptr().addr(), |buffer| buffer.storage.same(storage));
-    u64::from(known == Some(true)) + capture::in_outer(|| captured(storage)).unwrap_or(0)
+/// Whether `count` shows that one data handle of a storage is left beside those of captures.
+fn is_last(storage: &Storage, count: &AtomicU64) -> bool {
+    count.load(Ordering::Acquire) / DATA_HANDLE == 1 + capture::handles_of(storage)
 }
 
 /// What the layers above keep beside the data.
@@ -43,6 +42,8 @@ pub(super) struct Notes {
 const WHOLE: u8 = 1;
 /// There are snapshots, which count saved values.
 const COUNTED: u8 = 2;
+/// There may be data handles that are not of saved values.
+const ALIASED: u8 = 4;
 /// Bytes of the longest part of an element.
 const WIDEST: usize = 8;
 
@@ -174,13 +175,13 @@ impl Changes {
     }
 
     /// Forgets the snapshots, if `count` shows that one data handle is left: the one that is being dropped.
-    fn forget_snapshots(&self, count: &AtomicU64) {
+    fn forget_snapshots(&self, storage: &Storage, count: &AtomicU64) {
         let Some(record) = self.record() else {
             return;
         };
         let mut snapshots = record.snapshots.lock();
         // Under the lock: whoever saves and then writes counts its handle before it adds a copy.
-        let last = count.load(Ordering::Acquire) >> 32 == 1;
+        let last = is_last(storage, count);
         let gone = snapshots.as_mut().filter(|_| last).map(|snapshots| snapshots.clear());
         drop(snapshots);
         drop(gone);
@@ -259,7 +260,7 @@ impl Storage {
     #[cold]
     fn is_alone_in_capture(&self) -> bool {
         let count = self.header().count.load(Ordering::Acquire);
-        count == self.unit() + DATA_HANDLE * captured(self)
+        count == self.unit() + DATA_HANDLE * capture::handles_of(self)
     }
 
     /// Whether this handle is alone, and the memory is ours.
@@ -288,48 +289,78 @@ impl Storage {
         free
     }
 
-    /// Takes note that a value saves all of the data, or a part of data of which nobody saved a part before. Whether it did,
-    /// or has to be counted, by `save`.
+    /// A data handle of a value that an operation saves. As long as there is no other data handle, such handles alone tell how
+    /// many values there are.
+    #[inline(always)]
+    pub fn saved_handle(&self) -> Storage {
+        self.another_data_handle()
+    }
+
+    /// Takes note that a value saves all of the data; `false` where it has to be counted, by `save`.
     #[inline(always)]
     pub fn save_whole(&self) -> bool {
         let header = self.header();
-        if header.changes.has_record() {
+        let saved = header.notes.saved.load(Ordering::Relaxed);
+        if saved & (ALIASED | COUNTED) != 0 || header.changes.has_record() {
             return false;
         }
         header.notes.saved.store(WHOLE, Ordering::Relaxed);
         true
     }
 
-    /// Takes note that a value saves these elements; `forget_saved` ends that.
+    /// Takes note that a value saves these elements; `forget_saved` ends that. Its handle is there already.
     #[cold]
     pub fn save(&self, elements: Placed<'_>) {
         let version = self.version();
-        self.with_snapshots(elements.part, |snapshots| {
+        self.with_snapshots(elements.part, 1, |snapshots| {
             snapshots.save(&elements.places(snapshots.unit()), version);
         });
     }
 
-    /// Takes note of one more value that saved the same as another in this version.
-    #[cold]
-    pub fn save_again(&self, version: u32) {
-        self.with_snapshots(WIDEST, |snapshots| snapshots.count(version));
+    /// Whether values that save or forget must say so.
+    #[inline(always)]
+    pub fn counts_saved(&self) -> bool {
+        self.header().changes.has_record()
     }
 
-    /// Takes note that a value that was saved by `save` in this version is gone.
+    /// Takes note of one more value that saved the same as another in this version. Its handle is there already.
     #[cold]
-    pub fn forget_saved(&self, version: u32) {
-        drop(self.with_snapshots(WIDEST, |snapshots| snapshots.forget(version)));
+    pub fn save_again(&self, version: u32, counted: bool) {
+        if self.header().notes.saved.load(Ordering::Relaxed) & COUNTED != 0 {
+            self.with_snapshots(WIDEST, 1, |snapshots| snapshots.save_again(version, counted));
+        }
+    }
+
+    /// Takes note that a value that was saved in this version is gone. Its handle is still there.
+    #[cold]
+    pub fn forget_saved(&self, version: u32, counted: bool) {
+        if self.header().notes.saved.load(Ordering::Relaxed) & COUNTED != 0 {
+            drop(self.with_snapshots(WIDEST, 0, |snapshots| snapshots.forget(version, counted)));
+        }
+    }
+
+    /// Takes note that data handles are no longer those of saved values alone.
+    #[cold]
+    pub(super) fn alias(&self) {
+        let header = self.header();
+        if header.notes.saved.load(Ordering::Relaxed) & WHOLE != 0 {
+            self.with_snapshots(WIDEST, 0, |_| ());
+        }
+        header.notes.saved.fetch_or(ALIASED, Ordering::Relaxed);
     }
 
     /// Calls `f` with the snapshots, made now if there were none, whose positions are no longer than `part` bytes. It runs under
-    /// the lock.
-    fn with_snapshots<R>(&self, part: usize, f: impl FnOnce(&mut Snapshots) -> R) -> R {
+    /// the lock. `new` of the data handles are of values that are not yet saved.
+    fn with_snapshots<R>(&self, part: usize, new: u64, f: impl FnOnce(&mut Snapshots) -> R) -> R {
         let header = self.header();
         let mut snapshots = header.changes.record_or_new().snapshots.lock();
-        let whole = header.notes.saved.swap(COUNTED, Ordering::Relaxed) & WHOLE != 0;
+        let before = header.notes.saved.load(Ordering::Relaxed);
+        header.notes.saved.store((before & ALIASED) | COUNTED, Ordering::Relaxed);
         let found = snapshots.get_or_insert_with(|| Box::new(Snapshots::new(self.nbytes(), part)));
-        if whole {
-            found.save_uncounted(self.version());
+        if before & WHOLE != 0 {
+            // Until now, all data handles were of saved values.
+            let handles = header.count.load(Ordering::Acquire) / DATA_HANDLE;
+            found.save_uncounted(handles.saturating_sub(new), self.version());
         }
         found.refine(part);
         f(found)
@@ -339,13 +370,13 @@ impl Storage {
     fn is_kept(&self) -> bool {
         let handles = self.header().count.load(Ordering::Acquire) / DATA_HANDLE;
         let own = u64::from(self.is_data_handle());
-        handles > own + if capture::active() { captured(self) } else { 0 }
+        handles > own + capture::handles_of(self)
     }
 
     /// Whether a saved value may need what is about to be written.
     #[inline(always)]
     pub fn may_be_saved(&self) -> bool {
-        self.header().notes.saved.load(Ordering::Relaxed) != 0
+        self.header().notes.saved.load(Ordering::Relaxed) & (WHOLE | COUNTED) != 0
     }
 
     /// To be called before elements are written: what saved values need of them is copied.
@@ -358,13 +389,13 @@ impl Storage {
             self.nobody_saved();
             return Ok(());
         }
-        let (plan, unit) = self.with_snapshots(elements.part, |snapshots| {
+        let (plan, unit) = self.with_snapshots(elements.part, 0, |snapshots| {
             (snapshots.plan(&elements.places(snapshots.unit())), snapshots.unit())
         });
         let copied = |places: &Strided| Ok((places.clone(), copy(places, unit)?));
         let made: Result<Vec<_>> = plan.iter().map(copied).collect();
         let version = self.version();
-        let (gone, failed) = self.with_snapshots(elements.part, |snapshots| match made {
+        let (gone, failed) = self.with_snapshots(elements.part, 0, |snapshots| match made {
             Ok(made) => (snapshots.keep(version, made), Ok(())),
             Err(error) => {
                 snapshots.unplan(&plan);
@@ -379,18 +410,15 @@ impl Storage {
     fn nobody_saved(&self) {
         let saved = &self.header().notes.saved;
         let Some(record) = self.header().changes.record() else {
-            saved.store(0, Ordering::SeqCst);
+            let before = saved.fetch_and(ALIASED, Ordering::SeqCst);
             if self.is_kept() {
-                saved.store(WHOLE, Ordering::SeqCst);
+                saved.store(before, Ordering::SeqCst);
             }
             return;
         };
         let mut snapshots = record.snapshots.lock();
         let gone = match &mut *snapshots {
-            Some(snapshots) if !self.is_kept() => {
-                saved.store(0, Ordering::Relaxed);
-                snapshots.clear()
-            }
+            Some(snapshots) if !self.is_kept() => snapshots.clear(),
             _ => Vec::new(),
         };
         drop(snapshots);
@@ -406,7 +434,7 @@ impl Storage {
             return self.nobody_saved();
         }
         let version = self.version();
-        drop(self.with_snapshots(WIDEST, |snapshots| snapshots.lose(version)));
+        drop(self.with_snapshots(WIDEST, 0, |snapshots| snapshots.lose(version)));
     }
 
     /// What is left of elements as they were in `version`.
@@ -467,8 +495,8 @@ impl Storage {
     pub(super) fn drop_counted(&mut self) {
         let count = &self.header().count;
         if self.is_data_handle() {
-            if count.load(Ordering::Acquire) >> 32 == 1 {
-                self.header().changes.forget_snapshots(count);
+            if is_last(self, count) {
+                self.header().changes.forget_snapshots(self, count);
             }
         } else if count.fetch_add(DATA_HANDLE - 1, Ordering::AcqRel) as u32 == 1 {
             self.header().changes.forget_attachment();

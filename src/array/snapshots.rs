@@ -18,8 +18,8 @@ use super::strided::Strided;
 const PAGE: usize = 64;
 /// Sets of more pages are not in the map but in a list.
 const MOST_PAGES: usize = 1 << 12;
-/// Sets of marked elements that are listed.
-const MOST_MARKED: usize = 32;
+/// Sets of wanted elements that are listed.
+const MOST_SETS: usize = 32;
 /// Copies that are kept before it is asked which of them nobody needs.
 const ENOUGH: usize = 64;
 
@@ -46,14 +46,12 @@ pub(super) struct Snapshots {
     unit: usize,
     /// How many positions there are.
     len: usize,
-    /// Elements that a value saved since they were last copied.
-    wanted: Bits,
-    /// Where `wanted` may have bits; all of it where that would be a long list.
-    marked: Option<Vec<Strided>>,
+    /// Elements that a value saved since they were last copied: a list, or bits where it would be long.
+    wanted: Wanted,
     /// How many saved values there are of each version; those that were saved before this was made are not counted.
     saved: BTreeMap<u32, u32>,
-    /// The version up to which there may be values that are not counted.
-    uncounted: Option<u32>,
+    /// How many values there are that were saved before this was made, and the version up to which.
+    uncounted: (u64, u32),
     /// Values of this version or an earlier one are lost: a write said that nothing is to be kept.
     lost: Option<u32>,
     series: Vec<Series>,
@@ -73,10 +71,9 @@ impl Snapshots {
         Snapshots {
             unit,
             len,
-            wanted: Bits::new(len, false),
-            marked: Some(Vec::new()),
+            wanted: Wanted::Sets(Vec::new()),
             saved: BTreeMap::new(),
-            uncounted: None,
+            uncounted: (0, 0),
             lost: None,
             series: Vec::new(),
             by_places: FastMap::default(),
@@ -98,8 +95,10 @@ impl Snapshots {
             return;
         }
         let k = self.unit / unit;
-        self.wanted = self.wanted.refined(self.len, k);
-        self.mark(None);
+        self.wanted = match std::mem::take(&mut self.wanted) {
+            Wanted::Sets(sets) => Wanted::Sets(sets.iter().map(|set| set.refined(k)).collect()),
+            Wanted::Bits(bits) => Wanted::Bits(bits.refined(self.len, k)),
+        };
         (self.unit, self.len) = (unit, self.len * k);
         let series = std::mem::take(&mut self.series);
         self.by_places.clear();
@@ -112,56 +111,37 @@ impl Snapshots {
     }
 
     /// Whether nobody can need anything of this.
-    pub(super) fn is_unused(&self) -> bool {
-        self.saved.is_empty() && self.uncounted.is_none()
+    fn is_unused(&self) -> bool {
+        self.saved.is_empty() && self.uncounted.0 == 0
     }
 
     /// Takes note of a value that is saved in this version.
     pub(super) fn save(&mut self, places: &Strided, version: u32) {
-        places.runs(|start, len| self.wanted.set(start, len));
-        self.mark(Some(places));
-        self.count(version);
-    }
-
-    /// Takes note that `wanted` has bits there, or anywhere.
-    fn mark(&mut self, places: Option<&Strided>) {
-        self.marked = match (self.marked.take(), places) {
-            (Some(mut marked), Some(places)) if marked.len() < MOST_MARKED => {
-                marked.push(places.clone());
-                Some(marked)
-            }
-            _ => None,
-        };
-    }
-
-    /// Clears all bits of `wanted`.
-    fn unmark(&mut self) {
-        match self.marked.replace(Vec::new()) {
-            Some(marked) => {
-                for places in marked {
-                    places.runs(|start, len| self.wanted.clear(start, len));
-                }
-            }
-            None => self.wanted = Bits::new(self.len, false),
-        }
-    }
-
-    /// Counts one more value of a version that has been saved.
-    pub(super) fn count(&mut self, version: u32) {
+        self.wanted.add(places, self.len);
         *self.saved.entry(version).or_insert(0) += 1;
     }
 
-    /// All of it may be saved in this version by a value that is not counted.
-    pub(super) fn save_uncounted(&mut self, version: u32) {
-        self.wanted.set(0, self.len);
-        self.mark(None);
-        self.uncounted = Some(version);
+    /// So many values, which will say themselves when they go, may have saved all of it up to this version.
+    pub(super) fn save_uncounted(&mut self, values: u64, version: u32) {
+        self.wanted.add(&Strided::run(0, self.len), self.len);
+        self.uncounted = (values, version);
     }
 
-    /// Takes note that a counted value is gone; gives back what goes with the last one.
+    /// Counts one more value that was saved in this version, as another that is counted or not.
+    pub(super) fn save_again(&mut self, version: u32, counted: bool) {
+        if counted {
+            *self.saved.entry(version).or_insert(0) += 1;
+        } else {
+            self.uncounted.0 += 1;
+        }
+    }
+
+    /// Takes note that a value is gone; gives back what goes with the last one.
     #[must_use = "to be dropped without the lock"]
-    pub(super) fn forget(&mut self, version: u32) -> Vec<Storage> {
-        if let Some(count) = self.saved.get_mut(&version) {
+    pub(super) fn forget(&mut self, version: u32, counted: bool) -> Vec<Storage> {
+        if !counted {
+            self.uncounted.0 = self.uncounted.0.saturating_sub(1);
+        } else if let Some(count) = self.saved.get_mut(&version) {
             *count -= 1;
             if *count == 0 {
                 self.saved.remove(&version);
@@ -173,8 +153,7 @@ impl Snapshots {
     /// Forgets all copies, and that anything is wanted.
     #[must_use = "to be dropped without the lock"]
     pub(super) fn clear(&mut self) -> Vec<Storage> {
-        self.unmark();
-        self.uncounted = None;
+        self.wanted = Wanted::Sets(Vec::new());
         if self.series.is_empty() {
             return Vec::new();
         }
@@ -196,9 +175,10 @@ impl Snapshots {
     /// What has to be copied before a write to these positions. They count as copied from now on.
     pub(super) fn plan(&mut self, written: &Strided) -> Vec<Strided> {
         let mut runs = Vec::new();
-        written.runs(|start, len| self.wanted.runs_set(start, len, &mut runs));
-        for &(start, len) in &runs {
-            self.wanted.clear(start, len);
+        if !self.wanted.is_empty() {
+            let bits = self.wanted.bits(self.len);
+            written.runs(|start, len| bits.runs_set(start, len, &mut runs));
+            runs.iter().for_each(|&(start, len)| bits.clear(start, len));
         }
         let count: usize = runs.iter().map(|(_, len)| len).sum();
         if count == 0 {
@@ -214,8 +194,7 @@ impl Snapshots {
 
     /// Takes a plan back whose copies could not be made.
     pub(super) fn unplan(&mut self, places: &[Strided]) {
-        self.mark(None);
-        places.iter().for_each(|set| set.runs(|start, len| self.wanted.set(start, len)));
+        places.iter().for_each(|set| self.wanted.add(set, self.len));
     }
 
     /// Adds copies that were made in this version; gives back those that nobody needs any more.
@@ -244,7 +223,7 @@ impl Snapshots {
             let mut before: Option<u32> = None;
             for (version, data) in std::mem::take(&mut series.copies) {
                 let first = before.map_or(0, |before| before + 1);
-                let needed = uncounted.is_some_and(|uncounted| first <= uncounted)
+                let needed = (uncounted.0 > 0 && first <= uncounted.1)
                     || saved.range(first..=version).next().is_some();
                 if needed {
                     series.copies.push((version, data));
@@ -304,12 +283,54 @@ impl Snapshots {
                 && low < last
                 && let Some((version, data)) = series.copies.get(k)
             {
-                let (places, data) = (series.places.clone(), data.data_handle());
+                let (places, data) = (series.places.clone(), data.clone());
                 all.push(Snapshot { places, version: *version, data });
             }
         }
         all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.version));
         all
+    }
+}
+
+/// Positions that are wanted.
+enum Wanted {
+    Sets(Vec<Strided>),
+    Bits(Bits),
+}
+
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted::Sets(Vec::new())
+    }
+}
+
+impl Wanted {
+    fn is_empty(&self) -> bool {
+        matches!(self, Wanted::Sets(sets) if sets.is_empty())
+    }
+
+    /// The bits of a memory of `len` positions.
+    fn bits(&mut self, len: usize) -> &mut Bits {
+        if let Wanted::Sets(sets) = self {
+            let mut bits = Bits::new(len, false);
+            sets.iter().for_each(|set| set.runs(|start, n| bits.set(start, n)));
+            *self = Wanted::Bits(bits);
+        }
+        match self {
+            Wanted::Bits(bits) => bits,
+            Wanted::Sets(_) => unreachable!("they are bits now"),
+        }
+    }
+
+    fn add(&mut self, places: &Strided, len: usize) {
+        match self {
+            Wanted::Sets(sets) if sets.last() == Some(places) => {}
+            Wanted::Sets(sets) if sets.len() < MOST_SETS => sets.push(places.clone()),
+            _ => {
+                let bits = self.bits(len);
+                places.runs(|start, n| bits.set(start, n));
+            }
+        }
     }
 }
 

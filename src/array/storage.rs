@@ -196,6 +196,12 @@ impl Storage {
     /// A handle that shares the data but not the attachment.
     #[inline]
     pub fn data_handle(&self) -> Storage {
+        self.alias();
+        self.another_data_handle()
+    }
+
+    #[inline(always)]
+    pub(super) fn another_data_handle(&self) -> Storage {
         self.count_up(DATA_HANDLE);
         Storage(self.0.map_addr(|address| address | 1))
     }

@@ -199,7 +199,11 @@ impl Strided {
             && (0..1usize << axes).all(|bits| {
                 let at = corner(layout, bits) * units as isize;
                 let rank = usize::try_from(at).ok().and_then(|at| self.rank(at));
-                rank.is_some_and(|rank| rank as isize == corner(placed, bits) * units as isize)
+                let last = usize::try_from(at).ok().and_then(|at| self.rank(at + units - 1));
+                rank.is_some_and(|rank| {
+                    rank as isize == corner(placed, bits) * units as isize
+                        && last == Some(rank + units - 1)
+                })
             })
     }
 

@@ -54,8 +54,8 @@ macro_rules! functions {
 }
 
 functions! {
-    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf,
-        rebuild as _rebuild, _update;
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
+        rebuild as _rebuild, _has_history, _hand_out, _take_back, _update;
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;

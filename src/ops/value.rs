@@ -17,7 +17,7 @@ use crate::ops::core::together::together;
 use crate::ops::core::view::{Part, Step, view_through};
 use crate::ops::elementwise::arith::ADD;
 use crate::ops::shape::join::join;
-use crate::tensor::{Edge, SavedTensor, Tensor, packing};
+use crate::tensor::{Edge, Marks, SavedTensor, Tensor, packing};
 
 static ARENA: Arena<Tensor> = Arena::new();
 
@@ -111,6 +111,15 @@ impl Value for Tensor {
             return Tensor::accumulate(acc, &part.placed()?);
         }
         let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        // A whole gradient would add zeros elsewhere, which make negative zeros positive: once, since no sum with a zero that is
+        // positive is negative.
+        let acc = if acc.marks().has(Marks::SETTLED) {
+            acc
+        } else {
+            let inputs = [In::View(acc.view_of()), In::Int(0)];
+            apply(ADD.forward, &inputs, acc.shared_view_mut(), &[]);
+            acc.marked(Marks::SETTLED)
+        };
         part.seen_in(&acc).add_into(part.gradient());
         Ok(acc)
     }

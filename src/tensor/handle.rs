@@ -259,6 +259,15 @@ impl Tensor {
         if self.ndim() == 0 { self.marked(Marks::MEMORY) } else { self }
     }
 
+    /// This result without axes as a value, although it shows the memory of an intermediate result, or of a value.
+    #[cfg(feature = "python")]
+    pub(crate) fn as_value(mut self) -> Tensor {
+        if self.ndim() == 0 {
+            self.marks = self.marks.without(Marks::VIEW);
+        }
+        self
+    }
+
     /// Makes this memory from now on, if it has no axes.
     pub(crate) fn become_memory(&self) {
         if self.is_value() {
@@ -296,7 +305,7 @@ impl Tensor {
     #[inline]
     fn own(&mut self) {
         let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
-        let memory = if self.is_memory() { Marks::MEMORY } else { Marks::default() };
+        let memory = if self.marks.has(Marks::MEMORY) { Marks::MEMORY } else { Marks::default() };
         self.marks = if made { memory.and(Marks::INFERENCE) } else { memory };
         self.creation = Creation::Plain;
         if self.storage.is_data_handle() {

@@ -28,11 +28,12 @@ pub struct SavedTensor {
 
 impl Clone for SavedTensor {
     fn clone(&self) -> SavedTensor {
-        if self.counted {
-            self.storage.save_again(self.version);
+        let storage = self.storage.clone();
+        if storage.counts_saved() {
+            storage.save_again(self.version, self.counted);
         }
         SavedTensor {
-            storage: self.storage.clone(),
+            storage,
             layout: self.layout.clone(),
             dtype: self.dtype,
             version: self.version,
@@ -45,8 +46,8 @@ impl Clone for SavedTensor {
 impl Drop for SavedTensor {
     #[inline]
     fn drop(&mut self) {
-        if self.counted {
-            self.storage.forget_saved(self.version);
+        if self.storage.counts_saved() {
+            self.storage.forget_saved(self.version, self.counted);
         }
     }
 }
@@ -62,10 +63,10 @@ impl SavedTensor {
     #[inline(always)]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
         // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
-        let storage = tensor.storage().data_handle();
+        let storage = tensor.storage().saved_handle();
         let copy = if storage.may_be_written_elsewhere() { copied(tensor) } else { None };
         let (source, storage) = match &copy {
-            Some(copy) => (copy, copy.storage().data_handle()),
+            Some(copy) => (copy, copy.storage().saved_handle()),
             None => (tensor, storage),
         };
         let whole = !source.marks().has(Marks::VIEW) && storage.save_whole();
@@ -131,6 +132,11 @@ impl SavedTensor {
     pub(crate) fn run(&self) -> Option<(&Storage, (isize, usize), DType)> {
         let run = self.layout.run()?;
         (self.storage.version() == self.version).then_some((&self.storage, run, self.dtype))
+    }
+
+    /// Whether the memory was not written to since.
+    pub(crate) fn is_current(&self) -> bool {
+        self.storage.version() == self.version
     }
 
     /// An address that identifies its storage while it lives.

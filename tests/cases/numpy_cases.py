@@ -89,6 +89,7 @@ CALCULUS = [
     row("geomspace", lambda a, b: np.geomspace(a, b, 4, axis=1), -abs(W), -abs(W) * 2),
     row("divmod", lambda a, b: np.stack(np.divmod(a, b)), V, abs(V) + 1),
     row("modf", lambda a: np.stack(np.modf(a)), 3 * V),
+    row("frexp", lambda a: np.frexp(a)[0], V),
     row("ldexp", lambda a: np.ldexp(a, 3), V),
     row("positive", np.positive, V),
     row("real", np.real, V),

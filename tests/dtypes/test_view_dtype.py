@@ -83,6 +83,14 @@ def test_other_dtypes_are_constants(new: str) -> None:
     assert not v._is_view()
     loss = (y * y).sum()
     v[...] = 0
+    assert y.tolist() == [0, 0]
+    loss.backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2, 4]
+    y = x * 1
+    loss = (y * y).sum()
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        y.view(new)[...] = 0
     with pytest.raises(fg.errors.InPlaceError, match="changed in place"):
         loss.backward()
 

@@ -281,6 +281,15 @@ class TestFailure:
         w = fg.tensor([3.0, 4.0])
         y = (x * w).sum()
         w[0] = 5.0
+        y.backward()
+        equal(x.grad, 3.0, 4.0)
+
+    def test_a_saved_value_changed_in_place_where_that_is_refused(self) -> None:
+        x = leaf(1.0, 2.0)
+        w = fg.tensor([3.0, 4.0])
+        y = (x * w).sum()
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            w[0] = 5.0
         text = (
             r'a value saved by "multiply" was changed in place by "setitem"'
             r" \(version 0 became 1\)"

@@ -301,6 +301,12 @@ class TestRegressions:
         y = x * 1
         z = y * y
         y += 1
+        z.sum().backward(retain_graph=True)
+        assert x.grad.tolist() == [2.0, 2.0]
+        x.grad = None
+        z = y * y
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            y += 1
         with pytest.raises(fg.errors.InPlaceError, match='saved by "multiply"'):
             z.sum().backward()
         assert x.grad is None

@@ -83,10 +83,14 @@ class TestErrors:
         assert (x.grad.tolist(), w.grad.tolist()) == ([6.0], [1.0])
 
     def test_a_saved_value_changed_in_place(self) -> None:
-        x = leaf(2.0)
+        x = leaf(2.0, 3.0)
         y = x * 1
-        z = Cube.apply(y)
+        z = Cube.apply(y).sum()
         y += 1.0
+        z.backward(retain_graph=True)
+        assert x.grad.tolist() == [12.0, 27.0]
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            y += 1.0
         with pytest.raises(RuntimeError, match='a value saved by "Cube" was changed in place'):
             z.backward()
 

@@ -58,13 +58,16 @@ class TestExport:
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_numpy_shares_read_only(self, dtype: str) -> None:
         t = fg.tensor(np.arange(6).reshape(2, 3), dtype=dtype)
-        for view in (t, t.T, t[:, ::-1], t[1], t[0, 0], t[:0]):
+        for view in (t, t.T, t[:, ::-1], t[1], t[0, 0, ...], t[:0]):
             a = np.from_dlpack(view)
             assert a.dtype == view.dtype
             np.testing.assert_array_equal(a, view.numpy())
             assert not a.flags.writeable
             if a.size:
                 assert np.shares_memory(a, t.numpy())
+        element = np.from_dlpack(t[1, 0])
+        assert element == t.numpy()[1, 0]
+        assert not np.shares_memory(element, t.numpy())
 
     def test_the_memory_outlives_the_tensor(self) -> None:
         t = fg.tensor(np.arange(1000.0))
@@ -106,15 +109,26 @@ class TestExport:
     def test_copy_false_writes_and_the_version_tells(self) -> None:
         w, x = fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0], requires_grad=True)
         y = (x * w).sum()
+        version = w._version
         a = np.from_dlpack(w, copy=False)
+        assert w._version == version + 1
         a[0] = 50
         assert w.tolist() == [50, 2]
-        with pytest.raises(fg.errors.InPlaceError, match="__dlpack__"):
-            y.backward()
+        y.backward()
+        assert x.grad.tolist() == [1, 2]
         z = (x * w).sum()
         a[:] = -1
         z.backward()
-        assert x.grad.tolist() == [50, 2]
+        assert x.grad.tolist() == [51, 4]
+
+    def test_copy_false_of_a_saved_value_where_writes_to_it_are_refused(self) -> None:
+        w, x = fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0], requires_grad=True)
+        y = (x * w).sum()
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            a = np.from_dlpack(w, copy=False)
+        a[0] = 50
+        with pytest.raises(fg.errors.InPlaceError, match="__dlpack__"):
+            y.backward()
 
     def test_refusals(self) -> None:
         t = fg.tensor([1.0, 2.0])

@@ -110,10 +110,29 @@ def metadata_that_names_the_result(x: fg.Tensor) -> Any:
 def failed_backward(x: fg.Tensor) -> Any:
     w = fg.ones(SIZE)
     loss = (x * w).sum()
-    w[0] = 2.0
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        w[0] = 2.0
     with pytest.raises(fg.errors.InPlaceError):
         loss.backward()
     return None
+
+
+def written_while_saved(x: fg.Tensor) -> Any:
+    w = fg.ones(SIZE)
+    loss = (x * w).sum()
+    w[::2] = 2.0
+    w += 1
+    loss.backward()
+    return w
+
+
+def written_and_dropped(x: fg.Tensor) -> Any:
+    y = x * 2
+    alias = y.detach()
+    for k in range(3):
+        (y * y[::-1]).sum()
+        alias[k:] = 1.0
+    return alias
 
 
 def failed_forward(x: fg.Tensor) -> Any:
@@ -141,7 +160,7 @@ PATTERNS = [
     *(dropped_without_backward, after_backward, retained, saved_output, grad_with_history),
     *(third_order, retained_grad, cycle_through_a_list, attribute_cycle, failed_forward),
     *(function_with_everything_kept, metadata_that_names_the_result, failed_backward),
-    *(views_and_changes, saved_values_looked_at),
+    *(views_and_changes, saved_values_looked_at, written_while_saved, written_and_dropped),
 ]
 
 

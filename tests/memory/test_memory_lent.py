@@ -172,6 +172,10 @@ def test_memory_is_ordinary_again_when_the_last_array_has_gone() -> None:
     y.backward()
     z.backward()
     np.testing.assert_array_equal(x.grad.numpy(), 2 * START)
+    again.backward(retain_graph=True)
+    np.testing.assert_array_equal(x.grad.numpy(), 3 * START)
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        c += 1
     with pytest.raises(fg.errors.InPlaceError):
         again.backward()
 

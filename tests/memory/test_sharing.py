@@ -90,11 +90,21 @@ class TestMemory:
         y.backward()
         np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
 
-    def test_a_writable_export_of_a_saved_value_is_noticed(self) -> None:
+    def test_a_writable_export_leaves_what_was_saved(self) -> None:
         x = fg.tensor([1.0, 2.0], requires_grad=True)
         y = x * 3
         z = y * y
         y.detach().numpy(writable=True)[:] = 0
+        assert y.tolist() == [0, 0]
+        z.sum().backward()
+        assert x.grad.tolist() == [18, 36]
+
+    def test_a_writable_export_is_noticed_where_writes_to_saved_values_are_refused(self) -> None:
+        x = fg.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = y * y
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            y.detach().numpy(writable=True)[:] = 0
         with pytest.raises(fg.errors.InPlaceError, match="multiply"):
             z.sum().backward()
         assert x.grad is None

@@ -41,7 +41,8 @@ def made_in_inference_mode() -> fg.Tensor:
 def modified() -> None:
     w = ones(2)
     y = (leaf(2) * w).sum()
-    w += 1
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        w += 1
     y.backward()
 
 

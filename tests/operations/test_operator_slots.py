@@ -222,13 +222,23 @@ def test_an_object_with_an_index_is_one() -> None:
 
 def test_views_know_their_base() -> None:
     x = filled((3, 4))
-    row, element, part = x[1], x[1, 2], x[1:][:, 1]
+    row, element, part = x[1], x[1, 2, ...], x[1:][:, 1]
     assert row._base is x
     assert element._base is x
     assert part._base is x
     row += 1.0
     assert float(x[1, 2]) == float(element)
     assert x._version == element._version == 1
+
+
+def test_an_element_has_no_base() -> None:
+    x = filled((3, 4))
+    element, kept = x[1, 2], float(x[1, 2])
+    assert element._base is None
+    assert not element._is_view()
+    x += 1.0
+    assert float(element) == kept
+    assert (x._version, element._version) == (1, 0)
 
 
 def test_negatives_answer_as_the_long_way() -> None:

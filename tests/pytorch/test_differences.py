@@ -101,11 +101,22 @@ def test_linear_has_weights_in_by_out() -> None:
     assert tuple(fg.nn.functional.linear(x, w).shape) == (5, 2)
 
 
-def test_a_change_through_data_is_noticed() -> None:
+def test_a_change_through_data_leaves_what_was_saved() -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
     y = x.exp()
     z = (y * y).sum()
     y.data.mul_(0.0)
+    z.backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp([2.0, 4.0]))
+
+
+def test_a_change_through_data_is_noticed_where_it_is_refused() -> None:
+    x = fg.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        y.data.mul_(0.0)
     with pytest.raises(fg.errors.InPlaceError, match='changed in place by "mul'):
         z.backward()
 

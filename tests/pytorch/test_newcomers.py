@@ -1,6 +1,6 @@
 """What somebody who knows PyTorch and NumPy tries first works, or the message says what to do."""
 
-import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -114,7 +114,8 @@ class TestFunctions:
         x = leaf(1.0, 2.0)
         y = x * 2
         z = y * y
-        Doubled.apply(y)
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            Doubled.apply(y)
         with pytest.raises(
             fg.errors.InPlaceError, match=r'in place by "Doubled" \(version 0 became 1\)'
         ):
@@ -194,10 +195,9 @@ class TestMessages:
         with pytest.raises(fg.errors.ArgumentError, match=r"where \* is an array"):
             pull(np.ones(2))
 
-    def test_a_copy_of_an_object_with_history_says_detach(self):
-        for copied in (copy.copy, copy.deepcopy):
-            with pytest.raises(fg.errors.GradientError, match=r"copy or pickle: .*detach\(\)"):
-                copied(leaf(1.0) * 2)
+    def test_a_pickle_of_an_object_with_history_says_detach(self):
+        with pytest.raises(fg.errors.GradientError, match=r"pickle: .*detach\(\)"):
+            pickle.dumps(leaf(1.0) * 2)
 
     def test_an_index_says_what_the_tensor_is(self):
         with pytest.raises(TypeError, match=r"float64 of shape \[2\]; use int\(t.item\(\)\)"):

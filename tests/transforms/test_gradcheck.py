@@ -100,7 +100,7 @@ def test_fast_mode_evaluates_twice_for_each_input() -> None:
         return x * x
 
     fg.gradcheck(counted, leaf(1000), fast_mode=True, check_undefined_grad=False)
-    assert calls <= 6
+    assert calls <= 8  # two of them compare tensors with arrays
 
 
 class TestReport:

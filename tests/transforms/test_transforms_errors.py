@@ -23,7 +23,8 @@ def changing(w: Any) -> Callable[[Any], Any]:
 
     def f(x: Any) -> Any:
         y = np.sum(x * w)
-        w[...] += 1.0
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            w[...] += 1.0
         return y
 
     return f
@@ -342,6 +343,18 @@ def test_message(row: Row) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
     assert fg.is_grad_enabled()
+
+
+def test_what_a_function_is_closed_over_may_change_after_its_use() -> None:
+    w = fg.tensor(X)
+
+    def f(x: Any) -> Any:
+        y = np.sum(x * x * w)
+        w[...] += 1.0
+        return y
+
+    np.testing.assert_allclose(fg.grad(f)(X), 2 * X * X)
+    np.testing.assert_allclose(fg.grad(f)(X), 2 * X * (X + 1.0))
 
 
 def test_an_error_inside_restores_the_mode() -> None:

@@ -13,6 +13,7 @@ from ferrograd._checking import jacobians
 from ferrograd._checking.jacobians import Problem, prepared, pulled
 from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, largest_difference
 from ferrograd._core import Node, Tensor, grad, tensor
+from ferrograd._inspect import beside
 from ferrograd._inspect.walk import reachable
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import GradcheckError
@@ -40,7 +41,8 @@ def gradcheck(
     the real and the imaginary one, and both parts of what comes out.
     What else is given is passed on as it is. Beside the entries it checks that two backward passes
     agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
-    that a missing gradient, of every output at once and of each of several, counts as zeros.
+    that a missing gradient, of every output at once and of each of several, counts as zeros. Where
+    the function takes plain arrays, its value on copies of them must be that on tensors.
     `check_grad_dtypes` checks that each gradient has its input's dtype. `fast_mode` compares one
     random projection for each output and input: two evaluations for each input.
     `check_batched_grad` checks nothing more; `check_forward_ad` is refused. A function whose
@@ -59,6 +61,7 @@ def gradcheck(
     comparison, faults = Comparison(), []
     try:
         difference = _compared(problem, comparison, eps, (atol, rtol), fast_mode)
+        faults += _beside_arrays(problem)
         faults += _repeated(difference, nondet_tol) + _constant(problem)
         faults += _undefined(problem) if check_undefined_grad else []
         faults += _dtypes(function, inputs) if check_grad_dtypes else []
@@ -111,6 +114,13 @@ def _compared(
             of_input = None if fast_mode else tuple(problem.args[i].shape)
             comparison.add((o, i), (shapes[o], of_input), (n, a), tolerance)
     return difference
+
+
+def _beside_arrays(problem: Problem) -> list[str]:
+    """What the function computes otherwise on plain arrays, if it takes them."""
+    own = problem.own(problem.args)
+    said = beside.difference(lambda: problem.function(*own), problem.function, own)
+    return [] if said is None else [f"{said}; {beside.CAUSES}"]
 
 
 def _repeated(difference: float, nondet_tol: float) -> list[str]:
@@ -231,6 +241,11 @@ def gradgradcheck(
     elif isinstance(grad_outputs, Tensor | np.ndarray):
         grad_outputs = [grad_outputs]
     seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in grad_outputs]
+    if faults := _beside_arrays(problem):
+        report = Comparison().report(problem.notes, faults)
+        if raise_exception:
+            raise GradcheckError(report.summary())
+        return report
     return gradcheck(
         _first_order(problem),
         [*problem.args, *seeds],

@@ -38,14 +38,17 @@ class Problem:
         """The inputs to check."""
         return [self.args[i] for i in self.checked]
 
+    def own(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments as the function takes them."""
+        return [view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
+
     def outputs(self, args: Sequence[Any]) -> list[Tensor]:
         """The differentiable results for these arguments."""
         return self.results(args)[0]
 
     def results(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
         """The differentiable results for these arguments, and the kinds of all results."""
-        own = [view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
-        result = self.function(*own)
+        result = self.function(*self.own(args))
         given = result if isinstance(result, tuple | list) else [result]
         found = [tensor(o) if isinstance(o, np.ndarray | np.inexact) else o for o in given]
         # A complex number is checked as a pair: by the real and by the imaginary step.

@@ -1,7 +1,8 @@
 """`compile(f, check=n)`: a replay beside the function itself.
 
 Owns: the comparison of their results. Never runs a program.
-Invariant: results that differ in a bit, or in their containers, raise.
+Invariant: results that differ in a bit, or in their containers, raise; so do values of the function
+on plain arrays, where it takes them, that are not those on tensors.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._compile.recorded import Form, OfTensors, as_tensor
+from ferrograd._compile.recorded import Form, OfTensors
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor
+from ferrograd._inspect import beside
 from ferrograd.errors import CompileError
 
 #: Why a replay may differ.
@@ -21,7 +23,7 @@ _ANEW = "the function depends on something besides its arguments; pass it as one
 
 def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: Call) -> None:
     """Raises where a replay, which found these results, differs from the function, on tensors."""
-    tensors = iter(function(*(as_tensor(value) for value in call.values)))
+    tensors = iter(function(*call.as_tensors()))
     results = iter(found)
     new = function.taken_form()
     if not new.tree.same(old.tree):
@@ -36,6 +38,10 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
             raise CompileError(
                 f"compile: result {i} of {name} is {got} replayed and {want} computed anew; {_ANEW}"
             )
+    values = call.values
+    said = beside.difference(lambda: function.called(*call.as_tensors()), function.called, values)
+    if said is not None:
+        raise CompileError(f"compile: {name}: {said}; {beside.CAUSES}")
 
 
 def _bits(value: Any) -> Any:

@@ -28,7 +28,6 @@ from ferrograd._compile.recorded import (
     Recorded,
     RunsEagerlyError,
     WarmUp,
-    as_tensor,
     enabled,
     has_history,
     itself,
@@ -316,7 +315,7 @@ class Compiled(_core._Replayed):
         kept_before = 0 if warm is None else warm.kept
         may_keep = kept_before < WARM_UPS
         weak = call.has_numbers
-        values = [as_tensor(value) for value in call.values]
+        values = call.as_tensors()
         recording = is_grad_enabled()
         detach = warm is not None and warm.detach
         if not (recording and any(value.requires_grad for value in values)):

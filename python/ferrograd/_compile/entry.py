@@ -31,8 +31,8 @@ def compile(
 
     Parameters: `static_argnums` and `static_argnames` choose arguments that belong to the program,
     which is recorded anew for each of their values (whole numbers, texts and booleans always do).
-    `check=n` computes every n-th call also with `f`, and raises where a bit differs. `name` is used
-    in messages.
+    `check=n` computes every n-th call also with `f`, and raises where a bit differs, or where `f`
+    on plain arrays, if it takes them, has another value. `name` is used in messages.
     Errors: `CompileError` when `f` looks at values that depend on its arguments (`if`, `float()`,
     `print`).
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
@@ -78,13 +77,8 @@ class OfTensors:
         self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        leaves = list(self.leaves)
-        for place, tensor in zip(self.places, tensors, strict=True):
-            leaves[place] = tensor
-        args, kwargs = self.tree.build(iter(leaves))
-        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         found: list[Any] = []
-        tree = flatten(self._called(args, kwargs), found)
+        tree = flatten(self._recorded(*tensors), found)
         tree.forget()
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
@@ -97,10 +91,19 @@ class OfTensors:
         self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
-    def _called(self, args: Any, kwargs: Any) -> Any:
-        """What the function returns; NumPy hides our error when an array takes an element."""
+    def called(self, *values: Any) -> Any:
+        """What the function returns for these in place of what a program takes anew."""
+        leaves = list(self.leaves)
+        for place, value in zip(self.places, values, strict=True):
+            leaves[place] = value
+        args, kwargs = self.tree.build(iter(leaves))
+        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
+        return self.function(*args, **kwargs)
+
+    def _recorded(self, *tensors: Tensor) -> Any:
+        """The same while a program is recorded; NumPy hides our error when an array takes one."""
         try:
-            return recording(self.function, *args, **kwargs)
+            return recording(self.called, *tensors)
         except ValueError as error:
             if isinstance(error.__cause__, CompileError):
                 raise CompileError(str(error.__cause__)) from error
@@ -200,7 +203,7 @@ class Joint(NamedTuple):
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None where something that was read at the recording is different."""
-        values = [as_tensor(value) for value in call.values]
+        values = call.as_tensors()
         return self.program.run(values, self.original)  # type: ignore[no-any-return]
 
 
@@ -223,14 +226,6 @@ class WarmUp(NamedTuple):
 
 #: What is found out about the calls of a signature.
 Entry = Recorded | Joint | Eager | WarmUp
-
-
-def as_tensor(value: Any) -> Tensor:
-    """An argument that a program takes anew, as a tensor."""
-    if isinstance(value, Tensor):
-        return value
-    kinds = {float: "float64", complex: "complex128"}
-    return _core.tensor(value, dtype=kinds.get(type(value)))
 
 
 def has_history(results: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd._core import Tensor, get_default_dtype, is_grad_enabled
+from ferrograd._core import Tensor, _value, get_default_dtype, is_grad_enabled, tensor
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
@@ -42,6 +42,12 @@ class Call(NamedTuple):
     tensors: bool
     #: The first array or tensor that does not lie in C order: another order sums in another order.
     disordered: int | None
+    #: Which of `values` are NumPy's scalars: they are values, where arrays without axes are memory.
+    scalars: frozenset[int]
+
+    def as_tensors(self) -> list[Tensor]:
+        """The values that the program takes anew, as tensors."""
+        return [as_tensor(value, k in self.scalars) for k, value in enumerate(self.values)]
 
     @property
     def has_numbers(self) -> bool:
@@ -65,6 +71,7 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     places: list[int] = []
     key: list[Hashable] = [_structure(tree), kept, is_grad_enabled(), get_default_dtype()]
     tensors, disordered = False, None
+    scalars: set[int] = set()
     for place, leaf in enumerate(leaves):
         kind = type(leaf)
         if kind is np.ndarray and leaf.dtype in _HELD:
@@ -75,15 +82,19 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             tensors = True
             if not (leaf.is_contiguous() or disordered is not None):
                 disordered = place
-            key.append((leaf.dtype.char, leaf.shape, leaf.requires_grad))
+            kind_of_memory = ("a value",) if leaf._is_value() else ()
+            key.append((leaf.dtype.char, leaf.shape, leaf.requires_grad, *kind_of_memory))
         elif isinstance(leaf, np.ma.MaskedArray | np.matrix):
             raise ArgumentTypeError(
                 f"compile: an argument is a {kind.__name__}, which computes otherwise than arrays"
                 " do; pass a plain array (numpy.asarray, filled())"
             )
         elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
+            scalar = ("a scalar",) if isinstance(leaf, np.generic) else ()
+            if scalar:
+                scalars.add(len(values))
             leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
-            key.append((leaf.dtype.char, leaf.shape))
+            key.append((leaf.dtype.char, leaf.shape, *scalar))
         elif kind in NUMBERS and floats:
             key.append(NUMBERS[kind])
         else:
@@ -91,7 +102,15 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
             continue
         values.append(leaf)
         places.append(place)
-    return Call(tuple(key), values, leaves, places, tree, tensors, disordered)
+    return Call(tuple(key), values, leaves, places, tree, tensors, disordered, frozenset(scalars))
+
+
+def as_tensor(value: Any, scalar: bool = False) -> Tensor:
+    """An argument that a program takes anew, as a tensor: a value for what is none of memory."""
+    if isinstance(value, Tensor):
+        return value
+    dtype = {float: "float64", complex: "complex128"}.get(type(value))
+    return _value(value) if scalar or dtype else tensor(value)
 
 
 def takes_any_keyword(function: Any) -> bool:
@@ -150,7 +169,7 @@ def _told(leaf: Any) -> str:
         return str(leaf)
     kind, *rest = leaf
     if isinstance(kind, str):
-        history = ", which requires grad" if rest[1:] == [True] else ""
+        history = ", which requires grad" if True in rest[1:] else ""
         return f"{np.dtype(kind).name}{tuple(rest[0])}{history}"
     value = rest[0]
     if issubclass(kind, float):

@@ -11,6 +11,7 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._dispatch.table import FOLDS, OPERATIONS as OPERATIONS, SCANS, Operation
+from ferrograd._tensor.creation import full_like
 
 #: The declaration of each operation, by the operation.
 ROWS: dict[Operation, dict[str, Any]] = {}
@@ -80,11 +81,8 @@ def _transpose(x: Any, axes: Any = None) -> Any:
 
 
 def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-    """Also of values that are a tensor, which are broadcast and keep their gradients."""
-    if not isinstance(fill_value, _core.Tensor):
-        return _core.full_like(x, fill_value, dtype)
-    made = fill_value.astype(_core.asarray(x).dtype if dtype is None else dtype)
-    return _core.broadcast_to(made, tuple(np.shape(x))).clone()
+    """NumPy's order of the arguments, of which `full_like` takes the last by name."""
+    return full_like(x, fill_value, dtype=dtype)
 
 
 def _einsum(subscripts: Any, *operands: Any) -> Any:

@@ -102,7 +102,7 @@ def logspace(
     >>> fg.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    made = base ** linspace(start, end, steps, device=device)
+    made: Tensor = base ** linspace(start, end, steps, device=device)
     made = made if dtype is None else made.to(dtype)
     return made.requires_grad_() if requires_grad and made.is_leaf else made
 

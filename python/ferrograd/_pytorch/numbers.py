@@ -86,14 +86,7 @@ def frexp(input: Any) -> Any:
     >>> fg.frexp(fg.tensor([3.0])).mantissa.tolist()
     [0.75]
     """
-    x = _float("frexp", input)
-    fraction, exponent = np.frexp(x.detach().numpy())
-    # In two halves, for 2^-exponent alone may be beyond the largest number.
-    half = -exponent // 2
-    mantissa = x * np.ldexp(x.dtype.type(1), half) * np.ldexp(x.dtype.type(1), -exponent - half)
-    if not x.requires_grad:
-        mantissa = core.tensor(fraction)
-    return named("frexp", "mantissa exponent", (mantissa, core.tensor(exponent)))
+    return named("frexp", "mantissa exponent", _numpy.frexp(_float("frexp", input)))
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -178,7 +171,7 @@ def isposinf(input: Any) -> Tensor:
     >>> fg.isposinf(fg.tensor([1.0, float("inf")])).tolist()
     [False, True]
     """
-    return core.equal(asarray(input), float("inf"))
+    return asarray(_numpy.isposinf(asarray(input)))
 
 
 def isneginf(input: Any) -> Tensor:
@@ -188,7 +181,7 @@ def isneginf(input: Any) -> Tensor:
     >>> fg.isneginf(fg.tensor([1.0, -float("inf")])).tolist()
     [False, True]
     """
-    return core.equal(asarray(input), float("-inf"))
+    return asarray(_numpy.isneginf(asarray(input)))
 
 
 def nanquantile(

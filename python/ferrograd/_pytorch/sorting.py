@@ -102,7 +102,7 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Ext
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each whole number from 0 on comes, or the sum of its weights: (n,).
 
-    A constant. Errors: NumPy's for negative numbers and for what is no vector.
+    Gradients reach the weights. Errors: NumPy's for negative numbers and for what is no vector.
 
     >>> import ferrograd as fg
     >>> fg.bincount(fg.tensor([0, 2, 2])).tolist()
@@ -114,8 +114,9 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if plain.ndim != 1:
         raise ShapeError(f"bincount: the numbers have shape {plain.shape}; give a vector")
     minlength = whole("bincount", "minlength", minlength)
-    heavy = None if weights is None else asarray(weights).detach().numpy()
-    return tensor(np.bincount(plain, heavy, minlength))
+    heavy = None if weights is None else asarray(weights)
+    found: Any = np.bincount(plain, heavy, minlength)
+    return asarray(found)
 
 
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:

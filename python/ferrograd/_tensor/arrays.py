@@ -35,13 +35,22 @@ def is_plain(end: Any) -> bool:
     return type(end) is float or (type(end) is int and -EXACT <= end <= EXACT)
 
 
-def spaced(start: Any, stop: Any, num: int, endpoint: bool, dtype: np.dtype[Any]) -> Any:
+def spaced(
+    start: Any,
+    stop: Any,
+    num: int,
+    endpoint: bool,
+    retstep: bool,
+    dtype: np.dtype[Any] | None,
+    axis: int,
+) -> Any:
     """`np.linspace`; between two of Python's numbers the same steps in a fifth of the time."""
     parts = num - 1 if endpoint else num
-    plain = dtype.kind == "f" and parts > 0 and is_plain(start) and is_plain(stop)
+    floats = dtype is not None and dtype.kind == "f" and parts > 0 and not retstep and axis == 0
+    plain = floats and is_plain(start) and is_plain(stop)
     span = float(stop) - float(start) if plain else 0.0
     if not isfinite(span) or not span / (parts or 1):
-        return np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)  # type: ignore[call-overload]
     values = np.arange(num, dtype=np.float64)
     values *= span / parts
     values += start

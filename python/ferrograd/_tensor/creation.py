@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
-from ferrograd._tensor.arrays import check_numbers, identity, is_plain, spaced
+from ferrograd._tensor.arrays import check_numbers, identity, spaced
 from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.filling import number_of, repeated
 from ferrograd._tensor.memory import taken
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
@@ -48,6 +49,9 @@ newaxis = None
 MOST_AXES = 64
 #: Elements of eight bytes that an address can tell apart.
 LARGEST = 2**60
+
+#: Real numbers that have no dtype of their own.
+_REAL = frozenset({bool, int, float})
 
 Shape = int | Sequence[int]
 
@@ -198,25 +202,6 @@ def empty(
     return placed("empty", made, out)
 
 
-def _number(value: Any) -> Any:
-    """A number of NumPy's, or the element of an array of no dimensions, as Python's."""
-    one = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    return value.item() if one else value
-
-
-def _repeated(
-    op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
-) -> Tensor:
-    """A tensor of one number, repeated."""
-    if value.size != 1:
-        raise ArgumentTypeError(
-            f"{op}: fill_value is a tensor of shape {tuple(value.shape)}; give one number"
-        )
-    out = value.reshape(()).expand(shape).clone()
-    out = out if dtype is None else out.to(dtype)
-    return out.requires_grad_() if requires_grad and out.is_leaf else out
-
-
 def full(
     shape: Shape | None = None,
     fill_value: bool | int | float | complex | Tensor | None = None,
@@ -229,8 +214,8 @@ def full(
 ) -> Tensor:
     """One repeated number; its kind decides the dtype unless `dtype` does.
 
-    A tensor of one number is repeated with its dtype, and gradients reach it. `size` is PyTorch's
-    name of the shape.
+    Tensors and arrays are broadcast and keep their dtype, and gradients reach a tensor. `size` is
+    PyTorch's name of the shape.
     """
     if type(fill_value) is float and size is None and out is device is None:
         return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
@@ -238,9 +223,9 @@ def full(
     if fill_value is None:
         raise ArgumentTypeError("full: fill_value is None; give a number")
     sizes, dtype = worded("full", (), shape, size), dtype_for(dtype, out)
-    if isinstance(fill_value, Tensor):
-        return placed("full", _repeated("full", sizes, fill_value, dtype, requires_grad), out)
-    number = _number(fill_value)
+    number = number_of(fill_value)
+    if isinstance(number, Tensor):
+        return placed("full", repeated("full", sizes, number, dtype, requires_grad), out)
     if dtype is None and isinstance(number, complex):
         dtype = tensor(number).dtype
     elif dtype is None and not isinstance(number, float):
@@ -298,14 +283,15 @@ def full_like(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """One repeated number in the shape and dtype of another tensor or array."""
+    """One repeated number, or broadcast values, in the shape and dtype of a tensor or array."""
     if device is not None:
         on_cpu(device)
     x = x if type(x) is Tensor else pattern("full_like", x)
     dtype = x.dtype if dtype is None else dtype
-    if isinstance(fill_value, Tensor):
-        return _repeated("full_like", tuple(x.shape), fill_value, dtype, requires_grad)
-    return _full("full_like", x.shape, _number(fill_value), dtype, requires_grad)
+    number = number_of(fill_value)
+    if isinstance(number, Tensor):
+        return repeated("full_like", tuple(x.shape), number, dtype, requires_grad)
+    return _full("full_like", x.shape, number, dtype, requires_grad)
 
 
 def arange(
@@ -336,37 +322,45 @@ def arange(
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: Any,
+    stop: Any,
     num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
     *,
     out: Tensor | None = None,
-    endpoint: bool = True,
-    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     device: Any = None,
     steps: int | None = None,
-) -> Tensor:
+) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`.
 
-    Gradients reach ends that are tensors.
+    `np.linspace`: of arrays along a new axis, with the step if `retstep`. Gradients reach ends that
+    are tensors. Ends that are numbers of Python's give the default dtype.
     """
     on_cpu(device)
-    num = num if steps is None else steps
-    (num,) = shape_of("linspace", (num,))
-    dtype = np.dtype(dtype_for(dtype, out) or get_default_dtype())
-    others = (end for end in (start, stop) if not is_plain(end))
-    if dtype.kind != "c" and any(map(np.iscomplexobj, others)):
+    (num,) = shape_of("linspace", (num if steps is None else steps,))
+    kind = dtype_for(dtype, out)
+    real = type(start) in _REAL and type(stop) in _REAL
+    if kind is None and (real or _REAL.union({complex}).issuperset(map(type, (start, stop)))):
+        kind = get_default_dtype()
+    kind = None if kind is None else np.dtype(kind)
+    narrow = not real and kind is not None and kind.kind != "c"
+    if narrow and any(map(np.iscomplexobj, (start, stop))):
         raise DTypeError(
-            f"linspace: the ends {start} and {stop} are complex and the elements {dtype};"
+            f"linspace: the ends {start} and {stop} are complex and the elements {kind};"
             " give dtype=complex, or real ends"
         )
-    values: Any = spaced(start, stop, num, endpoint, dtype)
+    values: Any = spaced(start, stop, num, endpoint, retstep, kind, axis)
+    values, *step = values if retstep else (values,)
     if not isinstance(values, Tensor):
-        values = taken(values, dtype, requires_grad)
+        values = taken(values, kind, requires_grad)
     elif requires_grad and values.is_leaf:
         values.requires_grad_()
-    return placed("linspace", values, out)
+    values = placed("linspace", values, out)
+    return (values, *step) if retstep else values
 
 
 def eye(

@@ -90,7 +90,8 @@ def linspace(
     ends = (_number(start), _number(stop))
     if dtype is None and any(isinstance(end, complex) for end in ends):
         dtype = np.result_type(_core.get_default_dtype(), np.complex64)
-    return creation.linspace(*ends, num, dtype=dtype, endpoint=bool(endpoint))
+    made: Tensor = creation.linspace(*ends, num, dtype=dtype, endpoint=bool(endpoint))
+    return made
 
 
 def _number(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """What becomes of the tensors that operations save for the backward.
 
 Owns: `saved_tensors_hooks`, `save_on_cpu`, the switch that forbids hooks, and whether writes to
-saved tensors are allowed. Never packs by itself: the core keeps the blocks and calls the innermost pair of
-functions. Invariant: a block that ends, also by an exception, leaves the hooks as it found them.
+saved tensors are allowed. Never packs by itself: the core keeps the blocks and calls the innermost
+pair of functions. Invariant: a block that ends, also by an exception, leaves the hooks as they
+were.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,8 +22,8 @@ from ferrograd.errors import GradientError
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
-    "disallow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
+    "disallow_mutation_on_saved_tensors",
     "increment_version",
     "save_on_cpu",
     "saved_tensors_hooks",

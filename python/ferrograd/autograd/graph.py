@@ -22,8 +22,8 @@ from ferrograd._inspect.graph import (
 )
 from ferrograd.autograd._saved import (
     allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors,
-    disallow_mutation_on_saved_tensors as disallow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks as disable_saved_tensors_hooks,
+    disallow_mutation_on_saved_tensors as disallow_mutation_on_saved_tensors,
     increment_version as increment_version,
     save_on_cpu as save_on_cpu,
     saved_tensors_hooks as saved_tensors_hooks,

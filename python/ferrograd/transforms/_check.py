@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor
+from ferrograd._inspect import beside
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentError, GradcheckError
@@ -39,6 +40,7 @@ def check_grads(
 
     Every argument made of floats is varied, in one random direction; integers and other arguments
     are passed on. `order` counts derivatives: the second order checks the derivative of the first.
+    Where `f` takes plain arrays, its value on copies of them must be that on tensors.
     Errors: `GradcheckError`, an `AssertionError` too, that shows both values.
 
     >>> import numpy as np
@@ -62,10 +64,14 @@ def check_grads(
                 full[k] = value
             return f(*full, **kwargs)
 
-        random = np.random.default_rng(0)
-        _Check(chosen, random, eps, atol, rtol).run(
-            name_of(f), of_floats, tuple(args[k] for k in varied), order
+        floats = tuple(args[k] for k in varied)
+        said = beside.difference(
+            lambda: vjp(of_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
         )
+        if said is not None:
+            raise CheckError(f"check_grads: {name_of(f)}: {said}; {beside.CAUSES}")
+        random = np.random.default_rng(0)
+        _Check(chosen, random, eps, atol, rtol).run(name_of(f), of_floats, floats, order)
 
     return check
 
@@ -184,11 +190,13 @@ def _mapped(function: Callable[..., Any], *values: Any) -> Any:
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
     """The arguments a step further, as tensors: the function sees what a transform shows it."""
-    return _mapped(
-        lambda leaf, along: tensor(_wide(leaf) + step * along),
-        args,
-        direction,
-    )
+    return _mapped(lambda leaf, along: _shown(leaf, _wide(leaf) + step * along), args, direction)
+
+
+def _shown(leaf: Any, moved: Any) -> Any:
+    """A tensor for an argument that was moved; one for a number is a value, as numbers are."""
+    made = tensor(moved)
+    return made if isinstance(leaf, Tensor | np.ndarray) else made[()]
 
 
 def _wide(leaf: Any) -> Any:

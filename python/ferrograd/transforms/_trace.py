@@ -18,10 +18,12 @@ from ferrograd._core import (
     Tensor,
     _depends_on_others,
     _end_transform,
+    _hand_out,
     _of_ended_transform,
     _restore_mode,
     _runs_python,
     _switch_grad,
+    _take_back,
     _traced_call,
     grad as _grad,
 )
@@ -223,7 +225,11 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
             args[place] = new
         else:
             kwargs[place] = new
-    result = run(before, wanted, args, kwargs)
+    handed = _hand_out(tensors)
+    try:
+        result = run(before, wanted, args, kwargs)
+    finally:
+        _take_back(handed)
     found = Trace(wanted, before, trees, tensors, kinds, result)
     refuse_changed(found)
     return found

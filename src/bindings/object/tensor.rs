@@ -82,7 +82,7 @@ fn base_of(source: &Bound<'_, PyTensor>) -> Py<PyTensor> {
 
 #[inline(never)]
 fn wrap_slow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    wrap(py, tensor)
+    wrap(py, tensor.as_value())
 }
 
 /// The Python object of a tensor: the one it already has, or a new one.
@@ -114,8 +114,11 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
     let py = source.py();
     let from = &source.get().tensor;
     let known = tensor.meta().is_some_and(|meta| object_of(py, meta).is_some());
-    if known || !tensor.storage().same(from.storage()) {
+    if known {
         return wrap(py, tensor);
+    }
+    if from.is_value() || !tensor.storage().same(from.storage()) {
+        return wrap(py, tensor.as_value());
     }
     let linked = tensor.meta().is_some();
     let object = recycle::object(py, tensor, Some(base_of(source)))?;

@@ -70,8 +70,8 @@ pub(crate) fn in_place<'py>(
 enum Place {
     /// An array, and whether it lies in C order.
     Array(bool),
-    /// A tensor, whether it requires grad, and whether it lies in C order.
-    Tensor(bool, bool),
+    /// A tensor, whether it requires grad, whether it lies in C order, and whether it is a value.
+    Tensor(bool, bool, bool),
     /// A float, or a complex number.
     Number,
     /// What belongs to the program: None, a whole number, a text, a float.
@@ -155,7 +155,7 @@ impl Place {
                 Place::Number
             } else if let Ok(tensor) = given.cast::<PyTensor>() {
                 let tensor = &tensor.get().tensor;
-                Place::Tensor(tensor.requires_grad(), tensor.is_contiguous())
+                Place::Tensor(tensor.requires_grad(), tensor.is_contiguous(), tensor.is_value())
             } else {
                 let array = given.cast_exact::<PyUntypedArray>();
                 Place::Array(array.is_ok_and(|array| array.is_c_contiguous()))
@@ -199,13 +199,14 @@ impl Place {
                 let array = in_place(&wants[found.len()], given, *ordered)?;
                 found.push(Argument::Array(array));
             }
-            Place::Tensor(requires, ordered) => {
+            Place::Tensor(requires, ordered, value) => {
                 let tensor = &given.cast::<PyTensor>().ok()?.get().tensor;
                 let want = &wants[found.len()];
                 let like = tensor.dtype() == want.dtype
                     && tensor.shape() == &want.dims[..]
                     && tensor.is_contiguous() == *ordered
-                    && tensor.requires_grad() == *requires;
+                    && tensor.requires_grad() == *requires
+                    && tensor.is_value() == *value;
                 found.push(Argument::Tensor(like.then(|| tensor.clone())?));
             }
             Place::Number => {

@@ -17,6 +17,7 @@ use crate::bindings::object::{PyTensor, item, leaf, wrap};
 use crate::bindings::pass::ended::{self, leads_there};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
+use crate::bindings::tensor::HandedOut;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
 use crate::ops::elementwise::arith::conjugate;
@@ -116,6 +117,7 @@ pub(crate) fn _traced_call<'py>(
         return Ok(None);
     };
     let mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
+    let handed = HandedOut::new(&x);
     let result = if args.len() == 1 && kwargs.is_empty() {
         function.call1((&x,))?
     } else {
@@ -123,7 +125,7 @@ pub(crate) fn _traced_call<'py>(
         all[place] = x.clone().into_any();
         function.call(PyTuple::new(function.py(), all)?, Some(kwargs))?
     };
-    drop(mode);
+    drop((mode, handed));
     let py = function.py();
     if let Some(valued) = valued {
         match short_gradient(before, &result, &x, kind, valued) {

@@ -23,7 +23,6 @@ use crate::ops::core::layout::astype;
 use crate::ops::core::over::binary_over;
 use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
 use crate::ops::product::matmul;
-use crate::ops::shape::create;
 use crate::tensor::Tensor;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -283,9 +282,9 @@ impl PyTensor {
         alone(&arith::NEGATIVE, slf)
     }
     fn __pos__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        // A copy, as NumPy's: a change of `+a` never reaches `a`.
+        // A copy, as NumPy's: a change of `+a` never reaches `a`. Without axes it is a value.
         let x = &slf.get().tensor;
-        Call::operator("positive", &[slf.as_any()]).tensor(x.size(), || create::clone_(x))
+        Call::operator("positive", &[slf.as_any()]).tensor(x.size(), || x.copied("clone"))
     }
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         alone(&maths::ABS, slf)

@@ -35,7 +35,8 @@ pub(super) fn converted<'py>(
     if tensor.dtype() == dtype {
         return Ok(slf.clone().into_any());
     }
-    Call::operator("astype", &[slf.as_any()]).tensor(tensor.size(), || tensor.astype(dtype))
+    Call::operator("astype", &[slf.as_any()])
+        .tensor(tensor.size(), || tensor.astype(dtype).map(|copy| copy.in_kind_of(tensor)))
 }
 
 #[pymethods]

@@ -131,6 +131,16 @@ pub(crate) fn leaf_of<'py>(
     leaf(data.py(), tensor)
 }
 
+/// A tensor of a number or an array without axes that is a value, as NumPy's scalars are.
+#[pyfunction(name = "_value")]
+pub(crate) fn value_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTensor>> {
+    let tensor = match convert::weak_number(data)? {
+        Some(number) => Tensor::scalar(number),
+        None => copied(data, None)?,
+    };
+    recycle::object(data.py(), tensor.in_mode(), None)
+}
+
 /// Gives a new tensor its leaf state.
 fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>) -> PyResult<()> {
     let tensor = &object.get().tensor;

@@ -20,7 +20,8 @@ mod update;
 
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,
+    value_of,
 };
 pub(crate) use indexing::TensorIterator;
-pub(crate) use pickle::rebuild;
+pub(crate) use pickle::{_hand_out, _has_history, _take_back, HandedOut, rebuild};
 pub(crate) use update::_update;

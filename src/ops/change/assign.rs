@@ -85,6 +85,15 @@ fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.creation() == Creation::Plain
 }
 
+/// Whether a program that is being recorded finds the positions anew in each run.
+fn varying(items: &[IndexItem]) -> bool {
+    capture::active()
+        && items.iter().any(|item| match item {
+            IndexItem::Array(index) => capture::varies(index.storage().ptr().addr()),
+            _ => false,
+        })
+}
+
 /// The index, if it is a mask of all of `x` that every run of the program that is being recorded finds anew: how many
 /// elements it chooses is not known then.
 fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
@@ -130,10 +139,15 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
             Some(scattered(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
         }
     };
-    view.before_write()?;
     match &plan.advanced {
-        None => kernels::copy(source.view_of(), view.shared_view_mut()),
-        Some(advanced) => advanced.row_indices.write(&view, &advanced.rows(&source)?)?,
+        None => {
+            view.before_write()?;
+            kernels::copy(source.view_of(), view.shared_view_mut());
+        }
+        Some(advanced) => {
+            advanced.row_indices.before_write(&view, varying(items))?;
+            advanced.row_indices.write(&view, &advanced.rows(&source)?)?;
+        }
     }
     finish_write("setitem", x, &view, history, varies);
     Ok(())

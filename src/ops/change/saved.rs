@@ -1,7 +1,7 @@
 //! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
 //! when they are restored.
 
-use crate::array::{Layout, Placed, Snapshot, Storage, Strided};
+use crate::array::{Earlier, Layout, Placed, Snapshot, Storage, Strided};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{FIXED_SAVED, Mode};
@@ -25,6 +25,23 @@ pub(crate) fn before_run(program: &Program) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The elements of a snapshot as they were when it was made.
+fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
+    let data = &copy.data;
+    if data.version() == 0 {
+        return Ok(data.clone());
+    }
+    let whole = Layout::contiguous(&[copy.places.len()])?;
+    let placed = Placed { layout: &whole, size: unit, part: unit };
+    match data.earlier(placed, 0) {
+        Earlier::Changed(copies, unit) => {
+            let now = elements(data, whole, unit);
+            Tensor::with_snapshots(&now, &copies, unit).map(|x| x.storage().clone())
+        }
+        Earlier::Lost | Earlier::Unchanged => Ok(data.clone()),
+    }
 }
 
 impl Tensor {
@@ -57,7 +74,9 @@ impl Tensor {
             Placed { layout: self.layout(), size: dtype.size(), part: dtype.real().size() };
         self.storage().before_write(written, &mut |places, unit| {
             let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
-            Ok(copy.storage().clone())
+            // A value that is restored from it may be written to, which must not change what is restored next.
+            copy.storage().save_whole();
+            Ok(copy.storage().saved_handle())
         })
     }
 
@@ -67,13 +86,15 @@ impl Tensor {
         if let Some(last) = copies.last()
             && let Some(layout) = last.places.place(now.layout(), units)
         {
-            return Ok(Tensor::assemble(last.data.clone(), layout, now.dtype(), None));
+            let data = original(last, unit)?;
+            return Ok(Tensor::assemble(data, layout, now.dtype(), None));
         }
         let all = Strided::of(now.layout(), units);
         let out = elements(now.storage(), all.layout(), unit).duplicate()?;
         for copy in copies {
+            let data = original(copy, unit)?;
             for (from, to) in copy.places.shared(&all) {
-                let from = elements(&copy.data, from.layout(), unit);
+                let from = elements(&data, from.layout(), unit);
                 let to = elements(out.storage(), to.layout(), unit);
                 kernels::copy(from.view_of(), to.shared_view_mut());
             }

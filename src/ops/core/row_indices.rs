@@ -135,6 +135,26 @@ impl RowIndices {
         Ok(())
     }
 
+    /// To be called before the rows of `x` are written: what saved values need of them is copied. With `all`, or where they are
+    /// many, of all of `x`.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy.
+    pub(crate) fn before_write(&self, x: &Tensor, all: bool) -> Result<()> {
+        if !x.storage().may_be_saved() {
+            return Ok(());
+        }
+        let row = self.row(x);
+        if all || x.size() == 0 || self.len() * row.size() * 2 > x.size() {
+            return x.before_write();
+        }
+        for offset in self.within(x.layout()).iter() {
+            let place = row.layout().with_offset(row.layout().offset() + offset);
+            row.with_layout(place).before_write()?;
+        }
+        Ok(())
+    }
+
     /// The same positions in the flattened array.
     pub(crate) fn flattened(&self) -> RowIndices {
         let size = self.dims.iter().product();

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, ShapeVec};
+use crate::array::{Layout, ShapeVec, capture};
 use crate::error::Result;
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::structured::{batched, finish_one, move_cost};
@@ -125,6 +125,9 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
     let place = steps.replay(x.layout());
     let out = Tensor::empty(&[], x.dtype())?;
     kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
+    if capture::active() {
+        capture::element_of(out.storage(), x.storage());
+    }
     if steps.all.is_empty() {
         let same =
             finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));

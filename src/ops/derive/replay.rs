@@ -303,7 +303,13 @@ pub(crate) fn give_back(touched: &[TouchedLeaf]) {
     touched.iter().for_each(|leaf| leaf.meta.set_grad(leaf.before.clone()));
 }
 
-/// Copies of arguments; those that require grad are leaves.
+/// Copies of the arguments of a call, memory where they are memory; those that require grad are leaves.
+pub(crate) fn copied_in_kind(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copies = copied(arguments, requires)?;
+    Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.in_kind_of(x)).collect())
+}
+
+/// Copies of arguments, values where they have no axes; those that require grad are leaves.
 pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
     let copy = |(x, &requires): (&Tensor, &bool)| {
         let copy = x.duplicate()?;

@@ -12,16 +12,71 @@ use super::constants::is_whole;
 use crate::array::Storage;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
-/// Removes copies of whole buffers, and lets steps read or write the other side.
-pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
-    // How often a buffer is written, and the last time.
-    let mut writes: Vec<(usize, usize)> = vec![(0, 0); buffers.len()];
+/// How often each buffer is written, and by which step last.
+fn writes_of(steps: &[Step], buffers: &[Buffer]) -> Vec<(usize, usize)> {
+    let mut writes = vec![(0, 0); buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         for slice in &step.writes {
             let (count, last) = &mut writes[slice.buffer as usize];
             (*count, *last) = (*count + 1, at);
         }
     }
+    writes
+}
+
+/// Removes copies of one element of a buffer that is not written later, and lets steps read it where it lies.
+pub(in crate::program) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+    let writes = writes_of(steps, buffers);
+    let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
+    let changed: Vec<&Storage> = written.filter_map(|(b, _)| b.source.outside()).collect();
+    let foreign = steps.iter().any(Step::is_foreign);
+    let mut places: Vec<Option<(Id, isize)>> = vec![None; buffers.len()];
+    let mut gone = vec![false; steps.len()];
+    for (at, step) in steps.iter().enumerate() {
+        let ([read], [written], Action::Copy) = (&step.reads[..], &step.writes[..], &step.action)
+        else {
+            continue;
+        };
+        let (count, last) = writes[read.buffer as usize];
+        let settled = writes[written.buffer as usize] == (1, at) && (count == 0 || last < at);
+        let stays = match &buffers[read.buffer as usize].source {
+            Source::Temporary | Source::Constant(_) | Source::Output => true,
+            Source::Input(_) => !foreign,
+            Source::Outside(memory) => {
+                !foreign && !changed.iter().any(|other| overlap(memory, other))
+            }
+            Source::Unused => false,
+        };
+        let element = read.numel() == 1
+            && is_whole(written, buffers)
+            && read.dtype == written.dtype
+            && matches!(buffers[written.buffer as usize].source, Source::Temporary);
+        if settled && stays && element {
+            let from = places[read.buffer as usize]
+                .map_or((read.buffer, read.offset), |(buffer, offset)| {
+                    (buffer, offset + read.offset)
+                });
+            places[written.buffer as usize] = Some(from);
+            gone[at] = true;
+        }
+    }
+    if !gone.contains(&true) {
+        return;
+    }
+    let mut gone = gone.into_iter();
+    steps.retain(|_| !gone.next().unwrap_or(false));
+    for step in steps {
+        step.move_reads(|slice| {
+            if let Some((buffer, offset)) = places[slice.buffer as usize] {
+                (slice.buffer, slice.offset) = (buffer, slice.offset + offset);
+            }
+        });
+    }
+}
+
+/// Removes copies of whole buffers, and lets steps read or write the other side.
+pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+    let writes = writes_of(steps, buffers);
     let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
     let changed: Vec<&Storage> = written.filter_map(|(b, _)| b.source.outside()).collect();
     let mut names = Names::new(buffers.len());

@@ -24,6 +24,7 @@ pub(in crate::program) fn run(
     };
     remove_dead(&mut steps, buffers);
     if is_on("copy") {
+        copies::read_elements(&mut steps, buffers);
         copies::remove(&mut steps, buffers);
     }
     if is_on("fold") {

@@ -7,6 +7,7 @@ use super::partial::{Narrowed, Partial};
 use super::recording::{Recorded, Recording, refusal};
 use crate::array::Storage;
 use crate::error::Result;
+use crate::program::passes::constants::writers;
 use crate::program::run::Program;
 use crate::program::steps::{Buffer, Id, Output, Source, Step};
 
@@ -18,7 +19,8 @@ pub struct Joint {
     pub backward: Program,
     /// The buffers of `forward` that are the last inputs of `backward`.
     pub residuals: Vec<Id>,
-    /// Of a part of another program: the memory outside that both programs take after their other inputs.
+    /// Memory outside that the backward program takes after its other inputs, as it was in the forward pass; of a part of
+    /// another program, the forward program does, too.
     pub outside: Vec<Storage>,
     /// The backward pass as it was recorded, if it begins at several results.
     partial: Option<Box<Partial>>,
@@ -54,11 +56,14 @@ impl Joint {
     }
 }
 
-/// Makes memory outside the inputs from number `first` on, and gives it in this order.
-fn outside_as_inputs(buffers: &mut [Buffer], first: usize) -> Vec<Storage> {
+/// Makes memory outside that these steps do not write the inputs from number `first` on, and gives it in this order.
+fn outside_as_inputs(buffers: &mut [Buffer], steps: &[Step], first: usize) -> Vec<Storage> {
+    let writers = writers(steps, buffers.len());
     let mut found = Vec::new();
-    for buffer in buffers {
-        if let Source::Outside(storage) = &buffer.source {
+    for (buffer, writers) in buffers.iter_mut().zip(writers) {
+        if let Source::Outside(storage) = &buffer.source
+            && writers == 0
+        {
             let number = first + found.len();
             found.push(storage.data_handle());
             buffer.source = Source::Input(number);
@@ -100,13 +105,13 @@ impl Recording {
         let (mut forward, mut backward) =
             buffers_of(&steps.buffers, &residuals, &derived, (arguments, cotangents));
         let inputs = arguments + cotangents + residuals.len();
-        let outside = if part {
-            let _ = outside_as_inputs(&mut backward, inputs);
-            outside_as_inputs(&mut forward, arguments)
+        let outside = outside_as_inputs(&mut backward, &second, inputs);
+        let inputs = inputs + outside.len();
+        let arguments = if part {
+            arguments + outside_as_inputs(&mut forward, &first, arguments).len()
         } else {
-            Vec::new()
+            arguments
         };
-        let (arguments, inputs) = (arguments + outside.len(), inputs + outside.len());
         steps.give_back();
         let (objects, hosts, whole) = (steps.objects, steps.hosts, steps.whole);
         let again = (read.clone(), hosts.clone());

@@ -203,6 +203,18 @@ impl Step {
         }
     }
 
+    /// Lets it read from other places.
+    pub(in crate::program) fn move_reads(&mut self, mut place: impl FnMut(&mut Slice)) {
+        self.reads.iter_mut().for_each(&mut place);
+        if let Action::Map(map) = &mut self.action {
+            for argument in &mut map.ins {
+                if let Argument::Slice(slice) = argument {
+                    place(slice);
+                }
+            }
+        }
+    }
+
     /// Gives its buffers other numbers.
     pub(in crate::program) fn rename(&mut self, name: impl Fn(Id) -> Id) {
         for slice in self.reads.iter_mut().chain(&mut self.writes) {

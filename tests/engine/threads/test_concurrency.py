@@ -268,10 +268,25 @@ class TestFailures:
         x = leaf()
         w = fg.ones(30_000)
         loss = branches(x, wrap=lambda y, i: y * w if i == 5 else y)
-        w += 1.0
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            w += 1.0
         with pytest.raises(fg.errors.InPlaceError, match='saved by "multiply"'):
             loss.backward()
         assert x.grad is None
+
+    @watched
+    def test_a_change_of_what_parallel_branches_saved(self) -> None:
+        def wrap(y: fg.Tensor, i: int) -> fg.Tensor:
+            return y * w if i % 2 else y
+
+        w = fg.ones(30_000)
+        expected = reference(wrap)
+        x = leaf()
+        loss = branches(x, wrap=wrap)
+        w[::3] += 1.0
+        w.neg_()
+        loss.backward()
+        np.testing.assert_array_equal(x.grad.numpy(), expected)
 
     @watched
     def test_failures_on_several_threads_do_not_mix(self) -> None:

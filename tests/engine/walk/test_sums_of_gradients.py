@@ -95,12 +95,27 @@ def test_a_changed_operand_is_found_beside_one_that_is_added_to() -> None:
     x, w = leaves(2, "float64")
     v = w * 1.0
     y = x * v
-    v += 1.0
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        v += 1.0
     z = y + x * x
     with pytest.raises(RuntimeError, match=r"changed|modified"):
         z.sum().backward()
     assert x.grad is None
     assert w.grad is None
+
+
+def test_a_changed_operand_counts_as_it_was_beside_one_that_is_added_to() -> None:
+    x, w = leaves(2, "float64")
+    xs, ws = x.detach().numpy().copy(), w.detach().numpy().copy()
+    v = w * 1.0
+    y = x * v
+    v += 1.0
+    z = y + x * x + v * x
+    z.sum().backward()
+    assert x.grad is not None
+    assert w.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), 2 * ws + 1.0 + 2 * xs, rtol=1e-14)
+    np.testing.assert_allclose(w.grad.numpy(), 2 * xs, rtol=1e-14)
 
 
 FORMULAS = {

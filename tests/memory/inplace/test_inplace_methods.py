@@ -43,7 +43,7 @@ def changed(x: fg.Tensor, case: Case, call: Call, rest: list[Any]) -> fg.Tensor:
 def changed_through_a_view(x: fg.Tensor, case: Case, call: Call, rest: list[Any]) -> fg.Tensor:
     base = fg.stack([x, x])
     arguments = call.filled([x, *rest])[1:]
-    getattr(base[1], f"{case.name}_")(*arguments, **call.kwargs)
+    getattr(base[1, ...], f"{case.name}_")(*arguments, **call.kwargs)
     np.testing.assert_array_equal(base[0].detach().numpy(), x.detach().numpy())
     return base[1]
 

@@ -39,5 +39,10 @@ def test_what_is_computed_into_out_has_its_history():
     kept = fg.tensor(np.ones(3))
     loss = (kept * w).sum()
     fg.add(kept, 1.0, out=kept)
+    w.grad = None
+    loss.backward(retain_graph=True)
+    np.testing.assert_array_equal(w.grad.numpy(), np.ones(3))
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+        fg.add(kept, 1.0, out=kept)
     with pytest.raises(RuntimeError, match="changed in place"):
         loss.backward()

@@ -4,7 +4,6 @@ Owns: the rows that `test_autograd.py` does not hold already, and edges as roots
 Passes within passes and failures: `test_reentrant.py`. Hooks: `test_parity_hooks.py`.
 """
 
-import copy
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable
@@ -297,12 +296,9 @@ class TestLeafState:
             _ = node._saved_nothing
         assert node.requires_grad
 
-    @pytest.mark.parametrize(
-        "duplicate", [pickle.dumps, copy.copy, copy.deepcopy], ids=lambda f: f.__name__
-    )
-    def test_pickling_a_tensor_with_history_refuses(self, duplicate: Callable[..., Any]) -> None:
+    def test_pickling_a_tensor_with_history_refuses(self) -> None:
         with pytest.raises(RuntimeError, match="detach"):
-            duplicate(leaf() * 2)
+            pickle.dumps(leaf() * 2)
         with pytest.raises(TypeError, match="pickle"):
             pickle.dumps((leaf() * 2).grad_fn)
 

@@ -284,7 +284,7 @@ class TestContext:
     def test_saved_tensors_are_checked_and_gone_after_release(self) -> None:
         w = leaf() * 1
         y = Cube.apply(w)
-        with fg.no_grad():
+        with fg.no_grad(), fg.autograd.graph.disallow_mutation_on_saved_tensors():
             w += 1
         with pytest.raises(fg.errors.InPlaceError):
             y.sum().backward()

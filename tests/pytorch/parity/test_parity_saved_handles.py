@@ -4,6 +4,7 @@ Owns: `grad_fn._raw_saved_x.register_hooks` and `allow_mutation_on_saved_tensors
 Hooks around whole blocks: `test_parity_saved.py`.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -226,11 +227,40 @@ class TestAllowMutationOnSavedTensors:
     def test_it_nests_and_ends(self) -> None:
         with allowed(), allowed(), hooks(lambda t: t, lambda t: t):
             leaf().exp()
+        refused = fg.autograd.graph.disallow_mutation_on_saved_tensors
+        for blocks, raises in (
+            ((), False),
+            ((refused,), True),
+            ((refused, allowed), False),
+            ((refused, allowed, refused), True),
+        ):
+            x, w = leaf(), fg.ones(2)
+            y = (x * w).sum()
+            with contextlib.ExitStack() as stack:
+                for block in blocks:
+                    stack.enter_context(block())
+                if blocks:
+                    with allowed():
+                        pass
+                w += 1
+            w += 1  # Behind the blocks, which says nothing.
+            if raises:
+                with pytest.raises(fg.errors.InPlaceError):
+                    y.backward()
+                assert x.grad is None
+            else:
+                y.backward()
+                assert x.grad.tolist() == [1, 1]
+
+    def test_the_refusal_belongs_to_a_thread(self) -> None:
         x, w = leaf(), fg.ones(2)
         y = (x * w).sum()
-        w += 1
-        with pytest.raises(fg.errors.InPlaceError):
-            y.backward()
+        with fg.autograd.graph.disallow_mutation_on_saved_tensors():
+            other = threading.Thread(target=lambda: w.add_(1))
+            other.start()
+            other.join()
+        y.backward()
+        assert x.grad.tolist() == [1, 1]
 
     def test_a_leaf_stays_refused(self) -> None:
         x = leaf()

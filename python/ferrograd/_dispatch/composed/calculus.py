@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor, asarray, concatenate
+from ferrograd._core import Tensor, asarray, concatenate, tensor
 from ferrograd._dispatch.composed.shared import (
     axes_of,
     composes,
@@ -23,6 +23,7 @@ from ferrograd._dispatch.composed.shared import (
     same_kind,
     values,
 )
+from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import DTypeError
 
 
@@ -138,7 +139,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 def linspace(
     start: Any,
     stop: Any,
-    num: int = 50,
+    num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,
     dtype: Any = None,
@@ -146,62 +147,83 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """Evenly spaced numbers between two ends."""
-    ends = [x if isinstance(x, int | float | complex) else asarray(x) for x in (start, stop)]
-    # The ends decide together: a float beside integers is not widened by them.
-    kind = np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in ends), 0.0)
-    start, stop = (asarray(x).astype(kind) for x in ends)
-    ndim = max(start.ndim, stop.ndim)
-    share = np.linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * ndim)
-    share = share.astype(np.result_type(start.dtype, stop.dtype))
-    made = start * (1.0 - share) + stop * share
-    if axis:
-        made = _core.moveaxis(made, 0, axis)
-    if dtype is not None:
-        same_kind("linspace", made, dtype)
-        made = made.astype(dtype)
-    if not retstep:
+    """Evenly spaced numbers between two ends, by NumPy's steps: every rounding is its own."""
+    (num,) = shape_of("numpy.linspace", (num,))
+    kind = np.result_type(*map(_weak, (start, stop)), 0.0)
+    first, last = (asarray(x).astype(kind) for x in (start, stop))
+    span, parts = last - first, num - 1 if endpoint else num
+    count = np.arange(num, dtype=kind).reshape((num,) + (1,) * span.ndim)
+    if parts > 0:
+        # NumPy divides complex numbers by multiplying with the reciprocal.
+        step = span * (np.ones((), kind).real / parts) if kind.kind == "c" else span / parts
+        # A step that underflows would be lost in the product.
+        lost = _core.any(_core.equal(step, 0.0))
+        made = _core.where(lost, count / parts * span, count * step)
+    else:
+        step, made = asarray(np.nan), count * span
+    made = made + first
+    if endpoint and num > 1:
+        made = concatenate([made[:-1], _core.broadcast_to(last, span.shape)[None]], 0)
+    made = _placed("linspace", made, axis, dtype)
+    return (made, step) if retstep else made
+
+
+def _weak(x: Any) -> Any:
+    """What NumPy promotes a value by: a number of Python's itself, else the dtype."""
+    return x if type(x) in (int, float, complex) else asarray(x).dtype
+
+
+def _placed(name: str, made: Tensor, axis: int, dtype: Any) -> Tensor:
+    """Samples along an axis, in a dtype; whole numbers are those below."""
+    made = _core.moveaxis(made, 0, axis) if axis else made
+    if dtype is None:
         return made
-    gaps = num - 1 if endpoint else num
-    return made, (stop - start) / gaps if gaps > 0 else (stop - start) * np.nan
+    same_kind(name, made, dtype)
+    if name == "linspace" and np.dtype(dtype).kind in "iu":
+        made = _core.floor(made)
+    return made.astype(dtype)
 
 
 @composes("logspace")
 def logspace(
     start: Any,
     stop: Any,
-    num: int = 50,
+    num: Any = 50,
     endpoint: bool = True,
     base: Any = 10.0,
     dtype: Any = None,
     axis: int = 0,
 ) -> Tensor:
     """Numbers whose logarithms are evenly spaced."""
-    made = _core.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    if dtype is not None:
-        same_kind("logspace", made, dtype)
-    return made if dtype is None else made.astype(dtype)
+    if np.ndim(base):
+        ends = [asarray(x) for x in (start, stop, base)]
+        most = max(x.ndim for x in ends)
+        start, stop, base = (x.reshape((1,) * (most - x.ndim) + tuple(x.shape)) for x in ends)
+        base = _core.expand_dims(base, axis)
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    return _placed("logspace", _core.power(base, exponents), 0, dtype)
 
 
 @composes("geomspace")
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """Numbers of which each is the same multiple of the one before."""
-    start, stop = asarray(start), asarray(stop)
-    wide = np.result_type(start.dtype, stop.dtype, np.float64)
-    start, stop = start.astype(wide), stop.astype(wide)
-    if np.any(values(start) == 0) or np.any(values(stop) == 0):
+    first, last = asarray(start), asarray(stop)
+    wide = np.result_type(first.dtype, last.dtype, np.float64 if dtype is None else dtype, 0.0)
+    first, last = first.astype(wide), last.astype(wide)
+    if np.any(values(first) == 0) or np.any(values(last) == 0):
         raise ValueError("numpy.geomspace: an end is zero; give ends other than zero")
-    exponents = linspace(0.0 * start, _core.log(stop / start), num, endpoint, axis=0)
-    made = start * _core.exp(exponents)
-    if endpoint and num > 1:  # the last one is the end to the last bit
-        made = concatenate([made[:-1], _core.broadcast_to(stop, made.shape[1:])[None]], 0)
-    if axis:
-        made = _core.moveaxis(made, 0, axis)
-    if dtype is not None:
-        same_kind("geomspace", made, dtype)
-    return made if dtype is None else made.astype(dtype)
+    # Turned to the positive reals, where logarithms have no jump.
+    sign = _core.sign(first)
+    ends = (first / sign, last / sign)
+    made = logspace(_core.log10(ends[0]), _core.log10(ends[1]), num, endpoint)
+    rows = [_core.broadcast_to(end, made.shape[1:])[None] for end in ends]
+    num = made.shape[0]
+    if num:  # the ends to the last bit
+        exact = endpoint and num > 1
+        made = concatenate([rows[0], made[1 : num - exact], *rows[1 : 1 + exact]], 0)
+    return _placed("geomspace", made * sign, axis, dtype)
 
 
 @composes("divmod")
@@ -218,6 +240,19 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
     # The difference of sizes is never a negative zero, and then has the sign of the number.
     part = (x * sign - whole * sign) * sign
     return _core.where(_core.isinf(x), _core.copysign(0.0, x), part), whole
+
+
+@composes("frexp")
+def frexp(x: Any) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent; the derivative of the mantissa is `g / 2^exponent`."""
+    x = _floats_as("frexp", x)
+    fraction, exponent = np.frexp(values(x))
+    if not x.requires_grad:
+        return tensor(fraction), tensor(exponent)
+    # In two halves, for 2^-exponent alone may be beyond the largest number.
+    half = -exponent // 2
+    one = x.dtype.type(1)
+    return x * np.ldexp(one, half) * np.ldexp(one, -exponent - half), tensor(exponent)
 
 
 @composes("ldexp")
@@ -311,6 +346,5 @@ def empty_like(prototype: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> 
 refuses(
     "nextafter",
     "spacing",
-    "frexp",
     reason="it takes floats apart into bits and has no derivative; pass t.detach()",
 )

@@ -16,9 +16,9 @@ from ferrograd._dispatch.ufuncs import on_arrays
 
 _NAMES = """
     argpartition array2string array_equiv array_repr array_str can_cast common_type
-    diag_indices_from digitize einsum_path isin isneginf isposinf ix_
+    diag_indices_from digitize einsum_path isneginf isposinf ix_
     lexsort linalg.matrix_rank may_share_memory min_scalar_type nanargmax nanargmin
-    ravel_multi_index result_type save savetxt savez savez_compressed shares_memory signbit size
+    ravel_multi_index result_type save savetxt savez savez_compressed shares_memory size
     tril_indices_from triu_indices_from unravel_index
 """
 

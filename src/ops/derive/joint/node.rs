@@ -66,10 +66,13 @@ impl JointReplay {
     }
 }
 
-/// The bytes of a memory as a tensor.
+/// All of a memory as a tensor, of words where they fill it.
 pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
-    let layout = Layout::contiguous(&[storage.nbytes()])?;
-    Ok(Tensor::assemble(storage.data_handle(), layout, DType::U8, None))
+    let words = [DType::F64, DType::F32, DType::U8];
+    let fits = |dtype: &DType| storage.nbytes().is_multiple_of(dtype.size());
+    let dtype = words.into_iter().find(fits).unwrap_or(DType::U8);
+    let layout = Layout::contiguous(&[storage.nbytes() / dtype.size()])?;
+    Ok(Tensor::assemble(storage.data_handle(), layout, dtype, None))
 }
 
 /// A result of a run, in memory of its own.
@@ -145,9 +148,18 @@ impl BackwardProgram for Compiled {
         for k in self.histories() {
             whole.push(cx.grad(k).map(in_order).transpose()?);
         }
-        let outside = joint.backward.read_where_it_lies().len();
-        for saved in (arguments.len()..).take(joint.residuals.len() + outside) {
-            whole.push(Some(cx.saved(saved)?));
+        let mut saved = arguments.len()..;
+        let mut next = || saved.next().map(|saved| cx.saved(saved)).transpose();
+        for _ in &joint.residuals {
+            whole.push(next()?);
+        }
+        for _ in &joint.outside {
+            let read = joint.backward.reads_input(whole.len());
+            whole.push(if read { next()? } else { None });
+        }
+        // Values of what the program reads where it lies: those that nobody kept are an error.
+        for _ in joint.backward.read_where_it_lies() {
+            next()?;
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = whole[..program.inputs()]
             .iter()

@@ -12,7 +12,7 @@ use crate::graph::{
 };
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
-use crate::ops::derive::replay::{Signature, copied, give_back, place};
+use crate::ops::derive::replay::{Signature, copied_in_kind, give_back, place};
 use crate::program::{Joint, Narrowed, Program, Recorded, Recording, Taken, Told};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
@@ -62,7 +62,7 @@ impl JointReplay {
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
         let hooks = next_node();
-        let copies = copied(arguments, requires)?;
+        let copies = copied_in_kind(arguments, requires)?;
         let _mode = ModeGuard::new(Mode::current().with(SERIAL | GRAD, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
@@ -247,10 +247,13 @@ fn derived(
 
 /// Memory outside that the programs read, that of the backward program first.
 fn saved_outside(joint: &Joint) -> Vec<Storage> {
-    let first = joint.backward.read_where_it_lies();
+    let before = joint.backward.inputs() - joint.outside.len();
+    let read = |(k, _): &(usize, &Storage)| joint.backward.reads_input(before + k);
+    let taken = joint.outside.iter().enumerate().filter(read).map(|(_, storage)| storage);
+    let first: Vec<&Storage> = taken.chain(joint.backward.read_where_it_lies()).collect();
     let is_new = |storage: &&Storage| !first.iter().any(|other| other.same(storage));
     let rest = joint.forward.read_where_it_lies().iter().filter(is_new);
-    first.iter().chain(rest).cloned().collect()
+    first.iter().copied().chain(rest).cloned().collect()
 }
 
 /// For each target that there is, the number of its gradient among those that were found.

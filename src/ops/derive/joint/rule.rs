@@ -85,6 +85,22 @@ pub(crate) fn record_node<P: BackwardProgram>(
     Ok(results.into_iter().enumerate().map(attach).collect())
 }
 
+/// Refuses to call a function again where memory that it closes over has changed: it would compute something else. That memory
+/// is saved behind the arguments.
+fn refuse_changed(cx: &Context<'_, Tensor>, arguments: usize) -> Result<()> {
+    let changed = |saved: usize| cx.payload(saved).is_some_and(|saved| !saved.is_current());
+    if !(arguments..cx.saved_count()).any(changed) {
+        return Ok(());
+    }
+    Err(Box::new(Error::State {
+        op: "backward".into(),
+        what: "this backward calls the function of a compiled call, a loop or a branch again (create_graph is \
+               set, or some results have no gradient), and a tensor that it closes over was changed meanwhile"
+            .into(),
+        remedy: "pass that tensor as an argument, or change a copy of it",
+    }))
+}
+
 struct ProgramRule<P>(P);
 
 impl<P: BackwardProgram> ProgramRule<P> {
@@ -109,7 +125,10 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
         let grads = match self.replayed(cx)? {
             Some(grads) => grads,
-            None => self.0.derived(cx)?,
+            None => {
+                refuse_changed(cx, self.0.requires().len())?;
+                self.0.derived(cx)?
+            }
         };
         for (i, grad) in grads.into_iter().enumerate() {
             if let Some(grad) = grad {

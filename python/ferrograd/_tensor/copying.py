@@ -1,0 +1,68 @@
+"""Copies of tensors, under the names that Python and NumPy ask for.
+
+Owns: `copy.copy` and `copy.deepcopy` of a tensor, and `t.full_like`. Never copies elements itself.
+Invariant: what somebody differentiates is copied to a tensor of the same history; a leaf of the
+program's own to a leaf; a value to a value.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ferrograd import _core
+from ferrograd._core import Tensor, _has_history, _is_recording_program
+from ferrograd._tensor import creation
+
+
+def __copy__(self: Tensor) -> Tensor:  # noqa: N807
+    """`copy.copy(t)`: elements of its own, and the attributes of a subclass."""
+    return self.clone() if _stays(self) else _leaf(self, None)
+
+
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
+    """`copy.deepcopy(t)`: the same, with copies of the attributes."""
+    return self.clone() if _stays(self) else _leaf(self, memo)
+
+
+def _stays(tensor: Tensor) -> bool:
+    """Whether a clone is the copy: in the graph, in a recorded program, and of a plain number.
+
+    A clone of something without axes is a value or memory as its source is.
+    """
+    if _has_history(tensor):
+        return True
+    number = tensor.ndim == 0 and not tensor.requires_grad and tensor.name is None
+    return type(tensor) is Tensor and (number or _is_recording_program())
+
+
+def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
+    """A leaf of the same elements, state and attributes, which are copied if there is a memo."""
+    reduced: Any = tensor.__reduce_ex__(4)
+    rebuild, parts, *rest = reduced
+    made: Tensor = rebuild(*parts)
+    state = rest[0] if rest else None
+    if memo is not None:
+        memo[id(tensor)] = made
+        state = copy.deepcopy(state, memo)
+    if state is not None:
+        _put(made, state)
+    return made
+
+
+def _put(made: Any, state: Any) -> None:
+    """Gives an object the state of another, as `pickle` does."""
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+        return
+    members, slots = state if isinstance(state, tuple) else (state, None)
+    vars(made).update(members or {})
+    for name, value in (slots or {}).items():
+        setattr(made, name, value)
+
+
+def full_like(self: Tensor, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+    """One repeated number, or values that broadcast, in the shape and dtype of this tensor."""
+    if options:
+        return _core.full_like(self, fill_value, dtype, **options)
+    return creation.full_like(self, fill_value, dtype=dtype)

@@ -1,0 +1,1 @@
+"""Random programs of plain NumPy, run on arrays and on tensors, and what they must agree in."""

@@ -1,0 +1,94 @@
+"""Plain NumPy programs on tensors have NumPy's value, and the derivative of that value.
+
+Owns: named programs, and a short run of random ones. A longer one: `make fuzz IDIOMS="--seed 7"`.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from idioms.cases import ROWS, WRITES, program
+from idioms.generate import PREAMBLE, write
+from idioms.oracle import UnreliableError
+from idioms.run import LENIENT, WAYS, Case, Outcome, WrongError, tried
+from idioms.shorten import shortened
+from idioms.statements import RULES
+from idioms.sweep import chosen, swept
+
+#: Random programs that every run of the tests makes.
+PROGRAMS = int(os.environ.get("FERROGRAD_PROGRAMS", "300"))
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_a_named_program(row: tuple[str, list[Any], str, str], name: str) -> None:
+    made = program(*row[1:])
+    if "loop" in name and not isinstance(row[1][0], np.ndarray):
+        name = "gradient"  # the carry of the loop is an array
+    result = tried(made, name)
+    if name in LENIENT and result.kind == "refused":
+        result = Outcome("right", name)
+    assert result == Outcome("right", name), made.text
+
+
+@pytest.mark.parametrize("row", WRITES, ids=[row[0] for row in WRITES])
+def test_a_write_to_an_argument_is_refused(row: tuple[str, list[Any], str, str]) -> None:
+    made = program(*row[1:])
+    made.writes_argument = True
+    result = tried(made, "gradient")
+    assert result.kind == "refused", result
+    assert "copy" in result.message
+
+
+def test_random_programs() -> None:
+    report = swept(seed=32, programs=PROGRAMS, shown=1)
+    answered = PROGRAMS - report.counts["unreliable"]
+    assert answered > 0.97 * PROGRAMS
+    assert not report.counts["wrong"], PREAMBLE + report.text()
+    assert report.counts["refused"] <= 0.01 * PROGRAMS, PREAMBLE + report.text()
+
+
+def test_a_program_depends_on_its_seed_only() -> None:
+    texts = [chosen(number)[0].text for number in range(20)]
+    assert texts == [chosen(number)[0].text for number in range(20)]
+    assert len(set(texts)) == 20
+
+
+def test_every_rule_writes_programs() -> None:
+    seen = {name for number in range(250) for name in chosen(number)[0].rules}
+    assert not {rule.__name__ for rule in RULES} - seen
+
+
+def test_arrays_on_both_sides_agree() -> None:
+    for number in range(60):
+        case = Case(write(number), np)
+        given = case.program.fresh_arguments()
+        assert case.on_arrays(*case.program.fresh_arguments()) == case.on_tensors(*given)
+        case.unchanged(given)
+
+
+def test_programs_that_differ_and_kinks_are_found() -> None:
+    class Wrong:
+        """NumPy with another sine."""
+
+        def __getattr__(self, name: str) -> Any:
+            return np.cos if name == "sin" else getattr(np, name)
+
+    made = program([np.array([0.5])], "y = x.copy()\ny *= 2\ns = np.sin(y[0])", "s + y[0]")
+    case = Case(made, Wrong())
+    with pytest.raises(WrongError, match="the value of tensors"):
+        WAYS["value"](case)
+    kink = program([np.array([0.0])], "y = abs(x)", "y[0]")
+    with pytest.raises(UnreliableError):
+        WAYS["gradient"](Case(kink))
+
+
+def test_a_failing_program_is_shortened_to_what_fails() -> None:
+    text = "y = x.copy()\nz = np.roots(np.sin(y)[:] * 2.0)\ny += 1\nfor q in y: q += 1"
+    made = program([np.array([0.5, 1.5])], text, "y[0]")
+    made.statements = [[line] for line in text.split("\n")]
+    short = shortened(made, tried(made, "gradient"))
+    assert "roots" in tried(short, "gradient").message
+    assert short.text == "def f(x):\n    y = x.copy()\n    z = np.roots(y)\n    return 0.0\n"
