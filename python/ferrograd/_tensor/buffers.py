@@ -11,7 +11,7 @@ from typing import Any
 from ferrograd._core import _switch_recorded_arrays
 
 
-def recording(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def recording(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a function in which arrays are made as while a transform runs."""
     before = _switch_recorded_arrays(True)
     try:
