@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
-from ferrograd._tensor.buffers import recording, records
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 

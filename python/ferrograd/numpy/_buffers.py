@@ -48,16 +48,15 @@ def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
     """`zeros` and its kin: a buffer is made without an array in between."""
     op = plain.__name__
 
-    @functools.wraps(plain)
-    def create(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
-        if not _records_arrays():
-            return plain(shape, dtype, *args, **kwargs)
-        if args or kwargs:
-            return _buffer(plain(shape, dtype, *args, **kwargs))
+    def filled(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
         found = np.dtype(dtype)
-        if found.char not in _INEXACT:
-            return plain(shape, dtype)
+        if args or kwargs or found.char not in _INEXACT:
+            return _buffer(plain(shape, dtype, *args, **kwargs))
         return _full(op, shape_of(op, (shape,)), value, found, False)
+
+    @functools.wraps(plain)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return filled(*args, **kwargs) if _records_arrays() else plain(*args, **kwargs)
 
     return create
 
