@@ -82,7 +82,7 @@ fn base_of(source: &Bound<'_, PyTensor>) -> Py<PyTensor> {
 
 #[inline(never)]
 fn wrap_slow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    wrap(py, tensor.as_value())
+    wrap(py, tensor)
 }
 
 /// The Python object of a tensor: the one it already has, or a new one.
