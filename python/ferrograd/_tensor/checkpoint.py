@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
-from ferrograd._core import _checkpoint, is_grad_enabled
-from ferrograd._tensor.buffers import recording, records
+from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 
@@ -85,7 +85,7 @@ def _call(
         function, again = _inside(function, contexts[0]), _inside(function, contexts[1])
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    if records():
+    if _records_arrays():
         # The backward pass, which repeats it, is no part of the transform.
         again = functools.partial(recording, again)
     repeated = again
