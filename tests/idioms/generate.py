@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from idioms import containers as containers, loops as loops  # their rules enter the table
+from idioms.overlap import NAME, read_first, reading_first
 from idioms.scope import Scope, is_object, is_scalar, shape_of
 from idioms.statements import RULES, Rule
 
@@ -26,10 +27,14 @@ PREAMBLE = (
 
 
 def checked_numpy() -> SimpleNamespace:
-    """NumPy, whose uninitialised arrays hold NaN: a program that reads one is found out."""
+    """NumPy, whose uninitialised arrays hold NaN: a program that reads one is found out.
+
+    `copyto` reads before it writes, as assignments do: see `overlap`.
+    """
     names = dict(vars(np))
     names["empty"] = lambda *args, **options: np.full(*args, np.nan, **options)
     names["empty_like"] = lambda *args, **options: np.full_like(*args, np.nan, **options)
+    names["copyto"] = lambda a, b, **options: np.copyto(a, np.array(b), **options)
     return SimpleNamespace(**names)
 
 
@@ -69,8 +74,9 @@ class Program:
 
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
-        names = imports(module)
-        exec(compile(self.text, f"<program {self.seed}>", "exec"), names)
+        names = imports(module) | {NAME: read_first}
+        text = reading_first(self.text) if module is NUMPY else self.text
+        exec(compile(text, f"<program {self.seed}>", "exec"), names)
         return names["f"]
 
     def fresh_arguments(self, shift: float = 0.0) -> list[Any]:

@@ -1,0 +1,33 @@
+"""Assignments between parts of one array, which NumPy may read while it writes to them.
+
+Owns: programs of arrays in which every assignment to places reads first, as that of tensors does.
+NumPy does so only where it sees that the parts overlap, and for 1-D copies does not look:
+`A[:, -1] = A[1]` reads an element that it has just written.
+"""
+
+import ast
+from typing import Any
+
+import numpy as np
+
+NAME = "_read_first"
+
+
+def read_first(target: Any, value: Any) -> Any:
+    """The value that an assignment to places of the target writes."""
+    return value.copy() if type(target) is type(value) is np.ndarray else value
+
+
+class _Assignments(ast.NodeTransformer):
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, ast.Subscript):
+            container = ast.parse(ast.unparse(target.value), mode="eval").body
+            node.value = ast.Call(ast.Name(NAME, ast.Load()), [container, node.value], [])
+        return node
+
+
+def reading_first(text: str) -> ast.Module:
+    """The program, whose assignments to `x[i]` read all of their values before they write."""
+    tree: ast.Module = ast.fix_missing_locations(_Assignments().visit(ast.parse(text)))
+    return tree
