@@ -27,14 +27,10 @@ PREAMBLE = (
 
 
 def checked_numpy() -> SimpleNamespace:
-    """NumPy, whose uninitialised arrays hold NaN: a program that reads one is found out.
-
-    `copyto` reads before it writes, as assignments do: see `overlap`.
-    """
+    """NumPy, whose uninitialised arrays hold NaN: a program that reads one is found out."""
     names = dict(vars(np))
     names["empty"] = lambda *args, **options: np.full(*args, np.nan, **options)
     names["empty_like"] = lambda *args, **options: np.full_like(*args, np.nan, **options)
-    names["copyto"] = lambda a, b, **options: np.copyto(a, np.array(b), **options)
     return SimpleNamespace(**names)
 
 
@@ -75,8 +71,7 @@ class Program:
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
         names = imports(module) | {NAME: read_first}
-        text = reading_first(self.text) if module is NUMPY else self.text
-        exec(compile(text, f"<program {self.seed}>", "exec"), names)
+        exec(compile(reading_first(self.text), f"<program {self.seed}>", "exec"), names)
         return names["f"]
 
     def fresh_arguments(self, shift: float = 0.0) -> list[Any]:

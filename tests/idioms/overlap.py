@@ -14,20 +14,30 @@ NAME = "_read_first"
 
 
 def read_first(target: Any, value: Any) -> Any:
-    """The value that an assignment to places of the target writes."""
+    """What an assignment to places of the target writes."""
     return value.copy() if type(target) is type(value) is np.ndarray else value
+
+
+def _of(target: ast.expr, value: ast.expr) -> ast.expr:
+    read = ast.parse(ast.unparse(target), mode="eval").body
+    return ast.Call(ast.Name(NAME, ast.Load()), [read, value], [])
 
 
 class _Assignments(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Subscript):
-            container = ast.parse(ast.unparse(target.value), mode="eval").body
-            node.value = ast.Call(ast.Name(NAME, ast.Load()), [container, node.value], [])
+            node.value = _of(target.value, node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "copyto":
+            node.args[1] = _of(*node.args[:2])
         return node
 
 
 def reading_first(text: str) -> ast.Module:
-    """The program, whose assignments to `x[i]` read all of their values before they write."""
+    """The program, whose assignments to places read all of their values before they write."""
     tree: ast.Module = ast.fix_missing_locations(_Assignments().visit(ast.parse(text)))
     return tree

@@ -12,8 +12,9 @@ from ferrograd._core import _is_in_transform, _is_recording_program, is_grad_ena
 
 
 class _Marks(threading.local):
-    """How many marked functions this thread is in."""
+    """How many marked functions this thread is in, and how many whose arrays record."""
 
+    calls = 0
     depth = 0
 
 
@@ -35,6 +36,20 @@ def recording(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls a function in which arrays are made as while a transform runs."""
     _marks.depth += 1
     try:
-        return function(*args, **kwargs)
+        return repeating(function, *args, **kwargs)
     finally:
         _marks.depth -= 1
+
+
+def repeating(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function whose arguments are leaves in place of tensors that have a history."""
+    _marks.calls += 1
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _marks.calls -= 1
+
+
+def repeats() -> bool:
+    """Whether a leaf may stand for a tensor of the program that has a history."""
+    return _marks.calls > 0

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, is_grad_enabled
-from ferrograd._tensor.buffers import recording, records
+from ferrograd._tensor.buffers import recording, records, repeating
 from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 
@@ -85,9 +85,8 @@ def _call(
         function, again = _inside(function, contexts[0]), _inside(function, contexts[1])
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    if records():
-        # The backward pass, which repeats it, is no part of the transform.
-        again = functools.partial(recording, again)
+    # The backward pass, which repeats it, is no part of a transform.
+    again = functools.partial(recording if records() else repeating, again)
     repeated = again
     if preserve_rng_state:
         states = SavedStates()
