@@ -36,8 +36,10 @@ SHARES = {
 #: Ways in which buffers hold no tensors: a program may be refused, but not be wrong.
 LENIENT = ("plain", "leaf")
 #: What makes tensors also where no transform runs.
-BUFFERS = "zeros ones empty full eye zeros_like ones_like empty_like full_like".split()
-EAGER = SimpleNamespace(**vars(np) | vars(fnp) | {name: getattr(fg, name) for name in BUFFERS})
+BUFFERS = ("zeros", "ones", "empty", "full", "eye")
+LIKE = ("zeros_like", "ones_like", "empty_like", "full_like")
+TENSORS = {name: getattr(fg, name) for name in (*BUFFERS, *LIKE)}
+EAGER = SimpleNamespace(**vars(np) | vars(fnp) | TENSORS)
 
 
 class WrongError(Exception):

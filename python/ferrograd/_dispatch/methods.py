@@ -27,7 +27,7 @@ def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **op
     [1.0, 2.0, 3.0]
     """
     _check("sort", axis, kind, order)
-    self[...] = _core.sort(self, axis, kind=kind, **options)
+    self[...] = _core.sort(self, axis, **options)
 
 
 def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:

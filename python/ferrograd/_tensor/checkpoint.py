@@ -86,7 +86,7 @@ def _call(
     if not is_grad_enabled():
         return function(*args, **kwargs)
     # The backward pass, which repeats it, is no part of a transform.
-    again = functools.partial(recording if records() else repeating, again)
+    again = _marked(again)
     repeated = again
     if preserve_rng_state:
         states = SavedStates()
@@ -101,6 +101,16 @@ def _call(
 
     result: R = _checkpoint(function, again, args, kwargs, early_stop)
     return result
+
+
+def _marked(function: Callable[..., R]) -> Callable[..., R]:
+    mark = recording if records() else repeating
+
+    def again(*args: Any, **kwargs: Any) -> R:
+        result: R = mark(function, *args, **kwargs)
+        return result
+
+    return again
 
 
 def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) -> Callable[..., R]:
