@@ -73,6 +73,8 @@ RETURNS = {
 }
 
 Row = dict[str, Any]
+#: Operations whose method is NumPy's, which writes to its tensor; it stands in `CLASSES`.
+WRITING = {"partition", "sort"}
 #: What is written in Python and no operation.
 FACTORS = """\
 from ferrograd._pytorch.factors import vander as vander
@@ -183,7 +185,8 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
 
 def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
-    methods = definitions((row for row in registry if row["method"]), method=True)
+    own = (row for row in registry if row["method"] and row["name"] not in WRITING)
+    methods = definitions(own, method=True)
     methods += changes(registry)
     functions = definitions((row for row in registry if belongs(row, "")), method=False)
     if classes.count(MARKER) != 1:

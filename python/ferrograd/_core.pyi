@@ -184,6 +184,28 @@ class Tensor:
     def diagonal_scatter(
         input, src: _TensorLike, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor: ...
+    def sort(
+        self,
+        axis: _int = -1,
+        kind: str | None = None,
+        order: None = None,
+        *,
+        stable: _bool | None = None,
+        descending: _bool = False,
+    ) -> None:
+        """Sorts along an axis in place; `fg.sort(x)` is a sorted copy."""
+
+    def partition(
+        self, kth: _Shape, axis: _int = -1, kind: str | None = None, order: None = None
+    ) -> None:
+        """Puts those at `kth` where sorting puts them, in place; `fg.partition` gives a copy."""
+
+    def fill(self, value: _TensorLike) -> None:
+        """Sets every element to one value."""
+
+    def put(self, indices: _TensorLike, values: _TensorLike, mode: str = "raise") -> None:
+        """Writes values in turn to places of the flattened tensor."""
+
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Self: ...
     def unflatten(input, dim: _int, sizes: Sequence[_int]) -> Tensor: ...
     def kthvalue(input, k: _int, dim: _int = -1, keepdim: _bool = False) -> Any: ...
@@ -237,6 +259,8 @@ class Tensor:
     def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any: ...
     def pin_memory(self) -> Self: ...
     def share_memory_(self) -> Self: ...
+    @property
+    def flat(self) -> NoReturn: ...
     @property
     def is_cpu(self) -> _bool: ...
     @property
@@ -347,6 +371,7 @@ class Tensor:
     def __complex__(self) -> _complex: ...
     def __index__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
+    def __reversed__(self) -> Iterator[Tensor]: ...
     def __contains__(self, value: Any, /) -> _bool: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
@@ -570,9 +595,7 @@ class Tensor:
     def trapezoid(self, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1, *, out: Any = None, name: str | None = None) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
     def trapz(self, x: _TensorLike | None = None, dx: _float = 1.0, axis: _int = -1, *, out: Any = None, name: str | None = None) -> Tensor: """Integral along an axis by the trapezoidal rule, over places `x` or steps of `dx`. Derivative: `g` times half the steps on either side."""
     def argsort(self, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The indices that sort along an axis (None: flattened); equal elements keep their order."""
-    def partition(self, kth: _Shape, axis: _int | None = -1, *, out: Any = None, name: str | None = None) -> Tensor: """The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from."""
     def searchsorted(self, v: _TensorLike, side: str = "left", sorter: _TensorLike | None = None, right: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`."""
-    def sort(self, axis: _int | None = -1, descending: _bool = False, *, out: Any = None, name: str | None = None) -> Tensor: """The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from."""
     def topk(self, k: _int, axis: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None, name: str | None = None) -> _Topk: """The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen."""
     def unique(self, return_index: _bool = False, return_inverse: _bool = False, return_counts: _bool = False, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> Any: """The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each."""
     def pad(self, pad_width: _TensorLike, mode: str = "constant", constant_values: _TensorLike | None = None, end_values: _TensorLike | None = None, stat_length: _TensorLike | None = None, reflect_type: str = "even", *, out: Any = None, name: str | None = None) -> Tensor: """NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant (of `constant_values`), edge, reflect, symmetric, wrap, linear_ramp (to `end_values`), maximum, minimum, mean, median (of `stat_length` elements), or empty. Derivative: `g` summed over the places that show an element."""
@@ -636,7 +659,7 @@ class Tensor:
     def movedim(self, source: _Shape, destination: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
     def permute(self, axes: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in the order given; a view."""
     def permute_dims(self, axes: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in the order given; a view."""
-    def ravel(self, order: str = "C", *, out: Any = None, name: str | None = None) -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it."""
+    def ravel(self, order: str = "C", *, out: Any = None, name: str | None = None) -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where they lie in memory in this order, else a copy."""
     def reshape(self, shape: _Shape, *, order: str = "C", out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest."""
     def squeeze(self, axis: _Axes = None, *, out: Any = None, name: str | None = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
     def sum_to_size(self, shape: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""
@@ -1573,7 +1596,7 @@ def moveaxis(x: _TensorLike, source: _Shape, destination: _Shape, *, out: Any = 
 def movedim(x: _TensorLike, source: _Shape, destination: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """Axes moved to other positions, the rest in order; a view."""
 def permute(x: _TensorLike, axes: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in the order given; a view."""
 def permute_dims(x: _TensorLike, axes: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """The axes in the order given; a view."""
-def ravel(x: _TensorLike, order: str = "C", *, out: Any = None, name: str | None = None) -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it."""
+def ravel(x: _TensorLike, order: str = "C", *, out: Any = None, name: str | None = None) -> Tensor: """One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where they lie in memory in this order, else a copy."""
 def reshape(x: _TensorLike, shape: _Shape, *, order: str = "C", out: Any = None, name: str | None = None) -> Tensor: """The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest."""
 def squeeze(x: _TensorLike, axis: _Axes = None, *, out: Any = None, name: str | None = None) -> Tensor: """Axes of size 1 dropped, all or those named; a view."""
 def sum_to_size(x: _TensorLike, shape: _Shape, *, out: Any = None, name: str | None = None) -> Tensor: """Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`."""

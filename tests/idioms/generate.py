@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from idioms import containers as containers, loops as loops  # their rules enter the table
+from idioms.overlap import NAME, read_first, reading_first
 from idioms.scope import Scope, is_object, is_scalar, shape_of
 from idioms.statements import RULES, Rule
 
@@ -69,8 +70,8 @@ class Program:
 
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
-        names = imports(module)
-        exec(compile(self.text, f"<program {self.seed}>", "exec"), names)
+        names = imports(module) | {NAME: read_first}
+        exec(compile(reading_first(self.text), f"<program {self.seed}>", "exec"), names)
         return names["f"]
 
     def fresh_arguments(self, shift: float = 0.0) -> list[Any]:

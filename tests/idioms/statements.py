@@ -317,14 +317,14 @@ def method(scope: Scope) -> Lines:
         forms += ["np.subtract.at({p}, [{j}, {i}], {v})", "np.put({p}, [{i}, {j}], {v})"]
         forms += ["{p}.put([{i}], {s})", "{p}[:2].sort()", "np.add.at({p}, {i}, {s})"]
         forms += ["np.put_along_axis({p}, np.array([{i}]), {s}, 0)"]
-        if scope.dynamic:
-            forms += ["np.putmask({p}, {p} > 0.1, {s})", "np.place({p}, {p} > 0.1, [{s}])"]
+        forms += ["np.putmask({p}, {p} > 0.1, {s})", "np.place({p}, {p} > 0.1, [{s}, {a}])"]
+        forms += ["{p}.partition(1)", "np.put({p}, [{i}, {j}, {i}], {v}, mode='wrap')"]
     else:
         v = scope.vector(shape[1], 1)
         forms += ["np.fill_diagonal({p}, {s})", "{p}.sort(axis=0)", "np.add.at({p}, {i}, {v})"]
         forms += ["np.copyto({p}[{i}], {v})", "{p}[{i}].fill({s})", "np.fill_diagonal({p}, {v})"]
     form = scope.rng.choice(forms)
-    return [form.format(p=place, s=s, i=i, j=j, v=v)]
+    return [form.format(p=place, s=s, i=i, j=j, v=v, a=scope.scalar(0))]
 
 
 @rule(1.5)

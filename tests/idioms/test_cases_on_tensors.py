@@ -134,5 +134,6 @@ def test_copies_of_what_has_a_history_and_of_leaves() -> None:
 @pytest.mark.parametrize("walk", [np.nditer, lambda t: t.flat], ids=["nditer", "flat"])
 def test_iterating_over_memory_by_numpy_says_what_to_write(walk: Callable[[Any], Any]) -> None:
     x = fg.tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(fg.errors.FerrogradError, match=r"reshape|ndenumerate|for "):
+    errors = (fg.errors.FerrogradError, AttributeError)
+    with pytest.raises(errors, match=r"reshape\(-1\).*(t|x)\[|reshape\(-1\).*np\.put"):
         walk(x)

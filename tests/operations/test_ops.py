@@ -98,7 +98,9 @@ def test_arrays_and_methods_and_aliases_are_the_same_operation(case: Case) -> No
     first, *rest = call.filled(tensors(arrays))
     if row["method"] and isinstance(first, fg.Tensor):
         for name in (row["name"], *row["aliases"]):
-            check(getattr(first, name)(*rest, **call.kwargs))
+            made = getattr(first, name)(*rest, **call.kwargs)
+            # NumPy's methods `sort` and `partition` write to their array.
+            check(first if made is None else made)
 
 
 @rows([case for case in ROWS if any(with_arrays(case))])

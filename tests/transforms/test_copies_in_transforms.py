@@ -132,6 +132,15 @@ def test_copies_in_loops_keep_their_history() -> None:
     assert_allclose(fg.grad(f)(X), 128.0 * X)
 
 
+@EVERY
+def test_copies_in_checkpoints_keep_their_history(program: Any) -> None:
+    f = weighted(program)
+    assert_allclose(fg.grad(fg.checkpoint(f))(X), fg.grad(f)(X))
+    x = fg.tensor(X, requires_grad=True)
+    fg.autograd.checkpoint(f, x * 1.0).backward()
+    assert_allclose(x.grad, fg.grad(f)(X))
+
+
 def test_one_tensor_in_several_places_is_one_copy() -> None:
     def f(p: Any) -> Any:
         first, second = copy.deepcopy([p, p])

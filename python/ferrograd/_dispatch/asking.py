@@ -33,11 +33,17 @@ _RANDOM = {
 }
 _DRAWN = "take rvs of ferrograd.scipy.stats, whose draws move with their parameters"
 
+#: What to write in place of an iterator whose elements no graph sees.
+NDITER = (
+    "iterate over t.reshape(-1), or over ferrograd.numpy.ndenumerate(t), which gives indices, too,"
+    " and write t[index] = value"
+)
+
 #: By the name of another function of NumPy's.
 _OTHERS = {
     "numpy.ndarray.dot": "write A @ t or np.dot(A, t)",
     "numpy.arange": "write start + step * np.arange(count), whose count is a number",
-    "numpy.nditer": "iterate over t.reshape(-1)",
+    "numpy.nditer": NDITER,
 }
 
 #: Instructions that put the value of a name on the stack, and those that look up an attribute.

@@ -53,7 +53,6 @@ resize_as_ = _missing("resize_as_", "a tensor keeps its shape; use x = x.reshape
 storage_offset = _missing("storage_offset", "use np.shares_memory, or x.is_contiguous()")
 layout = _missing("layout", "every tensor is dense; leave it out")
 prelu = _missing("prelu", "use nn.functional.prelu(x, weight)")
-put = _missing("put", "use np.put(x.clone(), index, values), or x.index_put")
 set_ = _missing("set_", "a tensor keeps its memory; use x.copy_(other), or x.data = other")
 storage = _missing("storage", "use x.numpy(), which shares the memory")
 untyped_storage = _missing("untyped_storage", "use x.numpy(), which shares the memory")
@@ -65,7 +64,11 @@ mvlgamma = _missing("mvlgamma", "use ferrograd.scipy.special.multigammaln(x, p)"
 stft = _missing("stft", "use ferrograd.scipy.signal.stft(x)")
 at = _missing("at", "use x[index] = value on a copy, x.clone(), or x.index_put", "JAX")
 block_until_ready = _missing("block_until_ready", "leave it out: x has been computed", "JAX")
-flat = _missing("flat", "use x.reshape(-1)", "NumPy")
+flat = _missing(
+    "flat",
+    "use x.reshape(-1), a view wherever one is possible, or np.put(x, index, values)",
+    "NumPy",
+)
 to_sparse = _missing("to_sparse", "there are no sparse tensors; use ferrograd.scipy.sparse")
 
 is_cpu = _answer(True)

@@ -313,7 +313,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             f"as_strided: sizes {size}, strides {stride} and offset {storage_offset} reach places"
             f" {places.min()} to {places.max()} of {x.size} elements; stay inside"
         )
-    return core.take(x.reshape(-1), places)
+    made = core.take(x.reshape(-1), places)
+    made._become_memory()
+    return made
 
 
 def t(input: Any) -> Tensor:

@@ -5,16 +5,40 @@ bodies of loops that run in Python. `_core._records_arrays` says whether a trans
 a marked function runs. Never makes an array.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from ferrograd._core import _switch_recorded_arrays
 
 
+class _Marks(threading.local):
+    """How many functions this thread is in whose arguments stand for others."""
+
+    calls = 0
+
+
+_marks = _Marks()
+
+
 def recording(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a function in which arrays are made as while a transform runs."""
     before = _switch_recorded_arrays(True)
     try:
-        return function(*args, **kwargs)
+        return repeating(function, *args, **kwargs)
     finally:
         _switch_recorded_arrays(before)
+
+
+def repeating(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Calls a function whose arguments are leaves in place of tensors that have a history."""
+    _marks.calls += 1
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _marks.calls -= 1
+
+
+def repeats() -> bool:
+    """Whether a leaf may stand for a tensor of the program that has a history."""
+    return _marks.calls > 0

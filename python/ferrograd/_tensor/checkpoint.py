@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
-from ferrograd._tensor.buffers import recording
+from ferrograd._tensor.buffers import recording, repeating
 from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 
@@ -85,9 +85,8 @@ def _call(
         function, again = _inside(function, contexts[0]), _inside(function, contexts[1])
     if not is_grad_enabled():
         return function(*args, **kwargs)
-    if _records_arrays():
-        # The backward pass, which repeats it, is no part of the transform.
-        again = functools.partial(recording, again)
+    # The backward pass, which repeats it, is no part of a transform.
+    again = _marked(again)
     repeated = again
     if preserve_rng_state:
         states = SavedStates()
@@ -102,6 +101,16 @@ def _call(
 
     result: R = _checkpoint(function, again, args, kwargs, early_stop)
     return result
+
+
+def _marked(function: Callable[..., R]) -> Callable[..., R]:
+    mark = recording if _records_arrays() else repeating
+
+    def again(*args: Any, **kwargs: Any) -> R:
+        result: R = mark(function, *args, **kwargs)
+        return result
+
+    return again
 
 
 def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) -> Callable[..., R]:

@@ -13,6 +13,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor, _has_history, _is_recording_program
 from ferrograd._tensor import creation
+from ferrograd._tensor.buffers import repeats
 
 
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807
@@ -30,7 +31,7 @@ def _stays(tensor: Tensor) -> bool:
 
     A clone of something without axes is a value or memory as its source is.
     """
-    if _has_history(tensor):
+    if _has_history(tensor) or (tensor.requires_grad and repeats()):
         return True
     number = tensor.ndim == 0 and not tensor.requires_grad and tensor.name is None
     return type(tensor) is Tensor and (number or _is_recording_program())

@@ -1,6 +1,7 @@
 """Functions of single elements: `vectorize` and `ndenumerate` for tensors.
 
-Owns: the loops over elements. Never computes: the function of an element is the caller's.
+Owns: the loops over elements, and the refusal of `nditer`, which shows memory that no graph sees.
+Never computes: the function of an element is the caller's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, broadcast_to, stack
-from ferrograd.errors import ArgumentError
+from ferrograd._dispatch.asking import NDITER
+from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.numpy._values import holds_tensor
 
 
@@ -62,3 +64,13 @@ class ndenumerate:  # noqa: N801
 def _pairs(arr: Tensor) -> Iterator[tuple[tuple[int, ...], Any]]:
     for index in np.ndindex(*arr.shape):
         yield index, arr[index]
+
+
+class nditer:  # noqa: N801
+    """NumPy's iterator over arrays; tensors are refused with what to write."""
+
+    def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """An iterator of NumPy's."""
+        if holds_tensor(op):
+            raise NotDifferentiableError(f"numpy.nditer: it reads no tensors; {NDITER}")
+        return np.nditer(op, *args, **kwargs)

@@ -8,6 +8,7 @@ where the array that it makes becomes a tensor.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -19,7 +20,7 @@ from ferrograd._dispatch import protocols
 from ferrograd._dispatch.table import COMPOSED
 from ferrograd._tensor import creation
 from ferrograd.numpy._buffers import creators
-from ferrograd.numpy._elements import ndenumerate, vectorize
+from ferrograd.numpy._elements import ndenumerate, nditer, vectorize
 from ferrograd.numpy._joining import c_, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of
 
@@ -36,10 +37,14 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is `ours` for tensors and `theirs` for everything else."""
 
     joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
+    # A ufunc takes `out` behind its operands.
+    most = theirs.nin if ufunc else sys.maxsize
 
     def either(*args: Any, **kwargs: Any) -> Any:
         if joins and args and not isinstance(args[0], _SEQUENCES):
             args = (list(args[0]), *args[1:])
+        if len(args) > most:
+            args, kwargs = args[:most], {**kwargs, "out": args[most:]}
         for a in args:
             kind = type(a)
             if kind is Tensor:
@@ -101,7 +106,7 @@ def members() -> dict[str, Any]:
         names[alias] = _as_array(getattr(np, alias))
     names["where"] = _named_where(names["where"])
     names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
-    names.update(vectorize=vectorize, metadata=metadata)
+    names.update(nditer=nditer, vectorize=vectorize, metadata=metadata)
     names.update(creators(names))
     return names
 
@@ -119,7 +124,12 @@ def _as_array(theirs: Any) -> Callable[..., Any]:
     def as_array(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
         if not holds_tensor(a):
             return theirs(a, dtype=dtype, **kwargs)
-        return _shaped(_core.asarray(a) if isinstance(a, Tensor) else tensor(a), dtype, 0)
+        if not isinstance(a, Tensor):
+            return _shaped(tensor(a), dtype, 0)
+        # A value is no array yet; an array is given back as it is.
+        made = _core.clone(a) if a._is_value() else _core.asarray(a)
+        made._become_memory()
+        return _shaped(made, dtype, 0)
 
     return functools.wraps(theirs)(as_array)
 

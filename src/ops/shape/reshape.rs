@@ -164,13 +164,18 @@ crate::operations! { family "shape";
         merged.extend_from_slice(&dims[end + 1..]);
         reshape_dims(x, &merged)
     }
-    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where the strides allow it.
+    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where they lie in memory in this order, else a copy.
     [numpy("ravel")]
     fn ravel(x: Tensor, order: String = "C".to_owned()) -> Tensor {
         if columns_first("ravel", &order)? {
-            return reshape_dims(&permute_axes(x, &reversed(x))?, &[x.size()]);
+            return ravel(&permute_axes(x, &reversed(x))?, "C".to_owned());
         }
-        reshaped(x, &[x.size()])
+        let dims = [x.size()];
+        // Strides may allow a view of other elements, too, of which NumPy makes a copy.
+        if !x.is_contiguous() && x.layout().reshape(&dims).is_some() {
+            return reshape_dims(&x.copied("ravel")?, &dims);
+        }
+        reshaped(x, &dims)
     }
     /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.
     [numpy("transpose")]

@@ -6,6 +6,7 @@ Never writes to an array what requires grad: no graph could follow.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, is_grad_enabled
 from ferrograd._dispatch.composed.shared import composes, same_kind, values
-from ferrograd.errors import DTypeError, GraphCutError
+from ferrograd.errors import ArgumentError, DTypeError, GraphCutError, ShapeError
 
 #: These convert as an assignment does: an imaginary part is lost with a warning.
 _CONVERTING = ("put", "put_along_axis")
@@ -29,7 +30,8 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
     if is_grad_enabled() and any(isinstance(s, Tensor) and s.requires_grad for s in sources):
         raise GraphCutError(
             f"numpy.{name}: the result would silently leave the graph of a tensor that requires"
-            " grad; write to a tensor, use where(), or pass t.detach()"
+            " grad; make the array with ferrograd.numpy (import ferrograd.numpy as np), use"
+            " where(), or pass t.detach()"
         )
     return False
 
@@ -56,33 +58,60 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 @composes("putmask")
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Writes values, repeated as often as needed, where the mask holds."""
-    places = np.flatnonzero(_plain(mask))
-    _write("putmask", a, places, values, places)
+    if not _target("putmask", a, values):
+        np.putmask(a, _plain(mask), _plain(values))
+        return
+    flat, chosen = asarray(values).reshape(-1), _mask("putmask", a, mask)
+    if len(flat):
+        turns = flat if len(flat) == 1 else flat[np.arange(a.numel()) % len(flat)].reshape(a.shape)
+        a[...] = _core.where(chosen, _real_for(a, turns), a)
 
 
 @composes("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Writes values in turn to the places where the mask holds."""
-    places = np.flatnonzero(_plain(mask))
-    _write("place", arr, places, vals, np.arange(len(places)))
+    if not _target("place", arr, vals):
+        np.place(arr, _plain(mask), _plain(vals))
+        return
+    flat, chosen = asarray(vals).reshape(-1), _mask("place", arr, mask)
+    if len(flat):
+        # What is taken for a place where the mask does not hold is not written.
+        number = _core.cumsum(chosen.reshape(-1)) - 1
+        turns = flat if len(flat) == 1 else flat[number % len(flat)].reshape(arr.shape)
+        arr[...] = _core.where(chosen, _real_for(arr, turns), arr)
+    elif _core.any(chosen):
+        raise ArgumentError("numpy.place: there are places and no values; give at least one value")
+
+
+def _mask(name: str, target: Tensor, mask: Any) -> Tensor:
+    """A mask in the shape of the target: NumPy only compares the numbers of elements."""
+    made: Tensor = asarray(mask)
+    if made.numel() != target.numel():
+        raise ShapeError(
+            f"numpy.{name}: the mask has shape {tuple(made.shape)} and the array"
+            f" {tuple(target.shape)}; give one truth value for each element"
+        )
+    return (made if made.dtype == np.bool_ else made != 0).reshape(target.shape)
 
 
 @composes("put")
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Writes values in turn to places of the flattened array."""
-    size = int(np.size(_plain(a)))
-    places = np.arange(size).take(np.ravel(_plain(ind)), mode=mode)
-    _write("put", a, places, v, np.arange(len(places)))
+    places = np.arange(math.prod(np.shape(a))).take(np.ravel(_plain(ind)), mode=mode)
+    _write("put", a, places, v)
 
 
 @composes("fill_diagonal")
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Writes values to the diagonal."""
-    numbers = np.arange(int(np.size(_plain(a)))).reshape(np.shape(_plain(a)))
-    marked = np.zeros(numbers.shape, bool)
-    np.fill_diagonal(marked, True, wrap)
-    places = np.flatnonzero(marked)
-    _write("fill_diagonal", a, places, val, np.arange(len(places)))
+    shape = tuple(np.shape(a))
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise ShapeError(
+            f"numpy.fill_diagonal: the array has shape {shape}; give a matrix, or equal axes"
+        )
+    step = 1 + sum(math.prod(shape[k:]) for k in range(1, len(shape)))
+    end = shape[1] * shape[1] if len(shape) == 2 and not wrap else None
+    _write("fill_diagonal", a, np.arange(math.prod(shape))[:end:step], val)
 
 
 @composes("put_along_axis")
@@ -108,11 +137,14 @@ def _plain(value: Any) -> Any:
     return np.asarray(values(value))
 
 
-def _write(name: str, target: Any, places: Any, source: Any, turn: Any) -> None:
+def _write(name: str, target: Any, places: Any, source: Any) -> None:
     """Writes elements of the source, taken in turn, to places of the flattened target."""
-    if not _target(name, target, source):
-        given = np.ravel(_plain(source))
-        target[np.unravel_index(places, target.shape)] = given[turn % len(given)]
-    elif len(places):
-        flat = asarray(source).reshape(-1)
-        target[np.unravel_index(places, target.shape)] = flat[turn % len(flat)]
+    recorded = _target(name, target, source)
+    flat = asarray(source).reshape(-1) if recorded else np.ravel(_plain(source))
+    if not len(places) or not len(flat):
+        return
+    taken = flat[np.arange(len(places)) % len(flat)]
+    if np.ndim(target):
+        target[np.unravel_index(places, target.shape)] = taken
+    else:
+        target[()] = taken[-1]

@@ -1,0 +1,91 @@
+"""Methods of NumPy's arrays that write to their array or walk through it, for tensors.
+
+Owns: the words that NumPy has for their arguments. Never computes: the operations of the same names
+give copies, which are written here.
+Invariant: what writes is recorded, and returns None as NumPy's methods do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._dispatch.composed import writing
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+
+def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **options: Any) -> None:
+    """Sorts along an axis, in place; `fg.sort(x)` is a sorted copy.
+
+    >>> y = fg.tensor([3.0, 1.0, 2.0])
+    >>> y.sort()
+    >>> y.tolist()
+    [1.0, 2.0, 3.0]
+    """
+    _check("sort", axis, kind, order)
+    self[...] = _core.sort(self, axis, **options)
+
+
+def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
+    """Puts those at `kth` where sorting puts them, in place; `fg.partition(x, kth)` is a copy.
+
+    >>> y = fg.tensor([3.0, 1.0, 2.0])
+    >>> y.partition(1)
+    >>> y.tolist()
+    [1.0, 2.0, 3.0]
+    """
+    _check("partition", axis, kind, order)
+    self[...] = _core.partition(self, kth, axis)
+
+
+def _check(name: str, axis: Any, kind: Any, order: Any) -> None:
+    """Refuses what arrays of numbers cannot be sorted by, and axes that sorting would drop."""
+    if order is not None:
+        raise ArgumentError(
+            f"{name}: order={order!r} names fields, which tensors lack; leave it out"
+        )
+    if not (kind is None or isinstance(kind, str)):
+        raise ArgumentTypeError(
+            f"{name}: kind is {kind!r:.80}; give the name of an algorithm, or descending= by name"
+        )
+    if axis is None:
+        raise ArgumentTypeError(
+            f"{name}: axis=None flattens, and the method keeps the shape of its tensor; write"
+            f" fg.{name}(x, …, axis=None)"
+        )
+
+
+def fill(self: Tensor, value: Any) -> None:
+    """Sets every element to one value.
+
+    >>> y = fg.zeros(2)
+    >>> y.fill(1.5)
+    >>> y.tolist()
+    [1.5, 1.5]
+    """
+    if np.ndim(value):
+        raise ShapeError(
+            f"fill: the value has shape {tuple(np.shape(value))}; give one number, or write"
+            " x[...] = values"
+        )
+    self.fill_(value)
+
+
+def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
+    """Writes values in turn to places of the flattened tensor.
+
+    >>> y = fg.zeros(3)
+    >>> y.put([0, -1], [1.0, 2.0])
+    >>> y.tolist()
+    [1.0, 0.0, 2.0]
+    """
+    writing.put(self, indices, values, mode)
+
+
+def __reversed__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
+    """The elements, or rows, from the last one to the first, each read when its turn comes."""
+    return (self[i] for i in range(len(self) - 1, -1, -1))
