@@ -169,6 +169,9 @@ fn whole(step: &Step, buffers: &[Buffer]) -> Option<(Id, Id)> {
 /// Steps over more elements are left alone: they may run in a chain, which needs contiguous results.
 const FEW: usize = 2048;
 
+/// Other uses of a buffer between a step and the copy of its result that are looked at.
+const MOST_BETWEEN: usize = 64;
+
 /// The steps that use a buffer.
 type Uses = SmallVec<[usize; 2]>;
 
@@ -184,21 +187,25 @@ pub(in crate::program) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     for (at, gone) in gone.iter_mut().enumerate() {
         let Some((maker, map)) = placed(at, steps, buffers, &uses) else { continue };
         let target = map.out.buffer as usize;
-        let between: Vec<usize> =
-            uses[target].iter().copied().filter(|&use_| maker < use_ && use_ < at).collect();
+        // The uses are in ascending order.
+        let from = uses[target].partition_point(|&use_| use_ <= maker);
+        let to = uses[target].partition_point(|&use_| use_ < at);
+        if to - from > MOST_BETWEEN {
+            continue;
+        }
+        let between = uses[target][from..to].to_vec();
         // Steps that write beside the piece stay where they are.
         let (beside, before): (Vec<usize>, Vec<usize>) =
             between.into_iter().partition(|&use_| writes_beside(&steps[use_], &map.out));
         let fills = before.iter().all(|&use_| matches!(steps[use_].action, Action::Fill(_)));
         // A fill that moves must not pass what is written beside the piece.
         let passes = !before.is_empty() && !beside.is_empty();
-        if !fills || passes || uses[target].contains(&maker) {
+        if !fills || passes || uses[target].binary_search(&maker).is_ok() {
             continue;
         }
         before.iter().for_each(|&fill| order[fill].0 = order[fill].0.min(2 * maker));
         steps[maker] = Step::of_map(steps[maker].name, map);
-        uses[target].push(maker);
-        uses[target].sort_unstable();
+        uses[target].insert(from, maker);
         *gone = true;
     }
     if !gone.contains(&true) {
