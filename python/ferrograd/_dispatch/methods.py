@@ -8,13 +8,12 @@ Invariant: what writes is recorded, and returns None as NumPy's methods do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.composed import writing
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
@@ -87,7 +86,7 @@ def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
     >>> y.tolist()
     [1.0, 0.0, 2.0]
     """
-    writing.put(self, indices, values, mode)
+    np.put(cast(Any, self), indices, values, mode)
 
 
 def __reversed__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
