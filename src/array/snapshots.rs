@@ -5,7 +5,7 @@
 //! each element is taken from its first copy of version `v` or later, and from the memory where there is none (`since`).
 //! The memory is looked at through bits and a map of its pages, so that neither step looks at values saved elsewhere in it.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
@@ -48,8 +48,8 @@ pub(super) struct Snapshots {
     len: usize,
     /// Elements that a value saved since they were last copied: a list, or bits where it would be long.
     wanted: Wanted,
-    /// How many saved values there are of each version; those that were saved before this was made are not counted.
-    saved: BTreeMap<u32, u32>,
+    /// The saved values; those that were saved before this was made are not among them.
+    saved: Saved,
     /// How many values there are that were saved before this was made, and the version up to which.
     uncounted: (u64, u32),
     /// Values of this version or an earlier one are lost: a write said that nothing is to be kept.
@@ -72,7 +72,7 @@ impl Snapshots {
             unit,
             len,
             wanted: Wanted::Sets(Vec::new()),
-            saved: BTreeMap::new(),
+            saved: Saved::default(),
             uncounted: (0, 0),
             lost: None,
             series: Vec::new(),
@@ -91,7 +91,7 @@ impl Snapshots {
 
     /// Makes positions as short as these units, if they are longer.
     pub(super) fn refine(&mut self, unit: usize) {
-        if unit >= self.unit || self.unit % unit != 0 {
+        if unit >= self.unit || !self.unit.is_multiple_of(unit) {
             return;
         }
         let k = self.unit / unit;
@@ -112,13 +112,13 @@ impl Snapshots {
 
     /// Whether nobody can need anything of this.
     fn is_unused(&self) -> bool {
-        self.saved.is_empty() && self.uncounted.0 == 0
+        self.saved.all == 0 && self.uncounted.0 == 0
     }
 
     /// Takes note of a value that is saved in this version.
     pub(super) fn save(&mut self, places: &Strided, version: u32) {
         self.wanted.add(places, self.len);
-        *self.saved.entry(version).or_insert(0) += 1;
+        self.saved.add(version);
     }
 
     /// So many values, which will say themselves when they go, may have saved all of it up to this version.
@@ -130,7 +130,7 @@ impl Snapshots {
     /// Counts one more value that was saved in this version, as another that is counted or not.
     pub(super) fn save_again(&mut self, version: u32, counted: bool) {
         if counted {
-            *self.saved.entry(version).or_insert(0) += 1;
+            self.saved.add(version);
         } else {
             self.uncounted.0 += 1;
         }
@@ -139,13 +139,10 @@ impl Snapshots {
     /// Takes note that a value is gone; gives back what goes with the last one.
     #[must_use = "to be dropped without the lock"]
     pub(super) fn forget(&mut self, version: u32, counted: bool) -> Vec<Storage> {
-        if !counted {
+        if counted {
+            self.saved.remove(version);
+        } else {
             self.uncounted.0 = self.uncounted.0.saturating_sub(1);
-        } else if let Some(count) = self.saved.get_mut(&version) {
-            *count -= 1;
-            if *count == 0 {
-                self.saved.remove(&version);
-            }
         }
         if self.is_unused() { self.clear() } else { Vec::new() }
     }
@@ -223,8 +220,7 @@ impl Snapshots {
             let mut before: Option<u32> = None;
             for (version, data) in std::mem::take(&mut series.copies) {
                 let first = before.map_or(0, |before| before + 1);
-                let needed = (uncounted.0 > 0 && first <= uncounted.1)
-                    || saved.range(first..=version).next().is_some();
+                let needed = (uncounted.0 > 0 && first <= uncounted.1) || saved.has(first, version);
                 if needed {
                     series.copies.push((version, data));
                     before = Some(version);
@@ -289,6 +285,51 @@ impl Snapshots {
         }
         all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.version));
         all
+    }
+}
+
+/// How many values were saved in each version, in ascending order; versions in between have none.
+#[derive(Default)]
+struct Saved {
+    versions: VecDeque<(u32, u32)>,
+    all: u64,
+}
+
+impl Saved {
+    fn place(&self, version: u32) -> Result<usize, usize> {
+        self.versions.binary_search_by_key(&version, |&(version, _)| version)
+    }
+
+    /// Counts a value; most are of the latest version.
+    fn add(&mut self, version: u32) {
+        self.all += 1;
+        match self.versions.back_mut() {
+            Some((last, count)) if *last == version => *count += 1,
+            Some((last, _)) if *last > version => match self.place(version) {
+                Ok(at) => self.versions[at].1 += 1,
+                Err(at) => self.versions.insert(at, (version, 1)),
+            },
+            _ => self.versions.push_back((version, 1)),
+        }
+    }
+
+    fn remove(&mut self, version: u32) {
+        let Ok(at) = self.place(version) else { return };
+        self.all -= 1;
+        self.versions[at].1 -= 1;
+        while self.versions.back().is_some_and(|(_, count)| *count == 0) {
+            self.versions.pop_back();
+        }
+        while self.versions.front().is_some_and(|(_, count)| *count == 0) {
+            self.versions.pop_front();
+        }
+    }
+
+    /// Whether there is a value of one of these versions.
+    fn has(&self, first: u32, last: u32) -> bool {
+        let from = self.versions.partition_point(|&(version, _)| version < first);
+        let near = self.versions.range(from..);
+        near.take_while(|(version, _)| *version <= last).any(|(_, count)| *count > 0)
     }
 }
 

@@ -36,7 +36,7 @@ impl Strided {
                 axes.push(Axis { stride: stride.unsigned_abs() * units, dim });
             }
         }
-        axes.sort_unstable_by(|a, b| b.stride.cmp(&a.stride));
+        axes.sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
         axes.push(Axis { stride: 1, dim: units });
         let mut merged: SmallVec<[Axis; 2]> = SmallVec::new();
         for axis in axes.into_iter().rev() {
@@ -153,7 +153,7 @@ impl Strided {
     pub fn place(&self, layout: &Layout, units: usize) -> Option<Layout> {
         let first = usize::try_from(layout.offset()).ok()? * units;
         let start = self.rank(first)?;
-        if start % units != 0 {
+        if !start.is_multiple_of(units) {
             return None;
         }
         let mut strides: SmallVec<[isize; 4]> = SmallVec::new();
@@ -163,7 +163,7 @@ impl Strided {
                 continue;
             }
             let step = self.step(stride.unsigned_abs() * units)?;
-            if step % units != 0 {
+            if !step.is_multiple_of(units) {
                 return None;
             }
             strides.push((step / units) as isize * stride.signum());
@@ -177,7 +177,7 @@ impl Strided {
         let mut behind = 1;
         let mut found = None;
         for axis in self.axes.iter().rev() {
-            if stride % axis.stride == 0 {
+            if stride.is_multiple_of(axis.stride) {
                 found = Some(stride / axis.stride * behind);
             }
             behind *= axis.dim;

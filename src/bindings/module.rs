@@ -14,7 +14,7 @@ use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
-    backward, bound, control, ended, host, joint, modes, replay, replayed, search, short,
+    backward, bound, buffers, control, ended, host, joint, modes, replay, replayed, search, short,
 };
 use crate::bindings::{errors, function, object, tensor};
 use crate::threads;
@@ -74,6 +74,7 @@ functions! {
     foreign: _call_foreign;
     introspect: _output_of, _graph_facts, _vanishing;
     observe: _observe, _unobserve;
+    buffers: _switch_recorded_arrays, _records_arrays;
     ended: _end_transform, _of_ended_transform;
     search: _depends_on, _depends_on_others, _runs_python;
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;

@@ -110,7 +110,7 @@ impl Value for Tensor {
         if !part.fits(&acc) {
             return Tensor::accumulate(acc, &part.placed()?);
         }
-        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        let acc = if acc.is_changeable() { acc } else { acc.duplicate()? };
         // A whole gradient would add zeros elsewhere, which make negative zeros positive: once, since no sum with a zero that is
         // positive is negative.
         let acc = if acc.marks().has(Marks::SETTLED) {

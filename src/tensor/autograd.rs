@@ -167,7 +167,7 @@ impl Tensor {
         if self.is_inference() {
             detached.marks = detached.marks.and(Marks::INFERENCE);
         }
-        if self.creation == Creation::Element {
+        if self.creation == Creation::Element && self.is_value() {
             detached.creation = Creation::Element;
         }
         detached.in_kind_of(self).cut_from(self, Cause::Detach)

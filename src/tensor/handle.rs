@@ -255,15 +255,18 @@ impl Tensor {
 
     /// This handle as one of memory, if it has no axes.
     #[inline]
-    pub(crate) fn as_memory(self) -> Tensor {
+    pub(crate) fn into_memory(self) -> Tensor {
         if self.ndim() == 0 { self.marked(Marks::MEMORY) } else { self }
     }
 
     /// This result without axes as a value, although it shows the memory of an intermediate result, or of a value.
     #[cfg(feature = "python")]
-    pub(crate) fn as_value(mut self) -> Tensor {
+    pub(crate) fn into_value(mut self) -> Tensor {
         if self.ndim() == 0 {
             self.marks = self.marks.without(Marks::VIEW);
+            if self.creation != Creation::Element {
+                self.creation = Creation::Plain;
+            }
         }
         self
     }
@@ -277,7 +280,7 @@ impl Tensor {
 
     /// This handle as one of the same kind as `source` where neither has axes.
     pub(crate) fn in_kind_of(self, source: &Tensor) -> Tensor {
-        if source.is_value() { self } else { self.as_memory() }
+        if source.is_value() { self } else { self.into_memory() }
     }
 
     /// The same data outside the graph, in the same handle.
@@ -353,6 +356,12 @@ impl Tensor {
     #[inline(always)]
     pub(crate) fn lends_memory(&self) -> bool {
         self.is_contiguous() && self.storage.is_reusable()
+    }
+
+    /// The same, where a capture of this thread may have the memory as well: what is written then is recorded.
+    #[inline]
+    pub(crate) fn is_changeable(&self) -> bool {
+        self.is_contiguous() && self.storage.is_separate()
     }
 
     /// The first element's address.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ferrograd as fg
-from ferrograd.errors import ArgumentError, CompileError, InPlaceError
+from ferrograd.errors import ArgumentError, CompileError, GradientError, InPlaceError
 
 rng = np.random.default_rng(11)
 
@@ -343,17 +343,64 @@ def test_iterations_that_decide_otherwise() -> None:
     assert f(np.array([1.0, np.nan, 0.0])).tolist() == [0.0, 1.0, 0.0]
 
 
-def test_memory_that_changes_before_a_second_run_is_found() -> None:
+CLOSED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "compile": lambda p: fg.compile(lambda x: x * x * p),
+    "fori_loop": lambda p: lambda x: fg.fori_loop(0, 2, lambda i, s: s * s * p, x),
+    "scan": lambda p: lambda x: fg.scan(lambda s, _: (s * s * p, None), x, fg.ones(2))[0],
+    "cond": lambda p: lambda x: fg.cond(x.sum() > 0, lambda x: x * x * p, fg.sin, x),
+}
+
+
+def slopes(f: Callable[[Any], Any], changed: fg.Tensor | None, order: int) -> list[list[float]]:
+    """Derivatives of the sum; `changed` is changed before each backward pass."""
+    x = fg.tensor([0.5, 1.5], requires_grad=True)
+    y, found = f(x).sum(), []
+    for k in range(order):
+        if changed is not None:
+            changed.mul_(3.0)
+        (slope,) = fg.autograd.grad(y, x, create_graph=k + 1 < order)
+        found.append(slope.tolist())
+        y = (slope * slope).sum()
+    return found
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_memory_that_changes_before_backward_counts_as_it_was(name: str) -> None:
+    p, q = fg.tensor([2.0, 3.0]), fg.tensor([2.0, 3.0])
+    assert slopes(CLOSED[name](p), p, 1) == slopes(CLOSED[name](q), None, 1)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_memory_that_changes_before_a_second_run_is_found(name: str) -> None:
     p = fg.tensor([2.0, 3.0])
-    for f in (
-        fg.compile(lambda x: x * x * p),
-        lambda x: fg.fori_loop(0, 2, lambda i, s: s * s * p, x),
-    ):
-        x = leaf(2)
-        y: Any = f(x)
+    with pytest.raises(GradientError, match=r"closes over was changed .* as an argument"):
+        slopes(CLOSED[name](p), p, 2)
+
+
+PASSED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "compile": lambda p: lambda x: fg.compile(lambda x, p: x * x * p)(x, p),
+    "fori_loop": lambda p: (
+        lambda x: fg.fori_loop(0, 2, lambda i, s: (s[0] * s[0] * s[1], s[1]), (x, p))[0]
+    ),
+    "scan": lambda p: lambda x: fg.scan(lambda s, q: (s * s * q, None), x, p)[0],
+    "cond": lambda p: lambda x: fg.cond(x.sum() > 0, lambda x, p: x * x * p, lambda x, p: x, x, p),
+}
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_arguments_that_change_before_a_second_run_count_as_they_were(name: str) -> None:
+    p, q = fg.tensor([2.0, 3.0]), fg.tensor([2.0, 3.0])
+    assert slopes(PASSED[name](p), p, 2) == slopes(PASSED[name](q), None, 2)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_memory_that_changes_before_backward_is_found_where_that_is_refused(name: str) -> None:
+    p, x = fg.tensor([2.0, 3.0]), fg.tensor([0.5, 1.5], requires_grad=True)
+    y = CLOSED[name](p)(x)
+    with fg.autograd.graph.disallow_mutation_on_saved_tensors():
         p.add_(1.0)
-        with pytest.raises(InPlaceError):
-            y.sum().backward(create_graph=True)
+    with pytest.raises(InPlaceError):
+        y.sum().backward()
 
 
 def test_a_long_fori_loop_makes_no_array_of_counters() -> None:

@@ -1,5 +1,6 @@
 """Programs of robotics as they are written for NumPy run on tensors with their import lines alone.
 
+The few lines that some need beside are in `MORE`.
 Each program in `programs` computes one number, `cost(p)`, in the style of such code: buffers that
 are filled element by element, states whose attributes are updated in place, lists, copies, `math`.
 """
@@ -19,6 +20,10 @@ IMPORTS = {
     r"^import numpy as np$": "import ferrograd.numpy as np",
     r"^import math$": "import ferrograd.numpy as math",
 }
+#: What a program needs beside its import lines.
+MORE = {
+    "cubic_spline": ("bisect.bisect(self.x, t)", "bisect.bisect(list(self.x), t)"),
+}
 
 
 @cache
@@ -29,6 +34,9 @@ def loaded(name: str, differentiable: bool) -> dict[str, Any]:
     if differentiable:
         for line, ours in IMPORTS.items():
             source = re.sub(line, ours, source, flags=re.MULTILINE)
+        if name in MORE:
+            assert MORE[name][0] in source
+            source = source.replace(*MORE[name])
     # Dataclasses look their module up.
     names: dict[str, Any] = {"__name__": __name__}
     exec(compile(source, str(path), "exec"), names)

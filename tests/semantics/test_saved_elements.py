@@ -100,6 +100,7 @@ KEEPERS: dict[str, Callable[[Any], Any]] = {
     "checkpoint": lambda y: fg.autograd.checkpoint(lambda a: fg.sin(a) * a, y),
     "compile": fg.compile(lambda y: fg.sin(y) * y),
     "scan": lambda y: fg.scan(lambda c, a: (c * a, fg.sin(a)), y[0] * 1.0, y)[1],
+    "fori_loop": lambda y: fg.fori_loop(0, 3, lambda i, c: (c[0] * c[1], c[1]), (y, y))[0],
     "cond": lambda y: fg.cond(y[0] > 0, lambda a: a * a, fg.sin, y),
     "a gradient": lambda y: grad((y**3).sum(), y, create_graph=True)[0],
 }
@@ -239,6 +240,66 @@ def test_mark_dirty_without_a_write_that_is_seen_says_so_too() -> None:
         loss.backward()
 
 
+class TestCompiled:
+    """Programs that write to memory outside, which operations have saved."""
+
+    @pytest.mark.parametrize("refused", [False, True])
+    def test_what_a_program_writes_over_is_kept(self, refused: bool) -> None:
+        state = fg.ones(4)
+
+        @fg.compile
+        def step(a: Any) -> Any:
+            state[1:] *= a[1:]
+            state[0] = a.sum()
+            return state * a
+
+        for _ in range(3):
+            step(fg.ones(4))
+        assert len(step.programs) == 1
+        for _ in range(3):
+            x = leaf()
+            loss = (state * x).sum()
+            seen = state.tolist()
+            if not refused:
+                step(fg.full(4, 2.0))
+                assert grad(loss, x)[0].tolist() == seen
+                continue
+            with graph.disallow_mutation_on_saved_tensors():
+                step(fg.full(4, 2.0))
+            with pytest.raises(fg.errors.InPlaceError, match="multiply"):
+                loss.backward()
+        assert len(step.programs) == 1
+
+    def test_a_program_copies_the_elements_it_writes_over(self) -> None:
+        state = fg.ones(10_000)
+
+        @fg.compile
+        def step(a: Any) -> Any:
+            state[:100] *= a
+            return a + 1
+
+        for _ in range(3):
+            step(fg.ones(100))
+        x = leaf(10_000)
+        loss = (state[50:] * x[50:]).sum()
+        before = fg.live_bytes()
+        kept = step(fg.ones(100))
+        assert 8 * 50 <= fg.live_bytes() - before - 8 * kept.numel() <= 8 * 100
+        loss.backward()
+        assert x.grad is not None
+        assert x.grad.sum().item() == 9950
+
+    def test_the_values_of_a_compiled_function_are_those_of_the_call(self) -> None:
+        state = fg.ones(4)
+        f = fg.compile(lambda x: fg.sin(x) * state * state)
+        for _ in range(4):
+            x = leaf()
+            y = f(x)
+            expected = (np.cos(START) * state.numpy() ** 2).copy()
+            state += 1
+            np.testing.assert_allclose(grad(y.sum(), x)[0].numpy(), expected, 1e-14)
+
+
 class TestCopies:
     """A write copies the saved elements it reaches, once; the copies go with the saved values."""
 
@@ -284,6 +345,51 @@ class TestCopies:
         expected[saved] = 2 * x.detach().numpy().reshape(100, 100)[saved]
         assert x.grad is not None
         np.testing.assert_array_equal(x.grad.numpy().reshape(100, 100), expected)
+
+    def test_one_copy_for_each_version_that_was_saved(self) -> None:
+        _, y, alias = self.buffer()
+        kept = []
+        before = fg.live_bytes()
+        for k in range(1, 6):
+            kept.append((y * y).sum())
+            kept.append((y * y).sum())  # the same elements again: one copy is for both
+            alias[:100] = k
+            alias[:100] = -k
+            assert fg.live_bytes() - before == k * (800 + 16)
+        del kept
+        alias[:100] = 0
+        assert fg.live_bytes() == before
+
+    @pytest.mark.parametrize("end", ["dropped", "freed", "alias"])
+    def test_copies_go_with_the_graph(self, end: str) -> None:
+        x, y, alias = self.buffer()
+        before = fg.live_bytes()
+        loss = (y * y).sum()
+        alias[...] = 3.0
+        assert fg.live_bytes() - before == 8 * self.N + 8
+        if end == "freed":
+            loss.backward()
+            x.grad = None
+        elif end == "alias":
+            # The elements are needed although nobody can write to them any more.
+            del alias, y
+            loss.backward()
+            assert x.grad is not None
+            np.testing.assert_array_equal(x.grad.numpy(), 2 * x.detach().numpy())
+            return
+        del loss
+        assert fg.live_bytes() == before
+
+    def test_a_loop_with_an_alias_that_stays(self) -> None:
+        x, y, alias = self.buffer()
+        most = []
+        for k in range(300):
+            loss = (y * y).sum()
+            alias[k : k + 100] = float(k)
+            (slope,) = grad(loss, x, retain_graph=True)
+            del loss, slope
+            most.append(fg.live_bytes())
+        assert max(most) == most[0]
 
     def test_a_loop_beside_a_graph_that_stays(self) -> None:
         """What it keeps is copied once, and the copies of the others go."""

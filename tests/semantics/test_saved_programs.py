@@ -275,7 +275,7 @@ def test_backward_after_any_writes(dtype: str, twice: bool) -> None:
     check()
 
 
-@pytest.mark.parametrize("dtype", DTYPES[:2])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_transforms_of_programs(dtype: str, compiled: bool) -> None:
     """The same inside a function that is differentiated, and compiled."""

@@ -21,10 +21,12 @@ START = np.array([1.2, -0.7, 2.3, 0.4, 1.9, -1.1])
 #: `out`.
 PROGRAMS = {
     "a value stays": "v = y[1]; y[1] += 3; out = v * y[1]",
+    "a value stays after a write by slice": "v = y[1]; y[...] = y * y; out = v * y[1]",
     "+= of an element read": "v = y[1]; v += 3; out = v * y[1]",
     "+= of a sum": "s = y.sum(); t = s; t += y[0]; out = s * t",
     "+= of an operation": "s = y[0] * y[1]; t = s; t *= s; out = s + t",
     "*= and -= and /=": "s = y[0]; s *= y[1]; s -= y[2]; s /= y[4]; out = s * y[0]",
+    "**= and @": "s = y @ y; t = s; s **= 2; out = s - t",
     "a trajectory": (
         "v, kept = y[0], []\nfor i in range(4): v += 0.1 * y[1]; kept.append(v)\nout = "
         "sum(kept) + kept[0] * 9"
@@ -53,6 +55,7 @@ PROGRAMS = {
     "None is a view": "e = y[None, 2:]; e *= y[0] * 1; out = (y * y).sum()",
     "a list is a copy": "e = y[[1, 2]]; e += 5; out = (e * y[1:3]).sum()",
     "a mask is a copy": "e = y[y > 0]; e *= e; out = e.sum() * y[0]",
+    "an array of integers is a copy": "e = Y[np.array([1, 0])]; e *= e; out = (e * Y).sum()",
     "writes by a list": "y[[3, 1]] += y[:2] * 1; out = (y * y).sum()",
     "writes by a mask": "y[y > 0] *= 3; out = (y * y).sum()",
     "a slice shifted": "y[1:] = y[:-1] * y[1:]; out = (y * y).sum()",
@@ -75,6 +78,7 @@ PROGRAMS = {
     "a 0-d array from where": (
         "z = np.where(y[0] > 0, y[0], y[1]); w = z; w += 1; out = z * w * y[0]"
     ),
+    "out": "np.multiply(y, y, out=y); out = (y * y).sum()",
     "out of another": "z = y * 1; np.add(z, y, out=z); out = (z * y).sum()",
     "a buffer": (
         "u = Y * 1\nfor k in range(3): u[1, k] = u[0, k] * u[1, k - 1]\nout = (u * u).sum()"
@@ -83,6 +87,7 @@ PROGRAMS = {
         "s = y * 1\nfor k in range(1, 6): s[k] = s[k - 1] * 0.5 + y[k] ** 2\nout = (s * s).sum()"
     ),
     "steps of Euler": "v = y[1]; y[1] += 0.1 * y[2]; y[0] += 0.1 * v; out = y[0] * y[1]",
+    "explicit steps": "for _ in range(3): y += 0.1 * (y * y - 1)\nout = (y * y).sum()",
     "Gauss and Seidel": (
         "for i in range(1, 5): y[i] = (y[i - 1] + y[i + 1]) * y[i]\nout = (y * y).sum()"
     ),

@@ -374,3 +374,33 @@ def test_an_array_of_numpys_names_the_import_outside_transforms() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert assigned_slice(t.detach()) == X.sum()
+
+
+def test_calls_of_compiled_functions_that_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x: Any, function: Any = None) -> Any:
+        A = np.zeros(2)
+        A[0] = x[0] * x[1]
+        return (A * A).sum() if function is None else function(A)
+
+    def slope(run: Any, **kwargs: Any) -> Any:
+        t = fg.tensor(X, requires_grad=True)
+        run(t, **kwargs).backward()
+        return t.grad.tolist()
+
+    expected = fg.grad(f)(X).tolist()
+    assert slope(fg.compile(f)) == expected
+    assert slope(fg.compile(f), function=lambda A: (A * A).sum()) == expected
+    # Every other element: such calls run eagerly.
+    t = fg.tensor(numpy.repeat(X, 2), requires_grad=True)
+    fg.compile(f)(t[::2]).backward()
+    assert t.grad[::2].tolist() == expected
+    monkeypatch.setenv("FERROGRAD_COMPILE", "0")
+    assert slope(fg.compile(f)) == expected
+
+
+def test_checkers_take_functions_that_fill_buffers() -> None:
+    def f(x: Any) -> Any:
+        return program(np, MAKERS["zeros"], x)
+
+    assert fg.gradcheck(f, (fg.tensor(X, requires_grad=True),))
+    fg.check_grads(f)(X)

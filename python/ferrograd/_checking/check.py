@@ -15,6 +15,7 @@ from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, l
 from ferrograd._core import Node, Tensor, grad, tensor
 from ferrograd._inspect import beside
 from ferrograd._inspect.walk import reachable
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import GradcheckError
 
@@ -119,7 +120,7 @@ def _compared(
 def _beside_arrays(problem: Problem) -> list[str]:
     """What the function computes otherwise on plain arrays, if it takes them."""
     own = problem.own(problem.args)
-    said = beside.difference(lambda: problem.function(*own), problem.function, own)
+    said = beside.difference(lambda: recording(problem.function, *own), problem.function, own)
     return [] if said is None else [f"{said}; {beside.CAUSES}"]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ferrograd._checking.report import Jacobians
 from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, GradcheckError
 
@@ -48,7 +49,7 @@ class Problem:
 
     def results(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
         """The differentiable results for these arguments, and the kinds of all results."""
-        result = self.function(*self.own(args))
+        result = recording(self.function, *self.own(args))
         given = result if isinstance(result, tuple | list) else [result]
         found = [tensor(o) if isinstance(o, np.ndarray | np.inexact) else o for o in given]
         # A complex number is checked as a pair: by the real and by the imaginary step.

@@ -36,6 +36,7 @@ from ferrograd._compile.signature import Call, Static, named, sort, takes_any_ke
 from ferrograd._compile.watching import Watch, Watched
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.saying import warn_user
+from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
@@ -71,9 +72,9 @@ class Compiled(_core._Replayed):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function, or replays what it did with such arguments."""
         if not (_core._may_replay() and enabled()):
-            return self.__wrapped__(*args, **kwargs)
+            return recording(self.__wrapped__, *args, **kwargs)
         if self._cache.skips(args):
-            return self.__wrapped__(*args, **kwargs)
+            return recording(self.__wrapped__, *args, **kwargs)
         call = sort(args, kwargs := named(kwargs, self._ordered), self._static, self._floats)
         known = self._cache.get(call.key)
         if call.disordered is not None:

@@ -8,6 +8,7 @@ call alive.
 from __future__ import annotations
 
 import copy
+import functools
 import numbers
 import os
 import types
@@ -236,8 +237,8 @@ def has_history(results: Any) -> bool:
 
 
 def itself(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
-    """The function; for calls without tensors, results without a history are arrays."""
-    return function if tensors else _Arrays(function)
+    """The function as it is recorded; without tensors, results without a history are arrays."""
+    return functools.partial(recording, function) if tensors else _Arrays(function)
 
 
 class _Arrays:
@@ -247,7 +248,7 @@ class _Arrays:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = self._function(*args, **kwargs)
+        found = recording(self._function, *args, **kwargs)
         leaves: list[Any] = []
         tree = flatten(found, leaves)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

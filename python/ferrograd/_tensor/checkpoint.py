@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
-from ferrograd._core import _checkpoint, is_grad_enabled
-from ferrograd._tensor.buffers import recording, records, repeating
+from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
+from ferrograd._tensor.buffers import recording, repeating
 from ferrograd._tensor.generator import SavedStates
 from ferrograd.errors import ArgumentTypeError
 
@@ -104,7 +104,7 @@ def _call(
 
 
 def _marked(function: Callable[..., R]) -> Callable[..., R]:
-    mark = recording if records() else repeating
+    mark = recording if _records_arrays() else repeating
 
     def again(*args: Any, **kwargs: Any) -> R:
         result: R = mark(function, *args, **kwargs)

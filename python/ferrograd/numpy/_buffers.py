@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import _full, tensor
-from ferrograd._tensor.buffers import records
+from ferrograd._core import _full, _records_arrays, tensor
 from ferrograd._tensor.creation import shape_of
 
 #: The codes of NumPy's dtypes that tensors have and that have derivatives.
@@ -41,24 +40,23 @@ def creators(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
 
 
 def _buffer(made: Any) -> Any:
-    """A new array, as a tensor where writes must be recorded."""
-    if type(made) is np.ndarray and made.dtype.char in _INEXACT and records():
-        return tensor(made)
-    return made
+    """A new array as a tensor, if its dtype has derivatives."""
+    return tensor(made) if type(made) is np.ndarray and made.dtype.char in _INEXACT else made
 
 
 def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
     """`zeros` and its kin: a buffer is made without an array in between."""
     op = plain.__name__
 
-    @functools.wraps(plain)
-    def create(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or not records():
-            return _buffer(plain(shape, dtype, *args, **kwargs))
+    def filled(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
         found = np.dtype(dtype)
-        if found.char not in _INEXACT:
-            return plain(shape, dtype)
+        if args or kwargs or found.char not in _INEXACT:
+            return _buffer(plain(shape, dtype, *args, **kwargs))
         return _full(op, shape_of(op, (shape,)), value, found, False)
+
+    @functools.wraps(plain)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        return filled(*args, **kwargs) if _records_arrays() else plain(*args, **kwargs)
 
     return create
 
@@ -66,7 +64,8 @@ def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
 def _fresh(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
-        return _buffer(plain(*args, **kwargs))
+        made = plain(*args, **kwargs)
+        return _buffer(made) if _records_arrays() else made
 
     return create
 
@@ -77,8 +76,8 @@ def _taken(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        if args and (made is args[0] or getattr(made, "base", None) is not None):
+        if type(made) is not np.ndarray or made.base is not None or not _records_arrays():
             return made
-        return _buffer(made)
+        return made if args and made is args[0] else _buffer(made)
 
     return create

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ferrograd._core import Node, Tensor, grad
+from ferrograd._core import GradientEdge, Node, Tensor, grad
 from ferrograd.errors import FerrogradError, GradientError
 from ferrograd.transforms._argnums import name_of
 
@@ -46,8 +46,6 @@ def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> s
 
 def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:
     """The shape of an output of a node: that of the gradient which arrives there."""
-    from ferrograd.autograd.graph import GradientEdge
-
     shapes: list[tuple[int, ...]] = []
 
     def note(gradients: Sequence[Tensor | None]) -> None:

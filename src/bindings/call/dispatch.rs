@@ -118,7 +118,7 @@ pub(crate) fn wrap_output<'py>(
     source: Option<&Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let one = |tensor: Tensor| {
-        let tensor = if decl.facts.memory { tensor.as_memory() } else { tensor };
+        let tensor = if decl.facts.memory { tensor.into_memory() } else { tensor };
         match source {
             Some(source) => wrap_of(source, tensor),
             None => wrap(py, tensor),

@@ -82,7 +82,7 @@ fn base_of(source: &Bound<'_, PyTensor>) -> Py<PyTensor> {
 
 #[inline(never)]
 fn wrap_slow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    wrap(py, tensor.as_value())
+    wrap(py, tensor)
 }
 
 /// The Python object of a tensor: the one it already has, or a new one.
@@ -118,7 +118,7 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
         return wrap(py, tensor);
     }
     if from.is_value() || !tensor.storage().same(from.storage()) {
-        return wrap(py, tensor.as_value());
+        return wrap(py, tensor.into_value());
     }
     let linked = tensor.meta().is_some();
     let object = recycle::object(py, tensor, Some(base_of(source)))?;

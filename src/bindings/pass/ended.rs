@@ -3,7 +3,8 @@
 //! Owns: their list, which is empty unless a function kept a tensor beyond its call. Never keeps one alive.
 //! Invariant: no node is dropped while the list is locked; without entries a question costs one load.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
@@ -12,13 +13,44 @@ use pyo3::types::PyList;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::graph::{Flags, NodeId, frontier, latest, next_node, search};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Edge, Node, Tensor};
 use crate::threads::Lock;
 
-/// The accumulator of an argument, and the number of the first node after its transform.
-type Ended = (NodeId<Tensor>, u64);
+/// The accumulators of arguments, the earliest first, each with the number of the first node after its transform. Those
+/// of which nothing is left go from the front, and from everywhere when there are too many.
+#[derive(Default)]
+struct Ended {
+    order: VecDeque<NodeId<Tensor>>,
+    since: HashMap<NodeId<Tensor>, u64>,
+    most: usize,
+}
 
-static ENDED: Lock<Vec<Ended>> = Lock::new(Vec::new());
+impl Ended {
+    fn add(&mut self, argument: NodeId<Tensor>) {
+        if self.order.len() >= self.most {
+            self.order.retain(NodeId::is_live);
+            self.since.retain(|id, _| id.is_live());
+            self.most = 2 * self.order.len() + 64;
+        }
+        self.order.push_back(argument);
+        self.since.insert(argument, next_node());
+        COUNT.store(self.order.len(), Ordering::Relaxed);
+    }
+
+    /// The earliest one that something still leads to.
+    fn earliest(&mut self) -> Option<Node> {
+        while let Some(argument) = self.order.front() {
+            if let Some(node) = argument.upgrade() {
+                return Some(node);
+            }
+            self.since.remove(argument);
+            self.order.pop_front();
+        }
+        None
+    }
+}
+
+static ENDED: LazyLock<Lock<Ended>> = LazyLock::new(Lock::default);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// What a tensor that is an argument of a transform will be found by when it has ended.
@@ -29,38 +61,39 @@ pub(crate) fn argument(tensor: &Tensor) -> Option<NodeId<Tensor>> {
 
 /// Takes note of an argument of a transform that has ended and let its graph go.
 pub(crate) fn end(argument: NodeId<Tensor>) {
-    if !argument.is_live() {
-        return;
+    if argument.is_live() {
+        ENDED.lock().add(argument);
     }
-    let mut ended = ENDED.lock();
-    if ended.len() == ended.capacity() {
-        ended.retain(|(id, _)| id.is_live());
-    }
-    ended.push((argument, next_node()));
-    COUNT.store(ended.len(), Ordering::Relaxed);
 }
 
-/// Those that something still leads to.
-fn living() -> Vec<(Edge, u64)> {
-    let entries = {
+/// Where the gradients of tensors go.
+fn edges(tensors: &[&Tensor]) -> Vec<Edge> {
+    tensors.iter().filter_map(|tensor| tensor.grad_edge()).collect()
+}
+
+/// The argument of an ended transform that these lead to, and the number of the first node after that.
+fn reached(roots: &[Edge]) -> Option<(Edge, u64)> {
+    let earliest = {
         let mut ended = ENDED.lock();
-        ended.retain(|(id, _)| id.is_live());
-        COUNT.store(ended.len(), Ordering::Relaxed);
-        ended.clone()
+        let earliest = ended.earliest();
+        COUNT.store(ended.order.len(), Ordering::Relaxed);
+        Edge::new(earliest?, 0)
     };
-    let edge = |(id, since): Ended| Some((Edge::new(id.upgrade()?, 0), since));
-    entries.into_iter().filter_map(edge).collect()
+    let mut found = None;
+    search(roots, std::slice::from_ref(&earliest), false, |node| {
+        if node.flags().has(Flags::ACCUMULATOR)
+            && let Some(since) = ENDED.lock().since.get(&node.id())
+        {
+            found = Some((Edge::new(node.clone(), 0), *since));
+        }
+        found.is_some()
+    });
+    found
 }
 
 /// Whether one of `outputs` was computed from the argument of a transform that has ended.
 pub(crate) fn leads_there(outputs: &[&Tensor]) -> bool {
-    if COUNT.load(Ordering::Relaxed) == 0 {
-        return false;
-    }
-    let ends: Vec<Edge> = living().into_iter().map(|(edge, _)| edge).collect();
-    let addresses: HashSet<usize> = ends.iter().map(|edge| edge.node().address()).collect();
-    let roots: Vec<Edge> = outputs.iter().filter_map(|tensor| tensor.grad_edge()).collect();
-    search(&roots, &ends, false, |node| addresses.contains(&node.address()))
+    COUNT.load(Ordering::Relaxed) != 0 && reached(&edges(outputs)).is_some()
 }
 
 /// Notes that the transform of these arguments has ended, and empties the list of them.
@@ -89,21 +122,19 @@ pub(crate) fn _of_ended_transform<'py>(
     let objects: Vec<Bound<'py, PyAny>> = outputs.extract()?;
     let outputs: Vec<&Tensor> =
         objects.iter().filter_map(|ob| Some(&ob.cast::<PyTensor>().ok()?.get().tensor)).collect();
-    if !leads_there(&outputs) {
+    let roots = edges(&outputs);
+    let Some((leaf, since)) = reached(&roots) else {
         return Ok(None);
-    }
-    let roots: Vec<Edge> = outputs.iter().filter_map(|tensor| tensor.grad_edge()).collect();
-    for (leaf, since) in living() {
-        let ends = std::slice::from_ref(&leaf);
-        let leads = |edge: &Edge| {
-            search(std::slice::from_ref(edge), ends, false, |node| node == leaf.node())
-        };
-        let Some(kept) = frontier(&roots, since).into_iter().find(leads) else { continue };
-        let site = kept.node().extras().and_then(|extras| extras.call_site());
-        let site = site.map(|site| latest(&site).trim().to_owned());
-        let output = kept.output();
-        let made = wrap_node(py, kept.node().clone())?;
-        return Ok(Some((made, output, wrap_node(py, leaf.node().clone())?, site)));
-    }
-    Ok(None)
+    };
+    let ends = std::slice::from_ref(&leaf);
+    let leads =
+        |edge: &Edge| search(std::slice::from_ref(edge), ends, false, |node| node == leaf.node());
+    let Some(kept) = frontier(&roots, since).into_iter().find(leads) else {
+        return Ok(None);
+    };
+    let site = kept.node().extras().and_then(|extras| extras.call_site());
+    let site = site.map(|site| latest(&site).trim().to_owned());
+    let (made, argument) =
+        (wrap_node(py, kept.node().clone())?, wrap_node(py, leaf.node().clone())?);
+    Ok(Some((made, kept.output(), argument, site)))
 }

@@ -7,6 +7,7 @@
 pub(crate) mod arguments;
 pub(crate) mod backward;
 pub(crate) mod bound;
+pub(crate) mod buffers;
 pub(crate) mod control;
 pub(crate) mod ended;
 pub(crate) mod host;

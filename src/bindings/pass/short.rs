@@ -67,7 +67,7 @@ fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, Kind)>> {
     let Some(dtype) = found.filter(|dtype| dtype.is_float()) else {
         return Ok(None);
     };
-    Ok(Some((numpy::copy("tensor", array, dtype)?.as_memory(), Kind::Array)))
+    Ok(Some((numpy::copy("tensor", array, dtype)?.into_memory(), Kind::Array)))
 }
 
 /// A tensor of its own for the argument: computed from a tensor that is recorded in this mode, a leaf otherwise. None for

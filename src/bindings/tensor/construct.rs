@@ -125,7 +125,7 @@ pub(crate) fn leaf_of<'py>(
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
     let tensor = match data.cast::<PyTensor>() {
         Ok(source) => tensor.in_kind_of(&source.get().tensor),
-        Err(_) if numpy::is_array(data) => tensor.as_memory(),
+        Err(_) if numpy::is_array(data) => tensor.into_memory(),
         Err(_) => tensor,
     };
     leaf(data.py(), tensor)
@@ -170,7 +170,7 @@ pub(crate) fn tensor<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
     on_cpu("tensor", device)?;
-    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().as_memory();
+    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
     let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
     Ok(object)
@@ -196,7 +196,7 @@ pub(crate) fn taken<'py>(
         }
         _ => copied(array, dtype)?,
     };
-    let object = recycle::object(array.py(), tensor.in_mode().as_memory(), None)?;
+    let object = recycle::object(array.py(), tensor.in_mode().into_memory(), None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }
@@ -220,7 +220,7 @@ pub(crate) fn asarray<'py>(
         // As NumPy makes a 0-d array of a scalar.
         let dtype = dtype.unwrap_or(found.dtype());
         return Call::operator("asarray", &[x])
-            .tensor(1, || found.astype(dtype)?.copied("clone").map(Tensor::as_memory));
+            .tensor(1, || found.astype(dtype)?.copied("clone").map(Tensor::into_memory));
     }
     let tensor = match x.cast::<PyUntypedArray>() {
         Ok(array)
@@ -243,7 +243,7 @@ pub(crate) fn asarray<'py>(
             cast(tensor.clone(), dtype.unwrap_or(tensor.dtype()))?
         }
     };
-    crate::bindings::object::wrap(py, tensor.as_memory())
+    crate::bindings::object::wrap(py, tensor.into_memory())
 }
 
 #[cold]
@@ -258,7 +258,7 @@ pub(crate) fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
         let what = format!("the argument is a {}", type_name(array));
         return Err(bad_type("from_numpy", what, "pass a numpy.ndarray, or use fg.tensor"));
     }
-    let tensor = numpy::share("from_numpy", array)?.as_memory();
+    let tensor = numpy::share("from_numpy", array)?.into_memory();
     crate::bindings::object::wrap(array.py(), tensor)
 }
 
@@ -282,7 +282,7 @@ pub(crate) fn full<'py>(
         return Err(bad_value(op, what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-    let tensor = create::repeated(&dims, value, dtype)?.in_mode().as_memory();
+    let tensor = create::repeated(&dims, value, dtype)?.in_mode().into_memory();
     let object = recycle::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
@@ -298,7 +298,7 @@ impl PyTensor {
         #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
         name: Option<&str>,
     ) -> PyResult<PyTensor> {
-        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().as_memory();
+        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
         if requires_grad {
             tensor.set_requires_grad(true)?;
         }

@@ -32,6 +32,9 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
         }));
     }
     let value = cast_aloud(&value, x.dtype())?;
+    if value.shape() == dims {
+        return Ok(value);
+    }
     let extra = value.ndim().saturating_sub(dims.len());
     let lead = value.shape()[..extra].iter().take_while(|&&d| d == 1).count();
     let value = reshape_dims(&value, &value.shape()[lead..])?;

@@ -37,7 +37,7 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// An element that was read is a value of its own: a write to it would not reach the memory that it was read from.
 fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.creation() != Creation::Element || (x.is_leaf() && x.requires_grad()) {
+    if x.creation() != Creation::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
         return Ok(());
     }
     let what = "the tensor is one element read by x[i], which is a value of its own: nothing would be written to x";

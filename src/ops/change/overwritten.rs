@@ -29,13 +29,13 @@ struct Slices {
     /// The tensor's own.
     own: Place,
     /// Those of the writes, the oldest first.
-    writes: Vec<Place>,
+    writes: SmallVec<[Place; 1]>,
     /// The size of the part.
     size: usize,
 }
 
 /// Which of the tensor's past (number 0) and the writes (from 1 on) take part.
-type Taken = Vec<bool>;
+type Taken = SmallVec<[bool; 8]>;
 
 impl Slices {
     fn new(own: &Region, writes: &[Write]) -> Slices {
@@ -77,7 +77,7 @@ impl Slices {
             add_at(&memory, own, &g)?;
             return Ok(memory);
         }
-        let ours = reuse && g.lends_memory();
+        let ours = reuse && g.is_changeable();
         let memory = if ours { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
         Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))

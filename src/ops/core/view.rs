@@ -117,7 +117,11 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         return view_identity(x);
     }
     let out = x.with_layout(steps.replay(x.layout()));
-    seen(x, out, name, steps)
+    match x.last_written(out.layout()) {
+        Some(Some(edge)) => Ok(out.attach(edge)),
+        Some(None) => Ok(out),
+        None => seen(x, out, name, steps),
+    }
 }
 
 /// The element to which the steps lead, as a value of its own.
@@ -127,6 +131,11 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
     kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
     if capture::active() {
         capture::element_of(out.storage(), x.storage());
+    }
+    match x.last_written(&place) {
+        Some(Some(edge)) => return Ok(out.attach(edge).read_as_element()),
+        Some(None) => return Ok(out.read_as_element()),
+        None => {}
     }
     if steps.all.is_empty() {
         let same =

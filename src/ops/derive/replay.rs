@@ -100,7 +100,7 @@ impl Replay {
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
         let requires: Vec<bool> = arguments.iter().map(Tensor::requires_grad).collect();
-        let copies = copied(arguments, &requires)?;
+        let copies = copied_in_kind(arguments, &requires)?;
         // One thread makes every launch; inside, kernels use as many as ever.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();

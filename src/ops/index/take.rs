@@ -130,7 +130,7 @@ crate::operations! { family "choosing";
         where_(mask, &Operand::Tensor(value_for("masked_fill", x, value)?), &Operand::Tensor(x.clone()))
     }
     /// For each element the choice of the first condition that holds there, else `default`; all broadcast.
-    [numpy("select")]
+    [numpy("select"), memory]
     fn select(condlist: Tensors, choicelist: Tensors, default: Option<Operand> = None) -> Tensor {
         if condlist.is_empty() || condlist.len() != choicelist.len() {
             return Err(bad("select", format!("{} conditions for {} choices", condlist.len(), choicelist.len()), "give as many choices as conditions, at least one"));

@@ -10,6 +10,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use crate::array::Layout;
+use crate::graph::{Flags, GRAD, Mode, TRANSFORM};
 use crate::tensor::{Edge, Marks, Meta, Region, Tensor, retain};
 use crate::threads::{Guard, Lock};
 
@@ -108,6 +110,26 @@ impl History {
         drop(gone);
     }
 
+    /// The edge of what was last written to exactly these elements, if that is found among the latest writes and nobody asks for
+    /// gradients of the family: reading them needs no node of the whole memory then.
+    fn last_written(&self, region: &Region) -> Option<Option<Edge>> {
+        let state = self.lock();
+        if !state.retained.is_empty() {
+            return None;
+        }
+        for write in state.writes.iter().rev().take(LATEST) {
+            if write.region.is(region) {
+                // The elements of a leaf are not the leaf.
+                let leaf = |edge: &Edge| edge.node().flags().has(Flags::ACCUMULATOR);
+                return (!write.edge.as_ref().is_some_and(leaf)).then(|| write.edge.clone());
+            }
+            if !write.region.is_apart(region) {
+                return None;
+            }
+        }
+        None
+    }
+
     /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode
     /// that asks the host for the call site.
     fn advance(&self) {
@@ -184,7 +206,22 @@ struct CurrentEdge {
     of_base: bool,
 }
 
+/// How many of the writes are looked at for the one that wrote what is read.
+const LATEST: usize = 4;
+
 impl Tensor {
+    /// The edge of the elements that lie there in this tensor's memory, where it is that of the last write to them. In a transform,
+    /// where nobody sees gradients of the memory itself: it leads past them.
+    #[inline]
+    pub(crate) fn last_written(&self, place: &Layout) -> Option<Option<Edge>> {
+        let changed = self.version != self.storage().version();
+        if !changed || !Mode::current().has(GRAD | TRANSFORM) {
+            return None;
+        }
+        let region = Region { layout: place.clone(), dtype: self.dtype() };
+        self.history()?.last_written(&region)
+    }
+
     fn history(&self) -> Option<Arc<History>> {
         if self.storage().is_data_handle() {
             return self.meta()?.history();

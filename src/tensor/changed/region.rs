@@ -32,6 +32,25 @@ impl Region {
         self.dtype == other.dtype && same_places(&self.layout, &other.layout)
     }
 
+    /// Whether the two have no element in common, as far as that is seen at once: one ends before the other begins, or both go
+    /// by the same steps and never meet.
+    pub(crate) fn is_apart(&self, other: &Region) -> bool {
+        let (a, b) = (&self.layout, &other.layout);
+        if self.dtype != other.dtype {
+            return false;
+        }
+        let (Some((low, high)), Some((first, last))) = (a.extent(), b.extent()) else {
+            return true;
+        };
+        if high < first || last < low {
+            return true;
+        }
+        match (a.strides(), b.strides()) {
+            (&[step], &[other]) => step == other && step != 0 && (low - first) % step != 0,
+            _ => false,
+        }
+    }
+
     /// Whether it is all of a memory of this size.
     pub(crate) fn is_whole(&self, nbytes: usize) -> bool {
         self.layout.is_injective() && self.layout.numel() * self.dtype.size() == nbytes
