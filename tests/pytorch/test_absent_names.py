@@ -17,7 +17,7 @@ MODULES = """sparse multiprocessing hub ao export package quantization onnx jit 
     profiler special testing futures library overrides masked nested version types compiler"""
 OF_JAX = "debug block_until_ready make_jaxpr eval_shape associative_scan pmap lax tree"
 METHODS = """qr svd lu hardshrink put_ apply_ map_ resize_as_ storage_offset layout at
-    block_until_ready flat prelu put set_ storage untyped_storage to_dense lu_solve
+    block_until_ready flat prelu set_ storage untyped_storage to_dense lu_solve
     triangular_solve igamma mvlgamma stft"""
 
 

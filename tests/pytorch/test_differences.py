@@ -137,6 +137,10 @@ def test_scalars_are_0d_tensors() -> None:
     assert isinstance(x[0, 0], fg.Tensor)
     assert isinstance(x.sum(), fg.Tensor)
     assert x.sum().shape == ()
+    old = same = x[0, 0]
+    x[0, 0] = 7.0
+    same += 1
+    assert (old.item(), same.item(), x[0, 0].item()) == (X[0, 0], X[0, 0] + 1, 7.0)
 
 
 def test_no_floating_point_warnings() -> None:

@@ -8,19 +8,19 @@ Invariant: what writes is recorded, and returns None as NumPy's methods do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.composed import writing
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **options: Any) -> None:
     """Sorts along an axis, in place; `fg.sort(x)` is a sorted copy.
 
+    >>> import ferrograd as fg
     >>> y = fg.tensor([3.0, 1.0, 2.0])
     >>> y.sort()
     >>> y.tolist()
@@ -33,6 +33,7 @@ def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **op
 def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
     """Puts those at `kth` where sorting puts them, in place; `fg.partition(x, kth)` is a copy.
 
+    >>> import ferrograd as fg
     >>> y = fg.tensor([3.0, 1.0, 2.0])
     >>> y.partition(1)
     >>> y.tolist()
@@ -62,6 +63,7 @@ def _check(name: str, axis: Any, kind: Any, order: Any) -> None:
 def fill(self: Tensor, value: Any) -> None:
     """Sets every element to one value.
 
+    >>> import ferrograd as fg
     >>> y = fg.zeros(2)
     >>> y.fill(1.5)
     >>> y.tolist()
@@ -78,12 +80,13 @@ def fill(self: Tensor, value: Any) -> None:
 def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
     """Writes values in turn to places of the flattened tensor.
 
+    >>> import ferrograd as fg
     >>> y = fg.zeros(3)
     >>> y.put([0, -1], [1.0, 2.0])
     >>> y.tolist()
     [1.0, 0.0, 2.0]
     """
-    writing.put(self, indices, values, mode)
+    np.put(cast(Any, self), indices, values, mode)
 
 
 def __reversed__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807

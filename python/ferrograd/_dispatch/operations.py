@@ -52,7 +52,6 @@ def _fill(table: dict[Any, Operation]) -> None:
         (np.einsum, _core.einsum, _einsum),
         (np.full_like, _core.full_like, _full_like),
         (np.copy, _core.clone, _copy),
-        (np.select, _core.select, _select),
     ):
         ROWS[as_numpy] = ROWS[ours]
         table[theirs] = as_numpy
@@ -90,13 +89,6 @@ def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
 def _copy(x: Any) -> Any:
     """A new array, also of a value, whose own method `copy` gives a value."""
     made = _core.clone(x)
-    made._become_memory()
-    return made
-
-
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """An array without axes is one, as `where` gives it, and no value."""
-    made = _core.select(condlist, choicelist, default)
     made._become_memory()
     return made
 
