@@ -166,6 +166,34 @@ def test_an_average_of_parameters_without_axes(compiled: bool) -> None:
     assert [a.tolist() for a in average] == [1.75, [3.5, 7.0]]
 
 
+SORTS: dict[str, Callable[[Any], Any]] = {
+    "sort": lambda y: y.sort(),
+    "an axis": lambda y: y.reshape(3, 1).sort(axis=0),
+    "a view": lambda y: y[:2].sort(),
+    "backwards": lambda y: y[::-1].sort(),
+    "stable": lambda y: y.sort(kind="stable"),
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_sort_is_in_place(name: str) -> None:
+    sort = SORTS[name]
+    array, y = START.copy(), fg.tensor(START)
+    sort(array)
+    sort(y)
+    assert y.tolist() == array.tolist()
+
+    def f(x: Any) -> Any:
+        y = x * x
+        kept = y * 1
+        sort(y)
+        return (y * np.arange(1.0, 4.0) + kept).sum()
+
+    step = 1e-6 * np.eye(3)
+    expected = [(f(START + h) - f(START - h)) / 2e-6 for h in step]
+    np.testing.assert_allclose(fg.grad(f)(START), expected, 1e-8)
+
+
 @dataclasses.dataclass
 class State:
     """What programs copy."""
@@ -205,3 +233,9 @@ def test_a_copy_of_a_leaf_is_a_leaf() -> None:
         assert again.requires_grad
         (again * again).sum().backward()
         assert x.grad is None
+
+
+@pytest.mark.parametrize("use", [np.nditer, lambda t: t.flat])
+def test_iterators_of_numpy_raise_and_say_what_to_write(use: Any) -> None:
+    with pytest.raises((TypeError, AttributeError), match=r"for|reshape"):
+        use(leaf())

@@ -178,9 +178,11 @@ S.diagonal()[0, ...]
 x.unbind()[0]
 x.select(0, 1)
 m.expand(())
+x.as_strided((), (), 1)
 fg.where(True, m, 0.0)
 fg.where(v > 1, v, 0.0)
 np.where(True, m, 0.0)
+np.select([v > 1], [v], 0.0)
 np.piecewise(m, [m > 1], [1.0, 2.0])
 fg.tensordot(x, x, 1)
 np.tensordot(x, x, 1)
