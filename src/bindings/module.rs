@@ -14,7 +14,8 @@ use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
-    backward, bound, buffers, control, ended, host, joint, modes, replay, replayed, search, short,
+    backward, bound, buffers, control, ended, handed_out, host, joint, modes, replay, replayed,
+    search, short,
 };
 use crate::bindings::{errors, function, object, tensor};
 use crate::threads;
@@ -55,7 +56,7 @@ macro_rules! functions {
 
 functions! {
     tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
-        rebuild as _rebuild, _has_history, _hand_out, _take_back, _update;
+        rebuild as _rebuild, _update;
     dlpack: from_dlpack;
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
@@ -76,6 +77,7 @@ functions! {
     observe: _observe, _unobserve;
     buffers: _switch_recorded_arrays, _records_arrays;
     ended: _end_transform, _of_ended_transform;
+    handed_out: _has_history, _hand_out, _take_back;
     search: _depends_on, _depends_on_others, _runs_python;
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
     joint: _record_joint;

@@ -10,6 +10,7 @@ pub(crate) mod bound;
 pub(crate) mod buffers;
 pub(crate) mod control;
 pub(crate) mod ended;
+pub(crate) mod handed_out;
 pub(crate) mod host;
 pub(crate) mod joint;
 pub(crate) mod modes;

@@ -15,9 +15,9 @@ use crate::bindings::errors::python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, item, leaf, wrap};
 use crate::bindings::pass::ended::{self, leads_there};
+use crate::bindings::pass::handed_out::HandedOut;
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
-use crate::bindings::tensor::HandedOut;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
 use crate::ops::elementwise::arith::conjugate;
@@ -116,16 +116,7 @@ pub(crate) fn _traced_call<'py>(
     let Some((x, kind)) = entered(&args.get_item(place)?, before)? else {
         return Ok(None);
     };
-    let mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
-    let handed = HandedOut::new(&x);
-    let result = if args.len() == 1 && kwargs.is_empty() {
-        function.call1((&x,))?
-    } else {
-        let mut all: Vec<Bound<'py, PyAny>> = args.iter().collect();
-        all[place] = x.clone().into_any();
-        function.call(PyTuple::new(function.py(), all)?, Some(kwargs))?
-    };
-    drop((mode, handed));
+    let result = called(function, before, (&x, place), args, kwargs)?;
     let py = function.py();
     if let Some(valued) = valued {
         match short_gradient(before, &result, &x, kind, valued) {
@@ -152,6 +143,24 @@ pub(crate) fn _traced_call<'py>(
         pyo3::intern!(py, "trace"),
         (before.0, x, kind.number(), result).into_pyobject(py)?.into_any(),
     )
+}
+
+/// What the function returns for the tensor in the place of its argument, recorded as part of a transform.
+fn called<'py>(
+    function: &Bound<'py, PyAny>,
+    before: Mode,
+    (x, place): (&Bound<'py, PyTensor>, usize),
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
+    let _handed = HandedOut::new(x);
+    if args.len() == 1 && kwargs.is_empty() {
+        return function.call1((x,));
+    }
+    let mut all: Vec<Bound<'py, PyAny>> = args.iter().collect();
+    all[place] = x.clone().into_any();
+    function.call(PyTuple::new(function.py(), all)?, Some(kwargs))
 }
 
 /// Ends a call whose derivatives have no history.

@@ -23,5 +23,5 @@ pub(crate) use construct::{
     value_of,
 };
 pub(crate) use indexing::TensorIterator;
-pub(crate) use pickle::{_hand_out, _has_history, _take_back, HandedOut, rebuild};
+pub(crate) use pickle::rebuild;
 pub(crate) use update::_update;

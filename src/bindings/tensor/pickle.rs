@@ -1,70 +1,17 @@
 //! Pickling, and what a copy starts from.
 //!
-//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf, and what a subclass keeps beside them;
-//! and which leaves stand for the arguments of a function under differentiation.
+//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf, and what a subclass keeps beside them.
 //! Never serialises a graph. Invariant: a tensor with history refuses, and says how to drop it.
 
-use std::cell::RefCell;
-
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, remember};
+use crate::bindings::pass::handed_out::_has_history;
 use crate::error::Error;
 use crate::tensor::Tensor;
-
-thread_local! {
-    /// The objects of the leaves that transforms of this thread have handed to functions which still run.
-    static HANDED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A leaf in the hands of a function under differentiation, until this is dropped: what is made of it has a history.
-pub(crate) struct HandedOut {
-    before: usize,
-}
-
-impl HandedOut {
-    pub(crate) fn new(leaf: &Bound<'_, PyTensor>) -> HandedOut {
-        let address = leaf.as_ptr() as usize;
-        HANDED.with_borrow_mut(|handed| {
-            handed.push(address);
-            HandedOut { before: handed.len() - 1 }
-        })
-    }
-}
-
-impl Drop for HandedOut {
-    fn drop(&mut self) {
-        HANDED.with_borrow_mut(|handed| handed.truncate(self.before));
-    }
-}
-
-/// The same for several leaves of a caller in Python: gives what `_take_back` takes.
-#[pyfunction]
-pub(crate) fn _hand_out(leaves: &Bound<'_, PyList>) -> usize {
-    HANDED.with_borrow_mut(|handed| {
-        let before = handed.len();
-        handed.extend(leaves.iter().map(|leaf| leaf.as_ptr() as usize));
-        before
-    })
-}
-
-/// The end of `_hand_out`.
-#[pyfunction]
-pub(crate) fn _take_back(before: usize) {
-    HANDED.with_borrow_mut(|handed| handed.truncate(before));
-}
-
-/// Whether somebody differentiates by what a tensor was computed from, or by the tensor as an argument.
-#[pyfunction]
-pub(crate) fn _has_history(tensor: &Bound<'_, PyTensor>) -> bool {
-    let own = &tensor.get().tensor;
-    let address = tensor.as_ptr() as usize;
-    !own.is_leaf()
-        || (own.requires_grad() && HANDED.with_borrow(|handed| handed.contains(&address)))
-}
 
 /// A leaf from its parts: what `pickle` and `copy` call.
 #[pyfunction(name = "_rebuild")]

@@ -117,11 +117,12 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
         return view_identity(x);
     }
     let out = x.with_layout(steps.replay(x.layout()));
-    match x.last_written(out.layout()) {
-        Some(Some(edge)) => Ok(out.attach(edge)),
-        Some(None) => Ok(out),
-        None => seen(x, out, name, steps),
+    if x.was_written()
+        && let Some(edge) = x.last_written(out.layout())
+    {
+        return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
+    seen(x, out, name, steps)
 }
 
 /// The element to which the steps lead, as a value of its own.
@@ -132,10 +133,11 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
     if capture::active() {
         capture::element_of(out.storage(), x.storage());
     }
-    match x.last_written(&place) {
-        Some(Some(edge)) => return Ok(out.attach(edge).read_as_element()),
-        Some(None) => return Ok(out.read_as_element()),
-        None => {}
+    if x.was_written()
+        && let Some(edge) = x.last_written(&place)
+    {
+        let out = out.read_as_element();
+        return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
     if steps.all.is_empty() {
         let same =
@@ -146,6 +148,7 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
 }
 
 /// What the steps lead to, recorded: a view, or a copy of it.
+#[inline(always)]
 fn seen(x: &Tensor, out: Tensor, name: &'static str, steps: Steps) -> Result<Tensor> {
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps));
     finish_one(out, x, name, record, |(dims, steps), g, cx| {

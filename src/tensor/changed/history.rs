@@ -210,12 +210,17 @@ struct CurrentEdge {
 const LATEST: usize = 4;
 
 impl Tensor {
+    /// Whether the memory was written to since this handle was made.
+    #[inline(always)]
+    pub(crate) fn was_written(&self) -> bool {
+        self.version != self.storage().version()
+    }
+
     /// The edge of the elements that lie there in this tensor's memory, where it is that of the last write to them. In a transform,
     /// where nobody sees gradients of the memory itself: it leads past them.
-    #[inline]
+    #[cold]
     pub(crate) fn last_written(&self, place: &Layout) -> Option<Option<Edge>> {
-        let changed = self.version != self.storage().version();
-        if !changed || !Mode::current().has(GRAD | TRANSFORM) {
+        if !Mode::current().has(GRAD | TRANSFORM) {
             return None;
         }
         let region = Region { layout: place.clone(), dtype: self.dtype() };
