@@ -78,8 +78,9 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     /// The part among zeros. Never recorded.
     fn place(part: &Self::Part) -> Result<Self>;
 
-    /// Adds the part to what lies there in `acc`; all else stays as it is. Never recorded.
-    fn accumulate_part(acc: Self, part: &Self::Part) -> Result<Self>;
+    /// What `accumulate` makes of `acc` and the part among zeros, to the bit. `last` is the part that `acc` was given last,
+    /// `None` if that was a whole gradient: what lies in neither is known to stay as it is. Never recorded.
+    fn accumulate_part(acc: Self, last: Option<&Self::Part>, part: &Self::Part) -> Result<Self>;
 }
 
 /// Values without axes take part in no batched pass.

@@ -10,6 +10,7 @@ use crate::array::{Layout, ShapeVec};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
+use crate::kernels;
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::reshape_dims;
@@ -106,22 +107,27 @@ impl Value for Tensor {
         part.placed()
     }
 
-    fn accumulate_part(acc: Tensor, part: &Part) -> Result<Tensor> {
+    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
         if !part.fits(&acc) {
             return Tensor::accumulate(acc, &part.placed()?);
         }
         let acc = if acc.is_changeable() { acc } else { acc.duplicate()? };
-        // A whole gradient would add zeros elsewhere, which make negative zeros positive: once, since no sum with a zero that is
-        // positive is negative.
-        let acc = if acc.marks().has(Marks::SETTLED) {
-            acc
-        } else {
-            let inputs = [In::View(acc.view_of()), In::Int(0)];
-            apply(ADD.forward, &inputs, acc.shared_view_mut(), &[]);
-            acc.marked(Marks::SETTLED)
+        let view = part.seen_in(&acc);
+        let sum = binary(&ADD, &view, part.gradient())?;
+        // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
+        // was there before has had zeros added to it. A whole gradient has them added once.
+        let before = match last {
+            Some(last) => Some(last.seen_in(&acc)),
+            None if acc.marks().has(Marks::SETTLED) => None,
+            None => Some(acc.detach()),
         };
-        part.seen_in(&acc).add_into(part.gradient());
-        Ok(acc)
+        if let Some(before) = before {
+            let inputs = [In::View(before.view_of()), In::Int(0)];
+            apply(ADD.forward, &inputs, before.shared_view_mut(), &[]);
+        }
+        kernels::copy(sum.view_of(), view.shared_view_mut());
+        drop(view);
+        Ok(acc.marked(Marks::SETTLED))
     }
 }
 

@@ -23,7 +23,7 @@ impl Marks {
     /// Memory without axes, as NumPy's 0-d arrays: `x += y` changes it. Without axes and this mark, a tensor is a value, as
     /// NumPy's scalars.
     pub(crate) const MEMORY: Marks = Marks(64);
-    /// A sum of gradients in which no zero is negative: zeros that are added to it change nothing.
+    /// A sum of gradients that zeros have been added to: more of them change no sign of a zero in it.
     pub(crate) const SETTLED: Marks = Marks(128);
 
     /// Whether all of `other` is set.

@@ -118,9 +118,13 @@ def _of_fg(name: str) -> Any:
     return getattr(fg, name) if name in dir(fg) else None
 
 
+#: Methods that change their tensor, as those of arrays do, where the functions give copies.
+IN_PLACE = {"sort", "partition"}
+
+
 def _method(name: str) -> Any:
     found = getattr(fg.Tensor, name, None)
-    if not callable(found):
+    if not callable(found) or name in IN_PLACE:
         return None
 
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:

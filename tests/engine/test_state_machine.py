@@ -27,7 +27,7 @@ COLUMNS = sum(int(np.prod(shape)) for shape in SHAPES)
 MOST = 9
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
-    "first": lambda t: t[0],
+    "first": lambda t: t[0, ...],
     "last": lambda t: t[..., -1],
     "slice": lambda t: t[1:],
     "stride": lambda t: t[..., ::2],

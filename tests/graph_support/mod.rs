@@ -93,7 +93,11 @@ macro_rules! value {
                 fn place(part: &Self::Part) -> Result<$name> {
                     match *part {}
                 }
-                fn accumulate_part(_acc: $name, part: &Self::Part) -> Result<$name> {
+                fn accumulate_part(
+                    _acc: $name,
+                    _last: Option<&Self::Part>,
+                    part: &Self::Part,
+                ) -> Result<$name> {
                     match *part {}
                 }
             }

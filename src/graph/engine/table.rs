@@ -39,6 +39,8 @@ pub(super) struct Table<V: Value> {
     place: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
     vacant: SmallVec<[u32; 8]>,
+    /// The part that the sum in a place was given last, where that was no whole gradient.
+    parts: Vec<(u32, V::Part)>,
 }
 
 impl<V: Value> Table<V> {
@@ -49,6 +51,7 @@ impl<V: Value> Table<V> {
             place: smallvec![ABSENT; outputs],
             values: Vec::with_capacity(4),
             vacant: SmallVec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -60,11 +63,20 @@ impl<V: Value> Table<V> {
             self.put(output, v);
             return Ok(());
         }
+        self.whole(place);
         let value = &mut self.values[place as usize];
         if let Some(sum) = value.take() {
             *value = Some(self.options.sum(sum, &v)?);
         }
         Ok(())
+    }
+
+    /// Forgets the part that the sum in a place was given last.
+    #[inline]
+    fn whole(&mut self, place: u32) {
+        if !self.parts.is_empty() {
+            self.parts.retain(|part| part.0 != place);
+        }
     }
 
     /// Takes the gradient of `output`.
@@ -82,6 +94,7 @@ impl<V: Value> Table<V> {
         if place == ABSENT {
             return;
         }
+        self.whole(place);
         self.vacant.push(place);
         *to = self.values[place as usize].take();
     }
@@ -109,15 +122,19 @@ impl<V: Value> InputGrads<V> for Table<V> {
     }
 
     fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
-        let place = self.place[target as usize];
-        if place == ABSENT {
+        if self.place[target as usize] == ABSENT {
             self.put(target, V::place(&part)?);
+            self.parts.push((self.place[target as usize], part));
             return Ok(());
         }
+        let place = self.place[target as usize];
+        let last = self.parts.iter().position(|part| part.0 == place);
+        let last = last.map(|at| self.parts.swap_remove(at).1);
         let value = &mut self.values[place as usize];
         if let Some(sum) = value.take() {
-            *value = Some(V::accumulate_part(sum, &part)?);
+            *value = Some(V::accumulate_part(sum, last.as_ref(), &part)?);
         }
+        self.parts.push((place, part));
         Ok(())
     }
 
@@ -143,6 +160,7 @@ impl<V: Value> InputGrads<V> for Table<V> {
     #[inline]
     fn sum(&mut self, target: u32) -> Option<&mut V> {
         let place = self.place[target as usize];
+        self.whole(place);
         // No place has the number that means none.
         self.values.get_mut(place as usize)?.as_mut()
     }

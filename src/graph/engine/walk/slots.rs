@@ -29,9 +29,11 @@ pub(super) struct Slots<V: Value> {
     options: PassOptions,
 }
 
+/// What has been added up, and the part that was added last, where that was no whole gradient.
+type Sum<V> = (V, Option<Box<<V as Value>::Part>>);
+
 struct Slot<V: Value> {
-    /// What has been added up.
-    sum: Option<V>,
+    sum: Option<Sum<V>>,
     /// The rank whose turn it is.
     turn: u32,
     /// Somebody is adding: the sum is in their hands.
@@ -59,7 +61,7 @@ impl<V: Value> Slots<V> {
 
     /// Takes the finished gradient.
     pub(in crate::graph::engine) fn take(&self, output: u32) -> Option<V> {
-        self.lock(output).sum.take()
+        self.lock(output).sum.take().map(|(sum, _)| sum)
     }
 
     /// Delivers the contribution of the consumer of rank `rank`; returns how many consumers' contributions were added by this call.
@@ -82,7 +84,7 @@ impl<V: Value> Slots<V> {
             } else if before.is_none() && matches!(contribution[..], [Given::Whole(_)]) {
                 // Nothing to add up: no need to let go of the lock.
                 if let Some(Given::Whole(v)) = contribution.pop() {
-                    slot.sum = Some(v);
+                    slot.sum = Some((v, None));
                 }
             } else {
                 slot.busy = true;
@@ -104,16 +106,18 @@ impl<V: Value> Slots<V> {
 
     fn fold(
         &self,
-        sum: Option<V>,
+        sum: Option<Sum<V>>,
         contributions: impl Iterator<Item = Given<V>>,
-    ) -> Result<Option<V>> {
+    ) -> Result<Option<Sum<V>>> {
         let mut sum = sum;
         for given in contributions {
             sum = Some(match (sum, given) {
-                (Some(sum), Given::Whole(v)) => self.options.sum(sum, &v)?,
-                (Some(sum), Given::Part(part)) => V::accumulate_part(sum, &part)?,
-                (None, Given::Whole(v)) => v,
-                (None, Given::Part(part)) => V::place(&part)?,
+                (Some((sum, _)), Given::Whole(v)) => (self.options.sum(sum, &v)?, None),
+                (Some((sum, last)), Given::Part(part)) => {
+                    (V::accumulate_part(sum, last.as_deref(), &part)?, Some(part))
+                }
+                (None, Given::Whole(v)) => (v, None),
+                (None, Given::Part(part)) => (V::place(&part)?, Some(part)),
             });
         }
         Ok(sum)
