@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::array::capture;
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
@@ -98,7 +99,7 @@ impl Value for Tensor {
             plain && acc.lends_memory() && acc.shape() == new.shape() && acc.dtype() == new.dtype();
         if reusable {
             acc.add_into(new);
-            return Ok(acc);
+            return Ok(acc.unmarked(Marks::SETTLED));
         }
         binary(&ADD, &acc, new)
     }
@@ -108,10 +109,11 @@ impl Value for Tensor {
     }
 
     fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        if !part.fits(&acc) {
+        // A recording has the steps of the sum of whole gradients, whose bits it is held to.
+        if !part.fits(&acc) || capture::active() {
             return Tensor::accumulate(acc, &part.placed()?);
         }
-        let acc = if acc.is_changeable() { acc } else { acc.duplicate()? };
+        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
         let view = part.seen_in(&acc);
         let sum = binary(&ADD, &view, part.gradient())?;
         // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what

@@ -152,7 +152,8 @@ impl Tensor {
     pub fn detach(&self) -> Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
-        (same.marks, same.creation) = (self.marks, self.creation);
+        // What is made of a sum in its memory is another sum.
+        (same.marks, same.creation) = (self.marks.without(Marks::SETTLED), self.creation);
         same.in_kind_of(self).cut_from(self, Cause::Detach)
     }
 

@@ -195,6 +195,13 @@ impl Tensor {
         self
     }
 
+    /// The same handle without some of its marks.
+    #[inline]
+    pub(crate) fn unmarked(mut self, marks: Marks) -> Tensor {
+        self.marks = self.marks.without(marks);
+        self
+    }
+
     /// This gradient as user code is given it: others may share its memory, so changing it in place refuses.
     #[cfg(feature = "python")]
     pub(crate) fn read_only(self) -> Tensor {

@@ -20,7 +20,7 @@ use crate::ops::core::structured::{
     Cx, Record, RecordMany, Structured, VIEW_COST, finish, finish_many, move_cost, nothing,
 };
 use crate::ops::core::view::Part;
-use crate::tensor::{Creation, Edge, Region, Tensor, Write, same_places};
+use crate::tensor::{Creation, Edge, Marks, Region, Tensor, Write, same_places};
 
 /// Where the elements of a tensor and those of the writes lie in the part of memory that both touch.
 struct Slices {
@@ -87,6 +87,7 @@ impl Slices {
     fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
         let whole = self.own.layout.is_injective();
         let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
+        let settled = g.marks().has(Marks::SETTLED);
         let memory = self.memory(g, reuse)?;
         let mut parts = Vec::new();
         for (place, taken) in self.writes.iter().zip(&taken[1..]).rev() {
@@ -102,7 +103,8 @@ impl Slices {
                 parts.push(kept);
             }
             None if taken[0] => {
-                parts.push(as_values(memory.relaid_view(&self.own.layout), self.own.dtype)?);
+                let past = as_values(memory.relaid_view(&self.own.layout), self.own.dtype)?;
+                parts.push(if settled { past.marked(Marks::SETTLED) } else { past });
             }
             None => {}
         }
