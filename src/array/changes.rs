@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::snapshots::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Layout, Storage, Strided, author, capture};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{Lock, replace_alone, step_alone};
 
@@ -64,7 +65,12 @@ pub struct Placed<'a> {
     pub part: usize,
 }
 
-impl Placed<'_> {
+impl<'a> Placed<'a> {
+    /// The elements of a dtype that a layout shows.
+    pub(crate) fn of(layout: &'a Layout, dtype: DType) -> Placed<'a> {
+        Placed { layout, size: dtype.size(), part: dtype.real().size() }
+    }
+
     /// The positions of these elements, which count so many bytes.
     fn places(&self, unit: usize) -> Strided {
         Strided::of(self.layout, self.size / unit)

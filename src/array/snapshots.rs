@@ -24,7 +24,6 @@ const MOST_SETS: usize = 32;
 const ENOUGH: usize = 64;
 
 /// A copy of elements: the version of the memory that it was made in, and the elements without gaps.
-#[derive(Clone)]
 pub struct Snapshot {
     /// Which elements.
     pub places: Strided,
@@ -259,16 +258,16 @@ impl Snapshots {
     /// The copies of elements among these that are of this version or were made later: the first of each series, the latest
     /// first. Whoever lays them one over the other has the elements of the version.
     pub(super) fn since(&self, places: &Strided, version: u32) -> Vec<Snapshot> {
-        let mut found: Vec<u32> = self.wide.clone();
-        match pages(places) {
+        let found: Vec<u32> = match pages(places) {
             Some(pages) if pages.len() < self.series.len() => {
                 let near = pages.iter().filter_map(|page| self.by_page.get(page));
-                found.extend(near.flatten());
+                let mut found: Vec<u32> = near.flatten().chain(&self.wide).copied().collect();
                 found.sort_unstable();
                 found.dedup();
+                found
             }
-            _ => found = (0..self.series.len() as u32).collect(),
-        }
+            _ => (0..self.series.len() as u32).collect(),
+        };
         let (low, high) = places.extent();
         let mut all: Vec<Snapshot> = Vec::new();
         for at in found {
@@ -335,6 +334,7 @@ impl Saved {
 
 /// Positions that are wanted.
 enum Wanted {
+    /// The same set is not listed twice in a row.
     Sets(Vec<Strided>),
     Bits(Bits),
 }

@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::array::capture;
-use crate::array::{Layout, ShapeVec};
+use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};

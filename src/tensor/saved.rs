@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::array::{BriefLayout, Earlier, Layout, Placed, Storage};
+use crate::array::{BriefLayout, Earlier, Placed, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Marks, Tensor};
@@ -52,11 +52,6 @@ impl Drop for SavedTensor {
     }
 }
 
-/// Elements of a storage.
-fn placed(layout: &Layout, dtype: DType) -> Placed<'_> {
-    Placed { layout, size: dtype.size(), part: dtype.real().size() }
-}
-
 impl SavedTensor {
     /// Keeps the data of `tensor` as it is now: by sharing it, or by a copy where somebody outside the
     /// engine could write to it without moving the version.
@@ -71,7 +66,7 @@ impl SavedTensor {
         };
         let whole = !source.marks().has(Marks::VIEW) && storage.save_whole();
         if !whole {
-            storage.save(placed(source.layout(), source.dtype()));
+            storage.save(Placed::of(source.layout(), source.dtype()));
         }
         SavedTensor {
             version: storage.version(),
@@ -107,7 +102,7 @@ impl SavedTensor {
     fn earlier(&self, saved_by: &str, now: u32) -> Result<Tensor> {
         let layout = self.layout.layout();
         let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        match self.storage.earlier(placed(&layout, self.dtype), self.version) {
+        match self.storage.earlier(Placed::of(&layout, self.dtype), self.version) {
             Earlier::Lost => Err(self.modified(saved_by, now)),
             Earlier::Unchanged => Ok(same(layout)),
             Earlier::Changed(copies, unit) => Tensor::with_snapshots(&same(layout), &copies, unit),

@@ -34,8 +34,7 @@ fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
         return Ok(data.clone());
     }
     let whole = Layout::contiguous(&[copy.places.len()])?;
-    let placed = Placed { layout: &whole, size: unit, part: unit };
-    match data.earlier(placed, 0) {
+    match data.earlier(Placed::of(&whole, DType::of_bytes(unit)), 0) {
         Earlier::Changed(copies, unit) => {
             let now = elements(data, whole, unit);
             Tensor::with_snapshots(&now, &copies, unit).map(|x| x.storage().clone())
@@ -69,9 +68,7 @@ impl Tensor {
             self.storage().lose_saved();
             return Ok(());
         }
-        let dtype = self.dtype();
-        let written =
-            Placed { layout: self.layout(), size: dtype.size(), part: dtype.real().size() };
+        let written = Placed::of(self.layout(), self.dtype());
         self.storage().before_write(written, &mut |places, unit| {
             let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
             // A value that is restored from it may be written to, which must not change what is restored next.

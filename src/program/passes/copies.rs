@@ -12,24 +12,53 @@ use super::constants::is_whole;
 use crate::array::Storage;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
-/// How often each buffer is written, and by which step last.
-fn writes_of(steps: &[Step], buffers: &[Buffer]) -> Vec<(usize, usize)> {
-    let mut writes = vec![(0, 0); buffers.len()];
-    for (at, step) in steps.iter().enumerate() {
-        for slice in &step.writes {
-            let (count, last) = &mut writes[slice.buffer as usize];
-            (*count, *last) = (*count + 1, at);
+/// What happens to buffers in a run.
+struct Lives<'a> {
+    buffers: &'a [Buffer],
+    /// How often each buffer is written, and by which step last.
+    writes: Vec<(usize, usize)>,
+    /// Memory outside that is written.
+    changed: Vec<&'a Storage>,
+    /// Whether host code may write to memory that others see, which no step says.
+    foreign: bool,
+}
+
+impl<'a> Lives<'a> {
+    fn of(steps: &[Step], buffers: &'a [Buffer]) -> Lives<'a> {
+        let mut writes = vec![(0, 0); buffers.len()];
+        for (at, step) in steps.iter().enumerate() {
+            for slice in &step.writes {
+                let (count, last) = &mut writes[slice.buffer as usize];
+                (*count, *last) = (*count + 1, at);
+            }
+        }
+        let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
+        let changed = written.filter_map(|(buffer, _)| buffer.source.outside()).collect();
+        Lives { buffers, writes, changed, foreign: steps.iter().any(Step::is_foreign) }
+    }
+
+    /// Whether step `at` alone writes `to`, and none writes `from` after it.
+    fn are_settled(&self, at: usize, from: Id, to: Id) -> bool {
+        let (count, last) = self.writes[from as usize];
+        self.writes[to as usize] == (1, at) && (count == 0 || last < at)
+    }
+
+    /// Whether nobody beside the steps writes to a buffer.
+    fn is_ours(&self, buffer: Id) -> bool {
+        match &self.buffers[buffer as usize].source {
+            Source::Temporary | Source::Constant(_) | Source::Output => true,
+            Source::Input(_) => !self.foreign,
+            Source::Outside(memory) => {
+                !self.foreign && !self.changed.iter().any(|other| overlap(memory, other))
+            }
+            Source::Unused => false,
         }
     }
-    writes
 }
 
 /// Removes copies of one element of a buffer that is not written later, and lets steps read it where it lies.
 pub(in crate::program) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer]) {
-    let writes = writes_of(steps, buffers);
-    let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
-    let changed: Vec<&Storage> = written.filter_map(|(b, _)| b.source.outside()).collect();
-    let foreign = steps.iter().any(Step::is_foreign);
+    let lives = Lives::of(steps, buffers);
     let mut places: Vec<Option<(Id, isize)>> = vec![None; buffers.len()];
     let mut gone = vec![false; steps.len()];
     for (at, step) in steps.iter().enumerate() {
@@ -37,21 +66,14 @@ pub(in crate::program) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer
         else {
             continue;
         };
-        let (count, last) = writes[read.buffer as usize];
-        let settled = writes[written.buffer as usize] == (1, at) && (count == 0 || last < at);
-        let stays = match &buffers[read.buffer as usize].source {
-            Source::Temporary | Source::Constant(_) | Source::Output => true,
-            Source::Input(_) => !foreign,
-            Source::Outside(memory) => {
-                !foreign && !changed.iter().any(|other| overlap(memory, other))
-            }
-            Source::Unused => false,
-        };
         let element = read.numel() == 1
             && is_whole(written, buffers)
             && read.dtype == written.dtype
             && matches!(buffers[written.buffer as usize].source, Source::Temporary);
-        if settled && stays && element {
+        if element
+            && lives.are_settled(at, read.buffer, written.buffer)
+            && lives.is_ours(read.buffer)
+        {
             let from = places[read.buffer as usize]
                 .map_or((read.buffer, read.offset), |(buffer, offset)| {
                     (buffer, offset + read.offset)
@@ -76,36 +98,19 @@ pub(in crate::program) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer
 
 /// Removes copies of whole buffers, and lets steps read or write the other side.
 pub(in crate::program) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
-    let writes = writes_of(steps, buffers);
-    let written = buffers.iter().zip(&writes).filter(|(_, (count, _))| *count > 0);
-    let changed: Vec<&Storage> = written.filter_map(|(b, _)| b.source.outside()).collect();
+    let lives = Lives::of(steps, buffers);
     let mut names = Names::new(buffers.len());
     let mut gone = vec![false; steps.len()];
-    // Host code may write to memory that others see, and no step says so.
-    let foreign = steps.iter().any(Step::is_foreign);
     for (at, step) in steps.iter().enumerate() {
         let Some((from, to)) = whole(step, buffers) else { continue };
-        let (count, last) = writes[from as usize];
-        let settled = writes[to as usize] == (1, at) && (count == 0 || last < at);
-        if !settled || names.has(from) || names.has(to) {
+        if !lives.are_settled(at, from, to) || names.has(from) || names.has(to) {
             continue;
         }
         let (source, target) = (&buffers[from as usize].source, &buffers[to as usize].source);
         match (source, target) {
-            (Source::Outside(memory), Source::Temporary)
-                if !foreign && !changed.iter().any(|other| overlap(memory, other)) =>
-            {
-                names.set(to, from);
-            }
-            (Source::Input(_), Source::Temporary) if !foreign => {
-                names.set(to, from);
-            }
-            (Source::Constant(_) | Source::Temporary, Source::Temporary) => {
-                names.set(to, from);
-            }
-            (Source::Temporary, Source::Output) => {
-                names.set(from, to);
-            }
+            (Source::Output, Source::Temporary) => continue,
+            (_, Source::Temporary) if lives.is_ours(from) => names.set(to, from),
+            (Source::Temporary, Source::Output) => names.set(from, to),
             _ => continue,
         }
         gone[at] = true;
