@@ -16,8 +16,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import buffer_growth
 import footprint
-import growth
 import harness
 from cases import ALL
 
@@ -88,7 +88,7 @@ def main() -> None:
     if len(results) > 1:
         print(f"\n{harness.summary(results, columns)}")
     if options.only and any(case in ALL["buffers"] for case in cases):
-        print(f"\n{growth.table([])}")
+        print(f"\n{buffer_growth.table([])}")
     if not options.only:
         print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
     if options.json:

@@ -1,7 +1,7 @@
 """Buffers that are filled in a loop, beside a list and one `np.stack`: forward and backward.
 
-Each pair computes the same number of ten parameters. `growth.py` compares the time and the peak of
-memory of both for loops of 10 000 and 100 000 steps, each in a process of its own.
+Each pair computes the same number of ten parameters. `buffer_growth.py` compares the time and the
+peak of memory of both for loops of 10 000 and 100 000 steps, each in a process of its own.
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::snapshots::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, free};
-use super::{Layout, Storage, Strided, author, capture};
+use super::{Layout, Storage, StridedSet, author, capture};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{Lock, replace_alone, step_alone};
@@ -56,7 +56,7 @@ struct Record {
 
 /// Elements of a memory: a layout and the bytes of an element and of the number, or the part of one, that it consists of.
 #[derive(Clone, Copy)]
-pub struct Placed<'a> {
+pub struct ElementLayout<'a> {
     /// Where they lie, in elements.
     pub layout: &'a Layout,
     /// Bytes of an element.
@@ -65,15 +65,15 @@ pub struct Placed<'a> {
     pub part: usize,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> ElementLayout<'a> {
     /// The elements of a dtype that a layout shows.
-    pub(crate) fn of(layout: &'a Layout, dtype: DType) -> Placed<'a> {
-        Placed { layout, size: dtype.size(), part: dtype.real().size() }
+    pub(crate) fn of(layout: &'a Layout, dtype: DType) -> ElementLayout<'a> {
+        ElementLayout { layout, size: dtype.size(), part: dtype.real().size() }
     }
 
     /// The positions of these elements, which count so many bytes.
-    fn places(&self, unit: usize) -> Strided {
-        Strided::of(self.layout, self.size / unit)
+    fn places(&self, unit: usize) -> StridedSet {
+        StridedSet::of(self.layout, self.size / unit)
     }
 }
 
@@ -88,7 +88,7 @@ pub enum Earlier {
 }
 
 /// Makes a copy without gaps of positions that count so many bytes.
-pub(super) type MakeCopy<'a> = &'a mut dyn FnMut(&Strided, usize) -> Result<Storage>;
+pub(super) type MakeCopy<'a> = &'a mut dyn FnMut(&StridedSet, usize) -> Result<Storage>;
 
 const ADDRESS: u64 = u64::MAX >> 8;
 
@@ -316,7 +316,7 @@ impl Storage {
 
     /// Takes note that a value saves these elements; `forget_saved` ends that. Its handle is there already.
     #[cold]
-    pub fn save(&self, elements: Placed<'_>) {
+    pub fn save(&self, elements: ElementLayout<'_>) {
         let version = self.version();
         self.with_snapshots(elements.part, 1, |snapshots| {
             snapshots.save(&elements.places(snapshots.unit()), version);
@@ -390,7 +390,7 @@ impl Storage {
     /// # Errors
     /// What `copy` reports; then nothing has changed.
     #[cold]
-    pub fn before_write(&self, elements: Placed<'_>, copy: MakeCopy<'_>) -> Result<()> {
+    pub fn before_write(&self, elements: ElementLayout<'_>, copy: MakeCopy<'_>) -> Result<()> {
         if !self.is_kept() {
             self.nobody_saved();
             return Ok(());
@@ -398,7 +398,7 @@ impl Storage {
         let (plan, unit) = self.with_snapshots(elements.part, 0, |snapshots| {
             (snapshots.plan(&elements.places(snapshots.unit())), snapshots.unit())
         });
-        let copied = |places: &Strided| Ok((places.clone(), copy(places, unit)?));
+        let copied = |places: &StridedSet| Ok((places.clone(), copy(places, unit)?));
         let made: Result<Vec<_>> = plan.iter().map(copied).collect();
         let version = self.version();
         let (gone, failed) = self.with_snapshots(elements.part, 0, |snapshots| match made {
@@ -432,7 +432,7 @@ impl Storage {
     }
 
     /// To be called before a write for which nothing is kept: whoever saved elements gets an error instead of them.
-    pub fn lose_saved(&self) {
+    pub fn invalidate_saved(&self) {
         if !self.may_be_saved() {
             return;
         }
@@ -445,7 +445,7 @@ impl Storage {
 
     /// What is left of elements as they were in `version`.
     #[cold]
-    pub fn earlier(&self, elements: Placed<'_>, version: u32) -> Earlier {
+    pub fn earlier(&self, elements: ElementLayout<'_>, version: u32) -> Earlier {
         let Some(record) = self.header().changes.record() else {
             return Earlier::Lost;
         };

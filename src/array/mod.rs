@@ -4,7 +4,7 @@
 //! Never computes with elements. Invariant: memory lives as long as a handle counts it.
 
 mod author;
-mod bits;
+mod bitset;
 mod brief;
 pub mod capture;
 mod changes;
@@ -18,11 +18,11 @@ mod seen;
 mod shape;
 mod snapshots;
 mod storage;
-mod strided;
+mod strided_set;
 mod views;
 
 pub use brief::BriefLayout;
-pub use changes::{Earlier, Placed};
+pub use changes::{Earlier, ElementLayout};
 pub use elements::{Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;
@@ -30,6 +30,6 @@ pub use pool::{afford, cached_bytes, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
 pub use snapshots::Snapshot;
 pub use storage::{Access, Storage};
-pub use strided::Strided;
+pub use strided_set::StridedSet;
 pub(crate) use views::{array_view, fits};
 pub use views::{from_array, from_slice, from_vec};

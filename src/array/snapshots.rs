@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use super::Storage;
-use super::bits::Bits;
+use super::bitset::BitSet;
 use super::hash::FastMap;
-use super::strided::Strided;
+use super::strided_set::StridedSet;
 
 /// Positions to a page of the map.
 const PAGE: usize = 64;
@@ -26,7 +26,7 @@ const ENOUGH: usize = 64;
 /// A copy of elements: the version of the memory that it was made in, and the elements without gaps.
 pub struct Snapshot {
     /// Which elements.
-    pub places: Strided,
+    pub places: StridedSet,
     /// The last version of the memory in which they were so.
     pub version: u32,
     /// The elements.
@@ -35,7 +35,7 @@ pub struct Snapshot {
 
 /// The copies of one set of elements, in the order of their versions.
 struct Series {
-    places: Strided,
+    places: StridedSet,
     copies: Vec<(u32, Storage)>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Snapshots {
     /// Values of this version or an earlier one are lost: a write said that nothing is to be kept.
     lost: Option<u32>,
     series: Vec<Series>,
-    by_places: FastMap<Strided, u32>,
+    by_places: FastMap<StridedSet, u32>,
     by_page: FastMap<usize, SmallVec<[u32; 2]>>,
     /// Series of many pages.
     wide: Vec<u32>,
@@ -70,7 +70,7 @@ impl Snapshots {
         Snapshots {
             unit,
             len,
-            wanted: Wanted::Sets(Vec::new()),
+            wanted: Wanted::List(Vec::new()),
             saved: Saved::default(),
             uncounted: (0, 0),
             lost: None,
@@ -95,8 +95,8 @@ impl Snapshots {
         }
         let k = self.unit / unit;
         self.wanted = match std::mem::take(&mut self.wanted) {
-            Wanted::Sets(sets) => Wanted::Sets(sets.iter().map(|set| set.refined(k)).collect()),
-            Wanted::Bits(bits) => Wanted::Bits(bits.refined(self.len, k)),
+            Wanted::List(sets) => Wanted::List(sets.iter().map(|set| set.refined(k)).collect()),
+            Wanted::Set(bits) => Wanted::Set(bits.refined(self.len, k)),
         };
         (self.unit, self.len) = (unit, self.len * k);
         let series = std::mem::take(&mut self.series);
@@ -115,14 +115,14 @@ impl Snapshots {
     }
 
     /// Takes note of a value that is saved in this version.
-    pub(super) fn save(&mut self, places: &Strided, version: u32) {
+    pub(super) fn save(&mut self, places: &StridedSet, version: u32) {
         self.wanted.add(places, self.len);
         self.saved.add(version);
     }
 
     /// So many values, which will say themselves when they go, may have saved all of it up to this version.
     pub(super) fn save_uncounted(&mut self, values: u64, version: u32) {
-        self.wanted.add(&Strided::run(0, self.len), self.len);
+        self.wanted.add(&StridedSet::run(0, self.len), self.len);
         self.uncounted = (values, version);
     }
 
@@ -149,7 +149,7 @@ impl Snapshots {
     /// Forgets all copies, and that anything is wanted.
     #[must_use = "to be dropped without the lock"]
     pub(super) fn clear(&mut self) -> Vec<Storage> {
-        self.wanted = Wanted::Sets(Vec::new());
+        self.wanted = Wanted::List(Vec::new());
         if self.series.is_empty() {
             return Vec::new();
         }
@@ -169,7 +169,7 @@ impl Snapshots {
     }
 
     /// What has to be copied before a write to these positions. They count as copied from now on.
-    pub(super) fn plan(&mut self, written: &Strided) -> Vec<Strided> {
+    pub(super) fn plan(&mut self, written: &StridedSet) -> Vec<StridedSet> {
         let mut runs = Vec::new();
         if !self.wanted.is_empty() {
             let bits = self.wanted.bits(self.len);
@@ -183,19 +183,19 @@ impl Snapshots {
         if count == written.len() {
             return vec![written.clone()];
         }
-        let sets = Strided::grouped(&runs);
+        let sets = StridedSet::grouped(&runs);
         // Sets that follow no pattern cost more than the elements between them.
         if sets.len() * 8 > written.len() { vec![written.clone()] } else { sets }
     }
 
     /// Takes a plan back whose copies could not be made.
-    pub(super) fn unplan(&mut self, places: &[Strided]) {
+    pub(super) fn unplan(&mut self, places: &[StridedSet]) {
         places.iter().for_each(|set| self.wanted.add(set, self.len));
     }
 
     /// Adds copies that were made in this version; gives back those that nobody needs any more.
     #[must_use = "to be dropped without the lock"]
-    pub(super) fn keep(&mut self, version: u32, made: Vec<(Strided, Storage)>) -> Vec<Storage> {
+    pub(super) fn keep(&mut self, version: u32, made: Vec<(StridedSet, Storage)>) -> Vec<Storage> {
         for (places, data) in made {
             let at = self.series_of(&places);
             self.series[at].copies.push((version, data));
@@ -232,7 +232,7 @@ impl Snapshots {
     }
 
     /// The number of the series of these positions, a new one if there is none.
-    fn series_of(&mut self, places: &Strided) -> usize {
+    fn series_of(&mut self, places: &StridedSet) -> usize {
         if let Some(&at) = self.by_places.get(places) {
             return at as usize;
         }
@@ -257,7 +257,7 @@ impl Snapshots {
 
     /// The copies of elements among these that are of this version or were made later: the first of each series, the latest
     /// first. Whoever lays them one over the other has the elements of the version.
-    pub(super) fn since(&self, places: &Strided, version: u32) -> Vec<Snapshot> {
+    pub(super) fn since(&self, places: &StridedSet, version: u32) -> Vec<Snapshot> {
         let found: Vec<u32> = match pages(places) {
             Some(pages) if pages.len() < self.series.len() => {
                 let near = pages.iter().filter_map(|page| self.by_page.get(page));
@@ -335,38 +335,38 @@ impl Saved {
 /// Positions that are wanted.
 enum Wanted {
     /// The same set is not listed twice in a row.
-    Sets(Vec<Strided>),
-    Bits(Bits),
+    List(Vec<StridedSet>),
+    Set(BitSet),
 }
 
 impl Default for Wanted {
     fn default() -> Wanted {
-        Wanted::Sets(Vec::new())
+        Wanted::List(Vec::new())
     }
 }
 
 impl Wanted {
     fn is_empty(&self) -> bool {
-        matches!(self, Wanted::Sets(sets) if sets.is_empty())
+        matches!(self, Wanted::List(sets) if sets.is_empty())
     }
 
     /// The bits of a memory of `len` positions.
-    fn bits(&mut self, len: usize) -> &mut Bits {
-        if let Wanted::Sets(sets) = self {
-            let mut bits = Bits::new(len, false);
+    fn bits(&mut self, len: usize) -> &mut BitSet {
+        if let Wanted::List(sets) = self {
+            let mut bits = BitSet::new(len, false);
             sets.iter().for_each(|set| set.runs(|start, n| bits.set(start, n)));
-            *self = Wanted::Bits(bits);
+            *self = Wanted::Set(bits);
         }
         match self {
-            Wanted::Bits(bits) => bits,
-            Wanted::Sets(_) => unreachable!("they are bits now"),
+            Wanted::Set(bits) => bits,
+            Wanted::List(_) => unreachable!("they are bits now"),
         }
     }
 
-    fn add(&mut self, places: &Strided, len: usize) {
+    fn add(&mut self, places: &StridedSet, len: usize) {
         match self {
-            Wanted::Sets(sets) if sets.last() == Some(places) => {}
-            Wanted::Sets(sets) if sets.len() < MOST_SETS => sets.push(places.clone()),
+            Wanted::List(sets) if sets.last() == Some(places) => {}
+            Wanted::List(sets) if sets.len() < MOST_SETS => sets.push(places.clone()),
             _ => {
                 let bits = self.bits(len);
                 places.runs(|start, n| bits.set(start, n));
@@ -376,7 +376,7 @@ impl Wanted {
 }
 
 /// The pages that positions lie in, if they are not too many.
-fn pages(places: &Strided) -> Option<Vec<usize>> {
+fn pages(places: &StridedSet) -> Option<Vec<usize>> {
     if places.len() > MOST_PAGES * PAGE {
         return None;
     }

@@ -14,8 +14,8 @@ use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
-    backward, bound, buffers, control, ended, handed_out, host, joint, modes, replay, replayed,
-    search, short,
+    backward, bound, control, ended_transforms, host, joint, modes, replay, replayed, search,
+    short, transform_arguments,
 };
 use crate::bindings::{errors, function, object, tensor};
 use crate::threads;
@@ -61,7 +61,8 @@ functions! {
     backward: backward, grad, _jacobian, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
     members: _below, _watch_members, _shorten_module;
-    modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _switch_fixed_saved,
+    modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
+        _switch_recorded_arrays, _records_arrays,
         _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
         set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
         registered as _registry;
@@ -75,9 +76,8 @@ functions! {
     foreign: _call_foreign;
     introspect: _output_of, _graph_facts, _vanishing;
     observe: _observe, _unobserve;
-    buffers: _switch_recorded_arrays, _records_arrays;
-    ended: _end_transform, _of_ended_transform;
-    handed_out: _has_history, _hand_out, _take_back;
+    ended_transforms: _end_transform, _of_ended_transform;
+    transform_arguments: _has_history, _push_arguments, _pop_arguments;
     search: _depends_on, _depends_on_others, _runs_python;
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
     joint: _record_joint;

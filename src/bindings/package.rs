@@ -73,7 +73,7 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.absent", "values indices squeeze_ unsqueeze_ t_ resize_ cuda bfloat16"),
     ("ferrograd._pytorch.absent", "to_sparse is_cpu is_cuda is_mps is_meta is_sparse"),
     ("ferrograd._pytorch.absent", "is_quantized flat"),
-    ("ferrograd._dispatch.methods", "sort partition fill put __reversed__"),
+    ("ferrograd._dispatch.ndarray_methods", "sort partition fill put __reversed__"),
     ("ferrograd._tensor.copying", "__copy__ __deepcopy__ full_like"),
 ];
 

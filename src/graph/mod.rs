@@ -28,8 +28,8 @@ pub use engine::{
 pub use extras::Extras;
 pub use hook::{AtEnd, Foreign, Hook, NodeHook, RunningPass, Sink};
 pub use mode::{
-    ANOMALY, CHECK_NAN, FIXED_SAVED, FORWARD, GRAD, INFERENCE, Mode, ModeGuard, PACKING, SERIAL,
-    SITES, TRACING, TRANSFORM, grad_enabled, set_grad_enabled,
+    ANOMALY, CHECK_NAN, DISALLOW_SAVED_MUTATION, FORWARD, GRAD, INFERENCE, Mode, ModeGuard,
+    PACKING, RECORDED_ARRAYS, SERIAL, SITES, TRACING, TRANSFORM, grad_enabled, set_grad_enabled,
 };
 pub use node::{Edges, Flags, Node, SavedValues};
 pub use packing::{Pack, PackedValue};

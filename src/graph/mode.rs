@@ -24,7 +24,9 @@ pub const SERIAL: u32 = 128;
 /// Nodes and in-place changes remember where the program called them.
 pub const SITES: u32 = 256;
 /// Saved values are not copied before a write: a backward that needs one is an error.
-pub const FIXED_SAVED: u32 = 1024;
+pub const DISALLOW_SAVED_MUTATION: u32 = 1024;
+/// Arrays that a program makes take tensors, as in a transform.
+pub const RECORDED_ARRAYS: u32 = 2048;
 /// Anomaly mode also looks for NaN.
 pub const CHECK_NAN: u32 = 512;
 

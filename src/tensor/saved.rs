@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::array::{BriefLayout, Earlier, Placed, Storage};
+use crate::array::{BriefLayout, Earlier, ElementLayout, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 use crate::tensor::{Accumulate, Edge, Marks, Tensor};
@@ -66,7 +66,7 @@ impl SavedTensor {
         };
         let whole = !source.marks().has(Marks::VIEW) && storage.save_whole();
         if !whole {
-            storage.save(Placed::of(source.layout(), source.dtype()));
+            storage.save(ElementLayout::of(source.layout(), source.dtype()));
         }
         SavedTensor {
             version: storage.version(),
@@ -102,7 +102,7 @@ impl SavedTensor {
     fn earlier(&self, saved_by: &str, now: u32) -> Result<Tensor> {
         let layout = self.layout.layout();
         let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        match self.storage.earlier(Placed::of(&layout, self.dtype), self.version) {
+        match self.storage.earlier(ElementLayout::of(&layout, self.dtype), self.version) {
             Earlier::Lost => Err(self.modified(saved_by, now)),
             Earlier::Unchanged => Ok(same(layout)),
             Earlier::Changed(copies, unit) => Tensor::with_snapshots(&same(layout), &copies, unit),

@@ -1,6 +1,6 @@
 //! copy, cast and fill against ndarray, over shapes and memory orders.
 
-use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
+use crate::strided::{ORDERS, Order, Rng, StridedSet, read, written};
 use ferrograd::dtype::Element;
 use ferrograd::kernels::cast::cast;
 use ferrograd::kernels::copy::copy;
@@ -31,7 +31,7 @@ fn roundtrip<T: Element>(blank: T) {
     for dims in SHAPES {
         for from in ORDERS {
             for to in ORDERS {
-                let src = Strided::new(dims, from, || T::from_f64(rng.small()));
+                let src = StridedSet::new(dims, from, || T::from_f64(rng.small()));
                 let view = src.view();
                 let got = written(dims, to, blank, |out| copy(read(&view), out));
                 assert_eq!(got, view, "{dims:?} from {from:?} to {to:?}");
@@ -52,7 +52,7 @@ fn copies_of_megabytes_are_split_and_complete() {
     let mut rng = Rng(2);
     for dims in [&[1000, 1001][..], &[1_000_003], &[3, 700, 501]] {
         for from in ORDERS {
-            let src = Strided::new(dims, from, || rng.next() as i64);
+            let src = StridedSet::new(dims, from, || rng.next() as i64);
             let view = src.view();
             for to in [Order::C, Order::Fortran] {
                 let got = written(dims, to, 0i64, |out| copy(read(&view), out));
@@ -64,7 +64,7 @@ fn copies_of_megabytes_are_split_and_complete() {
 
 #[test]
 fn copy_reads_broadcast_axes() {
-    let src = Strided::new(&[3, 1], Order::C, {
+    let src = StridedSet::new(&[3, 1], Order::C, {
         let mut i = 0;
         move || {
             i += 1;
@@ -81,7 +81,7 @@ fn copy_reads_broadcast_axes() {
 fn casts<A: Element, B: Element>(values: &[A], expected: &[B], blank: B) {
     for order in ORDERS {
         let mut at = 0;
-        let src = Strided::new(&[values.len()], Order::C, || {
+        let src = StridedSet::new(&[values.len()], Order::C, || {
             at += 1;
             values[at - 1]
         });
@@ -117,7 +117,7 @@ fn casts_every_order_and_size() {
     let mut rng = Rng(3);
     for dims in SHAPES.iter().copied().chain([&[900, 801][..], &[700_001], &[4, 300_000]]) {
         for order in ORDERS {
-            let src = Strided::new(dims, order, || rng.small());
+            let src = StridedSet::new(dims, order, || rng.small());
             let view = src.view();
             let got = written(dims, Order::C, 0f32, |out| {
                 cast(read(&view), out);
@@ -135,7 +135,7 @@ fn fill_stays_inside_the_view() {
             assert!(got.iter().all(|&v| v == 2.5), "{dims:?} {order:?}");
         }
     }
-    let mut out = Strided::new(&[4], Order::EverySecond, || 7i64);
+    let mut out = StridedSet::new(&[4], Order::EverySecond, || 7i64);
     {
         let mut view = out.view_mut();
         let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());

@@ -1,6 +1,6 @@
 //! Matrix products against a naive triple loop, over shapes, strides, dtypes and batches.
 
-use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
+use crate::strided::{ORDERS, Order, Rng, StridedSet, read, written};
 use ferrograd::dtype::{Complex64, Complex128, Element};
 use ferrograd::kernels::gemm::{matmul, matmul_batch};
 use ferrograd::threads::set_num_threads;
@@ -38,8 +38,8 @@ fn check<T: Element>(make: impl Fn(&mut Rng) -> T, zero: T, muladd: impl Fn(T, T
     for &[m, k, n] in SIZES {
         for of_a in ORDERS {
             for of_b in ORDERS {
-                let a = Strided::new(&[m, k], of_a, || make(&mut rng));
-                let b = Strided::new(&[k, n], of_b, || make(&mut rng));
+                let a = StridedSet::new(&[m, k], of_a, || make(&mut rng));
+                let b = StridedSet::new(&[k, n], of_b, || make(&mut rng));
                 let (a, b) = (a.view(), b.view());
                 let want = naive(&a, &b, zero, muladd);
                 for to in ORDERS {
@@ -75,8 +75,8 @@ fn large_products_are_the_same_at_any_thread_count() {
         for (of_a, of_b) in
             [(Order::C, Order::C), (Order::Fortran, Order::C), (Order::C, Order::Fortran)]
         {
-            let a = Strided::new(&[m, k], of_a, || rng.small() / 3.0);
-            let b = Strided::new(&[k, n], of_b, || rng.small() / 3.0);
+            let a = StridedSet::new(&[m, k], of_a, || rng.small() / 3.0);
+            let b = StridedSet::new(&[k, n], of_b, || rng.small() / 3.0);
             let (a, b) = (a.view(), b.view());
             let run = |threads| {
                 set_num_threads(threads);
@@ -113,8 +113,8 @@ fn no_element_depends_on_the_cut() {
                 (Order::Fortran, Order::C, Order::Fortran),
                 (Order::C, Order::Fortran, Order::Fortran),
             ] {
-                let a = Strided::new(&[m, k], of_a, &mut make);
-                let b = Strided::new(&[k, n], of_b, &mut make);
+                let a = StridedSet::new(&[m, k], of_a, &mut make);
+                let b = StridedSet::new(&[k, n], of_b, &mut make);
                 let (a, b) = (a.view(), b.view());
                 let run = |threads| {
                     set_num_threads(threads);
@@ -159,8 +159,8 @@ fn batches_broadcast() {
     ];
     for &(of_a, of_b, of_c) in shapes {
         for order in ORDERS {
-            let a = Strided::new(of_a, order, || rng.below(9) as f64 - 4.0);
-            let b = Strided::new(of_b, order, || rng.below(9) as f64 - 4.0);
+            let a = StridedSet::new(of_a, order, || rng.below(9) as f64 - 4.0);
+            let b = StridedSet::new(of_b, order, || rng.below(9) as f64 - 4.0);
             let (a, b) = (a.view(), b.view());
             for to in [Order::C, Order::Rotated] {
                 let got = written(of_c, to, f64::NAN, |out| {

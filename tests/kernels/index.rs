@@ -1,6 +1,6 @@
 //! Gather, scatter and scatter-add against loops over indices.
 
-use crate::strided::{ORDERS, Order, Rng, Strided, read, write, written};
+use crate::strided::{ORDERS, Order, Rng, StridedSet, read, write, written};
 use ferrograd::dtype::DType;
 use ferrograd::kernels::index::*;
 use ferrograd::kernels::view::View;
@@ -20,7 +20,7 @@ fn takes_rows_along_any_axis() {
     let mut rng = Rng(1);
     for dims in [&[6][..], &[5, 4], &[3, 7, 4], &[4, 300, 20]] {
         for order in ORDERS {
-            let src = Strided::new(dims, order, || rng.small());
+            let src = StridedSet::new(dims, order, || rng.small());
             let view = src.view();
             for axis in 0..dims.len() {
                 let size = dims[axis] as i64;
@@ -48,7 +48,7 @@ fn takes_rows_along_any_axis() {
 fn several_indices_pick_points() {
     let mut rng = Rng(2);
     for order in ORDERS {
-        let src = Strided::new(&[4, 5, 3], order, || rng.small());
+        let src = StridedSet::new(&[4, 5, 3], order, || rng.small());
         let view = src.view();
         let (rows, columns) = (ints(&[0, 3, -1, 2], &[2, 2]), ints(&[4, 0, 1, -5], &[2, 2]));
         let (r, c) = (rows.view(), columns.view());
@@ -86,7 +86,7 @@ fn out_of_range_is_an_error_that_names_the_index() {
 fn along_an_axis() {
     let mut rng = Rng(3);
     for order in ORDERS {
-        let src = Strided::new(&[4, 5], order, || rng.small());
+        let src = StridedSet::new(&[4, 5], order, || rng.small());
         let view = src.view();
         let index = ints(&[0, -1, 2, 3, 4, 0, 1, 2], &[4, 2]);
         let index_view = index.view();
@@ -106,9 +106,9 @@ fn along_an_axis() {
 fn masks_select_in_c_order() {
     let mut rng = Rng(4);
     for order in ORDERS {
-        let src = Strided::new(&[6, 7], order, || rng.small());
+        let src = StridedSet::new(&[6, 7], order, || rng.small());
         let view = src.view();
-        let mask = Strided::new(&[6, 7], Order::Fortran, || rng.below(3) == 0);
+        let mask = StridedSet::new(&[6, 7], Order::Fortran, || rng.below(3) == 0);
         let mask_view = mask.view();
         let at = offsets_where(read(&mask_view), view.strides()).unwrap();
         let want: Vec<f64> =
@@ -144,7 +144,7 @@ fn scatter_keeps_the_last_and_scatter_add_keeps_all() {
         for order in ORDERS {
             let n = 700;
             let index = ArrayD::from_shape_fn(IxDyn(&[n]), |_| rng.below(40) as i64 - 20);
-            let src = Strided::new(&[&[n], row].concat(), order, || rng.small());
+            let src = StridedSet::new(&[&[n], row].concat(), order, || rng.small());
             let (view, dims) = (src.view(), [&[20], row].concat());
             let (put, added) =
                 (scattered(&dims, &index, &view, false), scattered(&dims, &index, &view, true));
@@ -164,7 +164,7 @@ fn scatter_keeps_the_last_and_scatter_add_keeps_all() {
 #[test]
 fn scatter_add_is_the_same_at_any_thread_count() {
     let mut rng = Rng(6);
-    let src = Strided::new(&[2000, 512], Order::C, || rng.small() / 3.0);
+    let src = StridedSet::new(&[2000, 512], Order::C, || rng.small() / 3.0);
     let index = ArrayD::from_shape_fn(IxDyn(&[2000]), |_| rng.below(11) as i64);
     let run = |threads| {
         set_num_threads(threads);

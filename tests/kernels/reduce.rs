@@ -1,6 +1,6 @@
 //! Reductions against naive loops, over shapes, memory orders and axis sets.
 
-use crate::strided::{ORDERS, Order, Rng, Strided, read, written};
+use crate::strided::{ORDERS, Order, Rng, StridedSet, read, written};
 use ferrograd::dtype::Element;
 use ferrograd::kernels::reduce::{Reduction, arg_reduce, reduce};
 use ferrograd::threads::set_num_threads;
@@ -62,7 +62,7 @@ fn check<T: Element, R: Element>(
     let mut rng = Rng(7);
     for dims in SHAPES {
         for order in ORDERS {
-            let src = Strided::new(dims, order, || make(&mut rng));
+            let src = StridedSet::new(dims, order, || make(&mut rng));
             let view = src.view();
             for axes in axis_sets(dims.len()) {
                 let expected = naive(&view, &axes, start, &step);
@@ -119,7 +119,7 @@ fn truth() {
 
 #[test]
 fn of_nothing() {
-    let src = Strided::new(&[2, 0], Order::C, || 1.0f64);
+    let src = StridedSet::new(&[2, 0], Order::C, || 1.0f64);
     let view = src.view();
     let run = |op| written(&[2], Order::C, 9.0f64, |out| reduce(op, read(&view), &[1], out));
     let sum = run(Reduction::Sum);
@@ -138,7 +138,7 @@ fn nan_propagates_wherever_it_stands() {
         for at in [0, n / 2, n - 1] {
             for order in [Order::C, Order::EverySecond] {
                 let mut i = 0;
-                let src = Strided::new(&[n, 3], order, || 0.0f64);
+                let src = StridedSet::new(&[n, 3], order, || 0.0f64);
                 let mut array = src.view().to_owned();
                 array.map_inplace(|v| {
                     *v = i as f64;
@@ -172,7 +172,7 @@ fn nan_propagates_wherever_it_stands() {
 fn large_sums_are_accurate_and_the_same_at_any_thread_count() {
     let mut rng = Rng(11);
     for dims in [&[3_000_001][..], &[1500, 1400], &[100_000, 7], &[7, 200_001], &[60, 70, 301]] {
-        let src = Strided::new(dims, Order::C, || rng.small() + 0.1);
+        let src = StridedSet::new(dims, Order::C, || rng.small() + 0.1);
         let view = src.view();
         for axes in axis_sets(dims.len()).into_iter().filter(|a| !a.is_empty()) {
             let shape = kept(dims, &axes, false);
@@ -215,7 +215,7 @@ fn check_arg<T: Element>(make: impl Fn(&mut Rng) -> T) {
     let mut rng = Rng(5);
     for dims in SHAPES.iter().copied().chain([&[300_001][..], &[3, 4, 2000], &[2000, 600]]) {
         for order in ORDERS {
-            let src = Strided::new(dims, order, || make(&mut rng));
+            let src = StridedSet::new(dims, order, || make(&mut rng));
             let view = src.view();
             for axis in 0..dims.len() {
                 for largest in [true, false] {

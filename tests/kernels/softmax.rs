@@ -1,6 +1,6 @@
 //! Fused softmax kernels against their definitions, forward and backward.
 
-use crate::strided::{Order, Rng, Strided, read, written};
+use crate::strided::{Order, Rng, StridedSet, read, written};
 use ferrograd::kernels::softmax::*;
 use ferrograd::threads::set_num_threads;
 use ndarray::ArrayD;
@@ -46,8 +46,8 @@ fn both_widths(
 fn forward_and_backward_follow_the_definitions() {
     let mut rng = Rng(1);
     for dims in SHAPES {
-        let x = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
-        let g = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
+        let x = StridedSet::new(dims, Order::C, || rng.small()).view().to_owned();
+        let g = StridedSet::new(dims, Order::C, || rng.small()).view().to_owned();
         let log = log_softmax_by_definition(&x);
         let soft = log.mapv(f64::exp);
         both_widths(dims, &[&x], &soft, "softmax", |v, out| softmax(v[0], 1, out));
@@ -77,7 +77,7 @@ fn cross_entropy_and_its_gradient() {
     let mut rng = Rng(2);
     for dims in SHAPES {
         let [rows, classes] = *dims;
-        let x = Strided::new(dims, Order::C, || rng.small()).view().to_owned();
+        let x = StridedSet::new(dims, Order::C, || rng.small()).view().to_owned();
         let mut targets = ndarray::Array1::from_shape_fn(rows, |_| rng.below(classes) as i64);
         if rows > 2 {
             targets[1] = -100;
@@ -139,7 +139,7 @@ fn extreme_rows_stay_finite_and_nan_spreads_over_its_row_only() {
 #[test]
 fn the_thread_count_changes_nothing() {
     let mut rng = Rng(3);
-    let x = Strided::new(&[3000, 70], Order::C, || rng.small()).view().to_owned();
+    let x = StridedSet::new(&[3000, 70], Order::C, || rng.small()).view().to_owned();
     let view = x.view();
     let run = |threads| {
         set_num_threads(threads);

@@ -40,14 +40,14 @@ pub const ORDERS: [Order; 5] =
     [Order::C, Order::Fortran, Order::Reversed, Order::EverySecond, Order::Rotated];
 
 /// An array of `dims` filled by `make`, together with the memory that holds it in `order`.
-pub struct Strided<T> {
+pub struct StridedSet<T> {
     base: ArrayD<T>,
     order: Order,
     dims: Vec<usize>,
 }
 
-impl<T: Clone> Strided<T> {
-    pub fn new(dims: &[usize], order: Order, mut make: impl FnMut() -> T) -> Strided<T> {
+impl<T: Clone> StridedSet<T> {
+    pub fn new(dims: &[usize], order: Order, mut make: impl FnMut() -> T) -> StridedSet<T> {
         let mut memory = dims.to_vec();
         match order {
             Order::Fortran => memory.reverse(),
@@ -56,7 +56,7 @@ impl<T: Clone> Strided<T> {
             _ => {}
         }
         let base = ArrayD::from_shape_simple_fn(IxDyn(&memory), &mut make);
-        Strided { base, order, dims: dims.to_vec() }
+        StridedSet { base, order, dims: dims.to_vec() }
     }
 
     pub fn view(&self) -> ArrayViewD<'_, T> {
@@ -120,7 +120,7 @@ pub fn written<T: Element>(
     blank: T,
     kernel: impl FnOnce(ViewMut),
 ) -> ArrayD<T> {
-    let mut out = Strided::new(dims, order, || blank);
+    let mut out = StridedSet::new(dims, order, || blank);
     let mut view = out.view_mut();
     let (dims, strides) = (view.shape().to_vec(), view.strides().to_vec());
     kernel(write(&mut view, &dims, &strides));

@@ -13,10 +13,10 @@ from ferrograd._checking import jacobians
 from ferrograd._checking.jacobians import Problem, prepared, pulled
 from ferrograd._checking.report import Comparison, GradcheckReport, Jacobians, largest_difference
 from ferrograd._core import Node, Tensor, grad, tensor
-from ferrograd._inspect import beside
+from ferrograd._inspect import array_comparison
 from ferrograd._inspect.walk import reachable
-from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.modes import enable_grad
+from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import GradcheckError
 
 
@@ -120,8 +120,10 @@ def _compared(
 def _beside_arrays(problem: Problem) -> list[str]:
     """What the function computes otherwise on plain arrays, if it takes them."""
     own = problem.own(problem.args)
-    said = beside.difference(lambda: recording(problem.function, *own), problem.function, own)
-    return [] if said is None else [f"{said}; {beside.CAUSES}"]
+    said = array_comparison.difference(
+        lambda: recording(problem.function, *own), problem.function, own
+    )
+    return [] if said is None else [f"{said}; {array_comparison.CAUSES}"]
 
 
 def _repeated(difference: float, nondet_tol: float) -> list[str]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from ferrograd._checking.report import Jacobians
 from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
-from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.modes import enable_grad
+from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import ArgumentError, GradcheckError
 
 

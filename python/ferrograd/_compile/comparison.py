@@ -14,7 +14,7 @@ import numpy as np
 from ferrograd._compile.recorded import Form, OfTensors
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor
-from ferrograd._inspect import beside
+from ferrograd._inspect import array_comparison
 from ferrograd.errors import CompileError
 
 #: Why a replay may differ.
@@ -39,9 +39,11 @@ def compare(name: str, old: Form, found: list[Any], function: OfTensors, call: C
                 f"compile: result {i} of {name} is {got} replayed and {want} computed anew; {_ANEW}"
             )
     values = call.values
-    said = beside.difference(lambda: function.called(*call.as_tensors()), function.called, values)
+    said = array_comparison.difference(
+        lambda: function.called(*call.as_tensors()), function.called, values
+    )
     if said is not None:
-        raise CompileError(f"compile: {name}: {said}; {beside.CAUSES}")
+        raise CompileError(f"compile: {name}: {said}; {array_comparison.CAUSES}")
 
 
 def _bits(value: Any) -> Any:

@@ -36,8 +36,8 @@ from ferrograd._compile.signature import Call, Static, named, sort, takes_any_ke
 from ferrograd._compile.watching import Watch, Watched
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.saying import warn_user
-from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.generator import recorded_generators
+from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
 #: The most recordings whose reasons are kept.

@@ -15,9 +15,9 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.recorded import enabled
 from ferrograd._core import Tensor, stack
-from ferrograd._tensor.buffers import recording
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
+from ferrograd._tensor.recorded_arrays import recording
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentError,

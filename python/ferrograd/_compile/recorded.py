@@ -22,7 +22,7 @@ import numpy as np
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
-from ferrograd._tensor.buffers import recording
+from ferrograd._tensor.recorded_arrays import recording
 from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import CompileError
 

@@ -16,7 +16,7 @@ import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch.detached import detached
 from ferrograd._dispatch.table import FOLDS, SCANS
-from ferrograd._dispatch.unbuffered import at
+from ferrograd._dispatch.ufunc_at import at
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
-from ferrograd._tensor.buffers import recording, repeating
 from ferrograd._tensor.generator import SavedStates
+from ferrograd._tensor.recorded_arrays import recording, repeating
 from ferrograd.errors import ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]

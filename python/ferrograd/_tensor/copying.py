@@ -13,7 +13,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor, _has_history, _is_recording_program
 from ferrograd._tensor import creation
-from ferrograd._tensor.buffers import repeats
+from ferrograd._tensor.recorded_arrays import repeats
 
 
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from ferrograd._core import (
     Tensor,
+    _disallow_saved_mutation,
     _end_saved_hooks,
     _forbid_saved_hooks,
     _increment_version,
     _push_saved_hooks,
     _restore_mode,
-    _switch_fixed_saved,
 )
 from ferrograd.errors import GradientError
 
@@ -94,7 +94,7 @@ class _Mutation:
         self._before: list[int] = []
 
     def __enter__(self) -> Self:
-        self._before.append(_switch_fixed_saved(self._refused))
+        self._before.append(_disallow_saved_mutation(self._refused))
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -19,7 +19,7 @@ from ferrograd._core import Tensor, tensor
 from ferrograd._dispatch import protocols
 from ferrograd._dispatch.table import COMPOSED
 from ferrograd._tensor import creation
-from ferrograd.numpy._buffers import creators
+from ferrograd.numpy._creation import creators
 from ferrograd.numpy._elements import ndenumerate, nditer, vectorize
 from ferrograd.numpy._joining import c_, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._inspect import beside
+from ferrograd._inspect import array_comparison
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentError, GradcheckError
@@ -65,11 +65,11 @@ def check_grads(
             return f(*full, **kwargs)
 
         floats = tuple(args[k] for k in varied)
-        said = beside.difference(
+        said = array_comparison.difference(
             lambda: vjp(of_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
         )
         if said is not None:
-            raise CheckError(f"check_grads: {name_of(f)}: {said}; {beside.CAUSES}")
+            raise CheckError(f"check_grads: {name_of(f)}: {said}; {array_comparison.CAUSES}")
         random = np.random.default_rng(0)
         _Check(chosen, random, eps, atol, rtol).run(name_of(f), of_floats, floats, order)
 

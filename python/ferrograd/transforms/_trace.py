@@ -18,12 +18,12 @@ from ferrograd._core import (
     Tensor,
     _depends_on_others,
     _end_transform,
-    _hand_out,
     _of_ended_transform,
+    _pop_arguments,
+    _push_arguments,
     _restore_mode,
     _runs_python,
     _switch_grad,
-    _take_back,
     _traced_call,
     grad as _grad,
 )
@@ -36,7 +36,7 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._kept import kept
+from ferrograd.transforms._leaked import leaked
 from ferrograd.transforms._values import TENSOR, common, counts, enter, value_of
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
@@ -93,7 +93,7 @@ class Trace:
         """Whether a derivative of these must stay differentiable by somebody else."""
         found = _of_ended_transform(outputs)
         if found is not None:
-            raise kept(self.wanted.op, self.wanted.function, outputs, found)
+            raise leaked(self.wanted.op, self.wanted.function, outputs, found)
         if not self.before & GRAD:
             return False
         if any(not x.is_leaf for x in self.tensors):
@@ -225,11 +225,11 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
             args[place] = new
         else:
             kwargs[place] = new
-    handed = _hand_out(tensors)
+    handed = _push_arguments(tensors)
     try:
         result = run(before, wanted, args, kwargs)
     finally:
-        _take_back(handed)
+        _pop_arguments(handed)
     found = Trace(wanted, before, trees, tensors, kinds, result)
     refuse_changed(found)
     return found

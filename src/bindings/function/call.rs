@@ -211,7 +211,7 @@ impl<'py> Job<'_, 'py> {
             python(inplace::admit_history("mark_dirty", tensor))?;
         }
         if tensor.version() == before[i] {
-            tensor.storage().lose_saved();
+            tensor.storage().invalidate_saved();
             tensor.changed_in_place(self.form.lasting());
         } else {
             tensor.credit_change(self.form.lasting());

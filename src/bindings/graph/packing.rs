@@ -186,7 +186,7 @@ pub(crate) fn _end_saved_hooks(keys: Vec<u64>) -> Option<u64> {
 #[pyfunction]
 pub(crate) fn _increment_version(tensor: &Bound<'_, PyTensor>) {
     let storage = tensor.get().tensor.storage();
-    storage.lose_saved();
+    storage.invalidate_saved();
     storage.bump_version("increment_version");
 }
 

@@ -7,10 +7,8 @@
 pub(crate) mod arguments;
 pub(crate) mod backward;
 pub(crate) mod bound;
-pub(crate) mod buffers;
 pub(crate) mod control;
-pub(crate) mod ended;
-pub(crate) mod handed_out;
+pub(crate) mod ended_transforms;
 pub(crate) mod host;
 pub(crate) mod joint;
 pub(crate) mod modes;
@@ -18,5 +16,6 @@ pub(crate) mod replay;
 pub(crate) mod replayed;
 pub(crate) mod search;
 pub(crate) mod short;
+pub(crate) mod transform_arguments;
 pub(crate) mod usage;
 mod watched;

@@ -6,11 +6,15 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::array::capture;
 use crate::bindings::call::door::detached;
 use crate::bindings::call::show::default_text;
 use crate::bindings::errors::{bad_value, python};
 use crate::dtype::DType;
-use crate::graph::{FIXED_SAVED, GRAD, INFERENCE, Mode, SERIAL, Value, discovered, grad_enabled};
+use crate::graph::{
+    DISALLOW_SAVED_MUTATION, GRAD, INFERENCE, Mode, RECORDED_ARRAYS, SERIAL, TRANSFORM, Value,
+    discovered, grad_enabled,
+};
 use crate::kernels::isa;
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -38,10 +42,26 @@ pub(crate) fn _switch_grad(on: bool) -> u32 {
 
 /// Has saved values copied before a write, or not, on this thread, and returns the mode word before.
 #[pyfunction]
-pub(crate) fn _switch_fixed_saved(on: bool) -> u32 {
+pub(crate) fn _disallow_saved_mutation(on: bool) -> u32 {
     let before = Mode::current();
-    before.with(FIXED_SAVED, on).set();
+    before.with(DISALLOW_SAVED_MUTATION, on).set();
     before.0
+}
+
+/// Has arrays that this thread's program makes take tensors, or not, and returns whether they did.
+#[pyfunction]
+pub(crate) fn _switch_recorded_arrays(on: bool) -> bool {
+    let before = Mode::current();
+    before.with(RECORDED_ARRAYS, on).set();
+    before.has(RECORDED_ARRAYS)
+}
+
+/// Whether arrays that a program makes must take tensors: a transform, a recording or a function runs that asks for it. Under
+/// `no_grad` nothing that is written has a derivative, but a program must see the write.
+#[pyfunction]
+pub(crate) fn _records_arrays() -> bool {
+    let mode = Mode::current();
+    (mode.has(GRAD) && (mode.has(TRANSFORM) || mode.has(RECORDED_ARRAYS))) || capture::active()
 }
 
 /// Switches inference mode on this thread and returns the mode word before.

@@ -14,10 +14,10 @@ use crate::bindings::call::thread_state::room;
 use crate::bindings::errors::python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, item, leaf, wrap};
-use crate::bindings::pass::ended::{self, leads_there};
-use crate::bindings::pass::handed_out::HandedOut;
+use crate::bindings::pass::ended_transforms::{self, leads_there};
 use crate::bindings::pass::host::run_pass;
 use crate::bindings::pass::search::depends_on_others;
+use crate::bindings::pass::transform_arguments::ActiveArgument;
 use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::derive::backward::{Endpoint, GradOptions, grad_at};
 use crate::ops::elementwise::arith::conjugate;
@@ -154,7 +154,7 @@ fn called<'py>(
     kwargs: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
-    let _handed = HandedOut::new(x);
+    let _handed = ActiveArgument::new(x);
     if args.len() == 1 && kwargs.is_empty() {
         return function.call1((x,));
     }
@@ -165,9 +165,9 @@ fn called<'py>(
 
 /// Ends a call whose derivatives have no history.
 fn let_go(result: Bound<'_, PyAny>, x: Bound<'_, PyTensor>) {
-    let argument = ended::argument(&x.get().tensor);
+    let argument = ended_transforms::argument(&x.get().tensor);
     drop((result, x));
-    argument.into_iter().for_each(ended::end);
+    argument.into_iter().for_each(ended_transforms::end);
 }
 
 /// What a traced call found, by its name.

@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 use crate::bindings::errors::to_python;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, remember};
-use crate::bindings::pass::handed_out::_has_history;
+use crate::bindings::pass::transform_arguments::_has_history;
 use crate::error::Error;
 use crate::tensor::Tensor;
 

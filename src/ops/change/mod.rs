@@ -4,11 +4,11 @@
 //! Invariant: a write is admitted first, noted in the log of the memory, and only then done.
 
 pub mod assign;
+pub(crate) mod copy_on_write;
 pub mod inplace;
 #[cfg(feature = "python")]
 pub(crate) mod into;
 mod loops;
 pub(crate) mod overwritten;
-pub(crate) mod saved;
 mod units;
 pub mod update;

@@ -10,7 +10,7 @@ use crate::array::{Elements, Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
-use crate::ops::change::saved::before_run;
+use crate::ops::change::copy_on_write::before_run;
 use crate::ops::derive::host::foreign;
 pub(crate) use crate::ops::derive::leaves::Gradients;
 use crate::ops::derive::leaves::Leaves;

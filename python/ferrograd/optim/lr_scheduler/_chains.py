@@ -55,7 +55,7 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:
             write(group, "lr", group["initial_lr"])
         # Each schedule wrote the rates of its epoch 0 when it was made.
-        _take_back(schedulers)
+        _pop_arguments(schedulers)
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
@@ -74,10 +74,10 @@ class SequentialLR(LRScheduler):
         self._last_lr = schedule.get_last_lr()
 
 
-def _take_back(schedulers: Sequence[Any]) -> None:
+def _pop_arguments(schedulers: Sequence[Any]) -> None:
     for schedule in schedulers:
         if isinstance(schedule, SequentialLR | ChainedScheduler):
-            _take_back(schedule._schedulers)
+            _pop_arguments(schedule._schedulers)
         else:
             schedule.last_epoch -= 1
 

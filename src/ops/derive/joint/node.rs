@@ -16,7 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Saved, SavedValues};
 use crate::kernels::launch::Objects;
-use crate::ops::change::saved::before_run;
+use crate::ops::change::copy_on_write::before_run;
 use crate::ops::derive::replay::{elements, in_order};
 use crate::program::{Output, Program, Source, States, places};
 use crate::tensor::Tensor;

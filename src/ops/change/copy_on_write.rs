@@ -1,10 +1,10 @@
 //! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
 //! when they are restored.
 
-use crate::array::{Earlier, Layout, Placed, Snapshot, Storage, Strided};
+use crate::array::{Earlier, ElementLayout, Layout, Snapshot, Storage, StridedSet};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{FIXED_SAVED, Mode};
+use crate::graph::{DISALLOW_SAVED_MUTATION, Mode};
 use crate::kernels;
 use crate::program::Program;
 use crate::tensor::Tensor;
@@ -34,7 +34,7 @@ fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
         return Ok(data.clone());
     }
     let whole = Layout::contiguous(&[copy.places.len()])?;
-    match data.earlier(Placed::of(&whole, DType::of_bytes(unit)), 0) {
+    match data.earlier(ElementLayout::of(&whole, DType::of_bytes(unit)), 0) {
         Earlier::Changed(copies, unit) => {
             let now = elements(data, whole, unit);
             Tensor::with_snapshots(&now, &copies, unit).map(|x| x.storage().clone())
@@ -64,11 +64,14 @@ impl Tensor {
 
     #[cold]
     fn copy_saved(&self) -> Result<()> {
-        if self.storage().user_bit() || self.shows_leaf() || Mode::current().has(FIXED_SAVED) {
-            self.storage().lose_saved();
+        if self.storage().user_bit()
+            || self.shows_leaf()
+            || Mode::current().has(DISALLOW_SAVED_MUTATION)
+        {
+            self.storage().invalidate_saved();
             return Ok(());
         }
-        let written = Placed::of(self.layout(), self.dtype());
+        let written = ElementLayout::of(self.layout(), self.dtype());
         self.storage().before_write(written, &mut |places, unit| {
             let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
             // A value that is restored from it may be written to, which must not change what is restored next.
@@ -86,7 +89,7 @@ impl Tensor {
             let data = original(last, unit)?;
             return Ok(Tensor::assemble(data, layout, now.dtype(), None));
         }
-        let all = Strided::of(now.layout(), units);
+        let all = StridedSet::of(now.layout(), units);
         let out = elements(now.storage(), all.layout(), unit).duplicate()?;
         for copy in copies {
             let data = original(copy, unit)?;

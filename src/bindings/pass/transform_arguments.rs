@@ -16,29 +16,29 @@ thread_local! {
 }
 
 /// A leaf in the hands of a function under differentiation, until this is dropped: what is made of it has a history.
-pub(crate) struct HandedOut {
+pub(crate) struct ActiveArgument {
     before: usize,
 }
 
-impl HandedOut {
-    pub(crate) fn new(leaf: &Bound<'_, PyTensor>) -> HandedOut {
+impl ActiveArgument {
+    pub(crate) fn new(leaf: &Bound<'_, PyTensor>) -> ActiveArgument {
         let address = leaf.as_ptr() as usize;
         HANDED.with_borrow_mut(|handed| {
             handed.push(address);
-            HandedOut { before: handed.len() - 1 }
+            ActiveArgument { before: handed.len() - 1 }
         })
     }
 }
 
-impl Drop for HandedOut {
+impl Drop for ActiveArgument {
     fn drop(&mut self) {
         HANDED.with_borrow_mut(|handed| handed.truncate(self.before));
     }
 }
 
-/// The same for several leaves of a caller in Python: gives what `_take_back` takes.
+/// The same for several leaves of a caller in Python: gives what `_pop_arguments` takes.
 #[pyfunction]
-pub(crate) fn _hand_out(leaves: &Bound<'_, PyList>) -> usize {
+pub(crate) fn _push_arguments(leaves: &Bound<'_, PyList>) -> usize {
     HANDED.with_borrow_mut(|handed| {
         let before = handed.len();
         handed.extend(leaves.iter().map(|leaf| leaf.as_ptr() as usize));
@@ -46,9 +46,9 @@ pub(crate) fn _hand_out(leaves: &Bound<'_, PyList>) -> usize {
     })
 }
 
-/// The end of `_hand_out`.
+/// The end of `_push_arguments`.
 #[pyfunction]
-pub(crate) fn _take_back(before: usize) {
+pub(crate) fn _pop_arguments(before: usize) {
     HANDED.with_borrow_mut(|handed| handed.truncate(before));
 }
 

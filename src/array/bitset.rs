@@ -1,8 +1,8 @@
 //! A set of positions as bits.
 
-/// Bits, 64 to a word.
+/// BitSet, 64 to a word.
 #[derive(Clone)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct BitSet(Vec<u64>);
 
 /// The bits from `low` to below `high` of a word.
 fn mask(low: usize, high: usize) -> u64 {
@@ -10,10 +10,10 @@ fn mask(low: usize, high: usize) -> u64 {
     below(high) & !below(low)
 }
 
-impl Bits {
+impl BitSet {
     /// As many bits, all set or none.
-    pub(super) fn new(len: usize, set: bool) -> Bits {
-        Bits(vec![if set { u64::MAX } else { 0 }; len.div_ceil(64)])
+    pub(super) fn new(len: usize, set: bool) -> BitSet {
+        BitSet(vec![if set { u64::MAX } else { 0 }; len.div_ceil(64)])
     }
 
     /// Calls `f` with each word that a run of bits touches, and the mask of the run in it.
@@ -65,10 +65,10 @@ impl Bits {
     }
 
     /// The same positions, each of which is now `k` bits.
-    pub(super) fn refined(&self, len: usize, k: usize) -> Bits {
+    pub(super) fn refined(&self, len: usize, k: usize) -> BitSet {
         let mut runs = Vec::new();
         self.runs_set(0, len, &mut runs);
-        let mut bits = Bits::new(len * k, false);
+        let mut bits = BitSet::new(len * k, false);
         runs.iter().for_each(|&(start, n)| bits.set(start * k, n * k));
         bits
     }
@@ -76,11 +76,11 @@ impl Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::Bits;
+    use super::BitSet;
 
     #[test]
     fn runs_are_those_that_were_set() {
-        let mut bits = Bits::new(300, false);
+        let mut bits = BitSet::new(300, false);
         bits.set(3, 100);
         bits.set(190, 5);
         bits.clear(50, 2);
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn all_bits_are_one_run() {
         let mut found = Vec::new();
-        Bits::new(130, true).runs_set(0, 130, &mut found);
+        BitSet::new(130, true).runs_set(0, 130, &mut found);
         assert_eq!(found, [(0, 130)]);
     }
 }

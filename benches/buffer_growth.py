@@ -2,7 +2,7 @@
 
 Every measurement is a process of its own, so that a peak is that of one program. Goals: ten times
 the steps cost at most 12 times as much, and a buffer at most 1.5 times as much as a list.
-`python benches/growth.py rows eager` measures the programs and ways whose names hold a word.
+`python benches/buffer_growth.py rows eager` measures the programs and ways whose names hold a word.
 """
 
 import json

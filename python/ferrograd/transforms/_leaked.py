@@ -15,7 +15,7 @@ from ferrograd.errors import FerrogradError, GradientError
 from ferrograd.transforms._argnums import name_of
 
 
-def kept(
+def leaked(
     op: str,
     function: Callable[..., Any],
     outputs: Sequence[Any],

@@ -17,17 +17,17 @@ struct Axis {
 
 /// Positions, in units of the memory: the elements of one dtype, or the parts of complex numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Strided {
+pub struct StridedSet {
     offset: usize,
     axes: SmallVec<[Axis; 2]>,
 }
 
-impl Strided {
+impl StridedSet {
     /// The positions that a layout shows, whose elements are `units` units long. Where elements overlap or interleave, all
     /// positions from the first to the last.
-    pub fn of(layout: &Layout, units: usize) -> Strided {
+    pub fn of(layout: &Layout, units: usize) -> StridedSet {
         let Some((low, high)) = layout.extent() else {
-            return Strided::run(0, 0);
+            return StridedSet::run(0, 0);
         };
         let (low, high) = (low.max(0) as usize * units, (high.max(0) as usize + 1) * units);
         let mut axes: SmallVec<[Axis; 2]> = SmallVec::new();
@@ -47,17 +47,17 @@ impl Strided {
         }
         merged.retain(|axis| axis.dim > 1);
         merged.reverse();
-        let set = Strided { offset: low, axes: merged };
-        if set.is_nested() { set } else { Strided::run(low, high - low) }
+        let set = StridedSet { offset: low, axes: merged };
+        if set.is_nested() { set } else { StridedSet::run(low, high - low) }
     }
 
     /// The positions from `start` on.
-    pub(super) fn run(start: usize, len: usize) -> Strided {
+    pub(super) fn run(start: usize, len: usize) -> StridedSet {
         let mut axes = SmallVec::new();
         if len != 1 {
             axes.push(Axis { stride: 1, dim: len });
         }
-        Strided { offset: start, axes }
+        StridedSet { offset: start, axes }
     }
 
     /// Whether each stride is larger than what the axes behind it reach.
@@ -90,9 +90,9 @@ impl Strided {
     }
 
     /// The same positions in units that are `1 / k` as long.
-    pub(super) fn refined(&self, k: usize) -> Strided {
+    pub(super) fn refined(&self, k: usize) -> StridedSet {
         let layout = self.layout();
-        Strided::of(&layout, k)
+        StridedSet::of(&layout, k)
     }
 
     /// The positions as a layout, in ascending order.
@@ -208,7 +208,7 @@ impl Strided {
     }
 
     /// Which positions of two sets are the same: pairs of equal sets of ranks, in this one and in the other.
-    pub fn shared(&self, other: &Strided) -> Vec<(Strided, Strided)> {
+    pub fn shared(&self, other: &StridedSet) -> Vec<(StridedSet, StridedSet)> {
         let mut pairs: Vec<Stretch> = Vec::new();
         let swapped = self.len() > other.len();
         let (few, many) = if swapped { (other, self) } else { (self, other) };
@@ -229,9 +229,9 @@ impl Strided {
     }
 
     /// Sets that hold the same positions as these runs, in ascending order: equal runs at equal distances are one set.
-    pub(super) fn grouped(runs: &[(usize, usize)]) -> Vec<Strided> {
-        let mut sets: Vec<Strided> =
-            runs.iter().map(|&(start, len)| Strided::run(start, len)).collect();
+    pub(super) fn grouped(runs: &[(usize, usize)]) -> Vec<StridedSet> {
+        let mut sets: Vec<StridedSet> =
+            runs.iter().map(|&(start, len)| StridedSet::run(start, len)).collect();
         loop {
             let before = sets.len();
             sets = joined(sets);
@@ -243,8 +243,8 @@ impl Strided {
 }
 
 /// Neighbouring sets of one form at equal distances as one set with an axis more.
-fn joined(sets: Vec<Strided>) -> Vec<Strided> {
-    let mut out: Vec<Strided> = Vec::new();
+fn joined(sets: Vec<StridedSet>) -> Vec<StridedSet> {
+    let mut out: Vec<StridedSet> = Vec::new();
     let mut i = 0;
     while i < sets.len() {
         let (first, mut count) = (&sets[i], 1);
@@ -258,7 +258,7 @@ fn joined(sets: Vec<Strided>) -> Vec<Strided> {
             let mut axes: SmallVec<[Axis; 2]> = SmallVec::new();
             axes.push(Axis { stride: gap, dim: count });
             axes.extend_from_slice(&first.axes);
-            out.push(Strided { offset: first.offset, axes });
+            out.push(StridedSet { offset: first.offset, axes });
         } else {
             out.push(first.clone());
         }
@@ -294,13 +294,13 @@ impl Stretch {
         all.push(Stretch { first: [a, b], step: [1, 1], count: 1 });
     }
 
-    fn set(&self, k: usize) -> Strided {
+    fn set(&self, k: usize) -> StridedSet {
         let stride = self.step[k].unsigned_abs();
         if stride == 1 || self.count == 1 {
-            return Strided::run(self.first[k], self.count);
+            return StridedSet::run(self.first[k], self.count);
         }
         let mut axes = SmallVec::new();
         axes.push(Axis { stride, dim: self.count });
-        Strided { offset: self.first[k], axes }
+        StridedSet { offset: self.first[k], axes }
     }
 }
