@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "python")]
 pub use alone::host_has_a_lock;
-pub use alone::{NotAlone, add_alone, alone, replace_alone, step_alone};
+pub use alone::{NotAlone, add_alone, alone, count_alone, replace_alone, step_alone};
 pub use blocks::{parallel_apart, parallel_for};
 pub use lock::{Guard, Lock};
 

@@ -109,6 +109,40 @@ def list_of_costs(np: Any, x: Any, steps: int) -> Any:
     return D[-1].min() + D.mean()
 
 
+def seen(np: Any, x: Any, steps: int) -> Any:
+    U = np.zeros((steps + 1, 10))
+    U[0] = x
+    first, total = U[:, 0], 0.0
+    for t in range(steps):
+        U[t + 1] = step(np, U[t])
+        total = total + first[t]
+    return total
+
+
+def list_of_seen(np: Any, x: Any, steps: int) -> Any:
+    us, total = [x], 0.0
+    for _ in range(steps):
+        us.append(step(np, us[-1]))
+        total = total + us[-2][0]
+    return total
+
+
+def chosen(np: Any, x: Any, steps: int) -> Any:
+    s = np.zeros(steps + 2)
+    s[:2] = x[:2]
+    for k in range(steps):
+        s[k + 2] = (0.5 * s[[k, k + 1]]).sum() + 1e-3 * x[k % 10]
+    return (s * s).sum()
+
+
+def list_of_chosen(np: Any, x: Any, steps: int) -> Any:
+    s = [x[0], x[1]]
+    for k in range(steps):
+        s.append((0.5 * np.stack(s[-2:])).sum() + 1e-3 * x[k % 10])
+    s = np.stack(s)
+    return (s * s).sum()
+
+
 #: Each with a buffer and with a list.
 PAIRS: dict[str, tuple[Program, Program]] = {
     "U[t + 1] = f(U[t])": (rows, list_of_rows),
@@ -116,6 +150,8 @@ PAIRS: dict[str, tuple[Program, Program]] = {
     "A[i, j] = …": (elements, list_of_elements),
     "s[k] = s[k - 1] + …": (cumulative, list_of_sums),
     "D[i, :] = g(D[i - 1, :])": (dynamic, list_of_costs),
+    "q = U[:, 0]; … + q[t]": (seen, list_of_seen),
+    "s[k + 2] = f(s[[k, k + 1]])": (chosen, list_of_chosen),
 }
 
 

@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// In the top byte, where the length of a name stands otherwise: the address is that of a `Change`.
 const DETAILED: u64 = 255;
+/// The top byte of words that are not of this module.
+pub(super) const NO_NAME: u64 = 254;
 
 #[derive(PartialEq, Eq, Hash)]
 struct Change {
@@ -21,7 +23,7 @@ static CHANGES: Mutex<Option<HashSet<&'static Change>>> = Mutex::new(None);
 
 /// The word of an operation's name.
 pub(super) fn named(op: &'static str) -> u64 {
-    let fits = !op.is_empty() && (op.len() as u64) < DETAILED;
+    let fits = !op.is_empty() && (op.len() as u64) < NO_NAME;
     let name = if fits { op } else { "an operation" };
     name.as_ptr().expose_provenance() as u64 | (name.len() as u64) << 56
 }

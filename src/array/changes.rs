@@ -1,14 +1,15 @@
 //! What a storage remembers of the changes made to it.
 //!
 //! Owns: version and attachment of a storage as its handles see them, and one word, which is empty, the last change as
-//! `author` packs it, or the address of a record with that, an attachment of the layers above and snapshots of earlier
-//! versions; and how a handle on changed data is dropped. Never reads the attachment.
-//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Snapshots go with the
-//! last data handle: only saved values, which are data handles, ask for them.
+//! `author` packs it, the part of the data that saved values need, or the address of a record with the last change, an
+//! attachment of the layers above and snapshots of earlier versions; and how a handle on changed data is dropped. Never reads
+//! the attachment.
+//! Invariant: a record, once made, lives as long as the storage; nothing is dropped under its lock. Saved values are counted:
+//! by the header while there is no record, else by the snapshots, which go with the last of them.
 
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::snapshots::{Snapshot, Snapshots};
@@ -16,40 +17,56 @@ use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Layout, Storage, StridedSet, author, capture};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{Lock, replace_alone, step_alone};
-
-/// Whether `count` shows that one data handle of a storage is left beside those of captures.
-fn is_last(storage: &Storage, count: &AtomicU64) -> bool {
-    count.load(Ordering::Acquire) / DATA_HANDLE == 1 + capture::handles_of(storage)
-}
+use crate::threads::{Lock, count_alone, replace_alone, step_alone};
 
 /// What the layers above keep beside the data.
 pub(super) type Attachment = Arc<dyn Any + Send + Sync>;
 
-/// Empty, a name as `author` packs it (top byte not 0), or the address of a `Record` (top byte 0).
+/// Empty, a name as `author` packs it or a `SavedPart` (top byte not 0), or the address of a `Record` (top byte 0).
 pub(super) struct Changes(AtomicU64);
 
-/// What the layers above note of a storage.
-#[derive(Default)]
-pub(super) struct Notes {
-    user_bit: AtomicBool,
-    /// What may have been saved: `WHOLE`, `COUNTED`.
-    saved: AtomicU8,
-    /// How often a tensor over this memory began or ceased to require a gradient.
-    switches: AtomicU16,
-}
-
-/// Values that are not counted may have saved any of the data.
-const WHOLE: u8 = 1;
-/// There are snapshots, which count saved values.
-const COUNTED: u8 = 2;
-/// There may be data handles that are not of saved values.
-const ALIASED: u8 = 4;
 /// Bytes of the longest part of an element.
 const WIDEST: usize = 8;
 
+/// The bytes that the saved values need which no record counts, in a word: without one, they may need all.
+#[derive(Clone, Copy)]
+struct SavedPart {
+    start: u64,
+    end: u64,
+}
+
+impl SavedPart {
+    /// Bits of a place.
+    const BITS: u32 = 28;
+
+    /// So many bytes from the first one on, if a word can hold that.
+    fn new(start: usize, len: usize) -> Option<SavedPart> {
+        let (start, end) = (start as u64, (start + len) as u64);
+        (end < 1 << SavedPart::BITS).then_some(SavedPart { start, end })
+    }
+
+    fn of_word(word: u64) -> Option<SavedPart> {
+        let place = |word: u64| word & ((1 << SavedPart::BITS) - 1);
+        let is_part = word >> 56 == author::NO_NAME;
+        is_part.then(|| SavedPart { start: place(word), end: place(word >> SavedPart::BITS) })
+    }
+
+    fn word(self) -> u64 {
+        self.start | self.end << SavedPart::BITS | author::NO_NAME << 56
+    }
+
+    /// Both together, if there is no gap between them.
+    fn joined(self, other: SavedPart) -> Option<SavedPart> {
+        let touch = self.start <= other.end && other.start <= self.end;
+        let (start, end) = (self.start.min(other.start), self.end.max(other.end));
+        touch.then_some(SavedPart { start, end })
+    }
+}
+
 struct Record {
     name: AtomicU64,
+    /// What the values need that were saved before there was a record; none: all of the data.
+    part: Option<SavedPart>,
     attachment: Mutex<Option<Attachment>>,
     snapshots: Lock<Option<Box<Snapshots>>>,
 }
@@ -121,8 +138,10 @@ impl Changes {
                 return record;
             }
             let name = self.0.load(Ordering::Acquire);
+            let part = SavedPart::of_word(name);
             let fresh = Record {
-                name: AtomicU64::new(name),
+                name: AtomicU64::new(if part.is_some() { 0 } else { name }),
+                part,
                 attachment: Mutex::new(None),
                 snapshots: Lock::new(None),
             };
@@ -138,7 +157,7 @@ impl Changes {
     /// Remembers the last change, as `author` packs it.
     fn set(&self, word: u64) {
         let before = self.0.load(Ordering::Acquire);
-        let plain = before == 0 || before & !ADDRESS != 0;
+        let plain = before == 0 || (before & !ADDRESS != 0 && SavedPart::of_word(before).is_none());
         if plain && replace_alone(&self.0, before, word) {
             return;
         }
@@ -149,7 +168,10 @@ impl Changes {
     fn last(&self) -> u64 {
         match self.record() {
             Some(record) => record.name.load(Ordering::Acquire),
-            None => self.0.load(Ordering::Acquire),
+            None => match self.0.load(Ordering::Acquire) {
+                part if SavedPart::of_word(part).is_some() => 0,
+                name => name,
+            },
         }
     }
 
@@ -180,17 +202,32 @@ impl Changes {
         word != 0 && word & !ADDRESS == 0
     }
 
-    /// Forgets the snapshots, if `count` shows that one data handle is left: the one that is being dropped.
-    fn forget_snapshots(&self, storage: &Storage, count: &AtomicU64) {
-        let Some(record) = self.record() else {
-            return;
-        };
-        let mut snapshots = record.snapshots.lock();
-        // Under the lock: whoever saves and then writes counts its handle before it adds a copy.
-        let last = is_last(storage, count);
-        let gone = snapshots.as_mut().filter(|_| last).map(|snapshots| snapshots.clear());
-        drop(snapshots);
-        drop(gone);
+    /// Joins a part to the one that is there, if the two make one. `first` says that there was no saved value before.
+    fn join_part(&self, part: SavedPart, first: bool) -> bool {
+        loop {
+            let before = self.0.load(Ordering::SeqCst);
+            let joined = match SavedPart::of_word(before) {
+                Some(known) => known.joined(part),
+                // Without a part they may need all of it already.
+                None if before != 0 || !first => return !first && !self.has_record(),
+                None => Some(part),
+            };
+            let Some(joined) = joined else { return false };
+            let known =
+                self.0.compare_exchange(before, joined.word(), Ordering::SeqCst, Ordering::SeqCst);
+            if known.is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Forgets the part: saved values may need all of the data, or there are none.
+    fn forget_part(&self) {
+        let part = self.0.load(Ordering::SeqCst);
+        if SavedPart::of_word(part).is_some() {
+            // Whoever changed the word meanwhile has made a record of it, or joined another part.
+            let _ = self.0.compare_exchange(part, 0, Ordering::SeqCst, Ordering::SeqCst);
+        }
     }
 }
 
@@ -235,18 +272,18 @@ impl Storage {
 
     /// Takes note that a tensor over this memory began or ceased to require a gradient.
     pub fn note_switch(&self) {
-        self.header().notes.switches.fetch_add(1, Ordering::Relaxed);
+        self.header().switches.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often that happened.
     #[inline]
     pub fn switches(&self) -> u16 {
-        self.header().notes.switches.load(Ordering::Relaxed)
+        self.header().switches.load(Ordering::Relaxed)
     }
 
     /// Whether the data is in memory of ours, of which no other storage has a part.
     pub fn is_own(&self) -> bool {
-        !matches!(self.header().kind, Kind::Adopted)
+        !self.header().kind.is_adopted()
     }
 
     /// Whether there is any other handle than this one and those of `others` that are of this memory.
@@ -273,9 +310,7 @@ impl Storage {
     #[inline]
     pub fn is_separate(&self) -> bool {
         let header = self.header();
-        self.is_alone()
-            && header.kind != Kind::Adopted
-            && header.exports.load(Ordering::Acquire) == 0
+        self.is_alone() && !header.kind.is_adopted() && header.exports.load(Ordering::Acquire) == 0
     }
 
     /// Counts an export through which others can write, unless somebody keeps the data: saved values, programs and tensors
@@ -283,7 +318,7 @@ impl Storage {
     /// each export before it has one.
     pub fn export_if_free(&self, known: u64) -> bool {
         let header = self.header();
-        if header.foreign_writer {
+        if header.kind.has_foreign_writer() {
             self.export_writable();
             return true;
         }
@@ -295,94 +330,129 @@ impl Storage {
         free
     }
 
-    /// A data handle of a value that an operation saves. As long as there is no other data handle, such handles alone tell how
-    /// many values there are.
-    #[inline(always)]
-    pub fn saved_handle(&self) -> Storage {
-        self.another_data_handle()
-    }
-
-    /// Takes note that a value saves all of the data; `false` where it has to be counted, by `save`.
+    /// Takes note that a value saves all of the data; returns whether the snapshots count it, which `forget_saved` is told.
     #[inline(always)]
     pub fn save_whole(&self) -> bool {
         let header = self.header();
-        let saved = header.notes.saved.load(Ordering::Relaxed);
-        if saved & (ALIASED | COUNTED) != 0 || header.changes.has_record() {
+        count_alone(&header.saved, 1);
+        // In this order: whoever makes a record meanwhile sees the count, or is seen here.
+        !header.changes.is_empty() && self.save_whole_of_changed()
+    }
+
+    #[cold]
+    fn save_whole_of_changed(&self) -> bool {
+        let header = self.header();
+        header.changes.forget_part();
+        if !header.changes.has_record() {
             return false;
         }
-        header.notes.saved.store(WHOLE, Ordering::Relaxed);
+        self.save_counted(WIDEST, |unit| StridedSet::run(0, self.nbytes().div_ceil(unit)));
         true
     }
 
-    /// Takes note that a value saves these elements; `forget_saved` ends that. Its handle is there already.
+    /// Takes note that a value saves these elements; `run` has the first and their number where they lie in C order without
+    /// gaps. Returns the same as `save_whole`.
     #[cold]
-    pub fn save(&self, elements: ElementLayout<'_>) {
-        let version = self.version();
-        self.with_snapshots(elements.part, 1, |snapshots| {
-            snapshots.save(&elements.places(snapshots.unit()), version);
-        });
-    }
-
-    /// Whether values that save or forget must say so.
-    #[inline(always)]
-    pub fn counts_saved(&self) -> bool {
-        self.header().changes.has_record()
-    }
-
-    /// Takes note of one more value that saved the same as another in this version. Its handle is there already.
-    #[cold]
-    pub fn save_again(&self, version: u32, counted: bool) {
-        if self.header().notes.saved.load(Ordering::Relaxed) & COUNTED != 0 {
-            self.with_snapshots(WIDEST, 1, |snapshots| snapshots.save_again(version, counted));
-        }
-    }
-
-    /// Takes note that a value that was saved in this version is gone. Its handle is still there.
-    #[cold]
-    pub fn forget_saved(&self, version: u32, counted: bool) {
-        if self.header().notes.saved.load(Ordering::Relaxed) & COUNTED != 0 {
-            drop(self.with_snapshots(WIDEST, 0, |snapshots| snapshots.forget(version, counted)));
-        }
-    }
-
-    /// Takes note that data handles are no longer those of saved values alone.
-    #[cold]
-    pub(super) fn alias(&self) {
+    pub fn save(&self, elements: ElementLayout<'_>, run: Option<(isize, usize)>) -> bool {
         let header = self.header();
-        if header.notes.saved.load(Ordering::Relaxed) & WHOLE != 0 {
-            self.with_snapshots(WIDEST, 0, |_| ());
+        let first = count_alone(&header.saved, 1) == 0;
+        let part = run.and_then(|(start, len)| {
+            SavedPart::new(start as usize * elements.size, len * elements.size)
+        });
+        if let Some(part) = part
+            && header.changes.join_part(part, first)
+        {
+            // Another value that saved all of it before it could see the part.
+            if first && header.saved.load(Ordering::SeqCst) != 1 {
+                header.changes.forget_part();
+            }
+            return false;
         }
-        header.notes.saved.fetch_or(ALIASED, Ordering::Relaxed);
+        self.save_counted(elements.part, |unit| elements.places(unit));
+        true
+    }
+
+    /// Has the snapshots count a value that the header counts.
+    fn save_counted(&self, part: usize, places: impl FnOnce(usize) -> StridedSet) {
+        let version = self.version();
+        self.with_snapshots(part, 1, |snapshots| {
+            snapshots.save(&places(snapshots.unit()), version);
+        });
+        count_alone(&self.header().saved, u32::MAX);
+    }
+
+    /// Takes note of one more value that saved the same as another in this version.
+    #[inline(always)]
+    pub fn save_again(&self, version: u32, counted: bool) {
+        if counted {
+            self.with_snapshots(WIDEST, 0, |snapshots| snapshots.save_again(version));
+        } else {
+            count_alone(&self.header().saved, 1);
+        }
+    }
+
+    /// Takes note that a value that was saved in this version is gone.
+    #[inline(always)]
+    pub fn forget_saved(&self, version: u32, counted: bool) {
+        let header = self.header();
+        if !counted {
+            let before = count_alone(&header.saved, u32::MAX);
+            if before != 1 || header.changes.is_empty() {
+                return;
+            }
+        }
+        self.forget_saved_of_changed(version, counted);
+    }
+
+    #[cold]
+    fn forget_saved_of_changed(&self, version: u32, counted: bool) {
+        let header = self.header();
+        header.changes.forget_part();
+        let Some(record) = header.changes.record() else { return };
+        let mut snapshots = record.snapshots.lock();
+        let gone = snapshots.as_mut().map(|snapshots| {
+            if counted {
+                snapshots.forget(version);
+            }
+            let uncounted = header.saved.load(Ordering::SeqCst);
+            if snapshots.is_unused(uncounted) { snapshots.clear() } else { Vec::new() }
+        });
+        drop(snapshots);
+        drop(gone);
     }
 
     /// Calls `f` with the snapshots, made now if there were none, whose positions are no longer than `part` bytes. It runs under
-    /// the lock. `new` of the data handles are of values that are not yet saved.
-    fn with_snapshots<R>(&self, part: usize, new: u64, f: impl FnOnce(&mut Snapshots) -> R) -> R {
+    /// the lock. `own` of the uncounted values are the caller's.
+    fn with_snapshots<R>(&self, part: usize, own: u32, f: impl FnOnce(&mut Snapshots) -> R) -> R {
         let header = self.header();
-        let mut snapshots = header.changes.record_or_new().snapshots.lock();
-        let before = header.notes.saved.load(Ordering::Relaxed);
-        header.notes.saved.store((before & ALIASED) | COUNTED, Ordering::Relaxed);
-        let found = snapshots.get_or_insert_with(|| Box::new(Snapshots::new(self.nbytes(), part)));
-        if before & WHOLE != 0 {
-            // Until now, all data handles were of saved values.
-            let handles = header.count.load(Ordering::Acquire) / DATA_HANDLE;
-            found.save_uncounted(handles.saturating_sub(new), self.version());
-        }
+        let record = header.changes.record_or_new();
+        let mut snapshots = record.snapshots.lock();
+        let found = snapshots.get_or_insert_with(|| {
+            let mut new = Snapshots::new(self.nbytes(), part);
+            if header.saved.load(Ordering::SeqCst) > own {
+                let part = record.part.map(|part| (part.start as usize, part.end as usize));
+                new.save_uncounted(part.unwrap_or((0, self.nbytes())), self.version());
+            }
+            Box::new(new)
+        });
         found.refine(part);
         f(found)
-    }
-
-    /// Whether somebody else than this handle and captures has a data handle: saved values are such.
-    fn is_kept(&self) -> bool {
-        let handles = self.header().count.load(Ordering::Acquire) / DATA_HANDLE;
-        let own = u64::from(self.is_data_handle());
-        handles > own + capture::handles_of(self)
     }
 
     /// Whether a saved value may need what is about to be written.
     #[inline(always)]
     pub fn may_be_saved(&self) -> bool {
-        self.header().notes.saved.load(Ordering::Relaxed) & (WHOLE | COUNTED) != 0
+        let header = self.header();
+        header.saved.load(Ordering::SeqCst) != 0 || header.changes.has_record()
+    }
+
+    /// Whether there are saved values.
+    fn is_saved(&self) -> bool {
+        let header = self.header();
+        header.saved.load(Ordering::SeqCst) != 0
+            || header.changes.record().is_some_and(|record| {
+                record.snapshots.lock().as_ref().is_some_and(|snapshots| !snapshots.is_unused(0))
+            })
     }
 
     /// To be called before elements are written: what saved values need of them is copied.
@@ -391,8 +461,7 @@ impl Storage {
     /// What `copy` reports; then nothing has changed.
     #[cold]
     pub fn before_write(&self, elements: ElementLayout<'_>, copy: MakeCopy<'_>) -> Result<()> {
-        if !self.is_kept() {
-            self.nobody_saved();
+        if !self.is_saved() {
             return Ok(());
         }
         let (plan, unit) = self.with_snapshots(elements.part, 0, |snapshots| {
@@ -401,8 +470,11 @@ impl Storage {
         let copied = |places: &StridedSet| Ok((places.clone(), copy(places, unit)?));
         let made: Result<Vec<_>> = plan.iter().map(copied).collect();
         let version = self.version();
+        let uncounted = &self.header().saved;
         let (gone, failed) = self.with_snapshots(elements.part, 0, |snapshots| match made {
-            Ok(made) => (snapshots.keep(version, made), Ok(())),
+            Ok(made) => {
+                (snapshots.keep(version, made, uncounted.load(Ordering::SeqCst) != 0), Ok(()))
+            }
             Err(error) => {
                 snapshots.unplan(&plan);
                 (Vec::new(), Err(error))
@@ -412,32 +484,10 @@ impl Storage {
         failed
     }
 
-    /// Takes note that no saved value is left, unless another thread has just saved one.
-    fn nobody_saved(&self) {
-        let saved = &self.header().notes.saved;
-        let Some(record) = self.header().changes.record() else {
-            let before = saved.fetch_and(ALIASED, Ordering::SeqCst);
-            if self.is_kept() {
-                saved.store(before, Ordering::SeqCst);
-            }
-            return;
-        };
-        let mut snapshots = record.snapshots.lock();
-        let gone = match &mut *snapshots {
-            Some(snapshots) if !self.is_kept() => snapshots.clear(),
-            _ => Vec::new(),
-        };
-        drop(snapshots);
-        drop(gone);
-    }
-
     /// To be called before a write for which nothing is kept: whoever saved elements gets an error instead of them.
     pub fn invalidate_saved(&self) {
-        if !self.may_be_saved() {
+        if !self.may_be_saved() || !self.is_saved() {
             return;
-        }
-        if !self.is_kept() {
-            return self.nobody_saved();
         }
         let version = self.version();
         drop(self.with_snapshots(WIDEST, 0, |snapshots| snapshots.lose(version)));
@@ -481,12 +531,12 @@ impl Storage {
 
     /// A bit for the layers above; data handles see it, too.
     pub fn user_bit(&self) -> bool {
-        self.header().notes.user_bit.load(Ordering::Relaxed)
+        self.header().user_bit.load(Ordering::Relaxed)
     }
 
     /// Sets that bit.
     pub fn set_user_bit(&self, on: bool) {
-        self.header().notes.user_bit.store(on, Ordering::Relaxed);
+        self.header().user_bit.store(on, Ordering::Relaxed);
     }
 
     /// Whether this is the only full handle: the attachment goes with it.
@@ -500,11 +550,8 @@ impl Storage {
     #[inline(never)]
     pub(super) fn drop_counted(&mut self) {
         let count = &self.header().count;
-        if self.is_data_handle() {
-            if is_last(self, count) {
-                self.header().changes.forget_snapshots(self, count);
-            }
-        } else if count.fetch_add(DATA_HANDLE - 1, Ordering::AcqRel) as u32 == 1 {
+        if !self.is_data_handle() && count.fetch_add(DATA_HANDLE - 1, Ordering::AcqRel) as u32 == 1
+        {
             self.header().changes.forget_attachment();
         }
         if count.fetch_sub(DATA_HANDLE, Ordering::Release) != DATA_HANDLE {

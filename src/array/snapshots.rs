@@ -49,8 +49,8 @@ pub(super) struct Snapshots {
     wanted: Wanted,
     /// The saved values; those that were saved before this was made are not among them.
     saved: Saved,
-    /// How many values there are that were saved before this was made, and the version up to which.
-    uncounted: (u64, u32),
+    /// The version up to which there may be values that were saved before this was made.
+    uncounted: u32,
     /// Values of this version or an earlier one are lost: a write said that nothing is to be kept.
     lost: Option<u32>,
     series: Vec<Series>,
@@ -72,7 +72,7 @@ impl Snapshots {
             len,
             wanted: Wanted::List(Vec::new()),
             saved: Saved::default(),
-            uncounted: (0, 0),
+            uncounted: 0,
             lost: None,
             series: Vec::new(),
             by_places: FastMap::default(),
@@ -109,9 +109,9 @@ impl Snapshots {
         }
     }
 
-    /// Whether nobody can need anything of this.
-    fn is_unused(&self) -> bool {
-        self.saved.all == 0 && self.uncounted.0 == 0
+    /// Whether nobody can need anything of this, with so many values that were saved before this was made.
+    pub(super) fn is_unused(&self, uncounted: u32) -> bool {
+        self.saved.all == 0 && uncounted == 0
     }
 
     /// Takes note of a value that is saved in this version.
@@ -120,30 +120,22 @@ impl Snapshots {
         self.saved.add(version);
     }
 
-    /// So many values, which will say themselves when they go, may have saved all of it up to this version.
-    pub(super) fn save_uncounted(&mut self, values: u64, version: u32) {
-        self.wanted.add(&StridedSet::run(0, self.len), self.len);
-        self.uncounted = (values, version);
+    /// Values that are counted elsewhere may have saved these bytes up to this version.
+    pub(super) fn save_uncounted(&mut self, (start, end): (usize, usize), version: u32) {
+        let first = start / self.unit;
+        let run = StridedSet::run(first, end.div_ceil(self.unit) - first);
+        self.wanted.add(&run, self.len);
+        self.uncounted = version;
     }
 
-    /// Counts one more value that was saved in this version, as another that is counted or not.
-    pub(super) fn save_again(&mut self, version: u32, counted: bool) {
-        if counted {
-            self.saved.add(version);
-        } else {
-            self.uncounted.0 += 1;
-        }
+    /// Counts one more value that was saved in this version.
+    pub(super) fn save_again(&mut self, version: u32) {
+        self.saved.add(version);
     }
 
-    /// Takes note that a value is gone; gives back what goes with the last one.
-    #[must_use = "to be dropped without the lock"]
-    pub(super) fn forget(&mut self, version: u32, counted: bool) -> Vec<Storage> {
-        if counted {
-            self.saved.remove(version);
-        } else {
-            self.uncounted.0 = self.uncounted.0.saturating_sub(1);
-        }
-        if self.is_unused() { self.clear() } else { Vec::new() }
+    /// Takes note that a value that was saved in this version is gone.
+    pub(super) fn forget(&mut self, version: u32) {
+        self.saved.remove(version);
     }
 
     /// Forgets all copies, and that anything is wanted.
@@ -193,9 +185,15 @@ impl Snapshots {
         places.iter().for_each(|set| self.wanted.add(set, self.len));
     }
 
-    /// Adds copies that were made in this version; gives back those that nobody needs any more.
+    /// Adds copies that were made in this version; gives back those that nobody needs any more. `uncounted` says whether there
+    /// are values that were saved before this was made.
     #[must_use = "to be dropped without the lock"]
-    pub(super) fn keep(&mut self, version: u32, made: Vec<(StridedSet, Storage)>) -> Vec<Storage> {
+    pub(super) fn keep(
+        &mut self,
+        version: u32,
+        made: Vec<(StridedSet, Storage)>,
+        uncounted: bool,
+    ) -> Vec<Storage> {
         for (places, data) in made {
             let at = self.series_of(&places);
             self.series[at].copies.push((version, data));
@@ -204,7 +202,7 @@ impl Snapshots {
         if self.copies < self.due {
             return Vec::new();
         }
-        let gone = self.useless();
+        let gone = self.useless(uncounted);
         self.copies -= gone.len();
         self.due = 2 * self.copies + ENOUGH;
         gone
@@ -212,14 +210,14 @@ impl Snapshots {
 
     /// Takes the copies out that no saved value is of: those between whose version and that of the copy before none was
     /// saved.
-    fn useless(&mut self) -> Vec<Storage> {
-        let (saved, uncounted) = (&self.saved, self.uncounted);
+    fn useless(&mut self, uncounted: bool) -> Vec<Storage> {
+        let (saved, until) = (&self.saved, self.uncounted);
         let mut gone = Vec::new();
         for series in &mut self.series {
             let mut before: Option<u32> = None;
             for (version, data) in std::mem::take(&mut series.copies) {
                 let first = before.map_or(0, |before| before + 1);
-                let needed = (uncounted.0 > 0 && first <= uncounted.1) || saved.has(first, version);
+                let needed = (uncounted && first <= until) || saved.has(first, version);
                 if needed {
                     series.copies.push((version, data));
                     before = Some(version);

@@ -10,9 +10,9 @@ use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
-use crate::kernels;
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
-use crate::ops::core::elementwise::binary;
+use crate::ops::core::declare::Scalar;
+use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::reshape_dims;
 use crate::ops::core::together::together;
 use crate::ops::core::view::{Part, Step, view_through};
@@ -113,21 +113,21 @@ impl Value for Tensor {
             return Tensor::accumulate(acc, &part.placed()?);
         }
         let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
-        let view = part.seen_in(&acc);
-        let sum = binary(&ADD, &view, part.gradient())?;
+        let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
+        let before = part.read(&acc)?;
+        let before = if part.is_added() { zeros_added(before)? } else { before };
+        let sum = binary(&ADD, &before, part.gradient())?;
         // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
         // was there before has had zeros added to it. A whole gradient has them added once.
-        let before = match last {
-            Some(last) => Some(last.seen_in(&acc)),
-            None if acc.marks().has(Marks::SETTLED) => None,
-            None => Some(acc.detach()),
-        };
-        if let Some(before) = before {
-            let inputs = [In::View(before.view_of()), In::Int(0)];
-            apply(ADD.forward, &inputs, before.shared_view_mut(), &[]);
+        match last {
+            Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
+            None if acc.marks().has(Marks::SETTLED) => {}
+            None => {
+                let inputs = [In::View(acc.view_of()), In::Int(0)];
+                apply(ADD.forward, &inputs, acc.shared_view_mut(), &[]);
+            }
         }
-        kernels::copy(sum.view_of(), view.shared_view_mut());
-        drop(view);
+        part.write(&acc, &sum)?;
         Ok(acc.marked(Marks::SETTLED))
     }
 }

@@ -20,7 +20,7 @@ pub struct SavedTensor {
     layout: BriefLayout,
     dtype: DType,
     version: u32,
-    /// Whether the storage counts this, so that a write to other elements copies nothing.
+    /// Whether the snapshots of the storage count this.
     counted: bool,
     /// Whether it was made in inference mode, so that it must not be saved.
     inference: bool,
@@ -28,12 +28,9 @@ pub struct SavedTensor {
 
 impl Clone for SavedTensor {
     fn clone(&self) -> SavedTensor {
-        let storage = self.storage.clone();
-        if storage.counts_saved() {
-            storage.save_again(self.version, self.counted);
-        }
+        self.storage.save_again(self.version, self.counted);
         SavedTensor {
-            storage,
+            storage: self.storage.clone(),
             layout: self.layout.clone(),
             dtype: self.dtype,
             version: self.version,
@@ -46,9 +43,7 @@ impl Clone for SavedTensor {
 impl Drop for SavedTensor {
     #[inline]
     fn drop(&mut self) {
-        if self.storage.counts_saved() {
-            self.storage.forget_saved(self.version, self.counted);
-        }
+        self.storage.forget_saved(self.version, self.counted);
     }
 }
 
@@ -58,22 +53,24 @@ impl SavedTensor {
     #[inline(always)]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
         // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
-        let storage = tensor.storage().saved_handle();
+        let storage = tensor.storage().data_handle();
         let copy = if storage.may_be_written_elsewhere() { copied(tensor) } else { None };
         let (source, storage) = match &copy {
-            Some(copy) => (copy, copy.storage().saved_handle()),
+            Some(copy) => (copy, copy.storage().data_handle()),
             None => (tensor, storage),
         };
-        let whole = !source.marks().has(Marks::VIEW) && storage.save_whole();
-        if !whole {
-            storage.save(ElementLayout::of(source.layout(), source.dtype()));
-        }
+        let layout = BriefLayout::of(source.layout());
+        let counted = if source.marks().has(Marks::VIEW) {
+            storage.save(ElementLayout::of(source.layout(), source.dtype()), layout.run())
+        } else {
+            storage.save_whole()
+        };
         SavedTensor {
             version: storage.version(),
             storage,
-            layout: BriefLayout::of(source.layout()),
+            layout,
             dtype: source.dtype(),
-            counted: !whole,
+            counted,
             inference: tensor.is_inference(),
         }
     }

@@ -29,6 +29,17 @@ pub fn add_alone(count: &AtomicU64, more: u64, order: Ordering) -> u64 {
     before
 }
 
+/// The same for a shorter count, in one order with all others.
+#[inline(always)]
+pub fn count_alone(count: &AtomicU32, more: u32) -> u32 {
+    if !alone() {
+        return count.fetch_add(more, Ordering::SeqCst);
+    }
+    let before = count.load(Ordering::Relaxed);
+    count.store(before.wrapping_add(more), Ordering::Relaxed);
+    before
+}
+
 /// The next version of a number that goes round; by a load and a store if this thread is alone.
 #[inline(always)]
 pub fn step_alone(version: &AtomicU32) -> u32 {

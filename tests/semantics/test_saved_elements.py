@@ -422,3 +422,44 @@ class TestCopies:
         both = fg.stack(rows)
         (expected,) = grad((both * both).sum(), x)
         np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-12)
+
+
+class TestReadsOfALargeArray:
+    """Rows of an array that has many more elements: their gradients are added to it by rows."""
+
+    N = 3000
+
+    @pytest.mark.parametrize(
+        "rows",
+        [[[5, 7]], [[5, 7], [7, 9]], [[0], [2999], [0]], [[3, 3]], [[1, 2], [[4, 6], [2, 8]]]],
+    )
+    @pytest.mark.parametrize("weights", [[1.5, -2.0, 0.25], [-0.0, 0.0, -1.0]])
+    def test_the_gradient_has_the_bits_of_whole_sums(
+        self, rows: list[Any], weights: list[float]
+    ) -> None:
+        x = fg.tensor(np.linspace(-1, 1, self.N), requires_grad=True)
+        y = x * 1.0
+        total = sum((y[index] * w).sum() for index, w in zip(rows, weights, strict=False))
+        (grad,) = fg.autograd.grad(total, [y])
+        (whole,) = fg.autograd.grad(
+            sum((x[index] * w).sum() for index, w in zip(rows, weights, strict=False)),
+            [x],
+            create_graph=True,
+        )
+        expected = np.zeros(self.N)
+        for index, w in zip(rows, weights, strict=False):
+            np.add.at(expected, index, w)
+        np.testing.assert_array_equal(np.asarray(grad), expected)
+        assert np.asarray(grad).tobytes() == np.asarray(whole.detach()).tobytes()
+
+    def test_add_at_into_a_large_array(self) -> None:
+        def f(x: Any) -> Any:
+            y = x * np.ones(self.N)
+            for k in (4, [6], -1, [4, 9]):
+                np.add.at(y, k, x * x)
+            np.multiply.at(y, [6, 6], x)
+            return (y * y).sum()
+
+        value, slope = fg.value_and_grad(f)(1.25)
+        assert float(value) == pytest.approx(f(np.float64(1.25)), rel=1e-14)
+        assert slope == pytest.approx((f(1.25 + 1e-6) - f(1.25 - 1e-6)) / 2e-6, rel=1e-7)

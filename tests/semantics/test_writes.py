@@ -61,6 +61,20 @@ PROGRAMS = {
     "a slice shifted": "y[1:] = y[:-1] * y[1:]; out = (y * y).sum()",
     "a slice of itself": "y[1:] += y[:-1]; out = (y * y).sum()",
     "a reversed view": "r = y[::-1]; r[:3] *= r[3:] * 1; out = (y * y).sum()",
+    "a view of einsum's view": (
+        "v = np.einsum('i->i', y[:2]); r = v[:]; r *= 3; out = (y * y).sum()"
+    ),
+    "a diagonal of rows": (
+        "S = np.stack([Y[:, :2], Y[:, 1:]])\nfor C in S:\n  d = np.einsum('ii->i', C)\n"
+        "  d[...] += y[0]\nout = (S * S).sum()"
+    ),
+    "elements of a view between writes": (
+        "q, s = Y[:, 0], 0.0\nfor k in range(2): Y[k] = Y[k - 1] * y[k]; s = s + q[k] * q[k - 1]"
+        "\nout = s"
+    ),
+    "a view of a view between writes": (
+        "w = y[1:][::-1]\nfor k in range(3): w[k + 1] = (w[k : k + 2] * y[k]).sum()\nout = w @ w"
+    ),
     "transposes": "t = Y.T; t[1] += t[0] * t[2]; out = (y * y).sum()",
     "a diagonal by reads": "for i in range(2): Y[i, i] *= Y[i, 2]\nout = (y * y).sum()",
     "dictionaries": (

@@ -7,6 +7,7 @@ NumPy does it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,7 @@ def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *valu
     if all(isinstance(part, _BASIC) for part in (index if type(index) is tuple else (index,))):
         _write(name, target, index, ours(target[index], *values))
         return
-    places = np.arange(target.size).reshape(tuple(target.shape))[index]
+    places = _places(index, tuple(target.shape))
     flat = places.reshape(-1)
     rows = [_core.broadcast_to(_core.asarray(v), places.shape).reshape(-1) for v in values]
     if ufunc in (np.add, np.subtract):
@@ -44,6 +45,18 @@ def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *valu
     for chosen in _rounds(flat):
         where = np.unravel_index(flat[chosen], tuple(target.shape))
         _write(name, target, where, ours(target[where], *(row[chosen] for row in rows)))
+
+
+def _places(index: Any, shape: tuple[int, ...]) -> Any:
+    """The positions in C order of the elements of an array of this shape that an index chooses."""
+    parts = [np.asarray(part) for part in (index if type(index) is tuple else (index,))]
+    if len(parts) == len(shape) and all(part.dtype.kind in "iu" for part in parts):
+        # Without an array of all positions: the time does not depend on the size of the target.
+        sizes = zip(parts, shape, strict=True)
+        inside = [np.where(part < 0, part + size, part) for part, size in sizes]
+        if all(((part >= 0) & (part < n)).all() for part, n in zip(inside, shape, strict=True)):
+            return np.ravel_multi_index(tuple(np.broadcast_arrays(*inside)), shape)
+    return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
 def _varies(value: Any) -> bool:

@@ -76,7 +76,7 @@ impl Tensor {
             let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
             // A value that is restored from it may be written to, which must not change what is restored next.
             copy.storage().save_whole();
-            Ok(copy.storage().saved_handle())
+            Ok(copy.storage().data_handle())
         })
     }
 

@@ -16,6 +16,7 @@ use crate::kernels::index::{Folding, Indexed, Offsets};
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::layout::{astype, broadcast_to, swap_axes};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::view::{Part, SMALL};
 use crate::tensor::Tensor;
 
 /// Positions along some axes of an array; each stands for a row of the other axes.
@@ -159,6 +160,18 @@ impl RowIndices {
         Ok(())
     }
 
+    /// Whether the rows differ and are a small part of a large array.
+    fn are_few(&self) -> bool {
+        let size: usize = self.dims.iter().product();
+        let shown: usize = self.row_dims().iter().product();
+        if size <= SMALL || shown * 8 > size {
+            return false;
+        }
+        let mut places: Vec<isize> = self.offsets.iter().collect();
+        places.sort_unstable();
+        places.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
     /// The same positions in the flattened array.
     pub(crate) fn flattened(&self) -> RowIndices {
         let size = self.dims.iter().product();
@@ -213,7 +226,12 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
         cost: 2.0 * move_cost(out),
         params: indices.clone(),
         saved: nothing(),
-        backward: |indices, g, cx| cx.give_with(0, |_| scatter_rows(&g, indices)),
+        backward: |indices, g, cx| {
+            if !cx.create_graph() && cx.batch().is_empty() && indices.are_few() {
+                return cx.give_part(0, Part::rows(g, indices.clone()));
+            }
+            cx.give_with(0, |_| scatter_rows(&g, indices))
+        },
     })
 }
 

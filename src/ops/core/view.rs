@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{Layout, ShapeVec, capture};
 use crate::error::Result;
 use crate::kernels::{self, View, ViewMut};
+use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
 use crate::ops::core::structured::{batched, finish_one, move_cost};
 use crate::tensor::Tensor;
 
@@ -167,7 +168,7 @@ fn seen(x: &Tensor, out: Tensor, name: &'static str, steps: Steps) -> Result<Ten
 }
 
 /// Elements of a value up to which zeros are laid out, or added, around each gradient: they take less than the care for parts.
-const SMALL: usize = 1024;
+pub(crate) const SMALL: usize = 1024;
 
 /// A gradient of a value of which only a view was used, before it is laid out among zeros.
 pub struct Part {
@@ -182,6 +183,8 @@ enum Shown {
     Steps(Steps),
     /// Those at positions of the value in C order.
     Places(Layout),
+    /// Rows at positions that differ.
+    Rows(RowIndices),
 }
 
 impl Part {
@@ -190,10 +193,18 @@ impl Part {
         Part { g, dims: dims.into(), shown: Shown::Places(places) }
     }
 
+    /// Of rows of a value at positions that differ.
+    pub(crate) fn rows(g: Tensor, places: RowIndices) -> Part {
+        Part { g, dims: places.dims().into(), shown: Shown::Rows(places) }
+    }
+
     /// The gradient among zeros.
     pub(crate) fn placed(&self) -> Result<Tensor> {
+        if let Shown::Rows(places) = &self.shown {
+            return scatter_rows(&self.g, places);
+        }
         let out = Tensor::zeros(&self.dims, self.g.dtype())?;
-        kernels::copy(self.g.view_of(), self.seen_in(&out).view_mut());
+        self.write(&out, &self.g)?;
         Ok(out)
     }
 
@@ -202,17 +213,35 @@ impl Part {
         &self.g
     }
 
+    /// Whether its place among zeros is made by adding to them, which leaves no negative zero.
+    pub(crate) fn is_added(&self) -> bool {
+        matches!(self.shown, Shown::Rows(_))
+    }
+
     /// Whether `whole` has the shape and dtype of the value.
     pub(crate) fn fits(&self, whole: &Tensor) -> bool {
         whole.shape() == &self.dims[..] && whole.dtype() == self.g.dtype()
     }
 
-    /// The view of a whole gradient, which lies in C order, that shows this part.
-    pub(crate) fn seen_in(&self, whole: &Tensor) -> Tensor {
-        whole.with_layout(match &self.shown {
-            Shown::Steps(steps) => steps.replay(whole.layout()),
-            Shown::Places(places) => places.with_offset(whole.layout().offset() + places.offset()),
+    /// What a whole gradient, which lies in C order, has in this part; without a history.
+    pub(crate) fn read(&self, whole: &Tensor) -> Result<Tensor> {
+        Ok(match &self.shown {
+            Shown::Steps(steps) => whole.with_layout(steps.replay(whole.layout())),
+            Shown::Places(places) => {
+                let first = whole.layout().offset() + places.offset();
+                whole.with_layout(places.with_offset(first))
+            }
+            Shown::Rows(places) => take_rows(&whole.detach(), places)?,
         })
+    }
+
+    /// Gives this part of a whole gradient other values.
+    pub(crate) fn write(&self, whole: &Tensor, values: &Tensor) -> Result<()> {
+        if let Shown::Rows(places) = &self.shown {
+            return places.write(whole, values);
+        }
+        kernels::copy(values.view_of(), self.read(whole)?.shared_view_mut());
+        Ok(())
     }
 }
 

@@ -130,6 +130,18 @@ impl History {
         None
     }
 
+    /// The edge of elements that a view shows, past the view: a node that reads the base, if nobody asks for gradients of the
+    /// family. A gradient of the view itself would be laid out among zeros for each read between two writes.
+    fn read_of_base(&self, part: &Tensor) -> Option<Edge> {
+        self.advance();
+        let state = self.lock();
+        let base = state.base.as_ref().filter(|base| !base.detached)?;
+        let (edge, region) = (base.edge.clone()?, base.region.clone());
+        let seen = !state.retained.is_empty() || !state.writes.is_empty();
+        drop(state);
+        (!seen).then(|| part.as_strided_edge(&region, edge))
+    }
+
     /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode
     /// that asks the host for the call site.
     fn advance(&self) {
@@ -216,15 +228,19 @@ impl Tensor {
         self.version != self.storage().version()
     }
 
-    /// The edge of the elements that lie there in this tensor's memory, where it is that of the last write to them. In a transform,
-    /// where nobody sees gradients of the memory itself: it leads past them.
+    /// The edge of the elements that lie there in this tensor's memory, where it is that of the last write to them, or where this is
+    /// a view of the memory. In a transform, where nobody sees gradients of the memory itself: it leads past them.
     #[cold]
     pub(crate) fn last_written(&self, place: &Layout) -> Option<Option<Edge>> {
         if !Mode::current().has(GRAD | TRANSFORM) {
             return None;
         }
         let region = Region { layout: place.clone(), dtype: self.dtype() };
-        self.history()?.last_written(&region)
+        let history = self.history()?;
+        history.last_written(&region).or_else(|| {
+            let part = self.is_view().then(|| self.with_layout(place.clone()))?;
+            history.read_of_base(&part).map(Some)
+        })
     }
 
     fn history(&self) -> Option<Arc<History>> {
@@ -262,10 +278,12 @@ impl Tensor {
         retained.iter().for_each(retain::lift);
     }
 
-    /// After a write through this view: `base` is the tensor that it is a view of.
+    /// After a write through this view: `base` is the tensor that it is a view of, or another view of it.
     #[cfg(feature = "python")]
     pub(crate) fn is_view_of(&self, base: &Tensor) {
-        if let Some(history) = self.history() {
+        if !base.is_view()
+            && let Some(history) = self.history()
+        {
             let (own, since) = base.own_edge();
             history.lock().declare(base, own, since);
         }
