@@ -123,7 +123,7 @@ crate::operations! { family "reversal";
         flip_axes(x, &[0])
     }
     /// The elements moved on along the axes (of the flattened tensor by default), those that leave coming in at the front. Derivative: `g` rolled back.
-    [numpy("roll"), keywords(("shifts", "shift"))]
+    [numpy("roll"), keywords(("shifts", "shift")), memory]
     fn roll(x: Tensor, shift: Ints, axis: Axes = Axes::All) -> Tensor {
         let Some(named) = axis.named() else {
             let flat = reshape_dims(x, &[x.size()])?;
