@@ -71,7 +71,8 @@ def _fresh(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        return buffer(made) if _records_arrays() else made
+        # `meshgrid` gives views where it is asked for.
+        return buffer(made) if _records_arrays() and kwargs.get("copy", True) else made
 
     return create
 

@@ -17,8 +17,7 @@ fn names(op: &str) -> &'static [&'static str] {
         "std" | "var" | "nanstd" | "nanvar" => &["dtype", "out", "ddof", "keepdims"],
         "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" | "nanmax"
         | "nanmin" => &["out", "keepdims"],
-        "cumsum" | "cumprod" => &["dtype", "out"],
-        "clip" | "round" | "dot" | "take" | "matmul" => &["out"],
+        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" => &["out"],
         _ => &[],
     }
 }

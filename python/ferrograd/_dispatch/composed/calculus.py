@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor, asarray, concatenate, tensor
+from ferrograd._core import Tensor, asarray, concatenate
 from ferrograd._dispatch.composed.shared import (
     axes_of,
     composes,

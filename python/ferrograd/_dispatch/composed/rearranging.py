@@ -92,7 +92,9 @@ def block(arrays: Any) -> Tensor:
 
         return np.block(rebuilt(arrays))
 
-    return rearranged(parts, arrange)
+    made = rearranged(parts, arrange)
+    made._become_memory()
+    return made
 
 
 @composes("ix_")
