@@ -154,7 +154,9 @@ def written(make: Callable[[], Any]) -> Callable[[Any], Any]:
 def test_arrays_that_cannot_hold_a_value_say_what_to_write() -> None:
     with pytest.raises(fg.errors.GraphCutError, match=r"a = np\.array\(a\)"):
         fg.grad(written(lambda: np.sin(X)))(X)
-    with pytest.raises(fg.errors.GraphCutError, match=r"holds integers.*dtype=float.*astype\(int\)"):
+    with pytest.raises(
+        fg.errors.GraphCutError, match=r"holds integers.*dtype=float.*astype\(int\)"
+    ):
         fg.grad(written(lambda: fnp.arange(3)))(X)
     assert fg.grad(written(lambda: fnp.array(np.sin(X))))(X).tolist() == [1.0, 0.0, 0.0]
 

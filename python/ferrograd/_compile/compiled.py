@@ -329,13 +329,8 @@ class Compiled(_core._Replayed):
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept_before), []
         with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
-            program, kept, reason = _core._record_joint(
-                of_tensors.then(lambda _: check(), watch, kept_before > 0),
-                values,
-                weak,
-                may_keep,
-                watch,
-            )
+            function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
+            program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
             kept = kept or (program is not None and watch.made_state())
             if program is None or kept:
                 watch.restore()

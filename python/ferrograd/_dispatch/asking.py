@@ -86,8 +86,8 @@ def _takes_tensors(name: str) -> bool:
 def _steps(frame: FrameType) -> Iterator[tuple[bool, str]]:
     """The names of the called expression in order, each with whether it is a variable.
 
-    `a.b.c(…)` is a call whose text begins where those of `a`, `a.b` and `a.b.c` do, and does not end
-    before them; a call of its result, `a.b.c(…).d()`, ends later.
+    `a.b.c(…)` is a call whose text begins where those of `a`, `a.b` and `a.b.c` do, and ends last
+    of them; that of a call of its result, `a.b.c(…).d()`, ends later.
     """
     code = frame.f_code
     places = list(code.co_positions())

@@ -1,4 +1,4 @@
-"""`array`: a differentiable copy of a tensor, or a tensor of numbers, as NumPy's function makes one.
+"""`array`: a differentiable copy of a tensor, or a tensor of numbers, as NumPy's makes one.
 
 Owns: what `copy`, `order` and `ndmin` of NumPy's functions that make arrays come to. Never leaves a
 graph: `tensor` makes copies without a history.
@@ -80,7 +80,8 @@ def arranged(
     """
     if order not in _ORDERS:
         raise ArgumentError(f"{op}: order is {order!r}; give 'C', 'F', 'A' or 'K'")
-    casts = dtype is not None and made.dtype != np.dtype(dtype)
+    kind = made.dtype if dtype is None else np.dtype(dtype)
+    casts = made.dtype != kind
     misplaced = _is_misplaced(made, order)
     if copy is False and (fresh or casts or misplaced or made._is_value()):
         raise ArgumentError(
@@ -88,7 +89,7 @@ def arranged(
             " out, or give copy=None"
         )
     if casts:
-        made, fresh, misplaced = made.astype(dtype), True, order == "F"
+        made, fresh, misplaced = made.astype(kind), True, order == "F"
     if misplaced or not (fresh or copy is None or copy is False) or made._is_value():
         made = made.T.clone().T if order == "F" and made.ndim > 1 else made.clone()
     made._become_memory()

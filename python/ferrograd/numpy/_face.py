@@ -1,7 +1,7 @@
 """NumPy's functions, with a short way to ours where an argument is a tensor.
 
-Owns: the face of each function. Never computes. Invariant: without a tensor among the arguments the call is NumPy's own; `_buffers` says
-where the array that it makes becomes a tensor.
+Owns: the face of each function. Never computes. Invariant: without a tensor among the arguments the
+call is NumPy's own; `_creation` says where the array that it makes becomes a tensor.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
             if (kind is list or kind is tuple) and holds_tensor(a):
                 return protocols.array_function(theirs, None, args, kwargs)
         for key, a in kwargs.items():
-            # Of some keywords NumPy does not ask whose functions they have. A ufunc is asked for `out`.
+            # Of some keywords NumPy does not ask whose functions they have.
             if holds_tensor(a) and not (ufunc and (key == "out" or type(a) is Tensor)):
                 return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)

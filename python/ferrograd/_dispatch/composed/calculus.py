@@ -247,7 +247,7 @@ def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent; the derivative of the mantissa is `g / 2^exponent`."""
     x = _floats_as("frexp", x)
     exponent = _exponent(x.detach())
-    # In two halves, for 2^-exponent alone may be beyond the largest number. Powers of two are exact.
+    # In two halves, for 2^-exponent alone may be beyond the largest number.
     half = -exponent // 2
     scales = (_core.exp2(power.astype(x.dtype)) for power in (half, -exponent - half))
     return x * next(scales) * next(scales), exponent
@@ -264,7 +264,8 @@ def _exponent(x: Tensor) -> Tensor:
     raw = biased - (2 ** (info.nexp - 1) - 2) - _core.where(small, digits + 1, 0)
     none = np.frexp(np.array(np.inf, x.dtype))[1]
     zero = _core.where(_core.isfinite(x), 0, int(none))
-    return _core.where(_core.isfinite(x) & (x != 0), raw, zero).astype(np.int32)
+    found: Tensor = _core.where(_core.isfinite(x) & (x != 0), raw, zero)
+    return found.astype(np.int32)
 
 
 @composes("ldexp")
