@@ -13,8 +13,6 @@ import numpy as _numpy  # first: it refuses a second interpreter in the process
 from ferrograd import _core
 from ferrograd._core import Tensor, __version__, tensor
 
-array = tensor
-
 #: Where names are; names without a home are modules. What is nowhere here is the core's.
 _HOMES = {
     "": "array_api autograd builtins core differential_operators distributed errors extend fft func"
@@ -50,6 +48,7 @@ _HOMES = {
     "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
     " tril_indices triu_indices",
     "_saving": "load load_state save save_state",
+    "_tensor.array": "array",
     "_tensor.checkpoint": "checkpoint",
     "_tensor.creation": "arange bool_ complex64 complex128 e empty empty_like eye float16"
     " float32 float64 full full_like inf int8 int16 int32 int64 linspace nan newaxis ones ones_like"

@@ -172,6 +172,7 @@ from ferrograd._saving import (
     save as save,
     save_state as save_state,
 )
+from ferrograd._tensor.array import array as array
 from ferrograd._tensor.checkpoint import checkpoint as checkpoint
 from ferrograd._tensor.creation import (
     arange as arange,
@@ -264,5 +265,4 @@ from ferrograd.transforms import (
     vjp as vjp,
 )
 
-array = tensor
 bool = bool_

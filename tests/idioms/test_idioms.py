@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from idioms import array_cases
 from idioms.cases import ROWS, WRITES, program
 from idioms.generate import PREAMBLE, write
 from idioms.oracle import UnreliableError
@@ -31,6 +32,13 @@ def test_a_named_program(row: tuple[str, list[Any], str, str], name: str) -> Non
     if name in LENIENT and result.kind == "refused":
         result = Outcome("right", name)
     assert result == Outcome("right", name), made.text
+
+
+@pytest.mark.parametrize("name", ["value", "gradient", "compiled", "second"])
+@pytest.mark.parametrize("row", array_cases.ROWS, ids=[row[0] for row in array_cases.ROWS])
+def test_a_way_to_make_an_array(row: tuple[str, list[Any], str, str], name: str) -> None:
+    made = program(*row[1:])
+    assert tried(made, name) == Outcome("right", name), made.text
 
 
 @pytest.mark.parametrize("row", WRITES, ids=[row[0] for row in WRITES])

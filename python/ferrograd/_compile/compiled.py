@@ -329,9 +329,8 @@ class Compiled(_core._Replayed):
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept_before), []
         with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
-            program, kept, reason = _core._record_joint(
-                of_tensors.then(lambda _: check(), watch), values, weak, may_keep, watch
-            )
+            function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
+            program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
             kept = kept or (program is not None and watch.made_state())
             if program is None or kept:
                 watch.restore()
@@ -366,7 +365,7 @@ class Compiled(_core._Replayed):
         may_keep = kept_before < WARM_UPS
         with Watch(may_keep) as watch, recorded_generators() as check:
             program, results = _core._record(
-                of_tensors.then(detached, watch), values, weak, may_keep, watch
+                of_tensors.then(detached, watch, kept_before > 0), values, weak, may_keep, watch
             )
         found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
         form = of_tensors.taken_form()

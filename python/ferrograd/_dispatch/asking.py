@@ -86,7 +86,8 @@ def _takes_tensors(name: str) -> bool:
 def _steps(frame: FrameType) -> Iterator[tuple[bool, str]]:
     """The names of the called expression in order, each with whether it is a variable.
 
-    `a.b.c(…)` is a call whose text begins where those of `a`, `a.b` and `a.b.c` do.
+    `a.b.c(…)` is a call whose text begins where those of `a`, `a.b` and `a.b.c` do, and ends last
+    of them; that of a call of its result, `a.b.c(…).d()`, ends later.
     """
     code = frame.f_code
     places = list(code.co_positions())
@@ -97,6 +98,8 @@ def _steps(frame: FrameType) -> Iterator[tuple[bool, str]]:
     for step in dis.get_instructions(code):
         line, last_line, column, last_column = places[step.offset // 2]
         if (line, column) != (call[0], call[2]) or not isinstance(step.argval, str):
+            continue
+        if None in (last_line, last_column) or (last_line, last_column) > (call[1], call[3]):
             continue
         is_root = step.opname.startswith(_ROOTS)
         if is_root or step.opname.startswith(_STEPS):

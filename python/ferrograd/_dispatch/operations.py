@@ -55,6 +55,10 @@ def _fill(table: dict[Any, Operation]) -> None:
     ):
         ROWS[as_numpy] = ROWS[ours]
         table[theirs] = as_numpy
+    row = ROWS[_core.nan_to_num]
+    first, *rest = row["params"]
+    ROWS[_nan_to_num] = {**row, "params": [first, {"name": "copy"}, *rest]}
+    table[np.nan_to_num] = _nan_to_num
     for decomposition in (np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd):
         ours = table[decomposition]
         table[decomposition] = _with_fields(decomposition, ours)
@@ -84,6 +88,15 @@ def _transpose(x: Any, axes: Any = None) -> Any:
 def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     """NumPy's order of the arguments, of which `full_like` takes the last by name."""
     return full_like(x, fill_value, dtype=dtype)
+
+
+def _nan_to_num(x: Any, copy: Any = True, *rest: Any, **replaced: Any) -> Any:
+    """Also without a copy: then the tensor itself is written to."""
+    made = _core.nan_to_num(x, *rest, **replaced)
+    if copy or not isinstance(x, _core.Tensor) or x._is_value():
+        return made
+    x[...] = made
+    return x
 
 
 def _copy(x: Any) -> Any:

@@ -32,6 +32,11 @@ def _spelling(function: Any, ours: Any) -> keywords.Spelling:
     return _SPELLINGS.setdefault(function, keywords.Spelling(function, ROWS[ours]))
 
 
+def direct(function: Any, ours: Any) -> int:
+    """How many arguments by position mean the same in NumPy's function and in ours."""
+    return _spelling(function, ours).direct if ours in ROWS else sys.maxsize
+
+
 def _tensors(value: Any) -> Iterator[Tensor]:
     return (item for item in inside(value) if isinstance(item, Tensor))
 

@@ -38,8 +38,8 @@ def unwritable(name: str, operands: int) -> GraphCutError:
     instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
-        f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np), or"
-        " pass t.detach()"
+        f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np),"
+        " also of a computed array (a = np.array(a)), or pass t.detach()"
     )
 
 

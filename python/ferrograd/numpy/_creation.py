@@ -1,8 +1,8 @@
-"""Arrays that a program makes and writes to: `zeros`, `eye`, `array` and their kin.
+"""Arrays that a program makes and writes to: `zeros`, `linspace`, `concatenate` and their kin.
 
 Owns: which of them are tensors. While a transform runs or a function is compiled, those of floats
 and complex numbers are, so that `A[i, j] = t` is recorded; otherwise, and of other dtypes, they are
-NumPy's. Never computes.
+NumPy's. What is computed from arrays, as `np.sin(a)` is, stays an array. Never computes.
 """
 
 from __future__ import annotations
@@ -13,35 +13,41 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import _full, _records_arrays, tensor
+from ferrograd._core import _full, _records_arrays
 from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.memory import taken
 
 #: The codes of NumPy's dtypes that tensors have and that have derivatives.
 _INEXACT = frozenset("efdFD")
 #: What is made by a shape, with the number in its elements.
 _FILLED = {"zeros": 0, "ones": 1, "empty": 0}
 #: What gives its argument back, or a view of it, where it can.
-_TAKEN = (
-    "array",
-    "asanyarray",
-    "asarray",
-    "asarray_chkfinite",
-    "ascontiguousarray",
-    "diag",
-)
-_FRESH = ("copy", "empty_like", "eye", "full", "full_like", "identity", "ones_like", "zeros_like")
+_TAKEN = """
+    array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray atleast_1d
+    atleast_2d atleast_3d diag require
+"""
+#: Arguments of which NumPy makes a new array.
+_NO_ARRAYS = (list, tuple, float, int, complex)
+#: What is made of nothing, by a pattern, or by joining and repeating: always a new array.
+_FRESH = """
+    append arange block column_stack concat concatenate copy delete diagflat dstack empty_like eye
+    fromfunction fromiter full full_like geomspace hstack identity insert linspace logspace meshgrid
+    ones_like pad repeat resize row_stack stack tile tri vstack zeros_like
+"""
 
 
 def creators(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """The functions that make arrays, with those in `names` for what is to be no buffer."""
     found = {name: _filled(names[name], value) for name, value in _FILLED.items()}
-    found |= {name: _taken(names[name]) for name in _TAKEN}
-    return found | {name: _fresh(names[name]) for name in _FRESH}
+    found |= {name: _taken(names[name]) for name in _TAKEN.split()}
+    return found | {name: _fresh(names[name]) for name in _FRESH.split() if name in names}
 
 
-def _buffer(made: Any) -> Any:
-    """A new array as a tensor, if its dtype has derivatives."""
-    return tensor(made) if type(made) is np.ndarray and made.dtype.char in _INEXACT else made
+def buffer(made: Any) -> Any:
+    """A new array as a tensor, if its dtype has derivatives; several in a tuple or list."""
+    if type(made) is np.ndarray and made.dtype.char in _INEXACT:
+        return taken(made, None, False)
+    return type(made)(map(buffer, made)) if type(made) in (tuple, list) else made
 
 
 def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
@@ -51,7 +57,7 @@ def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
     def filled(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
         found = np.dtype(dtype)
         if args or kwargs or found.char not in _INEXACT:
-            return _buffer(plain(shape, dtype, *args, **kwargs))
+            return buffer(plain(shape, dtype, *args, **kwargs))
         return _full(op, shape_of(op, (shape,)), value, found, False)
 
     @functools.wraps(plain)
@@ -65,7 +71,8 @@ def _fresh(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        return _buffer(made) if _records_arrays() else made
+        # `meshgrid` gives views where it is asked for.
+        return buffer(made) if _records_arrays() and kwargs.get("copy", True) else made
 
     return create
 
@@ -76,8 +83,9 @@ def _taken(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        if type(made) is not np.ndarray or made.base is not None or not _records_arrays():
+        if type(made) is not np.ndarray or not _records_arrays():
             return made
-        return made if args and made is args[0] else _buffer(made)
+        own = made.base is None and not any(made is value for value in (*args, *kwargs.values()))
+        return buffer(made) if own or (args and isinstance(args[0], _NO_ARRAYS)) else made
 
     return create

@@ -1,8 +1,7 @@
 """NumPy's functions, with a short way to ours where an argument is a tensor.
 
-Owns: the face of each function and the creation of arrays from nested lists of tensors. Never
-computes. Invariant: without a tensor among the arguments the call is NumPy's own; `_buffers` says
-where the array that it makes becomes a tensor.
+Owns: the face of each function. Never computes. Invariant: without a tensor among the arguments the
+call is NumPy's own; `_creation` says where the array that it makes becomes a tensor.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor, tensor
+from ferrograd._core import Tensor
 from ferrograd._dispatch import protocols
 from ferrograd._dispatch.table import COMPOSED
-from ferrograd._tensor import creation
+from ferrograd.numpy._arrays import makers
 from ferrograd.numpy._creation import creators
 from ferrograd.numpy._elements import ndenumerate, nditer, vectorize
-from ferrograd.numpy._joining import c_, r_
+from ferrograd.numpy._joining import c_, mgrid, ogrid, r_
 from ferrograd.numpy._values import holds_tensor, tensor_of
 
 #: Functions that take arrays one by one: from any iterable, as programs pass them.
@@ -39,21 +38,31 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
     # A ufunc takes `out` behind its operands.
     most = theirs.nin if ufunc else sys.maxsize
+    # How many arguments by position mean the same in both, looked up for a call with several.
+    direct = most if ufunc else 1
 
     def either(*args: Any, **kwargs: Any) -> Any:
         if joins and args and not isinstance(args[0], _SEQUENCES):
             args = (list(args[0]), *args[1:])
         if len(args) > most:
-            args, kwargs = args[:most], {**kwargs, "out": args[most:]}
+            out = args[most:] if theirs.nout > 1 else args[most]
+            args, kwargs = args[:most], {**kwargs, "out": out}
+        nonlocal direct
         for a in args:
             kind = type(a)
             if kind is Tensor:
-                return theirs(*args, **kwargs) if kwargs else ours(*args)
+                if kwargs:
+                    return theirs(*args, **kwargs)
+                if len(args) > direct:
+                    direct = protocols.direct(theirs, ours)
+                    if len(args) > direct:
+                        return protocols.array_function(theirs, None, args, kwargs)
+                return ours(*args)
             if (kind is list or kind is tuple) and holds_tensor(a):
                 return protocols.array_function(theirs, None, args, kwargs)
-        for a in kwargs.values():
+        for key, a in kwargs.items():
             # Of some keywords NumPy does not ask whose functions they have.
-            if (type(a) is Tensor and not ufunc) or (isinstance(a, _LISTS) and holds_tensor(a)):
+            if holds_tensor(a) and not (ufunc and (key == "out" or type(a) is Tensor)):
                 return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
@@ -100,46 +109,14 @@ def members() -> dict[str, Any]:
     names = faces(np)
     for module in ("fft", "linalg", "random"):
         names.pop(module, None)
-    for own in (array, full):
-        names[own.__name__] = functools.wraps(getattr(np, own.__name__))(own)
-    for alias in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
-        names[alias] = _as_array(getattr(np, alias))
+    names.update(makers())
     names["where"] = _named_where(names["where"])
-    names.update(r_=r_, c_=c_, make_diagonal=make_diagonal, ndenumerate=ndenumerate)
+    names.update(
+        r_=r_, c_=c_, mgrid=mgrid, ogrid=ogrid, make_diagonal=make_diagonal, ndenumerate=ndenumerate
+    )
     names.update(nditer=nditer, vectorize=vectorize, metadata=metadata)
     names.update(creators(names))
     return names
-
-
-def array(object: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """An array; from tensors, also deep in lists, a tensor that keeps their gradients."""
-    if not holds_tensor(object):
-        return np.array(object, dtype=dtype, **kwargs)
-    made = object.clone() if isinstance(object, Tensor) else tensor(object)
-    made._become_memory()
-    return _shaped(made, dtype, kwargs.get("ndmin", 0))
-
-
-def _as_array(theirs: Any) -> Callable[..., Any]:
-    def as_array(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        if not holds_tensor(a):
-            return theirs(a, dtype=dtype, **kwargs)
-        if not isinstance(a, Tensor):
-            return _shaped(tensor(a), dtype, 0)
-        # A value is no array yet; an array is given back as it is.
-        made = _core.clone(a) if a._is_value() else _core.asarray(a)
-        made._become_memory()
-        return _shaped(made, dtype, 0)
-
-    return functools.wraps(theirs)(as_array)
-
-
-def _shaped(made: Tensor, dtype: Any, ndmin: int) -> Tensor:
-    if dtype is not None and made.dtype != np.dtype(dtype):
-        made = made.astype(dtype)
-    if made.ndim < ndmin:
-        made = made.reshape((1,) * (ndmin - made.ndim) + tuple(made.shape))
-    return made
 
 
 def _named_where(either: Any) -> Any:
@@ -149,13 +126,6 @@ def _named_where(either: Any) -> Any:
         return either(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))
 
     return functools.wraps(np.where)(where)
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """One value, or values that are broadcast, in an array."""
-    if not holds_tensor([shape, fill_value]):
-        return np.full(shape, fill_value, dtype, **kwargs)
-    return creation.full(shape, tensor_of(fill_value), dtype=dtype)
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> Any:

@@ -1,6 +1,6 @@
-"""`r_` and `c_` with tensors between the brackets.
+"""`r_`, `c_`, `mgrid` and `ogrid`, with tensors between the brackets of the first two.
 
-Owns: the two objects. Never computes: NumPy's own place the elements, seen as numbers.
+Owns: these objects. Never computes: NumPy's own place the elements, seen as numbers.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray
+from ferrograd._core import Tensor, _records_arrays, asarray
 from ferrograd._dispatch.composed.rearranging import rearranged
+from ferrograd.numpy._creation import buffer
 from ferrograd.numpy._values import holds_tensor
 
 
@@ -27,7 +28,8 @@ class Joiner:
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
         if not any(map(holds_tensor, items)):
-            return self._theirs[key]
+            made = self._theirs[key]
+            return buffer(made) if _records_arrays() else made
         sources = [_source(item) for item in items if not isinstance(item, str)]
 
         def arrange(*numbers: Any) -> Any:
@@ -45,3 +47,4 @@ def _source(item: Any) -> Tensor:
 
 
 r_, c_ = Joiner(np.r_), Joiner(np.c_)
+mgrid, ogrid = Joiner(np.mgrid), Joiner(np.ogrid)

@@ -32,7 +32,8 @@ def leaked(
     return GradientError(
         f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
         " ended, so that the derivative through it would be missing; compute it in this call, or"
-        f" keep x.detach() or an array where a constant is meant{how}"
+        " keep x.detach() or an array where a constant is meant; begin a workspace that is used"
+        f" again with b[:] = 0{how}"
     )
 
 

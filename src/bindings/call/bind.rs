@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Keyword;
+use crate::bindings::call::numpy_order;
 use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, type_name};
@@ -36,6 +37,16 @@ pub(crate) fn bind<'py>(
         }
         _ => positional,
     };
+    let behind = match positional.last() {
+        Some(last) if positional.len() > decl.positional() || last.is_instance_of::<PyString>() => {
+            numpy_order::named(decl, positional)
+        }
+        _ => None,
+    };
+    let (positional, behind) = match &behind {
+        Some((at, named)) => (&positional[..*at], &named[..]),
+        None => (positional, &[][..]),
+    };
     let several = params.first().is_some_and(|p| p.kind == Kind::Variadic);
     let (spread, given) = if several {
         bind_several(decl, positional, args)?;
@@ -45,8 +56,12 @@ pub(crate) fn bind<'py>(
         (spread, spread.map_or(positional.len(), |last| last + 1))
     };
     let mut factor = None;
-    for (key, value) in keywords {
+    for (key, value) in keywords.iter().chain(behind) {
         let key = key.to_cow()?;
+        let same = |(other, _): &&Keyword<'py>| other.to_cow().is_ok_and(|other| other == key);
+        if !behind.is_empty() && keywords.iter().chain(behind).filter(same).count() > 1 {
+            return Err(complain(decl, format!("argument {key:?} is given twice")));
+        }
         let Some(i) = decl.parameter(&key) else {
             if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
                 continue;

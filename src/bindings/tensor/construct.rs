@@ -11,12 +11,14 @@ use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
 use crate::bindings::call::door::Call;
 use crate::bindings::call::sequence::is_sequence;
-use crate::bindings::errors::{bad_type, bad_value, type_name};
+use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::exchange::dlpack;
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, leaf, recycle, remember};
 use crate::bindings::tensor::attributes::{converted, is_device};
 use crate::dtype::DType;
+use crate::error::Error;
+use crate::graph::{GRAD, Mode, TRANSFORM};
 use crate::ops::core::declare::Scalar;
 use crate::ops::shape::create;
 use crate::tensor::{Cause, Tensor};
@@ -170,6 +172,7 @@ pub(crate) fn tensor<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
     on_cpu("tensor", device)?;
+    refuse_cut(data)?;
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
     let object = recycle::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
@@ -249,6 +252,17 @@ pub(crate) fn asarray<'py>(
 #[cold]
 fn none(op: &str) -> PyErr {
     bad_type(op, "the data is None", "give a number, a sequence, an array or a tensor")
+}
+
+/// Refuses a copy outside the graph of what a transform differentiates.
+fn refuse_cut(data: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Ok(source) = data.cast::<PyTensor>() else { return Ok(()) };
+    if !Mode::current().has(GRAD | TRANSFORM) || !source.get().tensor.requires_grad() {
+        return Ok(());
+    }
+    let remedy = "fg.tensor copies without it, as in PyTorch; write t.clone() or fg.array(t) to keep the gradient, or \
+                  t.detach().clone() to mean it";
+    Err(to_python(Box::new(Error::GraphCut { op: "tensor".into(), remedy })))
 }
 
 /// A tensor that shares the memory of an array.

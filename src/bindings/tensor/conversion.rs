@@ -31,9 +31,11 @@ const NUMBER: &str = "keep the tensor, or use detach() where no gradient is mean
                       math";
 /// What NumPy asks for when one element of an array is assigned, and what to do instead.
 const ASSIGNED: &str = "array[...] = t";
-const BUFFER: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, array and copy make \
-                      arrays that can while a transform runs (fg.zeros always), or assign t.detach() where no gradient \
-                      is meant";
+const BUFFER: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, linspace and other \
+                      functions that make arrays give ones that can while a transform runs (fg.zeros always), and where \
+                      a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant";
+const INTEGERS: &str = "the array holds integers, which have no derivative: make it of floats (dtype=float), or assign \
+                        t.detach(), or np.floor(t).astype(int) for counts, where no gradient is meant";
 
 /// Inside a transform every way out of the graph is refused, not only the implicit ones.
 pub(super) fn refuse_in_transform(
@@ -66,7 +68,7 @@ fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()>
         package::NUMBER_OF.get(py)?.call1((call,))?;
     }
     let (call, remedy) = if assigning(py) {
-        (ASSIGNED, BUFFER)
+        (ASSIGNED, if call == "int(t)" { INTEGERS } else { BUFFER })
     } else {
         (call, "use item() if that is meant, or keep the tensor")
     };

@@ -16,7 +16,6 @@ use crate::ops::change::loops::loop_of;
 use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -162,7 +161,7 @@ pub(crate) fn finish_write(
 /// What a tensor is given in place of its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Another tensor's elements, cast to its dtype: what was there gets a gradient of zero.
+    /// Another tensor's elements, cast to its dtype: nothing leads to what was there.
     Assigned,
     /// What an operation made of its old elements, of the kind of its dtype; all their history is in it.
     Computed,
@@ -182,29 +181,13 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     // Edges are taken before the version moves: they are the history of the values until then.
     let history = match what {
         _ if !recorded => None,
-        Value::Assigned => {
-            Some(Written { edge: replaced(op, x, &value)?.grad_edge(), own_node: true })
-        }
+        Value::Assigned => Some(Written { edge: value.grad_edge(), own_node: false }),
         _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
     x.before_write()?;
     kernels::copy(value.view_of(), x.shared_view_mut());
     finish_write(op, x, x, history, varies);
     Ok(())
-}
-
-/// `value` as what took the place of `x`, whose gradient is zero.
-fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
-    finish(value.detach(), &[x, value], |out| Record {
-        name: op,
-        cost: move_cost(out),
-        params: (),
-        saved: nothing(),
-        backward: |(), g, cx| {
-            cx.give_with(0, |_| Tensor::zeros(g.shape(), g.dtype()))?;
-            cx.give_with(1, |_| Ok(g))
-        },
-    })
 }
 
 /// A copy of `x` with its history: what a derivative keeps of it outlives the change.

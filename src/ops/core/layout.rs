@@ -124,6 +124,18 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
+    rearranged(x, out)
+}
+
+/// The element of a value under dimensions of 1, in memory of its own: writes to it must not reach the value.
+pub(crate) fn with_axes(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    let copy = x.duplicate()?;
+    let layout = copy.layout().reshape(dims);
+    rearranged(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
+}
+
+/// Records that `out` has the elements of `x` under other dimensions.
+fn rearranged(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
     finish_one(out, x, "reshape", record, |dims, g, cx| {
         cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims)))

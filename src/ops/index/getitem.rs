@@ -87,6 +87,10 @@ fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
 crate::operations! { family "indexing";
     /// NumPy's `x[index]`: an integer for each axis gives the element, a value; fewer integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
+        if x.is_value() && !is_element(x, key) {
+            // As NumPy makes an array of a scalar.
+            return index(&x.copied("index")?.into_memory(), key);
+        }
         if is_plain(x.shape(), key) {
             let steps = Steps::new(x.ndim(), plain_steps(x.shape(), key)?);
             return if is_element(x, key) { element(x, steps) } else { shown(x, "index", steps) };

@@ -11,6 +11,7 @@ use crate::kernels;
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{reshape_dims, swap_axes};
 use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cost, nothing};
+use crate::ops::core::view::{StepList, Steps, element};
 use crate::tensor::Tensor;
 
 /// The axes reversed; a view.
@@ -108,6 +109,10 @@ crate::operations! { family "reversal";
             None => (0..x.ndim()).collect(),
             Some(named) => normalize_axes("flip", named, x.ndim())?,
         };
+        if x.ndim() == 0 {
+            // As NumPy, which indexes with no slice.
+            return element(x, Steps::new(0, StepList::new()));
+        }
         flip_axes(x, &axes)
     }
     /// Reversed along axis 1; a view.
@@ -123,7 +128,7 @@ crate::operations! { family "reversal";
         flip_axes(x, &[0])
     }
     /// The elements moved on along the axes (of the flattened tensor by default), those that leave coming in at the front. Derivative: `g` rolled back.
-    [numpy("roll"), keywords(("shifts", "shift"))]
+    [numpy("roll"), keywords(("shifts", "shift")), memory]
     fn roll(x: Tensor, shift: Ints, axis: Axes = Axes::All) -> Tensor {
         let Some(named) = axis.named() else {
             let flat = reshape_dims(x, &[x.size()])?;

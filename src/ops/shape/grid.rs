@@ -6,7 +6,7 @@
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::{OneOrTuple, Variadic};
-use crate::ops::core::layout::{broadcast_to, reshape_dims};
+use crate::ops::core::layout::{broadcast_to, reshape_dims, with_axes};
 use crate::tensor::Tensor;
 
 /// As it is, or with one axis.
@@ -30,10 +30,14 @@ pub(crate) fn at_least_3d(x: &Tensor) -> Result<Tensor> {
 }
 
 fn each(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<OneOrTuple> {
+    let own = |x: &Tensor| {
+        // As NumPy makes an array of a scalar.
+        if x.is_value() { with_axes(x, to(&x.detach())?.shape()) } else { to(x) }
+    };
     if let [one] = tensors {
-        return Ok(OneOrTuple::One(to(one)?));
+        return Ok(OneOrTuple::One(own(one)?));
     }
-    Ok(OneOrTuple::Tuple(tensors.iter().map(to).collect::<Result<_>>()?))
+    Ok(OneOrTuple::Tuple(tensors.iter().map(own).collect::<Result<_>>()?))
 }
 
 crate::operations! { family "arrangement";

@@ -9,7 +9,9 @@ use crate::array::{ShapeVec, checked_numel, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::arguments::Regarded;
 use crate::ops::core::declare::{Axes, Ints};
-use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes};
+use crate::ops::core::layout::{
+    broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes, with_axes,
+};
 use crate::ops::core::view::view_identity;
 use crate::ops::shape::reinterpret::as_dtype;
 use crate::tensor::Tensor;
@@ -42,9 +44,13 @@ fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     Ok(to.iter().map(|&d| if d == -1 { fill } else { d as usize }).collect())
 }
 
-/// The same for a caller who gets a tensor of his own even where nothing changes.
+/// The same for a caller who gets a tensor of his own even where nothing changes. A value under axes is an array of its
+/// own, as NumPy makes one of a scalar.
 fn reshaped(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    if x.shape() == dims { view_identity(x) } else { reshape_dims(x, dims) }
+    if x.shape() == dims {
+        return view_identity(x);
+    }
+    if x.is_value() { with_axes(x, dims) } else { reshape_dims(x, dims) }
 }
 
 fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
@@ -94,25 +100,52 @@ fn reversed(x: &Tensor) -> ShapeVec {
     (0..x.ndim()).rev().collect()
 }
 
-/// Whether elements are taken with the first axis running fastest.
-fn columns_first(op: &'static str, order: &str) -> Result<bool> {
+/// Whether elements are taken with the first axis running fastest. `"A"` is the order in which they lie in memory.
+fn columns_first(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
     match order {
         "C" => Ok(false),
         "F" => Ok(true),
+        "A" => Ok(!x.is_contiguous() && x.layout().permute(&reversed(x)).is_contiguous()),
         _ => Err(Box::new(Error::Argument {
             op: op.into(),
             what: format!("order={order:?}"),
-            remedy: "give \"C\" or \"F\"; a tensor's memory has no order of its own".into(),
+            remedy: "give \"C\", \"F\" or \"A\"".into(),
         })),
     }
 }
 
+/// The axes with those first along which elements lie farthest apart: in C order, elements follow each other as in memory.
+fn as_in_memory(x: &Tensor) -> Result<Tensor> {
+    let mut order: ShapeVec = (0..x.ndim()).collect();
+    let strides = x.layout().strides();
+    order.sort_by_key(|&axis| std::cmp::Reverse(strides[axis].unsigned_abs()));
+    permute_axes(x, &order)
+}
+
 crate::operations! { family "shape";
-    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it. With `order="F"`, the first axis of both shapes runs fastest.
+    /// The same elements under another shape; one dimension may be -1. A view where the strides allow it, or with `copy=True` a copy. With `order="F"`, the first axis of both shapes runs fastest.
     [numpy("reshape"), positional(2), keywords(("size", "shape"))]
-    fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned()) -> Tensor {
+    fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned(), copy: Option<bool> = None) -> Tensor {
         let dims = resolve(x.shape(), &shape)?;
-        if !columns_first("reshape", &order)? {
+        if copy == Some(true) {
+            return reshape(&x.copied("clone")?.into_memory(), shape, order, None);
+        }
+        let columns = columns_first("reshape", x, &order)?;
+        if copy == Some(false) {
+            let (from, to): (_, ShapeVec) = if columns {
+                (x.layout().permute(&reversed(x)), dims.iter().rev().copied().collect())
+            } else {
+                (x.layout().clone(), dims.clone())
+            };
+            if from.reshape(&to).is_none() {
+                return Err(Box::new(Error::Argument {
+                    op: "reshape".into(),
+                    what: "copy=False, and elements that are not in this order in memory".into(),
+                    remedy: "leave copy out".into(),
+                }));
+            }
+        }
+        if !columns {
             return reshaped(x, &dims);
         }
         let backwards: ShapeVec = dims.iter().rev().copied().collect();
@@ -136,9 +169,12 @@ crate::operations! { family "shape";
             remedy: "use reshape, which copies where it must",
         }))
     }
-    /// A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
+    /// A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest, `"K"`: as they lie in memory); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
     fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None, order: String = "C".to_owned()) -> Tensor {
-        if columns_first("flatten", &order)? {
+        if order == "K" {
+            return flatten(&as_in_memory(x)?, start_dim, end_dim, "C".to_owned());
+        }
+        if columns_first("flatten", x, &order)? {
             return flatten(&permute_axes(x, &reversed(x))?, start_dim, end_dim, "C".to_owned());
         }
         if start_dim.is_none() && end_dim.is_none() {
@@ -147,7 +183,7 @@ crate::operations! { family "shape";
         if x.ndim() == 0 {
             normalize_axis("flatten", start_dim.unwrap_or(0), 1)?;
             normalize_axis("flatten", end_dim.unwrap_or(-1), 1)?;
-            return reshape_dims(x, &[1]);
+            return reshaped(x, &[1]);
         }
         let start = normalize_axis("flatten", start_dim.unwrap_or(0), x.ndim())?;
         let end = normalize_axis("flatten", end_dim.unwrap_or(-1), x.ndim())?;
@@ -164,10 +200,13 @@ crate::operations! { family "shape";
         merged.extend_from_slice(&dims[end + 1..]);
         reshape_dims(x, &merged)
     }
-    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest); a view where they lie in memory in this order, else a copy.
+    /// One axis with all elements in C order (`order="F"`: the first axis runs fastest, `"K"`: as they lie in memory); a view where they lie in memory in this order, else a copy.
     [numpy("ravel")]
     fn ravel(x: Tensor, order: String = "C".to_owned()) -> Tensor {
-        if columns_first("ravel", &order)? {
+        if order == "K" {
+            return ravel(&as_in_memory(x)?, "C".to_owned());
+        }
+        if columns_first("ravel", x, &order)? {
             return ravel(&permute_axes(x, &reversed(x))?, "C".to_owned());
         }
         let dims = [x.size()];
@@ -249,13 +288,14 @@ crate::operations! { family "shape";
         let mut old = x.shape().iter();
         let dims: ShapeVec =
             (0..ndim).map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) }).collect();
-        reshape_dims(x, &dims)
+        reshaped(x, &dims)
     }
     /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
     [numpy("broadcast_to"), aliases("broadcast_to"), keywords(("size", "shape"))]
     fn expand(x: Tensor, shape: Ints) -> Tensor {
         let dims = expand_target(x, &shape)?;
-        if x.shape() == &dims[..] { view_identity(x) } else { broadcast_to(x, &dims) }
+        let alone = dims.iter().all(|&dim| dim == 1);
+        if alone || x.shape() == &dims[..] { reshaped(x, &dims) } else { broadcast_to(x, &dims) }
     }
     /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
     [keywords(("size", "shape"))]

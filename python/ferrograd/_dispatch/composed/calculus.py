@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor, asarray, concatenate, tensor
+from ferrograd._core import Tensor, asarray, concatenate
 from ferrograd._dispatch.composed.shared import (
     axes_of,
     composes,
@@ -236,7 +236,7 @@ def divmod_(a: Any, b: Any) -> tuple[Tensor, Tensor]:
 def modf(x: Any) -> tuple[Tensor, Tensor]:
     """Fractional and whole part; the derivative of the second is zero."""
     x = _floats_as("modf", x)
-    whole, sign = _core.trunc(x), np.copysign(np.ones((), x.dtype), values(x))
+    whole, sign = _core.trunc(x), _core.copysign(1.0, x.detach())
     # The difference of sizes is never a negative zero, and then has the sign of the number.
     part = (x * sign - whole * sign) * sign
     return _core.where(_core.isinf(x), _core.copysign(0.0, x), part), whole
@@ -246,13 +246,26 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent; the derivative of the mantissa is `g / 2^exponent`."""
     x = _floats_as("frexp", x)
-    fraction, exponent = np.frexp(values(x))
-    if not x.requires_grad:
-        return tensor(fraction), tensor(exponent)
+    exponent = _exponent(x.detach())
     # In two halves, for 2^-exponent alone may be beyond the largest number.
     half = -exponent // 2
-    one = x.dtype.type(1)
-    return x * np.ldexp(one, half) * np.ldexp(one, -exponent - half), tensor(exponent)
+    scales = (_core.exp2(power.astype(x.dtype)) for power in (half, -exponent - half))
+    return x * next(scales) * next(scales), exponent
+
+
+def _exponent(x: Tensor) -> Tensor:
+    """The exponents of floats, read from their bits so that a program finds them anew."""
+    info = np.finfo(x.dtype)
+    digits, kind = info.nmant, np.dtype(f"int{info.bits}")
+    # Of the smallest numbers the bits tell the exponent after a scaling.
+    small = _core.abs(x) < info.smallest_normal
+    bits = _core.where(small, x * 2.0 ** (digits + 1), x).view(kind)
+    biased = (bits >> digits) & (2**info.nexp - 1)
+    raw = biased - (2 ** (info.nexp - 1) - 2) - _core.where(small, digits + 1, 0)
+    none = np.frexp(np.array(np.inf, x.dtype))[1]
+    zero = _core.where(_core.isfinite(x), 0, int(none))
+    found: Tensor = _core.where(_core.isfinite(x) & (x != 0), raw, zero)
+    return found.astype(np.int32)
 
 
 @composes("ldexp")

@@ -92,7 +92,26 @@ def block(arrays: Any) -> Tensor:
 
         return np.block(rebuilt(arrays))
 
-    return rearranged(parts, arrange)
+    made = rearranged(parts, arrange)
+    made._become_memory()
+    return made
+
+
+@composes("ix_")
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Each vector along an axis of its own: an open grid, of masks the places where they hold."""
+
+    def line(k: int, arg: Any) -> Any:
+        if np.ndim(arg) != 1:
+            raise ValueError(f"numpy.ix_: argument {k} has {np.ndim(arg)} axes; give one")
+        vector = arg if isinstance(arg, Tensor) else np.asarray(arg)
+        if vector.size == 0 and not isinstance(arg, Tensor | np.ndarray):
+            vector = vector.astype(np.intp)
+        if vector.dtype == np.bool_:
+            (vector,) = vector.nonzero()
+        return vector.reshape((1,) * k + (-1,) + (1,) * (len(args) - k - 1))
+
+    return tuple(line(k, arg) for k, arg in enumerate(args))
 
 
 @composes("choose")

@@ -1,0 +1,105 @@
+"""`array`: a differentiable copy of a tensor, or a tensor of numbers, as NumPy's makes one.
+
+Owns: what `copy`, `order` and `ndmin` of NumPy's functions that make arrays come to. Never leaves a
+graph: `tensor` makes copies without a history.
+Invariant: whether the result shares the memory of its argument is what NumPy's function says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd._tensor.device import on_cpu
+from ferrograd.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+#: Words for an order of the elements in memory.
+_ORDERS = frozenset({None, "C", "F", "A", "K"})
+
+
+def array(
+    object: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    requires_grad: bool = False,
+    name: str | None = None,
+    device: Any = None,
+) -> Tensor:
+    """A tensor with memory of its own, which keeps the history of tensors, also deep in lists.
+
+    `copy=None` copies only where `dtype` or `order` ask for it. PyTorch's `tensor` gives a copy
+    without the history instead.
+    Errors: `ArgumentError` for `copy=False` where a copy is needed.
+
+    >>> import ferrograd as fg
+    >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
+    >>> fg.array(x).sum().backward()
+    >>> x.grad.tolist()
+    [1.0, 1.0]
+    """
+    on_cpu(device)
+    object = listed(object)
+    fresh = not isinstance(object, Tensor)
+    made = tensor(object, dtype) if fresh else object
+    made = arranged("array", made, dtype, copy, order, ndmin, fresh=fresh)
+    if requires_grad and made.is_leaf:
+        made.requires_grad_()
+    if name is not None:
+        made.name = name
+    return made
+
+
+def listed(value: Any) -> Any:
+    """A sequence of Python's that is no list, such as a deque, as a list; all else as it is."""
+    other = isinstance(value, Sequence) and not isinstance(value, list | tuple | str | bytes)
+    return list(value) if other and not isinstance(value, range | memoryview) else value
+
+
+def arranged(
+    op: str,
+    made: Tensor,
+    dtype: DTypeLike | None,
+    copy: bool | None,
+    order: str | None,
+    ndmin: int = 0,
+    *,
+    fresh: bool = False,
+) -> Tensor:
+    """A tensor in a dtype, an order and with so many axes, copied as NumPy copies an array.
+
+    `fresh` says that nobody else has its memory. A value is no array yet, so that it is copied.
+    """
+    if order not in _ORDERS:
+        raise ArgumentError(f"{op}: order is {order!r}; give 'C', 'F', 'A' or 'K'")
+    kind = made.dtype if dtype is None else np.dtype(dtype)
+    casts = made.dtype != kind
+    misplaced = _is_misplaced(made, order)
+    if copy is False and (fresh or casts or misplaced or made._is_value()):
+        raise ArgumentError(
+            f"{op}: copy=False, and a copy is needed for this dtype, order or argument; leave it"
+            " out, or give copy=None"
+        )
+    if casts:
+        made, fresh, misplaced = made.astype(kind), True, order == "F"
+    if misplaced or not (fresh or copy is None or copy is False) or made._is_value():
+        made = made.T.clone().T if order == "F" and made.ndim > 1 else made.clone()
+    made._become_memory()
+    if made.ndim < ndmin:
+        made = made.reshape((1,) * (ndmin - made.ndim) + tuple(made.shape))
+    return made
+
+
+def _is_misplaced(made: Tensor, order: str | None) -> bool:
+    """Whether the elements do not lie in an order that is asked for."""
+    if order == "C":
+        return not made.is_contiguous()
+    return order == "F" and made.ndim > 1 and not made.T.is_contiguous()

@@ -1,0 +1,47 @@
+//! Arguments that NumPy's methods take by position and ours by name: `A.sum(0, float)`, `A.flatten("F")`.
+//!
+//! Owns: their names, in NumPy's order. Never converts them.
+//! Invariant: a truth value there is not taken, since PyTorch has others in these places.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+use smallvec::SmallVec;
+
+use crate::bindings::call::door::Keyword;
+use crate::ops::core::declare::OpDecl;
+
+/// What follows the arguments that libraries agree about.
+fn names(op: &str) -> &'static [&'static str] {
+    match op {
+        "sum" | "prod" | "mean" | "nansum" | "nanprod" | "nanmean" => &["dtype", "out", "keepdims"],
+        "std" | "var" | "nanstd" | "nanvar" => &["dtype", "out", "ddof", "keepdims"],
+        "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" | "nanmax"
+        | "nanmin" => &["out", "keepdims"],
+        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" => &["out"],
+        _ => &[],
+    }
+}
+
+/// The keywords that the last of the arguments by position stand for, and how many come before them.
+#[cold]
+pub(crate) fn named<'py>(
+    decl: &OpDecl,
+    given: &[Bound<'py, PyAny>],
+) -> Option<(usize, SmallVec<[Keyword<'py>; 4]>)> {
+    let (last, before) = given.split_last()?;
+    if matches!(decl.name, "reshape" | "flatten") {
+        let order = PyString::intern(last.py(), "order");
+        let named = !before.is_empty() && last.is_instance_of::<PyString>();
+        return named.then(|| (before.len(), SmallVec::from_iter([(order, last.clone())])));
+    }
+    let (at, names) = (decl.positional(), names(decl.name));
+    let rest = given.get(at..).filter(|rest| !rest.is_empty() && rest.len() <= names.len())?;
+    if rest[0].is_instance_of::<PyBool>() {
+        return None;
+    }
+    let pairs = names.iter().zip(rest).filter(|(_, value)| !value.is_none());
+    let keyword = |(name, value): (&&str, &Bound<'py, PyAny>)| {
+        (PyString::intern(value.py(), name), value.clone())
+    };
+    Some((at, pairs.map(keyword).collect()))
+}
