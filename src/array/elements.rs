@@ -1,12 +1,24 @@
 //! Where elements lie that somebody keeps alive: the arguments of a program.
 //!
-//! Owns: `Elements` and the bytes of a storage as a whole: their copy and its way back. Never reads an element.
+//! Owns: `Elements`, `Word`, and the bytes of a storage as a whole: their copy and its way back. Never reads an element.
 //! Invariant: an address is valid for as long as its lifetime says.
 
 use std::marker::PhantomData;
 
 use super::Storage;
+use crate::dtype::DType;
 use crate::error::Result;
+
+/// Room for one element of any dtype.
+pub type Word = [u64; 2];
+
+const _: () = {
+    let mut i = 0;
+    while i < DType::ALL.len() {
+        assert!(DType::ALL[i].size() <= size_of::<Word>(), "a word holds an element of any dtype");
+        i += 1;
+    }
+};
 
 /// The address of elements in C order.
 #[derive(Clone, Copy)]
@@ -74,8 +86,8 @@ impl<'a> ElementsMut<'a> {
         ElementsMut { ptr: storage.ptr(), life: PhantomData }
     }
 
-    /// A word for one element of any dtype.
-    pub fn word(word: &'a mut u64) -> ElementsMut<'a> {
+    /// A word, for one element.
+    pub fn word(word: &'a mut Word) -> ElementsMut<'a> {
         ElementsMut { ptr: std::ptr::from_mut(word).cast(), life: PhantomData }
     }
 

@@ -23,7 +23,7 @@ mod views;
 
 pub use brief::BriefLayout;
 pub use changes::{Earlier, ElementLayout};
-pub use elements::{Elements, ElementsMut};
+pub use elements::{Elements, ElementsMut, Word};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;
 pub use pool::{afford, cached_bytes, trim};

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Elements, ElementsMut, Layout, Storage, capture};
+use crate::array::{Access, Elements, ElementsMut, Layout, Storage, Word, capture};
 use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
 use crate::bindings::exchange::dtypes::{translate, unsupported};
@@ -311,7 +311,7 @@ pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'p
 pub(crate) fn scalar_of<'py>(
     py: Python<'py>,
     dtype: DType,
-    word: &u64,
+    word: &Word,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a word holds an element of any dtype.
     unsafe { scalar_at(py, dtype, ptr::from_ref(word).cast()) }

@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{self, Elements, ElementsMut, capture};
+use crate::array::{self, Elements, ElementsMut, Word, capture};
 use crate::bindings::call::door::{SMALL, detached};
 use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
@@ -282,7 +282,7 @@ impl PyProgram {
         plain: &[usize],
     ) -> PyResult<Option<Objects<'py>>> {
         let outputs = &self.replay.program().outputs()[..plain.len()];
-        let mut words: SmallVec<[u64; 4]> = smallvec![0; plain.len()];
+        let mut words: SmallVec<[Word; 4]> = smallvec![[0; 2]; plain.len()];
         let array = |output: &Output| match output.layout.dims() {
             [] => Ok(None),
             dims => numpy::empty(py, dims, output.dtype).map(Some),
@@ -307,11 +307,11 @@ impl PyProgram {
         }
         self.replay.finish(&[], gradients)?;
         self.done(py)?;
-        let object = |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &u64))| match array
-        {
-            Some(array) => Ok(Bound::into_any(array)),
-            None => numpy::scalar_of(py, output.dtype, word),
-        };
+        let object =
+            |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &Word))| match array {
+                Some(array) => Ok(Bound::into_any(array)),
+                None => numpy::scalar_of(py, output.dtype, word),
+            };
         let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(object);
         objects.collect::<PyResult<_>>().map(Some)
     }

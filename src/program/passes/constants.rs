@@ -11,6 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernels::launch::known_to_programs;
 use crate::program::steps::execute::run_step;
 use crate::program::steps::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
@@ -58,6 +59,7 @@ fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
             *step = filled(bits, step.writes[0].clone());
         }
         if let (Action::Fill(bits), [out]) = (&step.action, &step.writes[..])
+            && known_to_programs(out.dtype)
             && matches!(buffers[out.buffer as usize].source, Source::Temporary)
             && writers[out.buffer as usize] == 1
             && is_whole(out, buffers)
@@ -97,10 +99,11 @@ fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -
     Some(changed)
 }
 
-/// The bytes of the element that stands for all.
+/// The bytes of the element that stands for all: an operand of a loop, which are `known_to_programs`.
 fn read(storage: &Storage, slice: &Slice) -> u64 {
     let mut word = 0u64;
-    // SAFETY: the slice lies inside its buffer; an element has at most eight bytes.
+    assert!(slice.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
+    // SAFETY: the slice lies inside its buffer, and its element fits the word.
     unsafe {
         let from = storage.ptr().offset(slice.offset);
         (&raw mut word).cast::<u8>().copy_from_nonoverlapping(from, slice.dtype.size());
@@ -116,6 +119,7 @@ fn value(map: &Map) -> Option<u64> {
         *ptr = (&raw const *bits).cast();
     }
     let mut word = 0u64;
+    assert!(map.out.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
     // SAFETY: every operand holds one element of the loop's dtypes, and the word has room for the result.
     unsafe { (map.table)(ptrs.as_ptr(), (&raw mut word).cast(), 1, map.params.as_ptr()) };
     Some(word)
