@@ -246,7 +246,7 @@ impl Storage {
 
     /// Whether the data is in memory of ours, of which no other storage has a part.
     pub fn is_own(&self) -> bool {
-        !matches!(self.header().kind, Kind::Adopted)
+        !self.header().kind.is_adopted()
     }
 
     /// Whether there is any other handle than this one and those of `others` that are of this memory.
@@ -273,9 +273,7 @@ impl Storage {
     #[inline]
     pub fn is_separate(&self) -> bool {
         let header = self.header();
-        self.is_alone()
-            && header.kind != Kind::Adopted
-            && header.exports.load(Ordering::Acquire) == 0
+        self.is_alone() && !header.kind.is_adopted() && header.exports.load(Ordering::Acquire) == 0
     }
 
     /// Counts an export through which others can write, unless somebody keeps the data: saved values, programs and tensors
@@ -283,7 +281,7 @@ impl Storage {
     /// each export before it has one.
     pub fn export_if_free(&self, known: u64) -> bool {
         let header = self.header();
-        if header.foreign_writer {
+        if header.kind.has_foreign_writer() {
             self.export_writable();
             return true;
         }

@@ -1,7 +1,7 @@
 //! Counted buffers: one heap allocation holds the header and the data.
 //!
-//! Owns: the reference counts, the version counter, the count of live writable exports, the attachment that the
-//! layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
+//! Owns: the reference counts, the version counter, the counts of live writable exports and of views, the attachment
+//! that the layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
 //! reads the data.
 //! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
 //! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). A full handle shares data, version and
@@ -11,8 +11,9 @@
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::access::Busy;
 use super::changes::{Changes, Notes};
 use super::{capture, local, pool};
 use crate::error::{Error, Result};
@@ -36,7 +37,20 @@ pub(super) enum Kind {
     /// Header and data in one block of the pool.
     Pooled,
     /// The data belongs to `Adopted::owner`.
-    Adopted,
+    Adopted(Access),
+}
+
+impl Kind {
+    #[inline(always)]
+    pub(super) fn is_adopted(self) -> bool {
+        matches!(self, Kind::Adopted(_))
+    }
+
+    /// Whether the owner of adopted memory may write to it.
+    #[inline(always)]
+    pub(super) fn has_foreign_writer(self) -> bool {
+        matches!(self, Kind::Adopted(Access::Shared | Access::Foreign))
+    }
 }
 
 #[repr(C, align(16))]
@@ -49,10 +63,10 @@ pub(super) struct Header {
     pub(super) version: AtomicU32,
     pub(super) exports: AtomicU32,
     pub(super) kind: Kind,
-    writable: bool,
-    /// Whether the owner of adopted memory may write to it.
-    pub(super) foreign_writer: bool,
+    pub(super) busy: Busy,
     pub(super) notes: Notes,
+    /// Views that live.
+    pub(super) views: AtomicU16,
 }
 
 #[repr(C)]
@@ -148,18 +162,14 @@ impl Storage {
         access: Access,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Storage {
-        let header = Header {
-            writable: access != Access::Foreign,
-            foreign_writer: access != Access::Ours,
-            ..Header::new(ptr, nbytes, Kind::Adopted)
-        };
+        let header = Header::new(ptr, nbytes, Kind::Adopted(access));
         Storage::boxed(Adopted { header, counted: 0, _owner: owner })
     }
 
     /// Takes a vector over without copying it; nobody else can write to it.
     pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
         let nbytes = data.len() * size_of::<T>();
-        let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
+        let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
         local::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) });
         capture::filled(&storage);
@@ -250,9 +260,7 @@ impl Storage {
     #[inline(always)]
     pub fn is_reusable(&self) -> bool {
         let header = self.header();
-        self.is_unique()
-            && header.kind != Kind::Adopted
-            && header.exports.load(Ordering::Acquire) == 0
+        self.is_unique() && !header.kind.is_adopted() && header.exports.load(Ordering::Acquire) == 0
     }
 
     /// Whether two handles share one buffer.
@@ -264,14 +272,14 @@ impl Storage {
     /// Whether we may write to the data at all.
     #[inline(always)]
     pub fn is_writable(&self) -> bool {
-        self.header().writable
+        self.header().kind != Kind::Adopted(Access::Foreign)
     }
 
     /// Whether somebody outside the engine can write to the data.
     #[inline(always)]
     pub fn may_be_written_elsewhere(&self) -> bool {
         let header = self.header();
-        header.foreign_writer || header.exports.load(Ordering::SeqCst) != 0
+        header.kind.has_foreign_writer() || header.exports.load(Ordering::SeqCst) != 0
     }
 
     /// Counts an export through which others can write; `release_export` ends it.
@@ -297,9 +305,9 @@ impl Header {
             version: AtomicU32::new(0),
             exports: AtomicU32::new(0),
             kind,
-            writable: true,
-            foreign_writer: false,
+            busy: Busy::default(),
             notes: Notes::default(),
+            views: AtomicU16::new(0),
         }
     }
 }
@@ -381,7 +389,7 @@ unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
             // SAFETY: `alloc_wide` took the block with the same size.
             unsafe { pool::give(header.as_ptr().cast(), nbytes + WIDE) };
         }
-        Kind::Adopted => {
+        Kind::Adopted(_) => {
             // SAFETY: `boxed` leaked this box.
             let adopted = unsafe { Box::from_raw(header.cast::<Adopted>().as_ptr()) };
             local::add(-(adopted.counted as isize));
