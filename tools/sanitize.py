@@ -68,7 +68,8 @@ def host() -> str:
 def built_with(sanitizer: str, *, wide: bool, level: int) -> Path:
     """Sets the environment of instrumented builds; their folder."""
     os.environ["RUSTC_BOOTSTRAP"] = "1"
-    os.environ["RUSTFLAGS"] = f"{FLAGS} -Zsanitizer={sanitizer} -Copt-level={level}".strip()
+    os.environ["RUSTFLAGS"] = f"{FLAGS} -Zsanitizer={sanitizer}".strip()
+    os.environ["CARGO_PROFILE_DEV_OPT_LEVEL"] = str(level)
     os.environ["CARGO_PROFILE_DEV_DEBUG_ASSERTIONS"] = "false" if wide else "true"
     return BUILT / (sanitizer + "-wide" * wide)
 

@@ -46,22 +46,17 @@ impl Busy {
 
 /// While it lives nobody is in the middle of a write: what it is for is short, and waits for nobody.
 #[must_use = "writers wait only as long as this lives"]
-pub struct Reading<'a>(Option<&'a Storage>);
+pub(crate) struct Reading<'a>(Option<&'a Storage>);
 
 /// While it lives nobody has a view, and nobody is in the middle of a copy: what it is for is one kernel, or one run of a
-/// program. Several threads may write at once, and one thread several times up to [`Writing::MOST`].
+/// program. Several threads may write at once; one thread has one of each storage, for there is room for seven.
 #[must_use = "readers wait only as long as this lives"]
-pub struct Writing<'a>(Option<&'a Storage>);
-
-impl Writing<'_> {
-    /// So many may live at once.
-    pub const MOST: usize = (WRITERS / WRITER) as usize;
-}
+pub(crate) struct Writing<'a>(Option<&'a Storage>);
 
 impl Storage {
     /// Waits for those who are in the middle of a write, and keeps others from it.
     #[inline]
-    pub fn reading(&self) -> Reading<'_> {
+    pub(crate) fn reading(&self) -> Reading<'_> {
         if alone() {
             return Reading(None);
         }
@@ -71,7 +66,7 @@ impl Storage {
 
     /// Waits for those who are in the middle of a copy, and keeps others from it; `None` while a view lives.
     #[inline(always)]
-    pub fn writing(&self) -> Option<Writing<'_>> {
+    pub(crate) fn writing(&self) -> Option<Writing<'_>> {
         let writing = if alone() { Writing(None) } else { self.enter_writing() };
         if self.is_viewed() { None } else { Some(writing) }
     }
@@ -85,19 +80,19 @@ impl Storage {
 
     /// Whether a view lives.
     #[inline(always)]
-    pub fn is_viewed(&self) -> bool {
+    pub(crate) fn is_viewed(&self) -> bool {
         self.header().views.load(Ordering::Acquire) != 0
     }
 
     /// Counts a view, unless there are too many; `end_view` ends it. The caller is `reading`.
-    pub fn begin_view(&self) -> bool {
+    pub(crate) fn begin_view(&self) -> bool {
         let more = |views: u16| views.checked_add(1);
         let views = &self.header().views;
         views.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     /// Ends one view.
-    pub fn end_view(&self) {
+    pub(crate) fn end_view(&self) {
         self.header().views.fetch_sub(1, Ordering::Release);
     }
 }

@@ -22,7 +22,7 @@ mod storage;
 mod strided_set;
 mod views;
 
-pub use access::{Reading, Writing};
+pub(crate) use access::Writing;
 pub use brief::BriefLayout;
 pub use changes::{Earlier, ElementLayout};
 pub use elements::{Elements, ElementsMut};
