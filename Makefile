@@ -136,6 +136,10 @@ fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, then ra
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
 
+.PHONY: sanitize
+sanitize: $(VENV)/.dev ## the tests under AddressSanitizer, those of threads under ThreadSanitizer (ARGS="--wide tests/kernels")
+	$(BIN)/python tools/sanitize.py $(ARGS)
+
 .PHONY: fmt
 fmt: $(VENV)/.dev ## format Rust and Python
 	cargo fmt

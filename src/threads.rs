@@ -8,6 +8,7 @@
 
 mod alone;
 mod blocks;
+mod caller;
 mod lock;
 pub mod signals;
 pub mod stack;
@@ -23,9 +24,10 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "python")]
 pub use alone::host_has_a_lock;
-pub use alone::{NotAlone, add_alone, alone, count_alone, replace_alone, step_alone};
+pub use alone::{NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone};
 pub use blocks::{parallel_apart, parallel_for};
-pub use lock::{Guard, Lock};
+pub use caller::Caller;
+pub use lock::{Guard, Lock, wait_while};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::snapshots::{Snapshot, Snapshots};
-use super::storage::{DATA_HANDLE, Kind, free};
+use super::storage::{DATA_HANDLE, Kind, SWITCH, free};
 use super::{Layout, Storage, StridedSet, author, capture};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -272,13 +272,13 @@ impl Storage {
 
     /// Takes note that a tensor over this memory began or ceased to require a gradient.
     pub fn note_switch(&self) {
-        self.header().switches.fetch_add(1, Ordering::Relaxed);
+        self.header().switches.fetch_add(SWITCH, Ordering::Relaxed);
     }
 
     /// How often that happened.
     #[inline]
     pub fn switches(&self) -> u16 {
-        self.header().switches.load(Ordering::Relaxed)
+        self.header().switches.load(Ordering::Relaxed) / SWITCH
     }
 
     /// Whether the data is in memory of ours, of which no other storage has a part.
@@ -310,7 +310,7 @@ impl Storage {
     #[inline]
     pub fn is_separate(&self) -> bool {
         let header = self.header();
-        self.is_alone() && !header.kind.is_adopted() && header.exports.load(Ordering::Acquire) == 0
+        self.is_alone() && !header.kind.is_adopted() && !header.is_exported()
     }
 
     /// Counts an export through which others can write, unless somebody keeps the data: saved values, programs and tensors
@@ -322,7 +322,7 @@ impl Storage {
             self.export_writable();
             return true;
         }
-        let before = u64::from(header.exports.fetch_add(1, Ordering::SeqCst));
+        let before = u64::from(header.export());
         let free = header.count.load(Ordering::SeqCst) / DATA_HANDLE == known + before;
         if !free {
             self.release_export();
@@ -531,12 +531,15 @@ impl Storage {
 
     /// A bit for the layers above; data handles see it, too.
     pub fn user_bit(&self) -> bool {
-        self.header().user_bit.load(Ordering::Relaxed)
+        self.header().switches.load(Ordering::Relaxed) % SWITCH == 1
     }
 
     /// Sets that bit.
     pub fn set_user_bit(&self, on: bool) {
-        self.header().user_bit.store(on, Ordering::Relaxed);
+        let switches = &self.header().switches;
+        let rest = |switches: u16| switches / SWITCH * SWITCH;
+        let set = |switches: u16| Some(rest(switches) + u16::from(on));
+        let _ = switches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
     }
 
     /// Whether this is the only full handle: the attachment goes with it.

@@ -82,7 +82,7 @@ impl<'a> ElementsMut<'a> {
     }
 
     /// The elements of a storage, which the caller may write to.
-    pub fn of(storage: &'a Storage) -> ElementsMut<'a> {
+    pub(crate) fn of(storage: &'a Storage) -> ElementsMut<'a> {
         ElementsMut { ptr: storage.ptr(), life: PhantomData }
     }
 
@@ -107,7 +107,7 @@ impl Storage {
     }
 
     /// Gives back the bytes that `copy` took. The caller may write to the data.
-    pub fn overwrite(&self, held: &Storage) {
+    pub(crate) fn overwrite(&self, held: &Storage) {
         let nbytes = self.nbytes().min(held.nbytes());
         // SAFETY: both are that long, and a copy shares no memory with what it was taken of.
         unsafe { self.ptr().copy_from_nonoverlapping(held.ptr(), nbytes) };

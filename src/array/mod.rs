@@ -1,8 +1,9 @@
 //! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
 //!
-//! Owns: storages and what they remember of writes, layouts, the pool, and what a capture knows of memory.
+//! Owns: storages, who reads them and what they remember of writes, layouts, the pool, and what a capture knows of memory.
 //! Never computes with elements. Invariant: memory lives as long as a handle counts it.
 
+mod access;
 mod author;
 mod bitset;
 mod brief;
@@ -21,6 +22,7 @@ mod storage;
 mod strided_set;
 mod views;
 
+pub(crate) use access::Writing;
 pub use brief::BriefLayout;
 pub use changes::{Earlier, ElementLayout};
 pub use elements::{Elements, ElementsMut, Word};

@@ -1,7 +1,7 @@
 //! Counted buffers: one heap allocation holds the header and the data.
 //!
-//! Owns: the reference counts, the version counter, the count of live writable exports, the attachment that the
-//! layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
+//! Owns: the reference counts, the version counter, the counts of live writable exports and of views, the attachment
+//! that the layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
 //! reads the data.
 //! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
 //! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). A full handle shares data, version and
@@ -11,8 +11,9 @@
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::access::Busy;
 use super::changes::Changes;
 use super::{capture, local, pool};
 use crate::error::{Error, Result};
@@ -61,13 +62,14 @@ pub(super) struct Header {
     nbytes: usize,
     pub(super) changes: Changes,
     pub(super) version: AtomicU32,
-    pub(super) exports: AtomicU32,
+    /// Writable exports that live, and from `VIEW` on views.
+    pub(super) lent: AtomicU32,
     /// Saved values that no record counts.
     pub(super) saved: AtomicU32,
     pub(super) kind: Kind,
-    /// A bit for the layers above.
-    pub(super) user_bit: AtomicBool,
-    /// How often a tensor over this memory began or ceased to require a gradient.
+    pub(super) busy: Busy,
+    /// How often a tensor over this memory began or ceased to require a gradient, from `SWITCH` on; below, a bit for the layers
+    /// above.
     pub(super) switches: AtomicU16,
 }
 
@@ -81,6 +83,11 @@ struct Adopted {
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 48);
+/// What a view counts in `Header::lent`. So many exports and more are never seen to end.
+pub(super) const VIEW: u32 = 1 << 20;
+const ENDLESS: u32 = VIEW - 1;
+/// What a change counts in `Header::switches`.
+pub(super) const SWITCH: u16 = 2;
 const WIDE: usize = 64;
 /// From this size on, the data is aligned to `WIDE` bytes.
 const WIDE_FROM: usize = 1 << 10;
@@ -256,7 +263,7 @@ impl Storage {
     #[inline(always)]
     pub fn is_reusable(&self) -> bool {
         let header = self.header();
-        self.is_unique() && !header.kind.is_adopted() && header.exports.load(Ordering::Acquire) == 0
+        self.is_unique() && !header.kind.is_adopted() && !header.is_exported()
     }
 
     /// Whether two handles share one buffer.
@@ -275,22 +282,35 @@ impl Storage {
     #[inline(always)]
     pub fn may_be_written_elsewhere(&self) -> bool {
         let header = self.header();
-        header.kind.has_foreign_writer() || header.exports.load(Ordering::SeqCst) != 0
+        header.kind.has_foreign_writer() || header.is_exported()
     }
 
     /// Counts an export through which others can write; `release_export` ends it.
     pub fn export_writable(&self) {
-        self.header().exports.fetch_add(1, Ordering::AcqRel);
+        self.header().export();
     }
 
     /// Ends one writable export.
     pub fn release_export(&self) {
-        let fewer = |n: u32| n.checked_sub(1);
-        let _ = self.header().exports.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
+        let fewer = |n: u32| (!matches!(n % VIEW, 0 | ENDLESS)).then(|| n - 1);
+        let _ = self.header().lent.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
     }
 }
 
 impl Header {
+    /// Whether somebody outside the engine can write to the data through an export.
+    #[inline(always)]
+    pub(super) fn is_exported(&self) -> bool {
+        !self.lent.load(Ordering::SeqCst).is_multiple_of(VIEW)
+    }
+
+    /// Counts an export; returns how many there were.
+    pub(super) fn export(&self) -> u32 {
+        let more = |n: u32| (n % VIEW != ENDLESS).then(|| n + 1);
+        let before = self.lent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        before.unwrap_or_else(|full| full) % VIEW
+    }
+
     #[inline(always)]
     fn new(ptr: *mut u8, nbytes: usize, kind: Kind) -> Header {
         Header {
@@ -299,10 +319,10 @@ impl Header {
             nbytes,
             changes: Changes::none(),
             version: AtomicU32::new(0),
-            exports: AtomicU32::new(0),
+            lent: AtomicU32::new(0),
             saved: AtomicU32::new(0),
             kind,
-            user_bit: AtomicBool::new(false),
+            busy: Busy::default(),
             switches: AtomicU16::new(0),
         }
     }

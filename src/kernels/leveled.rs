@@ -4,7 +4,8 @@
 //! a loop is compiled. Never decides the level of the process; `isa::level` does. Invariant: every copy computes the same
 //! bits, because nothing in a body depends on the vector width and the compiler contracts no product into a sum.
 //! No copy is inlined where it is called, or every caller would hold the baseline's. Debug builds have
-//! the baseline only, which makes them several times faster to compile.
+//! the baseline only, which makes them several times faster to compile; `make sanitize ARGS=--wide` has the others under a
+//! sanitizer.
 //! On x86-64, a copy that is named `baseline` or `base` runs on machines without AVX2 alone: the profile of release builds says
 //! that it never ran (`tools/pgo.py`), so that it is compiled for size.
 //!

@@ -148,8 +148,9 @@ impl Tensor {
 
     /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
-        self.before_write()?;
+        let writing = self.before_write("backward")?;
         self.add_into(new);
+        drop(writing);
         self.storage().bump_version("backward");
         Ok(())
     }

@@ -67,14 +67,20 @@ impl Tensor {
         Ok(self.to_vec::<T>()?[0])
     }
 
-    /// A read-only `ndarray` view of the elements; it keeps the storage alive.
+    /// A read-only `ndarray` view of the elements; it keeps the storage alive, and nobody writes to it meanwhile.
     ///
     /// # Errors
     /// `DType` when `T` is not the tensor's element type.
     pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
         self.check_element::<T>("view")?;
         array::capture::check_read("compile", self.storage())?;
-        Ok(ViewGuard { tensor: self.stable_data()?, element: std::marker::PhantomData })
+        let _reading = self.storage().reading();
+        let mut tensor = self.stable_data()?;
+        if !tensor.storage().begin_view() {
+            tensor = tensor.duplicate()?;
+            tensor.storage().begin_view();
+        }
+        Ok(ViewGuard { tensor, element: std::marker::PhantomData })
     }
 
     /// The elements in C order.
@@ -84,8 +90,9 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
         afford(self.size().saturating_mul(size_of::<T>()))?;
-        let data = self.view::<T>()?.tensor;
-        Ok(data.view_of().to_vec())
+        array::capture::check_read("compile", self.storage())?;
+        let _reading = self.storage().reading();
+        Ok(self.stable_data()?.view_of().to_vec())
     }
 
     fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {
@@ -126,10 +133,37 @@ fn copied<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
     made(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
 }
 
-/// A borrowed view of a tensor's elements.
+/// A borrowed view of a tensor's elements. As long as it lives, the memory is not written: an in-place change of the
+/// tensor, or of any other that shares its memory, is refused with an `InPlace` error, which operators such as `+=` panic
+/// with, and `backward` makes a new gradient where it would add to this one.
+///
+/// ```
+/// use ferrograd::Tensor;
+/// let x = Tensor::from(vec![1.0, 2.0]);
+/// let view = x.view::<f64>()?;
+/// let array = view.array();
+/// assert_eq!(array.sum(), 3.0);
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
+///
+/// The array does not outlive it:
+///
+/// ```compile_fail,E0716
+/// use ferrograd::Tensor;
+/// let x = Tensor::from(vec![1.0, 2.0]);
+/// let array = x.view::<f64>().unwrap().array();
+/// assert_eq!(array.sum(), 3.0);
+/// ```
 pub struct ViewGuard<T: Element> {
+    /// Counts one of the views of its memory.
     tensor: Tensor,
     element: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Drop for ViewGuard<T> {
+    fn drop(&mut self) {
+        self.tensor.storage().end_view();
+    }
 }
 
 impl<T: Element> ViewGuard<T> {

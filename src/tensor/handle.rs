@@ -416,11 +416,13 @@ impl Tensor {
         self.owned_nodes().iter().filter(|own| *own == node).count() == 1
     }
 
-    /// The accumulated gradient of a leaf, or of a tensor that retains its own.
+    /// The accumulated gradient of a leaf, or of a tensor that retains its own. Later passes do not write to what this
+    /// returns: as long as somebody has it, they make a new gradient. (Where a host's lock orders threads, as in Python,
+    /// passes of the thread that asked add to it in place.)
     pub fn grad(&self) -> Option<Tensor> {
         let meta = self.meta()?;
         effects::touch(meta, true);
-        meta.grad()
+        meta.lend_grad()
     }
 
     /// Replaces the gradient; `None` clears it.

@@ -13,6 +13,7 @@ use crate::graph::Value;
 #[cfg(feature = "python")]
 use crate::tensor::Node;
 use crate::tensor::history::History;
+use crate::tensor::lent::Lent;
 use crate::tensor::retain::Retention;
 use crate::tensor::{Accumulate, Edge, Tensor};
 use crate::threads::{Guard, Lock};
@@ -23,12 +24,21 @@ pub type Identity = Arc<dyn Any + Send + Sync>;
 #[derive(Default)]
 struct State {
     grad: Option<Tensor>,
+    lent: Lent,
     name: Option<Arc<str>>,
     identity: Option<Identity>,
     /// The history after an in-place change, and the version it is the history of.
     edge: Option<Edge>,
     version: u32,
     retention: Retention,
+}
+
+impl State {
+    /// Whether a write to this gradient might be seen by another thread, or under a view, while it is made.
+    fn is_read_elsewhere(&self, grad: &Tensor) -> bool {
+        let memory = grad.storage();
+        (self.lent.is_abroad() || memory.is_viewed()) && !memory.is_alone()
+    }
 }
 
 /// The state of a leaf, of a named tensor, or of one with a host identity.
@@ -115,11 +125,39 @@ impl Meta {
         self.rebased.store(true, Ordering::Release);
     }
 
+    /// The gradient, for those who do not keep it.
     pub(crate) fn grad(&self) -> Option<Tensor> {
         let state = self.lock();
         let grad = state.grad.as_ref()?;
         grad.ensure_meta();
         Some(grad.clone())
+    }
+
+    /// The gradient for a user, who may keep it.
+    pub(crate) fn lend_grad(&self) -> Option<Tensor> {
+        let mut state = self.lock();
+        let grad = state.grad.as_ref()?;
+        grad.ensure_meta();
+        let grad = grad.clone();
+        state.lent = state.lent.also_here();
+        Some(grad)
+    }
+
+    /// Makes a copy the gradient where another thread may be reading it: a program is about to add to it in place.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy.
+    pub(crate) fn own_grad(&self) -> Result<()> {
+        let mut state = self.lock();
+        let copy = match &state.grad {
+            Some(grad) if state.is_read_elsewhere(grad) => grad.duplicate()?,
+            _ => return Ok(()),
+        };
+        state.lent = Lent::Not;
+        let old = state.grad.replace(copy);
+        drop(state);
+        drop(old);
+        Ok(())
     }
 
     /// Adds the nodes that this state holds.
@@ -135,26 +173,44 @@ impl Meta {
         }
     }
 
+    /// Replaces the gradient by one that whoever sets it may keep.
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
-        let _old = std::mem::replace(&mut self.lock().grad, grad);
+        let _old = {
+            let mut state = self.lock();
+            state.lent = Lent::here();
+            std::mem::replace(&mut state.grad, grad)
+        };
+    }
+
+    /// Puts the gradient back that was there.
+    pub(crate) fn restore_grad(&self, grad: Option<Tensor>) {
+        let _old = {
+            let mut state = self.lock();
+            state.lent = state.lent.also_here();
+            std::mem::replace(&mut state.grad, grad)
+        };
     }
 
     /// Adds a finished gradient; the lock is held for this one serial accumulation.
     ///
-    /// Without history the stored gradient is changed in place, so that its identity survives; `replace` makes a new
-    /// one, whatever its history.
+    /// Without history the stored gradient is changed in place, so that its identity survives, unless another thread may
+    /// be reading it; `replace` makes a new one, whatever its history.
     pub(crate) fn accumulate(&self, grad: Tensor, replace: bool) -> Result<()> {
         let mut state = self.lock();
-        match &state.grad {
-            None => state.grad = Some(grad),
+        let sum = match &state.grad {
+            None => grad,
             Some(old) if replace || old.requires_grad() || grad.requires_grad() => {
-                state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
+                Tensor::accumulate(old.clone(), &grad)?
             }
-            Some(old) if old.is_read_only() => {
-                state.grad = Some(Tensor::accumulate(old.clone().writable(), &grad)?);
+            Some(old) if old.is_read_only() => Tensor::accumulate(old.clone().writable(), &grad)?,
+            Some(old) if state.is_read_elsewhere(old) => {
+                let sum = Tensor::accumulate(old.clone(), &grad)?;
+                sum.set_cause(&grad.cut_cause);
+                sum
             }
-            Some(old) => old.accumulate_in_place(&grad)?,
-        }
+            Some(old) => return old.accumulate_in_place(&grad),
+        };
+        (state.grad, state.lent) = (Some(sum), Lent::Not);
         Ok(())
     }
 

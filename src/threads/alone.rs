@@ -80,9 +80,20 @@ impl Drop for NotAlone {
     }
 }
 
+#[cfg(feature = "python")]
+static HOSTED: std::sync::Once = std::sync::Once::new();
+
 /// Tells that every thread in the engine holds the host's lock, unless it has a [`NotAlone`]; for hosts with such a lock.
 #[cfg(feature = "python")]
 pub fn host_has_a_lock() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| drop(NotAlone(())));
+    HOSTED.call_once(|| drop(NotAlone(())));
+}
+
+/// Whether there is a host with a lock.
+#[inline]
+pub fn hosted() -> bool {
+    #[cfg(feature = "python")]
+    return HOSTED.is_completed();
+    #[cfg(not(feature = "python"))]
+    return false;
 }

@@ -1,6 +1,6 @@
 //! Mutual exclusion that costs a load and a store while no other thread is in the engine.
 //!
-//! Owns: the lock and its guard. It never parks: whoever waits gives way to other threads, so it is for sections of a few
+//! Owns: the lock, its guard, and how a thread waits. It never parks: whoever waits gives way to other threads, so it is for sections of a few
 //! instructions, and for the rare longer one that nobody waits for. In the child of a fork, a lock that another thread held
 //! stays held, as every lock does.
 //! Invariant: one guard at a time. A thread that is alone takes the lock without a locked instruction: nobody else can be at it.
@@ -58,14 +58,20 @@ impl<T> Lock<T> {
 
     #[cold]
     fn wait(&self) {
-        let mut turns = 0u32;
-        while self.held.load(Ordering::Relaxed) {
-            turns += 1;
-            match turns {
-                0..64 => std::hint::spin_loop(),
-                64..256 => std::thread::yield_now(),
-                _ => std::thread::sleep(Duration::from_micros(50)),
-            }
+        wait_while(|| self.held.load(Ordering::Relaxed));
+    }
+}
+
+/// Gives way to other threads as long as this holds.
+#[cold]
+pub fn wait_while(busy: impl Fn() -> bool) {
+    let mut turns = 0u32;
+    while busy() {
+        turns += 1;
+        match turns {
+            0..64 => std::hint::spin_loop(),
+            64..256 => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_micros(50)),
         }
     }
 }

@@ -243,7 +243,7 @@ impl PyProgram {
             Argument::Tensor(tensor) => self.replay.writes_to(tensor),
             Argument::Array(_) => false,
         };
-        let Some(gradients) = self.replay.surroundings() else { return Ok(None) };
+        let Some(gradients) = self.replay.own_surroundings()? else { return Ok(None) };
         if self.watched.have_changed(py) || bound.iter().any(written) {
             return Ok(None);
         }
@@ -253,7 +253,7 @@ impl PyProgram {
             return Ok(None);
         }
         inputs.extend(gradients.elements());
-        self.replay.begin(&gradients)?;
+        let _writing = self.replay.begin(&gradients)?;
         if !tensors && let Some(plain) = &self.manner().plain {
             return self.write_arrays(py, (&inputs, &gradients), plain);
         }

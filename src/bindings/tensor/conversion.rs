@@ -136,7 +136,7 @@ impl PyTensor {
         }
         if writable {
             refuse_read_only("numpy", &self.tensor)?;
-            python(self.tensor.whole_memory().before_write())?;
+            python(self.tensor.whole_memory().keep_saved())?;
             // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
             self.tensor.changed_in_place("numpy(writable=True)");
         }

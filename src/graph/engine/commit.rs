@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::{Flags, Node};
 use crate::graph::value::Value;
-use crate::threads;
+use crate::threads::{self, Caller};
 
 /// Fewer leaves than this are committed by the caller alone.
 const APART: usize = 8;
@@ -53,8 +53,9 @@ pub(super) fn commit_all<V: Value>(
     }
     let queue = Mutex::new(commits.into_iter().enumerate());
     let failure: Mutex<Option<(usize, Box<Error>)>> = Mutex::new(None);
+    let caller = Caller::current();
     let work = || {
-        let _mode = ModeGuard::new(Mode::current());
+        let (_mode, _acting) = (ModeGuard::new(Mode::current()), caller.act());
         options.enter();
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -10,6 +10,7 @@ use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::change::inplace::{Value, Written, admit_write, finish_write, overwrite, recorded};
+use crate::ops::change::writing::writing;
 use crate::ops::core::declare::{IndexItem, Operand};
 use crate::ops::core::layout::{broadcast_to, cast_aloud, reshape_dims};
 use crate::ops::core::row_indices::{clear_rows, take_last_written};
@@ -142,16 +143,18 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
             Some(scattered(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
         }
     };
+    let right = writing("setitem", view.storage())?;
     match &plan.advanced {
         None => {
-            view.before_write()?;
+            view.keep_saved()?;
             kernels::copy(source.view_of(), view.shared_view_mut());
         }
         Some(advanced) => {
-            advanced.row_indices.before_write(&view, varying(items))?;
+            advanced.row_indices.keep_saved(&view, varying(items))?;
             advanced.row_indices.write(&view, &advanced.rows(&source)?)?;
         }
     }
+    drop(right);
     finish_write("setitem", x, &view, history, varies);
     Ok(())
 }

@@ -52,13 +52,12 @@ impl Tensor {
         self.detach().relaid(layout)
     }
 
-    /// To be called before these elements are written: what saved values need of them is copied. A leaf that requires grad is
-    /// not: an older graph of it is stale.
+    /// Copies what saved values need of these elements, which are about to be written, but for a leaf that requires grad.
     ///
     /// # Errors
     /// `Memory` when there is none for a copy; then nothing has changed.
     #[inline]
-    pub(crate) fn before_write(&self) -> Result<()> {
+    pub(crate) fn keep_saved(&self) -> Result<()> {
         if self.storage().may_be_saved() { self.copy_saved() } else { Ok(()) }
     }
 

@@ -184,8 +184,9 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
         Value::Assigned => Some(Written { edge: value.grad_edge(), own_node: false }),
         _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
-    x.before_write()?;
+    let writing = x.before_write(op)?;
     kernels::copy(value.view_of(), x.shared_view_mut());
+    drop(writing);
     finish_write(op, x, x, history, varies);
     Ok(())
 }
@@ -276,7 +277,7 @@ pub(super) fn over(
     if let Some(guard) = op.guard {
         guard(&slots, dtype)?;
     }
-    x.before_write()?;
+    let writing = x.before_write(name)?;
     let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();
     let done = match (small, x.flat()) {
         (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
@@ -286,6 +287,7 @@ pub(super) fn over(
         let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
         elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
     }
+    drop(writing);
     finish_write(name, x, x, None, false);
     Ok(true)
 }

@@ -12,3 +12,4 @@ mod loops;
 pub(crate) mod overwritten;
 mod units;
 pub mod update;
+pub(crate) mod writing;

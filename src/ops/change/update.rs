@@ -13,6 +13,7 @@ use crate::kernels::{View, ViewMut};
 use crate::ops::change::inplace::{
     Value, admit_write, finish_write, overwrite, reads_apart, recorded,
 };
+use crate::ops::change::writing::Writings;
 use crate::ops::core::layout::astype;
 use crate::tensor::Tensor;
 
@@ -67,17 +68,16 @@ pub fn step(step: &Update<'_>) -> Result<()> {
         read.push(if apart { g } else { g.duplicate()? });
     }
     let options = options(step, &mut read)?;
-    for (x, done) in &written {
-        if matches!(done, Cow::Borrowed(_)) {
-            x.before_write()?;
-        }
-    }
+    let changed = || written.iter().filter(|(_, done)| matches!(done, Cow::Borrowed(_)));
+    let writing = Writings::of(OP, changed().map(|(x, _)| x.storage()))?;
+    changed().try_for_each(|(x, _)| x.keep_saved())?;
     {
         let reads: Vec<View<'_>> = read.iter().map(Tensor::view_of).collect();
         let mut writes: Vec<ViewMut<'_>> =
             written.iter().map(|(_, x)| x.shared_view_mut()).collect();
         update::update(rule, &options, &reads, &mut writes)?;
     }
+    drop(writing);
     for (x, done) in &written {
         match done {
             Cow::Borrowed(_) => finish_write(OP, x, x, None, false),

@@ -136,26 +136,26 @@ impl RowIndices {
         Ok(())
     }
 
-    /// To be called before the rows of `x` are written: what saved values need of them is copied. With `all`, or where they are
-    /// many, of all of `x`.
+    /// Copies what saved values need of the rows of `x`, which are about to be written; with `all`, or where they are many, of
+    /// all of `x`.
     ///
     /// # Errors
     /// `Memory` when there is none for a copy.
-    pub(crate) fn before_write(&self, x: &Tensor, all: bool) -> Result<()> {
+    pub(crate) fn keep_saved(&self, x: &Tensor, all: bool) -> Result<()> {
         if !x.storage().may_be_saved() {
             return Ok(());
         }
         if self.len() == 0 || x.size() == 0 {
             // Nothing is written, but the version moves.
-            return x.with_layout(Layout::contiguous(&[0])?).before_write();
+            return x.with_layout(Layout::contiguous(&[0])?).keep_saved();
         }
         let row = self.row(x);
         if all || self.len() * row.size() * 2 > x.size() {
-            return x.before_write();
+            return x.keep_saved();
         }
         for offset in self.within(x.layout()).iter() {
             let place = row.layout().with_offset(row.layout().offset() + offset);
-            row.with_layout(place).before_write()?;
+            row.with_layout(place).keep_saved()?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::leaves::Gradients;
 use super::replay::{Replay, elements_of};
 use crate::error::{Error, Result};
+use crate::ops::change::writing::Writings;
 pub use crate::program::Callable;
 use crate::program::{Bound, Source, Step};
 use crate::tensor::Tensor;
@@ -104,8 +105,9 @@ impl BoundReplay {
             });
             Ok(())
         };
-        self.replay.begin(&self.gradients)?;
-        self.results.iter().try_for_each(Tensor::before_write)?;
+        let _outside = self.replay.begin(&self.gradients)?;
+        let _results = Writings::of_run(OP, self.results.iter().map(Tensor::storage))?;
+        self.results.iter().try_for_each(Tensor::keep_saved)?;
         match self.replay.program().run_bound(&self.memory, finish) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Box::new(Error::State {

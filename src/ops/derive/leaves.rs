@@ -113,6 +113,24 @@ impl Leaves {
         self.0.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)))
     }
 
+    /// Copies the gradients that a run adds to, where others may be reading them.
+    pub(super) fn own(&self) -> Result<()> {
+        let added = |leaf: &&Leaf| matches!(&leaf.expects, Expected::Like(form) if form.written);
+        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.own_grad())
+    }
+
+    /// Those of the gradients that a run adds to.
+    pub(super) fn written<'a>(
+        &'a self,
+        gradients: &'a Gradients,
+    ) -> impl Iterator<Item = &'a Storage> {
+        let taken = self.0.iter().filter_map(|leaf| match &leaf.expects {
+            Expected::Like(form) => Some(form.written),
+            _ => None,
+        });
+        taken.zip(&gradients.0).filter_map(|(written, memory)| written.then_some(memory))
+    }
+
     /// Copies what saved values need of the gradients that a run writes.
     pub(super) fn before_run(&self, gradients: &Gradients) -> Result<()> {
         for memory in &gradients.0 {
@@ -122,7 +140,7 @@ impl Leaves {
                 }
                 _ => None,
             });
-            written.map_or(Ok(()), |grad| grad.before_write())?;
+            written.map_or(Ok(()), |grad| grad.keep_saved())?;
         }
         Ok(())
     }

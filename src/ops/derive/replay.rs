@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, ModeGuard, SERIAL};
 use crate::ops::change::copy_on_write::before_run;
+use crate::ops::change::writing::Writings;
 use crate::ops::derive::host::foreign;
 pub(crate) use crate::ops::derive::leaves::Gradients;
 use crate::ops::derive::leaves::Leaves;
@@ -146,6 +147,19 @@ impl Replay {
         if self.program.is_stale() { None } else { self.leaves.gradients(&self.program) }
     }
 
+    /// The same for a run: gradients that others may be reading are copied first.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy.
+    #[inline]
+    pub(crate) fn own_surroundings(&self) -> Result<Option<Gradients>> {
+        if self.program.is_stale() {
+            return Ok(None);
+        }
+        self.leaves.own()?;
+        Ok(self.leaves.gradients(&self.program))
+    }
+
     /// Whether gradients that a run adds to are no memory of its arguments.
     pub(crate) fn are_apart(&self, gradients: &Gradients, arguments: &[Elements<'_>]) -> bool {
         let mut given = self.arguments.iter().zip(arguments);
@@ -180,7 +194,7 @@ impl Replay {
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(OP, arguments)?;
         let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
-        let gradients = self.surroundings();
+        let gradients = self.own_surroundings()?;
         let mut elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let gradients = gradients.as_ref().filter(|found| self.are_apart(found, &elements));
         let Some(gradients) = gradients else {
@@ -192,8 +206,9 @@ impl Replay {
         };
         self.refuse_written(OP, arguments)?;
         elements.extend(gradients.elements());
-        self.begin(gradients)?;
+        let writing = self.begin(gradients)?;
         let results = self.program.compute(&elements)?;
+        drop(writing);
         self.finish(&results, gradients)?;
         let outputs = 0..self.results;
         outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
@@ -240,13 +255,16 @@ impl Replay {
         Ok(Tensor::assemble(storage, layout, dtype, None))
     }
 
-    /// To be called before a run: what saved values need of the memory that it changes is copied.
+    /// To be called before a run, and held meanwhile: what saved values need of the memory that it changes is copied.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy.
-    pub(crate) fn begin(&self, gradients: &Gradients) -> Result<()> {
+    /// `Memory` when there is none for a copy, `InPlace` when a view of that memory lives.
+    pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<Writings<'a>> {
+        let written = self.program.written_outside().chain(self.leaves.written(gradients));
+        let writing = Writings::of_run(OP, written)?;
         before_run(&self.program)?;
-        self.leaves.before_run(gradients)
+        self.leaves.before_run(gradients)?;
+        Ok(writing)
     }
 
     /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.
@@ -300,7 +318,7 @@ impl Replay {
 
 /// Gives leaves the gradients that they had before a recording that failed.
 pub(crate) fn give_back(touched: &[TouchedLeaf]) {
-    touched.iter().for_each(|leaf| leaf.meta.set_grad(leaf.before.clone()));
+    touched.iter().for_each(|leaf| leaf.meta.restore_grad(leaf.before.clone()));
 }
 
 /// Copies of the arguments of a call, memory where they are memory; those that require grad are leaves.

@@ -193,7 +193,7 @@ fn writable(tensor: &Tensor) -> PyResult<Tensor> {
         };
         return Err(refused("__dlpack__", what, "leave copy=False out, or share t.clone()"));
     }
-    python(tensor.whole_memory().before_write())?;
+    python(tensor.whole_memory().keep_saved())?;
     // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
     tensor.storage().bump_version("__dlpack__(copy=False)");
     Ok(tensor.clone())

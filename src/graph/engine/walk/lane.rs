@@ -49,7 +49,7 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
 
 /// A helper's visit.
 pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, team: &Team) {
-    let _mode = ModeGuard::new(Mode::current());
+    let (_mode, _acting) = (ModeGuard::new(Mode::current()), shared.on_behalf_of.act());
     let _site = site::set_site(shared.site.clone());
     Lane::new(shared, team, None).work();
 }

@@ -20,7 +20,7 @@ use crate::graph::engine::plan::Plan;
 use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
 use crate::graph::site;
 use crate::graph::value::Value;
-use crate::threads;
+use crate::threads::{self, Caller};
 
 // The thresholds come from `benches/lanes.py 9`, whose graphs have pieces of 2 to 300 µs, run on builds with other values;
 // figures are times as fast as one thread, on two cores.
@@ -38,6 +38,8 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     pub(in crate::graph::engine) options: PassOptions,
     /// Where the pass was called, for helpers, which cannot ask the host.
     pub(in crate::graph::engine) site: Option<Arc<str>>,
+    /// The thread that began the pass.
+    pub(in crate::graph::engine) on_behalf_of: Caller,
     pub(super) slots: Slots<V>,
     /// Per node: the consumers that have not delivered.
     pub(super) awaited: Vec<AtomicU32>,
@@ -111,6 +113,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             schedule,
             options,
             site: site::here(),
+            on_behalf_of: Caller::current(),
             slots: Slots::new(plan.outputs as usize, options),
             awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Saved, SavedValues};
 use crate::kernels::launch::Objects;
 use crate::ops::change::copy_on_write::before_run;
+use crate::ops::change::writing::Writings;
 use crate::ops::derive::replay::{elements, in_order};
 use crate::program::{Output, Program, Source, States, places};
 use crate::tensor::Tensor;
@@ -38,8 +39,10 @@ impl JointReplay {
         let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let memory = forward.allocate()?;
         let states = forward.states()?;
+        let writing = Writings::of_run(OP, forward.written_outside())?;
         before_run(forward)?;
         let objects = forward.run_part(&inputs, &mut places(&memory), &[])?;
+        drop(writing);
         for storage in forward.written_outside() {
             storage.bump_version(OP);
         }
