@@ -129,7 +129,12 @@ def _as_array(theirs: Any) -> Callable[..., Any]:
         # A value is no array yet; an array is given back as it is.
         made = _core.clone(a) if a._is_value() else _core.asarray(a)
         made._become_memory()
-        return _shaped(made, dtype, 0)
+        made = _shaped(made, dtype, 0)
+        if theirs is np.ascontiguousarray:
+            made = _core.atleast_1d(made).contiguous()
+        elif theirs is np.asarray_chkfinite:
+            np.asarray_chkfinite(made.detach().numpy())
+        return made
 
     return functools.wraps(theirs)(as_array)
 
