@@ -117,7 +117,7 @@ fn column(x: &Tensor) -> Result<Tensor> {
 
 crate::operations! { family "joining";
     /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
-    [numpy("concatenate", "concat"), aliases("cat", "concat")]
+    [numpy("concatenate", "concat"), aliases("concat")]
     fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
         let dtype = common_dtype("concatenate", tensors)?;
         if let Some(axis) = axis && tensors.iter().all(|x| x.dtype() == dtype) {
@@ -130,6 +130,19 @@ crate::operations! { family "joining";
         }
         let axis = normalize_axis("concatenate", axis.unwrap_or(0), pieces[0].ndim())?;
         join(&pieces, axis)
+    }
+    /// PyTorch's name of `concatenate`: empty tensors of one axis are passed over beside others. Derivative: the slices of `g`.
+    fn cat(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
+        let is_nothing = |x: &&Tensor| x.shape() == [0];
+        let passed = tensors.iter().filter(is_nothing).count();
+        let beside = tensors.iter().any(|x| x.ndim() != 1);
+        if passed == 0 || !beside {
+            return concatenate(tensors, axis);
+        }
+        let dtype = common_dtype("cat", tensors)?;
+        let kept = tensors.iter().filter(|x| !is_nothing(x));
+        let kept = kept.map(|x| astype(x, dtype)).collect::<Result<Vec<_>>>()?;
+        concatenate(&kept, axis)
     }
     /// Joined along a new axis; all shapes agree. Derivative: the slices of `g`.
     [numpy("stack")]
