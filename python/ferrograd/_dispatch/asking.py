@@ -104,10 +104,10 @@ def _takes_tensors(name: str) -> bool:
 def _text(frame: FrameType) -> str:
     """The source of what the frame is evaluating, "" where there is none."""
     code = frame.f_code
-    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,))
-    if None in place:
+    places = islice(code.co_positions(), frame.f_lasti // 2, None)
+    line, last, start, end = next(places, (None, None, None, None))
+    if line is None or last is None or start is None or end is None:
         return ""
-    line, last, start, end = place
     lines = linecache.getlines(code.co_filename, frame.f_globals)[line - 1 : last]
     if len(lines) != last - line + 1:
         return ""

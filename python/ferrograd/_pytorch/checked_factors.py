@@ -88,7 +88,8 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
     A = _matrices("lu_factor_ex", A)
     info = _first_zero_pivot(A)
     _check("lu_factor_ex", info, check_errors, "singular")
-    return LUFactorEx(*_linalg["lu_factor"](A, pivot=pivot), info)
+    LU, pivots = _linalg["lu_factor"](A, pivot=pivot)
+    return LUFactorEx(LU, pivots, info)
 
 
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
@@ -156,14 +157,17 @@ def _solvable(A: Tensor, info: Tensor) -> Tensor:
     if not info.any():
         return A
     good = (info == 0).reshape((*info.shape, 1, 1))
-    return core.where(good, A, eye(int(A.shape[-1]), dtype=A.dtype))
+    found: Tensor = core.where(good, A, eye(int(A.shape[-1]), dtype=A.dtype))
+    return found
 
 
 def _known(found: Tensor, info: Tensor, axes: int) -> Tensor:
     """The results, NaN where there is none."""
     if not info.any():
         return found
-    return core.where((info == 0).reshape((*info.shape, *(1,) * axes)), found, np.nan)
+    good = (info == 0).reshape((*info.shape, *(1,) * axes))
+    known: Tensor = core.where(good, found, np.nan)
+    return known
 
 
 def _check(op: str, info: Tensor, check_errors: bool, what: str) -> None:

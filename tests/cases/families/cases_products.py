@@ -22,8 +22,9 @@ def einsum(subscripts: str, *operands: Any) -> Any:
     if "->" not in subscripts or "..." in subscripts.partition("->")[2]:
         return np.einsum(subscripts, *operands)
     whole = np.einsum(subscripts.replace("->", "->..."), *operands)
-    named = len(subscripts.partition("->")[2].strip())
-    return whole.sum(tuple(range(np.ndim(whole) - named)))
+    named = subscripts.partition("->")[2].strip()
+    others = "XYZ"[: np.ndim(whole) - len(named)]
+    return np.einsum(f"{others}{named}->{named}", whole)
 
 
 # fmt: off
@@ -45,7 +46,7 @@ PRODUCTS = (
     op("cross", np.cross, call(A(3), A(3)), call(MAT, MAT), call(MAT, A(3)),
        call(A(3, 2), A(3, 2), axis=0), call(A(3, 2), MAT, 0), call(MAT, MAT, axisc=0),
        call(A(4, 1, 3), MAT), large=(call(A(20_000, 3), A(20_000, 3)),)),
-    op("einsum", einsum, terms("...ik,...j->ij", (2, 1, 2, 3), (3, 4)), terms("...i->i", (2, 3)),
+    op("einsum", einsum, terms("...ik,...j->ij", (5, 2, 3), (5, 4)), terms("...i->i", (2, 3)),
        terms("...i,...i->", (2, 3), (1, 3)), terms("...ik,...j->ij", (2, 3), (4,)), terms("ij,jk->ik", (2, 3), (3, 4)), terms("ij,jk", (2, 3), (3, 4)),
        terms("ii", (3, 3)), terms("ii->i", (3, 3)), terms("ba", (2, 3)), terms("ij->", (2, 3)),
        terms("ij->j", (2, 3)), terms("ijj->i", (2, 3, 3)), terms("iji->j", (2, 3, 2)),
