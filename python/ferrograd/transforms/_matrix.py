@@ -24,7 +24,6 @@ from ferrograd._core import (
     concatenate,
     tensor,
 )
-from ferrograd.errors import CompileError
 from ferrograd.transforms._argnums import Argnums, P, Wanted, named
 from ferrograd.transforms._trace import (
     Trace,
@@ -164,11 +163,7 @@ def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Ten
     if size > _LARGEST and not attached and _is_recording_program():
         rows = _rows_of_pass(out, inputs)
         if rows < out.numel() and not _calls_back([out], inputs):
-            try:
-                return _loop(out, inputs, rows)
-            except CompileError:
-                # A loop that was recorded outside cannot be differentiated in another one.
-                pass
+            return _loop(out, inputs, rows)
     made: Sequence[Tensor | None] = _jacobian(out, inputs, attached)
     return made
 
