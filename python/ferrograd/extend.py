@@ -9,9 +9,11 @@ the derivative is itself differentiated.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator, MutableMapping
+from types import FunctionType
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._dispatch.detached import detached
@@ -52,7 +54,8 @@ class Primitive:
                 f"primitive: got a {type(function).__name__}; decorate a function of arrays"
             )
         self.function = function
-        self.rules: dict[int, Rule | None] = {}
+        self.rules: dict[int, Rule | None]
+        self.rules = _EARLY.pop(function, {}) if isinstance(function, FunctionType) else {}
         #: Makes the pullback of several arguments at once; it stands for missing rules.
         self.joint: Callable[..., Callable[[Any], Any]] | None = None
         functools.update_wrapper(self, function)
@@ -123,6 +126,9 @@ class Primitive:
                 " container; pass it as a positional argument of its own"
             )
 
+
+#: Rules that were defined of functions which are no primitives yet.
+_EARLY: WeakKeyDictionary[Callable[..., Any], dict[int, Rule | None]] = WeakKeyDictionary()
 
 #: Every primitive there is.
 _PRIMITIVES: WeakSet[Primitive] = WeakSet()
@@ -255,7 +261,7 @@ def defvjp(
     differentiable functions can be differentiated again. Complex gradients are those of `fg.grad`
     and of HIPS autograd, which is `g * slope` for a function with a complex slope.
     """
-    if not isinstance(function, Primitive):
+    if not isinstance(function, Primitive | FunctionType):
         raise ArgumentTypeError(
             f"defvjp: the first argument is a {type(function).__name__}; decorate the function with"
             " @primitive first"
@@ -270,7 +276,17 @@ def defvjp(
             raise ArgumentTypeError(
                 f"defvjp: a rule is a {type(rule).__name__}; give a function or None"
             )
-    function.rules.update(zip(places, rules, strict=True))
+    found = dict(zip(places, rules, strict=True))
+    if isinstance(function, Primitive):
+        function.rules.update(found)
+        return
+    # HIPS autograd takes rules of a plain function, too.
+    warnings.warn(
+        f"defvjp: {function.__name__} is no primitive, so its rules are not used before"
+        f" primitive({function.__name__}) makes one of it; decorate it with @primitive",
+        stacklevel=2,
+    )
+    _EARLY.setdefault(function, {}).update(found)
 
 
 def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:

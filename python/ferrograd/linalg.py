@@ -22,7 +22,12 @@ _NUMPY = (
 
 
 #: PyTorch's, which are written with operations.
-_PYTORCH = ("vander",)
+_PYTORCH = {
+    "vander": "ferrograd._pytorch.factors",
+    **dict.fromkeys(
+        ("cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"), "ferrograd._pytorch.checked_factors"
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -30,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in _NUMPY:
         found = getattr(numpy.linalg, name)
     elif name in _PYTORCH:
-        found = getattr(_import_module("ferrograd._pytorch.factors"), name)
+        found = getattr(_import_module(_PYTORCH[name]), name)
     else:
         return _import_module("ferrograd._inspect.hints").missing("linalg", name)
     return globals().setdefault(name, found)

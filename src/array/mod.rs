@@ -29,7 +29,9 @@ pub use elements::{Elements, ElementsMut, Word};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;
 pub use pool::{afford, cached_bytes, trim};
-pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
+pub use shape::{
+    ShapeVec, broadcast_shapes, checked_numel, is_axis_of_number, normalize_axes, normalize_axis,
+};
 pub use snapshots::Snapshot;
 pub use storage::{Access, Storage};
 pub use strided_set::StridedSet;

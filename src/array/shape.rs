@@ -52,6 +52,11 @@ pub fn normalize_axis(op: &'static str, axis: isize, ndim: usize) -> Result<usiz
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
 
+/// Whether an axis is the first one of a number, which PyTorch lets name it although there is none.
+pub fn is_axis_of_number(axis: isize, ndim: usize) -> bool {
+    ndim == 0 && matches!(axis, 0 | -1)
+}
+
 /// Axes counted from the front, in the order given, each at most once.
 pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<ShapeVec> {
     let mut out = ShapeVec::new();

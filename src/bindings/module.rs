@@ -58,7 +58,7 @@ functions! {
     tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
-    backward: backward, grad, _jacobian, _grad_rows;
+    backward: backward, grad, _jacobian, _rows_of_pass, _grad_rows;
     function: once_differentiable, _run, _wrap_forward;
     members: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
@@ -78,7 +78,7 @@ functions! {
     observe: _observe, _unobserve;
     ended_transforms: _end_transform, _of_ended_transform;
     transform_arguments: _has_history, _push_arguments, _pop_arguments;
-    search: _depends_on, _depends_on_others, _runs_python;
+    search: _depends_on, _depends_on_others, _runs_python, _calls_back;
     replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
     joint: _record_joint;
     control: _scan, _while_loop, _switch;

@@ -130,6 +130,12 @@ impl<V: Value> Extras<V> {
         values(&self.lists().after)
     }
 
+    /// Whether a hook sees or changes gradients here.
+    pub fn hooked(&self) -> bool {
+        let lists = self.lists();
+        !(lists.outputs.is_empty() && lists.before.is_empty() && lists.after.is_empty())
+    }
+
     /// Whether somebody waits for the commit of a leaf's gradient.
     pub(super) fn awaits_commit(&self) -> bool {
         let lists = self.lists();

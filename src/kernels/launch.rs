@@ -176,6 +176,8 @@ pub trait Recorder {
     fn launch(&mut self, launch: Launch);
     /// The number of a new object.
     fn object(&mut self) -> usize;
+    /// What tells it from every other recording that is going on; never 0.
+    fn identity(&self) -> usize;
     /// Takes note that an operation may depend on which number an argument is.
     fn refuse_number(&mut self, op: &'static str);
     /// Remembers that what is recorded takes zeros for gradients that are missing, or asks whether they are.
@@ -221,6 +223,11 @@ pub(super) fn record(launch: Launch) -> capture::Pause {
 pub fn new_object() -> usize {
     let number = || with_recorder(|recorder| recorder.object());
     if capture::active() { number().unwrap_or(HOST) } else { HOST }
+}
+
+/// What tells the recording of this thread from others that are going on; 0 where there is none.
+pub fn recording() -> usize {
+    if capture::active() { with_recorder(|recorder| recorder.identity()).unwrap_or(0) } else { 0 }
 }
 
 /// Says to a recording that a backward pass takes zeros for gradients that are missing, or asks whether they are: what is

@@ -86,6 +86,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     signal::window::DECLS,
     signal::pad::DECLS,
     index::gather::DECLS,
+    fold::scatter::DECLS,
     fold::scatter_reduce::DECLS,
     index::take::DECLS,
     fold::scan::DECLS,

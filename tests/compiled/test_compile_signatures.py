@@ -183,3 +183,18 @@ def test_holomorphic_gradients_compile() -> None:
         assert len(compiled.programs) == 1
     with pytest.raises(DTypeError, match="returned"):
         fg.compile(fg.holomorphic_grad(lambda z: fg.abs(fg.sum(z))))(points)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">f2", ">c16", ">c8", ">i4"])
+def test_arrays_in_another_byte_order_are_those_in_ours(dtype: str) -> None:
+    x = np.arange(1, 4).astype(dtype)
+    own = x.astype(x.dtype.newbyteorder("="))
+    compiled = fg.compile(lambda x: fg.sin(x) * 2)
+    for given in (x, own, x[::-1]):
+        found = compiled(given)
+        assert found.dtype.isnative
+        same_bits(fg.tensor(found), fg.sin(np.ascontiguousarray(given)) * 2)
+    if x.dtype.kind != "i":
+        slope = fg.grad(lambda x: fg.sum(abs(x) ** 2))
+        assert np.array_equal(slope(x), slope(own))
+        assert np.array_equal(fg.compile(slope)(x), slope(own))

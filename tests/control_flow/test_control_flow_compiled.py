@@ -173,3 +173,24 @@ def test_memory_may_change_before_backward() -> None:
     factor.fill_(1.0)
     with pytest.raises(InPlaceError, match="changed"):
         run(factor, refused)
+
+
+@pytest.mark.parametrize("kind", ["scan", "cond"])
+def test_a_body_that_differentiates_a_loop_or_branch_outside_of_it(kind: str) -> None:
+    """What that loop left is not part of the body; this panicked."""
+
+    def inner(x: Any) -> Any:
+        if kind == "scan":
+            return fg.scan(lambda c, t: (c * 0.5 + t, c * t), 0.0, x)[1]
+        return fg.cond(x[0] > 0, lambda x: x * x, lambda x: 2 * x, x)
+
+    def f(x: Any) -> Any:
+        y, pull = fg.vjp(inner, x)
+        return fg.scan(lambda c, k: (c, pull(k * y)[0]), 0.0, np.arange(3.0))[1]
+
+    compiled, x = fg.compile(f), np.arange(1.0, 5.0)
+    for k in (0.0, 1.0, -9.0, 2.0):
+        y, pull = fg.vjp(inner, x + k)
+        expected = np.stack([pull(i * y)[0] for i in range(3)])
+        for found in (f(x + k), compiled(x + k)):
+            np.testing.assert_allclose(found, expected, 1e-14)

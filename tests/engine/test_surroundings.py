@@ -141,6 +141,7 @@ class TestABlockThatIsNotLeft:
         packed.clear()
         leaf().exp()
         assert packed == []
+        block.__exit__()
         with pytest.raises(fg.errors.GradientError, match="none began"):
             block.__exit__()
 

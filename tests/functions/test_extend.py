@@ -130,6 +130,17 @@ def test_errors() -> None:
         primitive(3)  # type: ignore[arg-type]
 
 
+def test_rules_may_come_before_the_primitive() -> None:
+    """As HIPS autograd takes them, with a warning: until then nothing uses them."""
+
+    def cube(x: Any) -> Any:
+        return x**3
+
+    with pytest.warns(UserWarning, match=r"^defvjp: cube is no primitive, .* @primitive$"):
+        defvjp(cube, lambda ans, x: lambda g: g * 3 * x**2)  # type: ignore[arg-type]
+    assert fg.grad(primitive(cube))(2.0) == 12.0
+
+
 def test_a_container_is_asked_what_it_holds() -> None:
     """Not what it says when it is iterated, which may have no end."""
 

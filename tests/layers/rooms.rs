@@ -88,6 +88,11 @@ const PYTHON_ALSO: &[(&str, &str, &str)] = &[
         "distributed",
         "the one layer that communicates, which loads it when it first does",
     ),
+    (
+        "python/ferrograd/transforms/_matrix.py",
+        "_compile",
+        "a large Jacobian in a program is a loop, which is loaded when there is one",
+    ),
 ];
 
 fn rank(order: &[&str], room: &str) -> Option<usize> {

@@ -13,11 +13,16 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
+import scipy.sparse.linalg
+import scipy.spatial
 import scipy.stats
+from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
 import ferrograd as fg
 import ferrograd.numpy
 import ferrograd.scipy.linalg
+import ferrograd.scipy.sparse.linalg
 from ferrograd._dispatch import leaving
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -169,6 +174,66 @@ def test_what_to_write_for_a_compiled_function(name: str) -> None:
     message = str(caught.value)
     assert message.startswith(f"{name.split()[0]}: the result would silently leave the graph")
     assert instead in message, message
+
+
+ROWS = np.zeros((2, 1))
+
+#: What is called or computed, as the error names it.
+NAMED: dict[str, Callable[[Any], Any]] = {
+    "[v, v] - V": lambda v: [v, v] - V,
+    "V * [v, v]": lambda v: V * [v, v],
+    "scipy.spatial.cKDTree": lambda v: cKDTree(v.reshape(2, 1)),
+    "scipy.spatial.KDTree": lambda v: scipy.spatial.KDTree(v.reshape(2, 1)),
+    "cKDTree(ROWS).query": lambda v: cKDTree(ROWS).query(v.reshape(2, 1)),
+    "scipy.spatial.ConvexHull": lambda v: scipy.spatial.ConvexHull(v.reshape(2, 1)),
+    "scipy.spatial.transform.Rotation.from_rotvec": lambda v: Rotation.from_rotvec(
+        fg.stack([v[0]] * 3)
+    ),
+    "scipy.spatial.transform.Rotation.from_euler": lambda v: Rotation.from_euler("xy", v),
+    "scipy.signal.cont2discrete": lambda v: scipy.signal.cont2discrete(([1.0], [v[0], 1.0]), 0.1),
+    "scipy.optimize.linear_sum_assignment": lambda v: scipy.optimize.linear_sum_assignment(
+        v.reshape(2, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_error_names_what_the_line_calls(name: str) -> None:
+    with pytest.raises(fg.errors.GraphCutError) as caught:
+        NAMED[name](fg.tensor(V, requires_grad=True))
+    message = str(caught.value)
+    assert message.startswith(f"{name}: the result would silently leave the graph"), message
+    missing = name.startswith("scipy.")
+    assert ("ferrograd has no derivative of it: write it" in message) == missing, message
+
+
+def test_a_mask_beside_out_says_where() -> None:
+    x, out = fg.tensor(V, requires_grad=True), np.zeros(2)
+    with pytest.raises(
+        fg.errors.GraphCutError, match=r"write np\.where\(mask, np\.divide\(…\), a\)"
+    ):
+        np.divide(1, x, out=out, where=V > 1)
+
+
+@pytest.mark.parametrize("name", ["eigsh", "eigs", "svds"])
+@pytest.mark.parametrize("home", [scipy.sparse.linalg, fg.scipy.sparse.linalg])
+def test_what_wants_a_linear_operator_has_no_derivative(name: str, home: Any) -> None:
+    x = fg.tensor(np.eye(4), requires_grad=True)
+    with pytest.raises(
+        fg.errors.NotDifferentiableError, match=rf"^scipy\.sparse\.linalg\.{name}: "
+    ):
+        getattr(home, name)(x, k=1)
+    with pytest.raises(fg.errors.ArgumentTypeError, match=r"pass the array t\.numpy\(\)"):
+        getattr(home, name)(x.detach(), k=1)
+    assert not hasattr(x, "matvec")
+
+
+def test_a_picture_is_drawn_of_a_detached_tensor() -> None:
+    plots = pytest.importorskip("matplotlib.pyplot")
+    with pytest.raises(
+        fg.errors.GraphCutError, match=r"^matplotlib\.pyplot\.plot: .* draw t\.detach"
+    ):
+        plots.plot(fg.tensor(V, requires_grad=True))
 
 
 def test_an_iterator_of_numpy_says_what_to_iterate_over() -> None:

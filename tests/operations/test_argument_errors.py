@@ -94,8 +94,8 @@ TABLE: list[tuple[type[Exception], Callable[[], Any], str]] = [
         fg.ones(2, 3), fg.ones(2, 3), fg.ones(2, 3), np.ones((2, 2), int)),
      "scaled_dot_product_attention: attn_mask of dtype int64; give booleans, true for the keys that"
      " are seen, or floats, which are added"),
-    (fg.errors.AxisError, lambda: fg.ones(()).flip(0),
-     "flip: axis 0 is out of bounds for an array of 0 dimensions; leave the axis out"),
+    (fg.errors.AxisError, lambda: fg.ones(()).flip(1),
+     "flip: axis 1 is out of bounds for an array of 0 dimensions; leave the axis out"),
     (fg.errors.IndexOutOfRangeError, lambda: fg.ones(0)[0],
      "index: index 0 is out of range for axis 0 of size 0; the axis is empty"),
     (fg.errors.ArgumentTypeError, lambda: fg.ones(2).roll(1, {}),  # type: ignore[arg-type]

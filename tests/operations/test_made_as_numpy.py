@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
+import ferrograd.numpy
 
 ENDS = [
     (0, 1),
@@ -126,3 +127,26 @@ def test_class_losses_agree_with_and_without_a_row_to_ignore(reduction: str) -> 
         np.testing.assert_allclose(part.numpy(), whole.numpy(), rtol=1e-12)
         assert fg.any(whole[:3] != 0)
         assert not fg.any(whole[3])
+
+
+def test_arrays_that_own_their_memory_where_those_of_numpy_do() -> None:
+    """Views and copies of `ferrograd.numpy`, of tensors, with and without a history."""
+    functions = {
+        name: (getattr(np, name), getattr(ferrograd.numpy, name))
+        for name in ("ravel", "ascontiguousarray", "asarray_chkfinite", "block", "conj", "copy")
+    }
+    plain = np.arange(6.0).reshape(2, 3)
+    for grad in (False, True):
+        whole = fg.tensor(plain, requires_grad=grad)
+        for part in ("x", "x.T", "x[:, :2]", "x[0]", "x[1, 1, ...]"):
+            x, a = eval(part, {"x": whole}), eval(part, {"x": plain})
+            for name, (theirs, ours) in functions.items():
+                found, expected = ours(x), theirs(a)
+                assert isinstance(found, fg.Tensor), name
+                assert np.array_equal(found.detach(), expected), (name, part)
+                shared = np.shares_memory(found.detach().numpy(), whole.detach().numpy())
+                assert shared == np.shares_memory(expected, plain), (name, part)
+                assert found.detach().numpy().flags.c_contiguous or name in ("asarray_chkfinite",)
+                assert found.requires_grad == grad
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        ferrograd.numpy.asarray_chkfinite(fg.tensor([np.nan]))

@@ -33,6 +33,35 @@ SAME: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "rtol": (lambda: linalg.pinv(SQUARE, rtol=0.5), lambda: linalg.pinv(SQUARE, rcond=0.5)),
     "upper": (lambda: linalg.solve_triangular(SQUARE, SQUARE, upper=False, unitriangular=True),
               lambda: linalg.solve_triangular(SQUARE, SQUARE, lower=True, unit_diagonal=True)),
+    "correction=None": (lambda: X.var(dim=0, correction=None), lambda: X.var(axis=0, ddof=1)),
+    "std correction=None": (lambda: fg.std(X, correction=None), lambda: fg.std(X, ddof=1)),
+    "var_mean correction=None": (lambda: fg.var_mean(X, dim=1, correction=None),
+                                 lambda: fg.var_mean(X, dim=1)),
+    "left": (lambda: linalg.solve_triangular(SQUARE, SQUARE, upper=True, left=False),
+             lambda: linalg.solve_triangular(SQUARE.T, SQUARE.T, upper=False).T),
+    "hermitian": (lambda: linalg.pinv(SQUARE.tril(), hermitian=True), lambda: linalg.pinv(SQUARE)),
+    "end": (lambda: fg.arange(1, end=4), lambda: fg.arange(1, 4)),
+    "start, end, step": (lambda: fg.arange(start=1, end=4, step=0.5), lambda: fg.arange(1, 4, 0.5)),
+    "end alone": (lambda: fg.arange(end=4), lambda: fg.arange(4)),
+    "not sorted": (lambda: fg.unique(X, sorted=False, return_counts=True, dim=0),
+                   lambda: fg.unique(X, return_counts=True, axis=0)),
+    "tril_indices dtype": (lambda: fg.tril_indices(3, 4, 1, dtype=fg.int32, device="cpu"),
+                           lambda: fg.tensor(np.tril_indices(3, 1, 4)).astype("int32")),
+    "triu_indices dtype": (lambda: fg.triu_indices(3, 4, offset=-1, dtype=fg.int32),
+                           lambda: fg.tensor(np.triu_indices(3, -1, 4)).astype("int32")),
+    "randint_like dtype": (lambda: fg.randint_like(X, 7, 8, dtype=fg.int32),
+                           lambda: fg.full((2, 3), 7, dtype=fg.int32)),
+    "range": (lambda: X[range(1), range(1, 2)], lambda: X[[0], [1]]),
+    "range of columns": (lambda: X[:, range(0, 3, 2)], lambda: X[:, [0, 2]]),
+    "range of an operation": (lambda: X.take(range(4)) + range(4),
+                              lambda: X.reshape(6)[:4] + np.arange(4)),
+    "empty range": (lambda: X[range(0)], lambda: X[[]]),
+    **{f"{name} dim": (lambda name=name: getattr(fg.fft, name)(X + 0j, dim=(0, 1)),
+                       lambda name=name: getattr(fg.fft, name)(X + 0j, axes=(0, 1)))
+       for name in ("fft2", "ifft2", "irfft2", "fftn", "ifftn", "irfftn", "hfft2", "hfftn")},
+    **{f"{name} dim": (lambda name=name: getattr(fg.fft, name)(X, dim=0),
+                       lambda name=name: getattr(fg.fft, name)(X, axes=0))
+       for name in ("rfftn", "ihfftn", "fftshift", "ifftshift")},
     "offset": (lambda: fg.diagflat(X[0], offset=1), lambda: fg.diagflat(X[0], 1)),
     "stable": (lambda: X.argsort(dim=1, stable=True), lambda: X.argsort(axis=1)),
     "kind": (lambda: fg.sort(X, kind="stable"), lambda: fg.sort(X)),
@@ -61,7 +90,6 @@ def test_two_spellings_of_one_call(name: str) -> None:
 
 def test_words_that_would_change_the_result_are_refused() -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: fg.unique(X, sorted=False),
         lambda: fg.partition(X, 1, kind="stable"),
         lambda: X.zeros_like(device="cuda"),
     ]

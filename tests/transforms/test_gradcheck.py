@@ -273,3 +273,12 @@ class TestOutputsThatChange:
         report = fg.gradcheck(jumps, x, fast_mode=fast, raise_exception=False)
         assert not report
         assert "depends on the values" in report.summary()
+
+
+def test_a_derivative_that_is_nan_points_to_the_operation() -> None:
+    x = fg.tensor([0.0, 1.0], requires_grad=True)
+    f = lambda x: (x * 0).sqrt() * x  # noqa: E731
+    report = fg.gradcheck(f, (x,), raise_exception=False)
+    assert "inside fg.detect_anomaly(), which names" in str(report)
+    with pytest.raises(fg.errors.GradcheckError, match=r"fg\.detect_anomaly"):
+        fg.check_grads(f, modes=["rev"], order=1)(np.array([0.0, 1.0]))

@@ -67,7 +67,13 @@ class GradcheckReport:
         lines += [f"  {failure}" for failure in self.failures[:limit]]
         if len(self.failures) > limit:
             lines.append(f"  … and {len(self.failures) - limit} more")
-        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+        notes = list(self.notes)
+        if any(np.isnan(failure.analytic) for failure in self.failures):
+            notes.append(
+                "an analytic derivative is NaN: call the function and its backward inside"
+                " fg.detect_anomaly(), which names the operation that made it"
+            )
+        return "\n".join(lines + [f"  note: {note}" for note in notes])
 
 
 @dataclass

@@ -89,11 +89,12 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
                 f"compile: an argument is a {kind.__name__}, which computes otherwise than arrays"
                 " do; pass a plain array (numpy.asarray, filled())"
             )
-        elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype in _HELD:
+        elif isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.newbyteorder("=") in _HELD:
             scalar = ("a scalar",) if isinstance(leaf, np.generic) else ()
             if scalar:
                 scalars.add(len(values))
-            leaf = np.ascontiguousarray(leaf).reshape(leaf.shape)
+            native = leaf.dtype.newbyteorder("=")
+            leaf = np.ascontiguousarray(leaf, native).reshape(leaf.shape)
             key.append((leaf.dtype.char, leaf.shape, *scalar))
         elif kind in NUMBERS and floats:
             key.append(NUMBERS[kind])

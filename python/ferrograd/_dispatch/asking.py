@@ -1,15 +1,17 @@
 """Which compiled function a line of Python called, and what to write in its place.
 
-Owns: the reading of a call from the positions in its code, and the remedies for functions of
-NumPy's that make arrays. Never evaluates what a program wrote: names are looked up where no code of
-the program runs. Invariant: without positions, or with an unknown name, nothing is said.
+Owns: the reading of a call from the source of its line, and the remedies for functions of NumPy's
+that make arrays. Never evaluates what a program wrote: names are looked up where no code of the
+program runs. Invariant: without a source, nothing is said.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
-import dis
-from collections.abc import Iterator
+import linecache
+import sys
+from itertools import islice
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -46,24 +48,40 @@ _OTHERS = {
     "numpy.nditer": NDITER,
 }
 
-#: Instructions that put the value of a name on the stack, and those that look up an attribute.
-_ROOTS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF")
-_STEPS = ("LOAD_ATTR", "LOAD_METHOD")
-
 #: Objects whose attributes are looked up without running code of a program.
 _PLAIN = (np.ndarray, np.random.Generator, np.random.RandomState)
 
+#: The longest piece of a line that stands in an error.
+_LONGEST = 60
+
+#: Libraries with functions that are compiled.
+COMPILED = {"numpy", "scipy", "matplotlib"}
+
 
 def called_here(frame: FrameType) -> str:
-    """The full name of the function that the frame is calling, "" where it cannot be known."""
-    steps = list(_steps(frame))
-    if not steps:
+    """What the frame is calling: the full name of a function, or the operation as it is written.
+
+    "" where that cannot be known, or is no compiled function of a library.
+    """
+    text = _text(frame)
+    try:
+        parsed = ast.parse(text).body
+    except SyntaxError:
         return ""
-    value = _looked_up(frame, steps) if steps[0][0] else None
-    if value is None:
-        # Of a result of an expression; other functions of this name take tensors or are named.
-        return "numpy.ndarray.dot" if steps[-1][1] == "dot" else ""
-    return _named(value)
+    if len(parsed) != 1:
+        return ""
+    node = parsed[0].value if isinstance(parsed[0], ast.Expr) else parsed[0]
+    if isinstance(node, ast.BinOp | ast.Compare | ast.AugAssign):
+        return _short(text)
+    if not isinstance(node, ast.Call):
+        return ""
+    names = _names(node.func)
+    value = _looked_up(frame, names) if names else None
+    if value is not None:
+        return _named(value)
+    # Of a result of an expression; other functions of this name take tensors or are named.
+    is_dot = isinstance(node.func, ast.Attribute) and node.func.attr == "dot"
+    return "numpy.ndarray.dot" if is_dot else _short(ast.unparse(node.func))
 
 
 def remedy(called: str) -> str:
@@ -83,36 +101,42 @@ def _takes_tensors(name: str) -> bool:
     return OPERATIONS.get(function) is not None or table.composition(function) is not None
 
 
-def _steps(frame: FrameType) -> Iterator[tuple[bool, str]]:
-    """The names of the called expression in order, each with whether it is a variable.
-
-    `a.b.c(…)` is a call whose text begins where those of `a`, `a.b` and `a.b.c` do, and ends last
-    of them; that of a call of its result, `a.b.c(…).d()`, ends later.
-    """
+def _text(frame: FrameType) -> str:
+    """The source of what the frame is evaluating, "" where there is none."""
     code = frame.f_code
-    places = list(code.co_positions())
-    call = places[frame.f_lasti // 2]
-    if None in call or not dis.opname[code.co_code[frame.f_lasti]].startswith("CALL"):
-        return
-    found = []
-    for step in dis.get_instructions(code):
-        line, last_line, column, last_column = places[step.offset // 2]
-        if (line, column) != (call[0], call[2]) or not isinstance(step.argval, str):
-            continue
-        if None in (last_line, last_column) or (last_line, last_column) > (call[1], call[3]):
-            continue
-        is_root = step.opname.startswith(_ROOTS)
-        if is_root or step.opname.startswith(_STEPS):
-            found.append(((last_line, last_column), is_root, step.argval))
-    yield from ((is_root, name) for _, is_root, name in sorted(found, key=lambda each: each[0]))
+    places = islice(code.co_positions(), frame.f_lasti // 2, None)
+    line, last, start, end = next(places, (None, None, None, None))
+    if line is None or last is None or start is None or end is None:
+        return ""
+    lines = linecache.getlines(code.co_filename, frame.f_globals)[line - 1 : last]
+    if len(lines) != last - line + 1:
+        return ""
+    # Columns count bytes. The end is cut first: it may be in the line where the start is.
+    rows = [row.encode() for row in lines]
+    rows[-1] = rows[-1][:end]
+    rows[0] = rows[0][start:]
+    return b"".join(rows).decode(errors="replace")
 
 
-def _looked_up(frame: FrameType, steps: list[tuple[bool, str]]) -> Any:
+def _short(text: str) -> str:
+    whole = " ".join(text.split())
+    return whole if len(whole) <= _LONGEST else ""
+
+
+def _names(node: ast.expr) -> list[str]:
+    """The names of `a.b.c` in order, none of another expression."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    before = _names(node.value) if isinstance(node, ast.Attribute) else []
+    return [*before, node.attr] if before and isinstance(node, ast.Attribute) else []
+
+
+def _looked_up(frame: FrameType, names: list[str]) -> Any:
     """The value of the names, None where code would run to find it."""
-    (_, root), *rest = steps
+    root, *rest = names
     homes = (frame.f_locals, frame.f_globals, vars(builtins))
     value = next((home[root] for home in homes if root in home), None)
-    for _, name in rest:
+    for name in rest:
         if isinstance(value, _PLAIN):
             value = getattr(value, name, None)
         elif isinstance(value, ModuleType) or not isinstance(value, type):
@@ -123,7 +147,7 @@ def _looked_up(frame: FrameType, steps: list[tuple[bool, str]]) -> Any:
 
 
 def _named(function: Any) -> str:
-    """The public name of a compiled function of NumPy's."""
+    """The public name of a compiled function of a library."""
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if isinstance(owner, np.ndarray):
         return f"numpy.ndarray.{name}"
@@ -131,5 +155,16 @@ def _named(function: Any) -> str:
         return f"numpy.random.Generator.{name}"
     if isinstance(owner, np.random.RandomState):
         return f"numpy.random.{name}"
-    home = getattr(function, "__module__", None)
-    return f"numpy.{name}" if home == "numpy" and name else ""
+    home = str(getattr(function, "__module__", None))
+    if home.split(".")[0] not in COMPILED:
+        return ""
+    paths = public_around(home)
+    path = next((p for p in paths if vars(sys.modules[p]).get(name) is function), "")
+    return f"{path}.{name}" if path else ""
+
+
+def public_around(module: str) -> list[str]:
+    """The public ones among a module and those around it, the outermost first."""
+    parts = module.split(".")
+    paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    return [path for path in paths if path in sys.modules and "._" not in path]

@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import unwrap
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.polynomial.polyutils import mapdomain
 
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import asking
-from ferrograd.errors import GraphCutError, NotDifferentiableError
+from ferrograd.errors import ArgumentTypeError, GraphCutError, NotDifferentiableError
 
 #: Libraries whose functions make arrays of their arguments, and what their wrappers are made with.
-_LIBRARIES = {"numpy", "scipy", "pandas", "sklearn"}
+_LIBRARIES = {"numpy", "scipy", "pandas", "sklearn", "matplotlib"}
 _BETWEEN = {"functools", "contextlib"}
 
 _ANY = (
@@ -31,6 +31,7 @@ _ANY = (
 )
 _WRITTEN = "write it with functions of ferrograd, or use detach() or no_grad() to mean it"
 _ARGUMENT = f"ferrograd has no derivative by this argument: {_WRITTEN}"
+_DRAWN = "a picture has no derivative: draw t.detach()"
 _LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
 
 #: What of SciPy alone computes with tensors where its switch is on, with gradients: docs/scipy.md.
@@ -80,6 +81,20 @@ def number_of(call: str) -> None:
         raise _refusal(frame, f"it calls {call}, and the result")
 
 
+def _no_operator(tensor: Tensor) -> NoReturn:
+    """What `matvec` does, which SciPy asks what it takes for a linear operator."""
+    frame = sys._getframe(1)
+    if not str(frame.f_globals.get("__name__", "")).startswith("scipy.sparse.linalg"):
+        raise AttributeError(f"'{type(tensor).__name__}' object has no attribute 'matvec'")
+    home, name = _called(frame)[0] or ("scipy.sparse.linalg", "aslinearoperator")
+    if not (tensor.requires_grad and is_grad_enabled()):
+        raise ArgumentTypeError(f"{home}.{name}: it takes no tensors; pass the array t.numpy()")
+    raise NotDifferentiableError(f"{home}.{name}: {_of_scipy(home, name)}")
+
+
+matvec = property(_no_operator)
+
+
 def _leaves_products(frame: FrameType) -> bool:
     """Whether it is `sparse @ tensor` that asks for an array."""
     before = frame.f_back
@@ -111,12 +126,15 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
     error: type[GraphCutError | NotDifferentiableError] = GraphCutError
     if called is None and _root(frame) != "ferrograd":
         name = asking.called_here(frame) or name
-        remedy = asking.remedy(name) or remedy
+        theirs = _of_scipy(*name.rpartition(".")[::2]) if name.startswith("scipy.") else ""
+        remedy = theirs or asking.remedy(name) or remedy
         if name == "numpy.nditer":
             # It puts an error of its own in place of a TypeError.
             error = NotDifferentiableError
     elif home.startswith("pandas"):
         remedy = _LABELLED
+    elif home.startswith("matplotlib"):
+        remedy = _DRAWN
     elif ours := _ours(home, name):
         use = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
         remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
@@ -168,8 +186,12 @@ def _running(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
                 yield wrapped.__module__, wrapped.__name__, wrapped.__code__
     elif "." not in code.co_qualname:
         yield module, code.co_name, code
-    elif "self" in frame.f_locals:
-        yield module, code.co_name, frame.f_locals["self"]
+    else:
+        owner = frame.f_locals.get("self", frame.f_locals.get("cls"))
+        if owner is None:
+            owner = frame.f_globals.get(code.co_qualname.rpartition(".")[0])
+        if owner is not None:
+            yield module, code.co_name, owner
 
 
 def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
@@ -178,23 +200,17 @@ def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
     if name.startswith("_") and not name.endswith("__"):
         return None
     if isinstance(what, CodeType):
-        homes = ((path, vars(sys.modules[path]).get(name)) for path in _around(module))
+        homes = ((path, vars(sys.modules[path]).get(name)) for path in asking.public_around(module))
         path = next((path for path, value in homes if _code_of(value) is what), None)
         return None if path is None else (path, name)
-    for owner in (what, *type(what).__mro__):
-        for path in _around(type(what).__module__):
+    kind = what if isinstance(what, type) else type(what)
+    for owner in (what, *kind.__mro__):
+        for path in asking.public_around(kind.__module__):
             own = vars(sys.modules[path]).items()
             found = next((n for n, v in own if v is owner and n[0] != "_"), None)
             if found is not None:
                 return (path, found) if name == "__init__" else (f"{path}.{found}", name)
     return None
-
-
-def _around(module: str) -> list[str]:
-    """The public ones among a module and those around it, the outermost first."""
-    parts = module.split(".")
-    paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    return [path for path in paths if path in sys.modules and "._" not in path]
 
 
 def _code_of(function: Any) -> CodeType | None:

@@ -33,9 +33,11 @@ Operation = Callable[..., Any]
 _HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok": (True, False)}
 
 
-def unwritable(name: str, operands: int) -> GraphCutError:
+def unwritable(name: str, operands: int, where: Any = True) -> GraphCutError:
     """The refusal to write into an array what a graph holds."""
     instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
+    if where is not True:
+        instead = f"write np.where(mask, np.{name}(…), a) instead of out=a and where=mask"
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
         f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np),"
@@ -79,9 +81,9 @@ def write(
             out[...] = result if where is True else _core.where(where, result, out)
             return out
     elif is_grad_enabled() and result.requires_grad:
-        raise unwritable(name, operands)
+        raise unwritable(name, operands, where)
     elif _core._is_computed_anew(result):
-        raise CompileError(f"compile: {unwritable(name, operands)}")
+        raise CompileError(f"compile: {unwritable(name, operands, where)}")
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
     elif fits or where is not True:

@@ -61,12 +61,12 @@ lu_solve = _missing("lu_solve", "use fg.linalg.lu_solve(lu, pivots, x)")
 triangular_solve = _missing("triangular_solve", "use fg.linalg.solve_triangular(a, x)")
 igamma = _missing("igamma", "use scipy.special.gammainc(x, other)")
 mvlgamma = _missing("mvlgamma", "use ferrograd.scipy.special.multigammaln(x, p)")
-stft = _missing("stft", "use ferrograd.scipy.signal.stft(x)")
 at = _missing("at", "use x[index] = value on a copy, x.clone(), or x.index_put", "JAX")
 block_until_ready = _missing("block_until_ready", "leave it out: x has been computed", "JAX")
 flat = _missing(
     "flat",
-    "use x.reshape(-1), a view wherever one is possible, or np.put(x, index, values)",
+    "read x.reshape(-1)[i], and write np.put(x, i, values); of what lies in C order x.reshape(-1)"
+    " is a view",
     "NumPy",
 )
 to_sparse = _missing("to_sparse", "there are no sparse tensors; use ferrograd.scipy.sparse")

@@ -13,13 +13,27 @@ from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
 from ferrograd._pytorch.checks import axis
 from ferrograd._tensor.creation import arange
-from ferrograd.errors import ArgumentTypeError, ShapeError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def where(self: Tensor, condition: Any, other: Any) -> Tensor:
     """`fg.where(condition, self, other)`: this tensor where the condition holds, else the other."""
     chosen: Tensor = core.where(condition, self, other)
     return chosen
+
+
+def split(self: Tensor, *parts: Any, **options: Any) -> list[Tensor]:
+    """`fg.split(self, indices_or_sections, axis=0)`: parts of an axis, as NumPy makes them.
+
+    Errors: `ArgumentError` for an axis by position, beside which PyTorch's number means a length.
+    """
+    if len(parts) == 2:
+        n, axis = parts
+        raise ArgumentError(
+            f"split: ({n}, {axis}) makes parts of {n} elements in PyTorch and as many parts in"
+            f" NumPy; write x.split_with_sizes({n}, dim={axis}) or x.split({n}, axis={axis})"
+        )
+    return core.split(self, *parts, **options)
 
 
 def index_put_(
@@ -71,7 +85,11 @@ def _along(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:
         raise ArgumentTypeError(
             f"{op}: index is {index.dtype} of shape {tuple(index.shape)}; give a vector of integers"
         )
-    return (*(slice(None) for _ in range(axis(op, dim, x.ndim))), index.reshape(-1))
+    place = axis(op, dim, x.ndim)
+    if not x.ndim:
+        # A number has one row, itself.
+        return (Ellipsis,) if index.size else (False,)
+    return (*(slice(None) for _ in range(place)), index.reshape(-1))
 
 
 def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, tensor
 from ferrograd._pytorch.checks import axis, whole
+from ferrograd._tensor.device import on_cpu
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -189,38 +190,46 @@ def unique_consecutive(
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def _runs(first: np.ndarray, counts: np.ndarray) -> Tensor:
+def _runs(first: np.ndarray, counts: np.ndarray, dtype: Any) -> Tensor:
     """The rows 0, 1, … with `counts` columns each, from `first` on: (2, n)."""
     ends = np.cumsum(counts)
     found = np.empty((2, int(ends[-1]) if len(ends) else 0), np.int64)
     found[0] = np.repeat(np.arange(len(counts)), counts)
     np.add(np.arange(found.shape[1]), np.repeat(first + counts - ends, counts), out=found[1])
-    return tensor(found)
+    if dtype is not None and np.dtype(dtype).kind not in "iu":
+        raise DTypeError(f"indices of a triangle: dtype={np.dtype(dtype)}; give whole numbers")
+    return tensor(found, dtype=dtype)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Rows and columns of the lower triangle of a matrix: (2, n).
 
     >>> import ferrograd as fg
     >>> fg.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
+    on_cpu(device)
     rows, columns = whole("tril_indices", "row", row), whole("tril_indices", "col", col)
     offset = whole("tril_indices", "offset", offset, -(1 << 62))
     offset = min(max(offset, -rows), columns)
     counts = np.clip(np.arange(rows) + (offset + 1), 0, columns)
-    return _runs(np.zeros_like(counts), counts)
+    return _runs(np.zeros_like(counts), counts, dtype)
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """Rows and columns of the upper triangle of a matrix: (2, n).
 
     >>> import ferrograd as fg
     >>> fg.triu_indices(2, 2).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
+    on_cpu(device)
     rows, columns = whole("triu_indices", "row", row), whole("triu_indices", "col", col)
     offset = whole("triu_indices", "offset", offset, -(1 << 62))
     offset = min(max(offset, -rows), columns)
     first = np.clip(np.arange(rows) + offset, 0, columns)
-    return _runs(first, columns - first)
+    return _runs(first, columns - first, dtype)

@@ -295,19 +295,26 @@ def full_like(
 
 
 def arange(
-    start: float,
+    start: float | None = None,
     stop: float | None = None,
     step: float = 1,
     *,
+    end: float | None = None,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Evenly spaced numbers from `start` (or 0) up to but without `stop`."""
+    """Evenly spaced numbers from `start` (or 0) up to but without `stop`, PyTorch's `end`."""
     on_cpu(device)
     if stop is None:
-        start, stop = 0, start
+        start, stop = (0, start) if end is None else (0 if start is None else start, end)
+    elif end is not None:
+        raise ArgumentTypeError(f"arange: stop is {stop} and end is {end}; give one of them")
+    if start is None or stop is None:
+        raise ArgumentTypeError(
+            "arange: there is no stop; give arange(stop) or arange(start, stop)"
+        )
     if not type(start) is type(stop) is int or not 0 <= start <= stop <= LARGEST or step != 1:
         check_numbers("arange", start=start, stop=stop, step=step)
         if step == 0:

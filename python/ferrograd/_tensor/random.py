@@ -154,12 +154,15 @@ def randint_like(
     low: int,
     high: int | None = None,
     *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Integers in the shape and dtype of another tensor."""
+    """Integers in the shape of another tensor, and in its dtype unless another one is given."""
     on_cpu(device)
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, x.shape, dtype=x.dtype)
+    made = randint(low, high, x.shape, dtype=dtype or x.dtype)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _inside(op: str, what: str, holds: Any) -> None:
@@ -273,15 +276,3 @@ def random_(
             dtype=self.dtype,
         )
     )
-
-
-def _bernoulli(self: Tensor, *, generator: Generator | np.random.Generator | None = None) -> Tensor:
-    """`bernoulli` of the probabilities that this tensor holds."""
-    return bernoulli(self, generator=generator)
-
-
-# Pickles of a method name it as its function is named.
-_bernoulli.__name__ = "bernoulli"
-Tensor.bernoulli = _bernoulli  # type: ignore[method-assign]
-for _method in (bernoulli_, normal_, uniform_, random_):
-    setattr(Tensor, _method.__name__, _method)

@@ -7,6 +7,7 @@ were.
 """
 
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from typing import Any, Self
 
 from ferrograd._core import (
@@ -31,26 +32,38 @@ __all__ = [
 
 
 class _Block:
-    """A block of this thread: reusable, re-entrant, usable from several threads."""
+    """A block of this thread: reusable, re-entrant, usable from several threads.
+
+    One that a hook or another callback of a backward enters ends with that callback, and leaving it
+    later changes nothing.
+    """
 
     def __init__(self) -> None:
         self._open: list[int] = []
+        #: Where each of them began.
+        self._threads: dict[int, int] = {}
 
     def _begin(self) -> int:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        self._open.append(self._begin())
+        key = self._begin()
+        self._open.append(key)
+        self._threads[key] = get_ident()
         return self
 
     def __exit__(self, *exception: object) -> None:
         key = _end_saved_hooks(self._open)
+        if key is None:
+            here = [key for key in self._open if self._threads.get(key) == get_ident()]
+            key = here[-1] if here else None
         if key is None:
             raise GradientError(
                 f"{type(self).__name__}: a block ends on this thread, but none began; use it in a"
                 " with statement"
             )
         self._open.remove(key)
+        self._threads.pop(key, None)
 
 
 class saved_tensors_hooks(_Block):  # noqa: N801

@@ -6,6 +6,7 @@ derivatives themselves. Invariant: the check is deterministic.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -165,10 +166,12 @@ class _Check:
         scale = max(abs(expected), abs(found))
         if not abs(expected - found) <= self.atol + self.rtol * scale:
             which = "forward derivative (JVP)" if mode == "fwd" else "reverse derivative (VJP)"
+            remedy = "correct the rule, or check where the function is smooth"
+            if math.isnan(found):
+                remedy = "inside fg.detect_anomaly() the operation that makes NaN is named"
             raise CheckError(
                 f"check_grads: the {which} check of {name} failed: the rule gives {found:.9g} along"
-                f" a random direction, finite differences give {expected:.9g}; correct the rule, or"
-                " check where the function is smooth"
+                f" a random direction, finite differences give {expected:.9g}; {remedy}"
             )
 
 

@@ -1,27 +1,44 @@
 """Whole matrices of derivatives: `jacobian` and `hessian`.
 
-Owns: which derivatives make up which block. Never runs the function twice, and never pulls a row
-itself: the core pulls many at once through the one recorded graph.
+Owns: which derivatives make up which block, and whether rows or columns are computed. Never runs
+the function twice, and never pulls a row itself: the core pulls many at once through one graph.
 Invariant: a block has the shape of its result followed by that of its argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _jacobian, tensor
+from ferrograd._core import (
+    Tensor,
+    _calls_back,
+    _grad_rows,
+    _is_recording_program,
+    _jacobian,
+    _rows_of_pass,
+    asarray,
+    concatenate,
+    tensor,
+)
 from ferrograd.transforms._argnums import Argnums, P, Wanted, named
 from ferrograd.transforms._trace import (
     Trace,
     check_holomorphic,
     outputs_of,
     outside_inference,
+    pull,
     traced,
 )
 from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of, conjugate
+
+#: Elements of a block that a program holds several times while it is recorded.
+_LARGEST = 1 << 18
+#: As many rows take one pass; columns take two, but for expensive functions fewer are better.
+_FEW_ROWS = 64
 
 
 def jacobian(
@@ -124,7 +141,9 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
     if not isinstance(out, Tensor) or not out.requires_grad:
         return [None] * len(inputs)
     if out.dtype.kind != "c" or all(x.dtype.kind == "c" for x in inputs):
-        made: list[Tensor | None] = _jacobian(out, inputs, attached)
+        if _is_tall(out, inputs):
+            return _columns(out, inputs, attached)
+        made = _rows(out, inputs, attached)
         return [block if block is None else conjugate(block) for block in made]
     # A complex function of real numbers has the derivatives of its parts.
     real, imag = (blocks(part, inputs, attached) for part in (out.real, out.imag))
@@ -132,6 +151,68 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
         a if b is None else b * 1j if a is None else a + b * 1j
         for a, b in zip(real, imag, strict=True)
     ]
+
+
+def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+    """The gradients of every element of a result.
+
+    A program keeps what each of its steps makes until it is recorded. So in a long one the passes
+    are one loop, whose body is recorded once.
+    """
+    size = out.numel() * max(x.numel() for x in inputs)
+    if size > _LARGEST and not attached and _is_recording_program():
+        rows = _rows_of_pass(out, inputs)
+        if rows < out.numel() and not _calls_back([out], inputs):
+            return _loop(out, inputs, rows)
+    made: Sequence[Tensor | None] = _jacobian(out, inputs, attached)
+    return made
+
+
+def _loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
+    """The same, so many rows in each iteration and the rest behind it."""
+    count = out.numel()
+    steps, rest = divmod(count, rows)
+    places, own = asarray(np.arange(count)), asarray(np.arange(rows)[:, np.newaxis])
+
+    def some(first: Any, own: Tensor) -> Any:
+        seeds = (places == own + first).astype(out.dtype).reshape((-1, *out.shape))
+        return tuple(_grad_rows([out], inputs, [seeds], (True, False), (True, True)))
+
+    scan = import_module("ferrograd._compile.loops").scan
+    _, parts = scan(lambda none, k: (none, some(k * rows, own)), 0.0, np.arange(steps))
+    parts = [part.reshape((-1, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
+    if rest:
+        last = some(steps * rows, own[:rest])
+        parts = [concatenate(both) for both in zip(parts, last, strict=True)]
+    return [part.reshape((*out.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
+
+
+def _is_tall(out: Tensor, inputs: Sequence[Tensor]) -> bool:
+    """Whether columns are taken: there are fewer of them than rows, and nobody watches rows."""
+    size = sum(x.numel() for x in inputs)
+    return (
+        out.numel() > max(size, _FEW_ROWS)
+        and all(x.dtype.kind == out.dtype.kind for x in inputs)
+        and not _calls_back([out], inputs)
+    )
+
+
+def _columns(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+    """The same as `blocks`, by the pull of one weight of each result, which is linear in them."""
+    weights = tensor(np.zeros(out.shape, out.dtype), requires_grad=True)
+    slopes = pull([out], inputs, [weights], create=True)
+    return [_turned(slope, weights, attached) for slope in slopes]
+
+
+def _turned(slope: Tensor | None, weights: Tensor, attached: bool) -> Tensor | None:
+    """The derivatives of a slope by the weights, those of the weights first."""
+    if slope is None or not slope.requires_grad:
+        return None
+    (made,) = _rows(slope, [weights], attached)
+    if made is None:
+        return None
+    order = (*range(slope.ndim, made.ndim), *range(slope.ndim))
+    return made.permute(order).contiguous()
 
 
 def _finished(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:

@@ -51,7 +51,8 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
             " and use the mask inside the function: np.where(mask, 0, ...)"
         )
     if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "efdFD":
-        return _leaf(value, value.dtype), ARRAY if isinstance(value, np.ndarray) else SCALAR
+        native = value.dtype.newbyteorder("=")
+        return _leaf(value, native), ARRAY if isinstance(value, np.ndarray) else SCALAR
     raise refused(op, where, value)
 
 

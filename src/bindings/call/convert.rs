@@ -8,7 +8,7 @@
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PySet, PySlice, PyTuple,
+    PyBool, PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyRange, PySet, PySlice, PyTuple,
 };
 use smallvec::SmallVec;
 
@@ -105,7 +105,19 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         // A foreign tensor: its library may write to the memory later.
         return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
     }
+    if ob.is_instance_of::<PyRange>() {
+        return from_range(op, ob);
+    }
     Ok(None)
+}
+
+/// The integers of a range.
+#[cold]
+fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    let Some(found) = ints(op, "a range", ob, MOST_ITEMS)? else { return Ok(None) };
+    let tensor = Tensor::from(found.to_vec());
+    capture::filled(tensor.storage());
+    Ok(Some(tensor))
 }
 
 /// The other operand of an operator beside a tensor; `None` also for one that knows how to compute with arrays.

@@ -21,7 +21,7 @@ use crate::ops::core::layout::astype;
 use crate::ops::derive::backward::{
     self as engine, BackwardOptions, Endpoint, Endpoints, GradOptions,
 };
-use crate::ops::derive::jacobian::{grad_rows, jacobian};
+use crate::ops::derive::jacobian::{grad_rows, jacobian, rows_of_pass};
 use crate::tensor::Tensor;
 
 type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
@@ -125,7 +125,9 @@ fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
         Err(_) => several(op, "inputs", ob)?,
     };
     if found.is_empty() {
-        return Err(bad_value(op, "inputs is empty", "name at least one tensor or leave it out"));
+        let remedy =
+            if op == "grad" { "name at least one tensor" } else { "name one, or leave it out" };
+        return Err(bad_value(op, "inputs is empty", remedy));
     }
     Ok(found)
 }
@@ -313,6 +315,28 @@ pub(crate) fn _grad_rows<'py>(
     found.into_iter().map(|rows| rows.map(|rows| wrap(py, rows)).transpose()).collect()
 }
 
+/// The ends of the passes that compute the derivatives of a tensor.
+fn ends(
+    output: &Bound<'_, PyTensor>,
+    inputs: &[Bound<'_, PyTensor>],
+) -> PyResult<(Endpoint, Vec<Endpoint>)> {
+    let root = Endpoint::root("jacobian", &output.get().tensor)?;
+    let point =
+        |(i, x): (usize, &Bound<'_, PyTensor>)| Endpoint::target("jacobian", i, &x.get().tensor);
+    let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
+    Ok((root, wanted))
+}
+
+/// How many rows of the derivatives of `output` one pass of `_jacobian` computes.
+#[pyfunction]
+pub(crate) fn _rows_of_pass(
+    output: &Bound<'_, PyTensor>,
+    #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'_, PyTensor>>,
+) -> PyResult<usize> {
+    let (root, wanted) = ends(output, &inputs)?;
+    Ok(rows_of_pass(&root, &wanted))
+}
+
 /// The derivatives of all elements of `output` by each of `inputs`, of shape `output.shape + input.shape`; None where
 /// `output` does not depend on it.
 #[pyfunction]
@@ -322,10 +346,7 @@ pub(crate) fn _jacobian<'py>(
     #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'py, PyTensor>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let root = Endpoint::root("jacobian", &output.get().tensor)?;
-    let point =
-        |(i, x): (usize, &Bound<'py, PyTensor>)| Endpoint::target("jacobian", i, &x.get().tensor);
-    let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
+    let (root, wanted) = ends(output, &inputs)?;
     let found = run_pass(py, "jacobian", |host| jacobian(&root, &wanted, create_graph, host))?;
     found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::function::is_custom;
 use crate::bindings::object::PyTensor;
-use crate::graph::{Flags, search};
+use crate::graph::{Extras, Flags, search};
 use crate::tensor::{Edge, Node, Tensor};
 
 /// Where the gradients of tensors go; of those that need none, nowhere.
@@ -42,6 +42,13 @@ pub(crate) fn _depends_on_others(
 #[pyfunction]
 pub(crate) fn _runs_python(outputs: Vec<Bound<'_, PyAny>>, inputs: Vec<Bound<'_, PyAny>>) -> bool {
     search(&edges(&tensors(&outputs)), &edges(&tensors(&inputs)), false, is_custom)
+}
+
+/// Whether a backward from `outputs` to `inputs` may run a hook, or a custom function's backward.
+#[pyfunction]
+pub(crate) fn _calls_back(outputs: Vec<Bound<'_, PyAny>>, inputs: Vec<Bound<'_, PyAny>>) -> bool {
+    let calls = |node: &Node| is_custom(node) || node.extras().is_some_and(Extras::hooked);
+    search(&edges(&tensors(&outputs)), &edges(&tensors(&inputs)), false, calls)
 }
 
 /// Whether `output` depends on `input`.

@@ -30,6 +30,13 @@ fn rows_at_once(outputs: &[Endpoint], inputs: &[Endpoint], cost: f32) -> usize {
     rows.min((PASS_NS / cost.max(1.0)) as usize)
 }
 
+/// How many rows of the derivatives of `output` by `inputs` one pass computes, at least one.
+pub fn rows_of_pass(output: &Endpoint, inputs: &[Endpoint]) -> usize {
+    let targets: Vec<Edge> = inputs.iter().map(|point| point.edge.clone()).collect();
+    let cost = estimate(std::slice::from_ref(&output.edge), &targets);
+    rows_at_once(std::slice::from_ref(output), inputs, cost).max(1)
+}
+
 /// The derivatives of every element of `output` by each of `inputs`, of the output's dims and then the input's; `None`
 /// where it does not depend on that input. Many rows are computed at once; one by one where a hook is to see them.
 ///

@@ -18,7 +18,7 @@ use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{exp, log};
-use crate::ops::fold::reduce::{finish_shape, resolve_fold};
+use crate::ops::fold::reduce::{finish_shape, resolve};
 use crate::tensor::Tensor;
 
 /// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as
@@ -77,7 +77,7 @@ crate::operations! { family "reduction" [float32];
     [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve_fold("logsumexp", &axis, x.ndim())?;
+        let axes = resolve("logsumexp", &axis, x.ndim())?;
         if x.dtype().is_complex() {
             return finish_shape(of_complex(&x, &axes)?, &axes, keepdims);
         }

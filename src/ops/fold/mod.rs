@@ -10,6 +10,7 @@ pub mod quantile;
 pub(crate) mod quantile_method;
 pub mod reduce;
 pub mod scan;
+pub mod scatter;
 pub mod scatter_reduce;
 mod segments;
 pub mod softmax;

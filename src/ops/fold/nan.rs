@@ -13,9 +13,7 @@ use crate::ops::elementwise::arith::{DIVIDE, SUBTRACT};
 use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::fold::norms::root;
-use crate::ops::fold::reduce::{
-    extreme_over, finish_shape, need_elements, resolve, resolve_fold, squares_over,
-};
+use crate::ops::fold::reduce::{extreme_over, finish_shape, need_elements, resolve, squares_over};
 use crate::tensor::Tensor;
 
 /// `x` with `value` where it is NaN; integers as they are.
@@ -50,7 +48,7 @@ fn extreme_of_numbers(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve_fold(op, axis, x.ndim())?;
+    let axes = resolve(op, axis, x.ndim())?;
     need_elements(op, x, &axes)?;
     let (kind, worst) =
         if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
@@ -78,7 +76,7 @@ crate::operations! { family "reduction" [float32];
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
     [numpy("nansum"), positional(2), fold("add"), neutral(0)]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve_fold("nansum", &axis, x.ndim())?;
+        let axes = resolve("nansum", &axis, x.ndim())?;
         // A sum without NaN has met none.
         let total = sum_over(x, &axes, keepdims)?;
         if x.dtype().is_inexact() && any_nan(&total)? {
@@ -90,7 +88,7 @@ crate::operations! { family "reduction" [float32];
     [numpy("nanmean"), positional(2)]
     fn nanmean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve_fold("nanmean", &axis, x.ndim())?;
+        let axes = resolve("nanmean", &axis, x.ndim())?;
         finish_shape(mean_of_numbers(&x, &axes)?, &axes, keepdims)
     }
     /// Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties.

@@ -20,7 +20,7 @@ use crate::ops::elementwise::compare::{EQUAL, GREATER_EQUAL, isnan, logical_not}
 use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::fold::quantile_method::{LinearRank, Method, Neighbours};
 use crate::ops::fold::reduce::{
-    TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve, resolve_fold,
+    TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve,
 };
 use crate::ops::fold::sort::order_along;
 use crate::ops::index::gather::gathered;
@@ -219,7 +219,7 @@ crate::operations! { family "reduction" [float32];
     /// Range over the axes, `max - min`. Derivative: `g` to the largest and `-g` to the smallest, shared evenly among ties.
     [numpy("ptp"), positional(2)]
     fn ptp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve_fold("ptp", &axis, x.ndim())?;
+        let axes = resolve("ptp", &axis, x.ndim())?;
         need_elements("ptp", x, &axes)?;
         let high = extreme_over(Reduction::Max, "max", x, &axes)?;
         let low = extreme_over(Reduction::Min, "min", x, &axes)?;

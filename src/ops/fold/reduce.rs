@@ -6,7 +6,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Layout, ShapeVec, normalize_axes};
+use crate::array::{Layout, ShapeVec, is_axis_of_number, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
@@ -28,6 +28,7 @@ use crate::ops::fold::scan::product_of_others;
 use crate::ops::index::gather::gathered;
 use crate::tensor::Tensor;
 
+/// The axes that are meant, in order, each once.
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     match axis.named() {
         None => {
@@ -35,19 +36,12 @@ pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<Shap
             (0..ndim).for_each(|axis| all.push(axis));
             Ok(all)
         }
+        Some(&[axis]) if is_axis_of_number(axis, ndim) => Ok(ShapeVec::new()),
         Some(named) => {
             let mut axes = normalize_axes(op, named, ndim)?;
             axes.sort_unstable();
             Ok(axes)
         }
-    }
-}
-
-/// The same for folds of any element with the next, where NumPy lets a 0-d tensor have an axis 0.
-pub(crate) fn resolve_fold(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
-    match axis.named() {
-        Some([0 | -1]) if ndim == 0 => Ok(ShapeVec::new()),
-        _ => resolve(op, axis, ndim),
     }
 }
 
@@ -106,7 +100,7 @@ fn extreme(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve_fold(name, axis, x.ndim())?;
+    let axes = resolve(name, axis, x.ndim())?;
     need_elements(name, x, &axes)?;
     finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
 }
@@ -260,11 +254,16 @@ const DIVISOR: Ambiguous = Ambiguous {
     remedy: "write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)",
 };
 
+/// The degrees of freedom that the mean has taken; PyTorch's `correction=None` is its default, one.
+fn lost(ddof: Option<f64>) -> f64 {
+    ddof.unwrap_or(1.0)
+}
+
 crate::operations! { family "reduction";
     /// Sum over the axes; booleans and integers sum as int64, those without a sign as uint64. Derivative: `g` repeated.
     [numpy("sum"), positional(2), fold("add"), neutral(0)]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let axes = resolve_fold("sum", &axis, x.ndim())?;
+        let axes = resolve("sum", &axis, x.ndim())?;
         match dtype {
             None => sum_over(x, &axes, keepdims),
             Some(d) => astype(&sum_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
@@ -273,7 +272,7 @@ crate::operations! { family "reduction";
     /// Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod"), positional(2), fold("multiply"), neutral(1)]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let axes = resolve_fold("prod", &axis, x.ndim())?;
+        let axes = resolve("prod", &axis, x.ndim())?;
         match dtype {
             None => prod_over(x, &axes, keepdims),
             Some(d) => astype(&prod_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
@@ -313,25 +312,25 @@ crate::operations! { family "reduction";
     }
     /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
     [numpy("var"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
-    fn var(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
-        var_over(x, &resolve("var", &axis, x.ndim())?, ddof, keepdims)
+    fn var(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(0.0), keepdims: bool = false) -> Tensor {
+        var_over(x, &resolve("var", &axis, x.ndim())?, lost(ddof), keepdims)
     }
     /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
     [numpy("std"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
-    fn std(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
-        root(&var_over(x, &resolve("std", &axis, x.ndim())?, ddof, keepdims)?)
+    fn std(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(0.0), keepdims: bool = false) -> Tensor {
+        root(&var_over(x, &resolve("std", &axis, x.ndim())?, lost(ddof), keepdims)?)
     }
     /// Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
     [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
-    fn var_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
+    fn var_mean(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(1.0), keepdims: bool = false) -> (Tensor, Tensor) {
         let axes = resolve("var_mean", &axis, x.ndim())?;
-        Ok((var_over(x, &axes, ddof, keepdims)?, mean_over(x, &axes, keepdims)?))
+        Ok((var_over(x, &axes, lost(ddof), keepdims)?, mean_over(x, &axes, keepdims)?))
     }
     /// Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
     [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
-    fn std_mean(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 1.0, keepdims: bool = false) -> (Tensor, Tensor) {
+    fn std_mean(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(1.0), keepdims: bool = false) -> (Tensor, Tensor) {
         let axes = resolve("std_mean", &axis, x.ndim())?;
-        Ok((root(&var_over(x, &axes, ddof, keepdims)?)?, mean_over(x, &axes, keepdims)?))
+        Ok((root(&var_over(x, &axes, lost(ddof), keepdims)?)?, mean_over(x, &axes, keepdims)?))
     }
     /// Index of the first largest element, along an axis or over all.
     [numpy("argmax"), constant, positional(2)]
@@ -346,14 +345,14 @@ crate::operations! { family "reduction";
     /// Whether all elements over the axes are true.
     [numpy("all"), constant, positional(2), fold("logical_and"), neutral(1)]
     fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve_fold("all", &axis, x.ndim())?;
+        let axes = resolve("all", &axis, x.ndim())?;
         let truth = reduced(Reduction::All, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// Whether any element over the axes is true.
     [numpy("any"), constant, positional(2), fold("logical_or"), neutral(0)]
     fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve_fold("any", &axis, x.ndim())?;
+        let axes = resolve("any", &axis, x.ndim())?;
         let truth = reduced(Reduction::Any, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
@@ -361,7 +360,7 @@ crate::operations! { family "reduction";
     [numpy("count_nonzero"), constant, positional(2)]
     fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let truth = astype(&x.detach(), DType::Bool)?;
-        let count = sum_over(&truth, &resolve_fold("count_nonzero", &axis, x.ndim())?, keepdims)?;
+        let count = sum_over(&truth, &resolve("count_nonzero", &axis, x.ndim())?, keepdims)?;
         Ok(count.underived([x].into_iter()))
     }
 }

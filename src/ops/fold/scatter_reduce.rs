@@ -117,21 +117,45 @@ fn by_rows(
     permute_axes(&folded(op, how, &x, &places, &rows, include_self)?, &back)
 }
 
+/// `x` with values folded into the elements at the places of an index.
+fn along(
+    op: &'static str,
+    how: Reduce,
+    x: &Tensor,
+    axis: isize,
+    index: &Tensor,
+    src: &Operand,
+    include_self: bool,
+) -> Result<Tensor> {
+    let (own, axis, index) = beside(op, x, axis, index)?;
+    let src = cut(op, &own, &index, src)?;
+    if let Some(ids) = rows_of(&own, axis, &index) {
+        return by_rows(op, how, &own, axis, &ids, &src, include_self);
+    }
+    let rows = reshape_dims(&src, &[src.size()])?;
+    let numbers = RowIndices::along(op, own.shape(), axis, &index)?.flattened();
+    let places = Places { targets: numbers.clone(), numbers };
+    let flat = reshape_dims(&own, &[own.size()])?;
+    reshape_dims(&folded(op, how, &flat, &places, &rows, include_self)?, x.shape())
+}
+
+/// `x` with the elements at the places of an index multiplied by values.
+pub(crate) fn multiplied(
+    op: &'static str,
+    x: &Tensor,
+    axis: isize,
+    index: &Tensor,
+    src: &Operand,
+) -> Result<Tensor> {
+    along(op, Reduce::Prod, x, axis, index, src, true)
+}
+
 crate::operations! { family "along an axis" [float32];
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("scatter_reduce", &reduce)?;
-        let (own, axis, index) = beside("scatter_reduce", x, axis, index)?;
-        let src = cut("scatter_reduce", &own, &index, &Operand::Tensor(src.clone()))?;
-        if let Some(ids) = rows_of(&own, axis, &index) {
-            return by_rows("scatter_reduce", how, &own, axis, &ids, &src, include_self);
-        }
-        let rows = reshape_dims(&src, &[src.size()])?;
-        let numbers = RowIndices::along("scatter_reduce", own.shape(), axis, &index)?.flattened();
-        let places = Places { targets: numbers.clone(), numbers };
-        let flat = reshape_dims(&own, &[own.size()])?;
-        reshape_dims(&folded("scatter_reduce", how, &flat, &places, &rows, include_self)?, x.shape())
+        along("scatter_reduce", how, x, axis, index, &Operand::Tensor(src.clone()), include_self)
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
     [in_place, indices("index")]

@@ -73,7 +73,7 @@ fn rows(x: &Tensor) -> Result<Distinct> {
 
 crate::operations! { family "ordering";
     /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each.
-    [numpy("unique"), ignores(("sorted", Some(true)), ("equal_nan", Some(true)))]
+    [numpy("unique"), ignores(("sorted", None), ("equal_nan", Some(true)))]
     fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
         afford(x.size().saturating_mul(40))?;
         let only_values = !(return_index || return_inverse || return_counts);

@@ -1,6 +1,6 @@
 //! Gathering and scattering along one axis, an index for every element.
 //!
-//! Owns: take_along_axis and put_along_axis (NumPy), gather, scatter and scatter_add (PyTorch).
+//! Owns: take_along_axis and put_along_axis (NumPy), gather and scatter_add (PyTorch).
 //! Never changes an argument. Invariant: repeated targets accumulate when added, and the last wins when put.
 
 use smallvec::smallvec;
@@ -117,7 +117,7 @@ pub(crate) fn scattered(
 }
 
 /// PyTorch's scatter and scatter_add.
-fn scatter_along(
+pub(crate) fn scatter_along(
     op: &'static str,
     x: &Tensor,
     axis: isize,
@@ -233,11 +233,6 @@ crate::operations! { family "along an axis";
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
         let (x, axis, at) = beside("gather", x, axis, index)?;
         reshape_dims(&gathered("gather", &x, axis, &at)?, index.shape())
-    }
-    /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed.
-    [in_place, keywords(("value", "src")), indices("index")]
-    fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        scatter_along("scatter", x, axis, index, src, Way::Put)
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]

@@ -88,7 +88,7 @@ crate::operations! { family "linear algebra" [float32];
         let x = if full && a.size() > 0 && (cutoff >= noise || all_above(&s, noise)?) {
             by_triangles(&a, &factors, &wide)?
         } else {
-            mm(&pseudo_inverse(&a, cutoff)?, &wide)?
+            mm(&pseudo_inverse(&a, cutoff, 0.0)?, &wide)?
         };
         let residuals = if full && rows(&a) > columns(&a) {
             let gap = sub(&wide, &mm(&a, &x)?)?;

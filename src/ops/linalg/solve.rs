@@ -202,9 +202,9 @@ crate::operations! { family "linear algebra" [float32];
         let x = system("solve", &t(&square("solve", a)?)?, &b, solved)?;
         if b.ndim() > 1 { t(&x) } else { Ok(x) }
     }
-    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`. Derivatives: as those of `solve`, the triangle of it for `a`.
+    /// The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`, left=False is for `x a = b`. Derivatives: as those of `solve`, the triangle of it for `a`.
     [namespace("linalg"), keywords(("unitriangular", "unit_diagonal"))]
-    fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false, upper: Option<bool> = None) -> Tensor {
+    fn solve_triangular(a: Tensor, b: Tensor, trans: isize = 0, lower: bool = false, unit_diagonal: bool = false, upper: Option<bool> = None, left: bool = true) -> Tensor {
         let transposed = match trans {
             0 => false,
             1 | 2 => true,
@@ -215,9 +215,11 @@ crate::operations! { family "linear algebra" [float32];
             })),
         };
         let lower = upper.map_or(lower, |upper| !upper);
-        let how = Reading { lower, transposed, unit: unit_diagonal };
+        // `x a = b` is `aᵀ xᵀ = bᵀ`.
+        let how = Reading { lower, transposed: transposed == left, unit: unit_diagonal };
         let a = &if trans == 2 { conjugated(a)? } else { a.clone() };
-        system("solve_triangular", a, b, |a, b| solved_triangular(a, b, how))
+        let turn = |x: &Tensor| if left || x.ndim() < 2 { Ok(x.clone()) } else { t(x) };
+        turn(&system("solve_triangular", a, &turn(b)?, |a, b| solved_triangular(a, b, how))?)
     }
 }
 

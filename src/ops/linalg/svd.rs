@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use super::common::{
     across, add, columns, cost, down, h, matrices, mm, mul, negative, not_converged, room, rows,
-    skew, sub, with_last,
+    skew, square, sub, with_last,
 };
 use super::gauge::refuse_phase;
 use super::qr::complete;
@@ -23,7 +23,7 @@ use crate::ops::core::structured::{Cx, Record, RecordMany, Save, finish, finish_
 use crate::ops::elementwise::arith::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
-use crate::ops::shape::diagonal::diag_embed;
+use crate::ops::shape::diagonal::{diag_embed, tril};
 use crate::tensor::Tensor;
 
 /// The machine epsilon of a float dtype.
@@ -223,13 +223,19 @@ fn rank_below(kept: &Tensor, size: usize) -> Result<Option<Tensor>> {
     Ok(if any_true(&below)? { Some(down(&below)?) } else { None })
 }
 
-/// The pseudo-inverse of float matrices; singular values below `cutoff` times the largest count as 0.
-pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64) -> Result<Tensor> {
+/// The Hermitian matrices of which the lower triangle is given.
+fn mirrored(x: &Tensor) -> Result<Tensor> {
+    add(&tril(x, 0)?, &h(&tril(x, -1)?)?)
+}
+
+/// The pseudo-inverse of float matrices; singular values up to `cutoff` times the largest, or up to `least`, count as 0.
+pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64, least: f64) -> Result<Tensor> {
     let [u, s, vt] = factors("pinv", a)?;
     let cut = if s.size() == 0 {
         s.clone()
     } else {
-        mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?
+        let cut = mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?;
+        if least > 0.0 { cut.maximum(&Tensor::from(least).cast_like(&cut)?)? } else { cut }
     };
     let kept = crate::ops::elementwise::compare::greater(&s, &cut)?;
     let safe = where_(&kept, &Operand::Tensor(s), &Operand::from(1.0))?;
@@ -292,10 +298,16 @@ crate::operations! { family "linear algebra" [float32];
     fn svdvals(x: Tensor) -> Tensor {
         values("svdvals", &matrices("svdvals", x)?)
     }
-    /// The Moore-Penrose inverse; singular values up to `rcond` times the largest count as zero (the larger dimension times the machine epsilon if None). Derivative: that of a matrix of constant rank.
+    /// The Moore-Penrose inverse; singular values up to `rcond` times the largest, or up to `atol`, count as zero (the larger dimension times the machine epsilon if both are None). With `hermitian`, only the lower triangle is read. Derivative: that of a matrix of constant rank.
     [numpy("linalg.pinv"), namespace("linalg"), keywords(("rtol", "rcond"))]
-    fn pinv(x: Tensor, rcond: Option<f64> = None) -> Tensor {
-        let x = matrices("pinv", x)?;
-        pseudo_inverse(&x, rcond.unwrap_or_else(|| default_cutoff(&x)))
+    fn pinv(x: Tensor, rcond: Option<f64> = None, hermitian: bool = false, atol: Option<f64> = None) -> Tensor {
+        let mut x = matrices("pinv", x)?;
+        if hermitian {
+            x = mirrored(&square("pinv", &x)?)?;
+        }
+        // Beside a bound, no bound relative to the largest is meant.
+        let bounded = atol.is_some_and(|atol| atol > 0.0);
+        let relative = rcond.unwrap_or_else(|| if bounded { 0.0 } else { default_cutoff(&x) });
+        pseudo_inverse(&x, relative, atol.unwrap_or(0.0))
     }
 }

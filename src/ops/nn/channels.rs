@@ -279,6 +279,13 @@ fn of_batch(
 ) -> Result<Tensor> {
     let (n, channels) = (x.shape()[0], x.shape()[1]);
     let inner: usize = x.shape()[2..].iter().product();
+    if x.size() == 0 {
+        // There is nothing to normalise, and nothing that statistics could move towards.
+        let (wide, [weight, bias]) = promoted(x, [weight, bias])?;
+        let [weight, bias] = [weight.as_ref(), bias.as_ref()];
+        let empty = wide.copied("batch_norm")?;
+        return affine(empty, per_channel(x, weight)?, per_channel(x, bias)?);
+    }
     if n * inner < 2 {
         let remedy = "train with more than one value per channel";
         return Err(unfit("batch_norm", x, "one value per channel".into(), remedy));

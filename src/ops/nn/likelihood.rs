@@ -4,7 +4,7 @@
 //! logits stay logits.
 //! Invariant: a target of 0 or 1 gives a finite loss for finite logits.
 
-use super::loss::{alike, reduce, unknown_reduction};
+use super::loss::{alike, reduce};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
@@ -109,7 +109,7 @@ crate::operations! { family "losses" [float32];
         }
         reduce("binary_cross_entropy_with_logits", &weighted(losses, weight)?, &reduction)
     }
-    /// Kullback-Leibler divergence of log-probabilities `x` from `target`, probabilities or (log_target) their logarithms; "batchmean" divides the sum by the first dimension. Derivative: `-g target`.
+    /// Kullback-Leibler divergence of log-probabilities `x` from `target`, probabilities or (log_target) their logarithms; "batchmean" divides the sum by the first dimension, where there is one. Derivative: `-g target`.
     [namespace("nn.functional")]
     fn kl_div(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), log_target: bool = false) -> Tensor {
         let (x, target) = alike("kl_div", x, target)?;
@@ -117,7 +117,7 @@ crate::operations! { family "losses" [float32];
         if reduction != "batchmean" {
             return reduce("kl_div", &losses, &reduction);
         }
-        let Some(&rows) = losses.shape().first() else { return Err(unknown_reduction("kl_div", "batchmean of a 0-d tensor")) };
+        let rows = losses.shape().first().copied().unwrap_or(1);
         scalar_binary(&MULTIPLY, Scalar::Float(1.0 / rows as f64), &losses.sum_all()?)
     }
 }

@@ -139,11 +139,9 @@ fn implicit(inputs: &[Labels], rest: usize) -> Labels {
 
 fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
     let dots = dots(text);
-    if dots > 1 || (dots == 0 && rest > 0) {
-        let what = format!(
-            "the output \"{text}\" has {dots} \"...\" and the operands' covers {rest} axes"
-        );
-        return Err(refuse(what, "write \"...\" once in the output"));
+    if dots > 1 {
+        let what = format!("the output \"{text}\" has {dots} \"...\"");
+        return Err(refuse(what, "write \"...\" once in the output, or not at all to sum over it"));
     }
     let labels = labels_of(text, rest)?;
     for (i, label) in labels.iter().enumerate() {

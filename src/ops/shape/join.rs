@@ -115,21 +115,41 @@ fn column(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 { reshape_dims(x, &[x.size(), 1]) } else { Ok(x.clone()) }
 }
 
+/// The tensors in their common dtype along an axis, or flattened.
+fn joined(op: &'static str, tensors: &[Tensor], axis: Option<isize>) -> Result<Tensor> {
+    let dtype = common_dtype(op, tensors)?;
+    if let Some(axis) = axis
+        && tensors.iter().all(|x| x.dtype() == dtype)
+    {
+        return join(tensors, normalize_axis(op, axis, tensors[0].ndim())?);
+    }
+    let mut pieces = Vec::with_capacity(tensors.len());
+    for x in tensors {
+        let x = astype(x, dtype)?;
+        pieces.push(if axis.is_none() { reshape_dims(&x, &[x.size()])? } else { x });
+    }
+    let axis = normalize_axis(op, axis.unwrap_or(0), pieces[0].ndim())?;
+    join(&pieces, axis)
+}
+
 crate::operations! { family "joining";
     /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
-    [numpy("concatenate", "concat"), aliases("cat", "concat")]
+    [numpy("concatenate", "concat"), aliases("concat")]
     fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
-        let dtype = common_dtype("concatenate", tensors)?;
-        if let Some(axis) = axis && tensors.iter().all(|x| x.dtype() == dtype) {
-            return join(tensors, normalize_axis("concatenate", axis, tensors[0].ndim())?);
+        joined("concatenate", tensors, axis)
+    }
+    /// PyTorch's name of `concatenate`: empty tensors of one axis are passed over beside others. Derivative: the slices of `g`.
+    fn cat(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
+        let is_nothing = |x: &&Tensor| x.shape() == [0];
+        let passed = tensors.iter().filter(is_nothing).count();
+        let beside = tensors.iter().any(|x| x.ndim() != 1);
+        if passed == 0 || !beside {
+            return joined("cat", tensors, axis);
         }
-        let mut pieces = Vec::with_capacity(tensors.len());
-        for x in tensors {
-            let x = astype(x, dtype)?;
-            pieces.push(if axis.is_none() { reshape_dims(&x, &[x.size()])? } else { x });
-        }
-        let axis = normalize_axis("concatenate", axis.unwrap_or(0), pieces[0].ndim())?;
-        join(&pieces, axis)
+        let dtype = common_dtype("cat", tensors)?;
+        let kept = tensors.iter().filter(|x| !is_nothing(x));
+        let kept = kept.map(|x| astype(x, dtype)).collect::<Result<Vec<_>>>()?;
+        joined("cat", &kept, axis)
     }
     /// Joined along a new axis; all shapes agree. Derivative: the slices of `g`.
     [numpy("stack")]

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, checked_numel, normalize_axes, normalize_axis};
+use crate::array::{ShapeVec, checked_numel, is_axis_of_number, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::arguments::Regarded;
 use crate::ops::core::declare::{Axes, Ints};
@@ -223,6 +223,9 @@ crate::operations! { family "shape";
         if axes.len() != 2 {
             return permute(x, axes);
         }
+        if axes.iter().all(|&axis| is_axis_of_number(axis as isize, x.ndim())) {
+            return permute_axes(x, &[]);
+        }
         let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
         let b = normalize_axis("transpose", axes[1] as isize, x.ndim())?;
         if x.ndim() != 2 || (a, b) != (0, 1) {
@@ -230,7 +233,10 @@ crate::operations! { family "shape";
         }
         Err(Box::new(Error::Argument {
             op: "transpose".into(),
-            what: "axes (0, 1) of a matrix are the identity in NumPy and a swap in PyTorch".into(),
+            what: format!(
+                "axes ({}, {}) of a matrix are the identity in NumPy and a swap in PyTorch",
+                axes[0], axes[1]
+            ),
             remedy: "write swapaxes(0, 1) or permute(0, 1)".into(),
         }))
     }
@@ -251,6 +257,9 @@ crate::operations! { family "shape";
     /// Two axes exchanged; a view.
     [numpy("swapaxes"), aliases("swapdims"), in_place("transpose_")]
     fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
+        if is_axis_of_number(axis1, x.ndim()) && is_axis_of_number(axis2, x.ndim()) {
+            return permute_axes(x, &[]);
+        }
         let a = normalize_axis("swapaxes", axis1, x.ndim())?;
         swap_axes(x, a, normalize_axis("swapaxes", axis2, x.ndim())?)
     }
@@ -258,6 +267,10 @@ crate::operations! { family "shape";
     [numpy("moveaxis"), aliases("movedim")]
     fn moveaxis(x: Tensor, source: Ints, destination: Ints) -> Tensor {
         let named = |ints: &Ints| -> SmallVec<[isize; 4]> { ints.iter().map(|&a| a as isize).collect() };
+        let of_number = |ints: &Ints| ints.len() == 1 && is_axis_of_number(ints[0] as isize, x.ndim());
+        if of_number(&source) && of_number(&destination) {
+            return permute_axes(x, &[]);
+        }
         let from = normalize_axes("moveaxis", &named(&source), x.ndim())?;
         let to = normalize_axes("moveaxis", &named(&destination), x.ndim())?;
         if from.len() != to.len() {

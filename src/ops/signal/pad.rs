@@ -182,33 +182,48 @@ fn widths_of(given: &Tensor, ndim: usize) -> Result<Widths> {
     Ok(flat.chunks_exact(2).map(|w| (w[0] as usize, w[1] as usize)).collect())
 }
 
-/// PyTorch's pairs, from the last axis on; negative widths crop.
-fn cropped(x: &Tensor, pad: &[i64], crop: bool) -> Result<(Tensor, Widths)> {
+/// What PyTorch's pairs, from the last axis on, add to each axis, and what negative widths take from it.
+fn pairs(x: &Tensor, pad: &[i64]) -> Result<(Widths, Widths)> {
     if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.ndim() {
         return Err(bad(
             format!("{} widths for {} axes", pad.len(), x.ndim()),
             "give two per axis, for the last axis first",
         ));
     }
-    let mut out = x.clone();
-    let mut widths: Widths = vec![(0, 0); x.ndim()];
+    let none: Widths = vec![(0, 0); x.ndim()];
+    let (mut widths, mut crops) = (none.clone(), none);
     for (i, pair) in pad.chunks_exact(2).enumerate() {
         let axis = x.ndim() - 1 - i;
-        let size = out.shape()[axis] as i64;
-        let (front, back) = (pair[0].min(0).saturating_neg(), pair[1].min(0).saturating_neg());
-        let kept = size.saturating_sub(front).saturating_sub(back);
-        if kept < 0 || (!crop && kept != size) {
+        let size = x.shape()[axis] as i64;
+        if size.saturating_add(pair[0]).saturating_add(pair[1]) < 0 {
             return Err(bad(
                 format!("widths {} and {} on axis {axis} of size {size}", pair[0], pair[1]),
-                "crop no more than there is, and only with mode=\"constant\"",
+                "crop no more than there is",
             ));
         }
-        if kept != size {
-            out = slice_axis(&out, axis, front as usize, 1, kept as usize)?;
-        }
+        let less = |width: i64| width.min(0).unsigned_abs() as usize;
         widths[axis] = (pair[0].max(0) as usize, pair[1].max(0) as usize);
+        crops[axis] = (less(pair[0]), less(pair[1]));
     }
-    Ok((out, widths))
+    Ok((widths, crops))
+}
+
+/// `x` without so many elements at the ends of each axis.
+fn cropped(x: &Tensor, crops: &Widths) -> Result<Tensor> {
+    let mut out = x.clone();
+    for (axis, &(front, back)) in crops.iter().enumerate() {
+        let size = out.shape()[axis];
+        let Some(kept) = size.checked_sub(front).and_then(|rest| rest.checked_sub(back)) else {
+            return Err(bad(
+                format!("{front} and {back} elements less on axis {axis} of size {size}"),
+                "crop no more than there is",
+            ));
+        };
+        if kept != size {
+            out = slice_axis(&out, axis, front, 1, kept)?;
+        }
+    }
+    Ok(out)
 }
 
 /// PyTorch's limit: a mirror or a turn shows each element at most once more.
@@ -286,18 +301,25 @@ crate::operations! { family "padding";
         };
         extended(x, &widths, beyond)
     }
-    /// PyTorch's pad: widths in pairs, the last axis first; `mode` is constant (negative widths crop), reflect, replicate or circular.
+    /// PyTorch's pad: widths in pairs, the last axis first, of which negative ones crop; `mode` is constant, reflect, replicate or circular.
     [namespace("nn.functional")]
     fn pad_(x: Tensor, pad: Ints, mode: String = "constant".to_owned(), value: Option<f64> = None) -> Tensor {
-        let (x, widths) = cropped(x, &pad, mode == "constant")?;
+        let (widths, crops) = pairs(x, &pad)?;
         if mode != "constant" && value.is_some_and(|v| v != 0.0) {
             return Err(bad(format!("a value with mode {mode:?}"), "use it with mode=\"constant\""));
         }
+        // A mirror and an edge are those of the whole axis; a turn goes on with what is left of it.
         match mode.as_str() {
-            "constant" => bordered(&x, &widths, &Tensor::full(&[], Scalar::Float(value.unwrap_or(0.0)), x.dtype())?),
-            "replicate" => extended(&x, &widths, Beyond::Edge),
-            "reflect" => within_once(&x, &widths, 1).and_then(|()| extended(&x, &widths, Beyond::Reflect)),
-            "circular" => within_once(&x, &widths, 0).and_then(|()| extended(&x, &widths, Beyond::Wrap)),
+            "constant" => bordered(&cropped(x, &crops)?, &widths, &Tensor::full(&[], Scalar::Float(value.unwrap_or(0.0)), x.dtype())?),
+            "replicate" => cropped(&extended(x, &widths, Beyond::Edge)?, &crops),
+            "reflect" => {
+                within_once(x, &widths, 1)?;
+                cropped(&extended(x, &widths, Beyond::Reflect)?, &crops)
+            }
+            "circular" => {
+                let x = cropped(x, &crops)?;
+                within_once(&x, &widths, 0).and_then(|()| extended(&x, &widths, Beyond::Wrap))
+            }
             other => Err(bad(format!("mode {other:?}"), "use constant, reflect, replicate or circular")),
         }
     }

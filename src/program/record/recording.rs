@@ -77,6 +77,10 @@ impl Recorder for Shared {
         steps.objects - 1
     }
 
+    fn identity(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
     fn refuse_number(&mut self, op: &'static str) {
         self.0.borrow_mut().chosen_by_number.get_or_insert(op);
     }

@@ -47,6 +47,12 @@ REDUCED = (
 SUMMED = (*REDUCED, call(A(2, 0, 3), axis=1), call(A(0)), call(A(0, 4), keepdims=True))
 ARG = tuple(call(DISTINCT, axis=a) for a in (None, 0, -1, 1))
 
+
+def cat(tensors: Any, axis: int | None = 0) -> Any:
+    kept = [x for x in tensors if np.shape(x) != (0,)]
+    return np.concatenate(kept or tensors, axis)
+
+
 # fmt: off
 SELECTION = (
     op("where", np.where, call(MASK, MAT, MAT), call(MASK, MAT, VEC), call(MASK, A(), MAT),
@@ -107,6 +113,8 @@ JOINING = (
        call([MAT, VEC], axis=None),
        call([A(0, 4), MAT]), call([MAT], axis=-1), large=(call([A(300, 700), A(300, 700)],
        axis=1),)),
+    op("cat", cat, call((MAT, A(2, 4))), call([MAT, A(3, 1)], axis=1), call([A(0), MAT, A(0)]),
+       call([A(0), MAT], axis=1), call([A(0), A(0)]), call([A(0), VEC])),
     op("stack", np.stack, call([MAT, MAT]), call((VEC, VEC, VEC), axis=-1), call([A(), A()]),
        call([A(0), A(0)], axis=1)),
 )

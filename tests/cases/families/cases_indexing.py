@@ -29,19 +29,19 @@ def gather(x: Any, axis: int, index: Any) -> Any:
     return wide[tuple(grid_of(index, axis))].reshape(np.shape(index) if x.ndim else ())
 
 
-def scatter(x: Any, axis: int, index: Any, src: Any, add: bool = False) -> Any:
+def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str | None = None) -> Any:
     out = np.array(x)
     key = tuple(grid_of(index, axis))
     part = src[tuple(slice(n) for n in index.shape)] if np.ndim(src) else src
-    if add:
-        np.add.at(out, key, part)
+    if reduce is not None:
+        getattr(np, reduce).at(out, key, part)
     else:
         out[key] = part
     return out
 
 
 def scatter_add(x: Any, axis: int, index: Any, src: Any) -> Any:
-    return scatter(x, axis, index, src, add=True)
+    return scatter(x, axis, index, src, "add")
 
 
 def take_along_dim(x: Any, indices: Any, axis: int | None = None) -> Any:
@@ -96,7 +96,8 @@ ALONG = (
        large=(call(A(3000, 70), 0, np.tile(MANY[:, None], 70)),)),
     op("scatter", scatter, call(MAT, 0, ROWS, A(2, 4)), call(MAT, 1, IDX[:, :2], A(3, 3)), call(MAT, 0, ROWS, 1.5),
        call(VEC, 0, np.array([1, 1, 1]), A(3)), call(GRID, 2, np.array([[[3, 3, -1]]]), A(2, 3, 4)),
-       call(MAT, 0, ROWS, A()), ints=None),
+       call(MAT, 0, ROWS, A()), call(MAT, 0, ROWS, A(2, 4), reduce="add"), call(MAT, 1, IDX[:, :2], A(3, 3), reduce="multiply"),
+       call(MAT, 0, ROWS, 1.5, reduce="multiply"), call(VEC, 0, np.array([1, 1, 1]), A(3), reduce="multiply"), ints=None),
     op("scatter_add", scatter_add, call(MAT, 0, ROWS, A(2, 4)), call(MAT, 1, IDX[:, :2], A(3, 3)),
        call(VEC, 0, np.array([1, 1, 1]), A(3)), call(MAT, 0, ROWS, 2.0), call(MAT, 0, ROWS[:0], A(2, 4)), order=3,
        ints=None, f32=1e-5, large=(call(A(3000, 70), 0, np.tile(MANY[:, None], 70), A(9000, 70)),)),

@@ -121,6 +121,9 @@ def solve_triangular(a: Any, b: Any, **options: Any) -> Any:
     upper = options.pop("upper", None)
     if upper is not None:
         options["lower"] = not upper
+    if not options.pop("left", True):
+        trans = 1 - min(options.pop("trans", 0), 1)
+        return linalg.solve_triangular(a, b.T, trans=trans, **options).T
     return linalg.solve_triangular(a, b, **options)
 
 
@@ -217,7 +220,8 @@ LINALG = (
     row("solve_triangular", solve_triangular, call(MAT, A(3)), call(MAT, A(3, 2), lower=True),
         call(MAT, A(3), trans=1), call(MAT, A(3, 2), trans=1, lower=True),
         call(MAT, A(3), unit_diagonal=True), call(MAT, A(3), upper=False),
-        call(MAT, A(3), trans=1, lower=True, unit_diagonal=True),
+        call(MAT, A(3), trans=1, lower=True, unit_diagonal=True), call(MAT, A(2, 3), left=False),
+        call(MAT, A(2, 3), upper=False, left=False), call(MAT, A(2, 3), trans=1, left=False),
         call(A(40, 40), A(40, 3)), through=solved),
     row("cholesky", np.linalg.cholesky, *STACKS, call(MAT, upper=True), call(A(0, 0)),
         through=positive),

@@ -3,6 +3,8 @@
 Owns: dot and its kin, einsum. What a row says: `cases.py`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from case_model import A, Call, call, op
@@ -13,6 +15,16 @@ MAT, SQUARE, CUBE = A(2, 3), A(3, 3), A(2, 3, 4)
 def terms(text: str, *shapes: tuple[int, ...]) -> Call:
     """A summation of arrays of these shapes."""
     return call(text, *(A(*shape) for shape in shapes))
+
+
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """NumPy's, where a result without `...` is summed over these axes."""
+    if "->" not in subscripts or "..." in subscripts.partition("->")[2]:
+        return np.einsum(subscripts, *operands)
+    whole = np.einsum(subscripts.replace("->", "->..."), *operands)
+    named = subscripts.partition("->")[2].strip()
+    others = "XYZ"[: np.ndim(whole) - len(named)]
+    return np.einsum(f"{others}{named}->{named}", whole)
 
 
 # fmt: off
@@ -34,7 +46,8 @@ PRODUCTS = (
     op("cross", np.cross, call(A(3), A(3)), call(MAT, MAT), call(MAT, A(3)),
        call(A(3, 2), A(3, 2), axis=0), call(A(3, 2), MAT, 0), call(MAT, MAT, axisc=0),
        call(A(4, 1, 3), MAT), large=(call(A(20_000, 3), A(20_000, 3)),)),
-    op("einsum", np.einsum, terms("ij,jk->ik", (2, 3), (3, 4)), terms("ij,jk", (2, 3), (3, 4)),
+    op("einsum", einsum, terms("...ik,...j->ij", (5, 2, 3), (5, 4)), terms("...i->i", (2, 3)),
+       terms("...i,...i->", (2, 3), (1, 3)), terms("...ik,...j->ij", (2, 3), (4,)), terms("ij,jk->ik", (2, 3), (3, 4)), terms("ij,jk", (2, 3), (3, 4)),
        terms("ii", (3, 3)), terms("ii->i", (3, 3)), terms("ba", (2, 3)), terms("ij->", (2, 3)),
        terms("ij->j", (2, 3)), terms("ijj->i", (2, 3, 3)), terms("iji->j", (2, 3, 2)),
        terms("iij,jkk->k", (2, 2, 3), (3, 4, 4)), terms("i,j,k->kji", (2,), (3,), (2,)),

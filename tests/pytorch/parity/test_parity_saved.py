@@ -311,3 +311,31 @@ class TestUnpackedValues:
             y = Square.apply(x)
         y.sum().backward()
         assert seen[0] is x
+
+
+def test_a_block_may_be_entered_and_left_in_hooks_of_a_backward() -> None:
+    """It ends with the hook that entered it; leaving it later is no error."""
+    hooks = fg.autograd.graph.saved_tensors_hooks
+    block = hooks(lambda t: t * 1, lambda t: t)
+
+    def unpack(t: Any) -> Any:
+        block.__enter__()
+        return t
+
+    x = fg.ones(3, requires_grad=True)
+    with hooks(lambda t: t, unpack):
+        y = x.exp()
+    x.register_hook(lambda g: block.__exit__(None, None, None))
+    (y * 2).sum().backward()
+    np.testing.assert_allclose(x.grad, 2 * np.exp(1.0))
+    with pytest.raises(fg.errors.GradientError, match="none began"):
+        block.__exit__(None, None, None)
+    with block, block:
+        assert x.sin().grad_fn is not None
+
+
+def test_gradients_of_nothing_are_refused() -> None:
+    x = fg.ones(3, requires_grad=True)
+    for nothing in ([], (), {}):
+        with pytest.raises(ValueError, match=r"^grad: inputs is empty; name at least one tensor$"):
+            fg.autograd.grad((x * 2).sum(), nothing)

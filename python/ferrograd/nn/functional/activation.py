@@ -176,6 +176,8 @@ def glu(x: Any, dim: int = -1) -> Tensor:
     [2.0]
     """
     x = asarray(x)
+    if not x.ndim:
+        raise ShapeError("glu: a tensor without axes has no halves; give an even axis")
     if x.shape[dim] % 2:
         raise ShapeError(
             f"glu: axis {dim} of an input of shape {tuple(x.shape)} is odd; give an even axis"

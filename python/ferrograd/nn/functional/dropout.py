@@ -56,6 +56,9 @@ def _kept(shape: Sequence[int], p: float, generator: Source) -> Tensor:
 
 def _channels(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
     """The shape of a mask with one element for each channel of each row."""
+    if spatial == 2 and x.ndim in (2, 3):
+        # PyTorch's reading: rows of channels, of which there is no second axis, or no first one.
+        return (*x.shape[:2], *(1,) * (x.ndim - 2))
     if x.ndim not in (spatial + 1, spatial + 2):
         raise ShapeError(
             f"{op}: an input of shape {tuple(x.shape)}; it needs {spatial + 1} or {spatial + 2}"
@@ -102,7 +105,7 @@ def dropout2d(
     *,
     generator: Source = None,
 ) -> Tensor:
-    """`dropout` of whole channels of (N, C, H, W) or (C, H, W).
+    """`dropout` of whole channels of (N, C, H, W), (N, C, L) or (N, C).
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.dropout2d(fg.ones(1, 2, 2, 2), training=False).shape

@@ -140,8 +140,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """`½ (ln v + (x - t)² / v)`, `v` the variance, at least `eps` (outside the derivative).
 
-    `var` has the input's shape, lacks its last axis, has 1 there, or is a number. With `full`,
-    `½ ln 2π` is added.
+    `var` has the input's shape, has 1 for some of its axes, lacks the last one, or is a number.
+    With `full`, `½ ln 2π` is added.
     Errors: `ShapeError` for a shape that does not fit; a negative variance counts as `eps`.
 
     >>> import ferrograd as fg
@@ -154,10 +154,12 @@ def gaussian_nll_loss(
     if var.ndim and tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
             var = var.unsqueeze(-1)
-        elif tuple(var.shape) != (*shape[:-1], 1):
+        elif var.ndim != len(shape) or any(
+            have not in (1, n) for have, n in zip(var.shape, shape, strict=True)
+        ):
             raise ShapeError(
                 f"gaussian_nll_loss: input of shape {shape} and var of shape {tuple(var.shape)};"
-                " give one variance for each element, or for each row"
+                " give one variance for each element, or 1 for an axis that shares it"
             )
     # The bound does not enter the derivative: the variance learns also below it.
     safe = var + (var.detach().clip(min=eps) - var.detach())

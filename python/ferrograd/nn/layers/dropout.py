@@ -50,7 +50,7 @@ class Dropout1d(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels of (N, C, H, W) or (C, H, W). Source: arXiv:1411.4280."""
+    """`Dropout` of whole channels of (N, C, H, W), (N, C, L) or (N, C). Source: arXiv:1411.4280."""
 
     function = "dropout2d"
 

@@ -291,8 +291,9 @@ pub struct OpDecl {
 }
 
 /// What both libraries call the parameters that choose axes: `(ours, theirs)`.
-const AXES: [(&str, &str); 6] = [
+const AXES: [(&str, &str); 7] = [
     ("axis", "dim"),
+    ("axes", "dim"),
     ("axis", "dims"),
     ("axes", "dims"),
     ("keepdims", "keepdim"),

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::launch::{self, Object, Objects, Run};
 use crate::kernels::{View, ViewMut};
 use crate::tensor::Tensor;
@@ -16,6 +16,8 @@ pub(super) struct Left {
     object: Option<Object>,
     /// Its number among the objects of a recording.
     slot: usize,
+    /// That recording; 0 where there was none.
+    recording: usize,
 }
 
 impl Left {
@@ -36,7 +38,7 @@ impl Left {
             Ok(())
         });
         launched(name, reads, writes, run, &mut objects)?;
-        Ok(Left { object: objects.pop().flatten(), slot })
+        Ok(Left { object: objects.pop().flatten(), slot, recording: launch::recording() })
     }
 
     /// Runs the backward kernel of what was left.
@@ -53,6 +55,14 @@ impl Left {
         + Sync
         + 'static,
     ) -> Result<()> {
+        let here = launch::recording();
+        if here != 0 && self.recording != 0 && here != self.recording {
+            return Err(Box::new(Error::Captured {
+                op: name.into(),
+                what: "the body of a loop differentiates a loop or branch outside of it".into(),
+                remedy: "compute the derivative outside, or call the loop or branch inside",
+            }));
+        }
         let slot = self.slot;
         let mut objects: Objects = vec![None; slot + 1];
         objects[slot].clone_from(&self.object);

@@ -18,6 +18,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import adaptive_avg_pool2d, interpolate_axis
 from ferrograd.nn.functional._shared import Sizes, ranked, whole
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
+from ferrograd.nn.functional.images.volumes import adaptive_avg_pool3d
 
 #: Number of axes that a mode interpolates over; None for any.
 _MODES = {
@@ -169,9 +170,7 @@ def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
 def _area(x: Tensor, sizes: list[int]) -> Tensor:
     if len(sizes) == 1:
         return adaptive_avg_pool1d(x, sizes)
-    if len(sizes) == 2:
-        return adaptive_avg_pool2d(x, sizes)
-    raise ArgumentError('interpolate: mode="area" of volumes; it takes (N, C, L) or (N, C, H, W)')
+    return adaptive_avg_pool2d(x, sizes) if len(sizes) == 2 else adaptive_avg_pool3d(x, sizes)
 
 
 def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
