@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._dispatch.detached import detached
+from ferrograd._tensor.tree import kept
 from ferrograd._tensor.vspace import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
@@ -196,8 +197,10 @@ class _Call(Function):
         outs = tuple(tensor(o) for o in out) if several else (tensor(out),)
         tensors = [a for a in args if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors, *outs)
+        if any(ctx.needs_input_grad):
+            bound = _Bound(bound.primitive, kept(bound.kwargs))
         ctx.bound = bound
-        ctx.args = tuple(None if isinstance(a, Tensor) else a for a in args)
+        ctx.args = tuple(None if isinstance(a, Tensor) else kept(a) for a in args)
         ctx.places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         ctx.several = type(out) if several else None
         return outs if several else outs[0]

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use crate::array::{BriefLayout, Earlier, ElementLayout, Storage};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
+#[cfg(feature = "python")]
+use crate::tensor::same_elements;
 use crate::tensor::{Accumulate, Edge, Marks, Tensor};
 
 // Every node has room for two; more would be another line of the cache.
@@ -126,6 +128,13 @@ impl SavedTensor {
         (self.storage.version() == self.version).then_some((&self.storage, run, self.dtype))
     }
 
+    /// Whether a tensor shows the elements that this keeps, as they are now.
+    #[cfg(feature = "python")]
+    pub(crate) fn shows(&self, tensor: &Tensor) -> bool {
+        let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
+        self.storage.same(tensor.storage()) && same_elements(&same(self.layout.layout()), tensor)
+    }
+
     /// Whether the memory was not written to since.
     pub(crate) fn is_current(&self) -> bool {
         self.storage.version() == self.version
@@ -159,13 +168,14 @@ fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
 }
 
 impl Tensor {
-    /// A restored value with the edge that it had; a leaf finds its own state again.
+    /// A restored value with the edge that it had; a leaf finds its own state again. A copy of a leaf's elements has the
+    /// leaf's edge alone, for the state leads to the leaf and its memory.
     #[inline]
     pub(crate) fn reattached(self, edge: Option<Edge>) -> Tensor {
         let Some(edge) = edge else {
             return self;
         };
-        let leaf = Accumulate::leaf_of(&edge);
+        let leaf = Accumulate::leaf_of(&edge, self.storage());
         let attached = self.attach(edge);
         if let Some(state) = leaf {
             let _ = attached.meta.set(state);

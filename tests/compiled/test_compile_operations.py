@@ -57,6 +57,11 @@ def assigned(x: Any, index: Any, value: Any) -> Any:
     return y
 
 
+def wide(v: Any) -> Any:
+    """Rows of three, each of one number."""
+    return fg.broadcast_to(v[:, None], (len(v), 3))
+
+
 #: Functions of values, indices and more values, whose indices are found anew by every call.
 INDEXED = {
     "setitem": assigned,
@@ -69,16 +74,16 @@ INDEXED = {
     "index_add": lambda x, i, v: fg.index_add(x, 0, i, v),
     "scatter_reduce": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "mean"),
     "index_reduce": lambda x, i, v: fg.index_reduce(
-        x.reshape(4, 3), 0, i % 4 - 4, v[:, None], "mean", include_self=False
+        x.reshape(4, 3), 0, i % 4 - 4, wide(v), "mean", include_self=False
     ),
     "scatter_reduce prod": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "prod"),
     "scatter_reduce amax": lambda x, i, v: fg.scatter_reduce(x, 0, i % 3, v, "amax"),
     "scatter_reduce amin": lambda x, i, v: fg.scatter_reduce(x, 0, i, v, "amin", False),
     "index_reduce prod": lambda x, i, v: fg.index_reduce(
-        x.reshape(4, 3), 0, i % 4 - 4, v[:, None] * (v[:, None] > 0.0), "prod", include_self=False
+        x.reshape(4, 3), 0, i % 4 - 4, wide(v * (v > 0.0)), "prod", include_self=False
     ),
     "index_reduce amax": lambda x, i, v: fg.index_reduce(
-        x.reshape(4, 3), 0, i % 4, fg.round(v)[:, None], "amax"
+        x.reshape(4, 3), 0, i % 4, wide(fg.round(v)), "amax"
     ),
     "index_reduce sum": lambda x, i, v: fg.index_reduce(x, 0, i, v, "sum", include_self=False),
     "put_along_axis": lambda x, i, v: fg.put_along_axis(x, i, v, 0),

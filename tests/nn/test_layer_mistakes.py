@@ -4,6 +4,7 @@ Owns: messages that name the operation that was called, both values, and what to
 nothing is lost. Each was once an error of something inside, or no error.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -283,3 +284,147 @@ class TestOptimisers:
         with pytest.raises(ArgumentError, match=r"SGD.step: a group has lost \['lr'\]"):
             optimizer.step()
         assert p.item() == 1.0
+
+
+HALF = fg.full((2, 3), 1 / 3)
+ROWS = fg.ones(3, 2)
+#: What was computed without an error, as something else than what was asked for.
+UNSEEN: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a class that is not to count beside probabilities": (
+        lambda: nn.CrossEntropyLoss(ignore_index=0)(fg.ones(2, 3), HALF),
+        *(ArgumentError, r"cross_entropy: ignore_index=0 beside probabilities"),
+    ),
+    **{
+        f"a negative eps of {name}": (make, ArgumentError, rf"{name}: eps=-1(.0)?; give a small")
+        for name, make in {
+            "BatchNorm1d": lambda: nn.BatchNorm1d(3, eps=-1),
+            "InstanceNorm2d": lambda: nn.InstanceNorm2d(3, eps=-1),
+            "GroupNorm": lambda: nn.GroupNorm(1, 2, eps=-1),
+            "LayerNorm": lambda: nn.LayerNorm(2, eps=-1),
+            "RMSNorm": lambda: nn.RMSNorm(2, eps=-1),
+            "batch_norm": lambda: F.batch_norm(ROWS, training=True, eps=-1),
+            "group_norm": lambda: F.group_norm(ROWS, 1, eps=-1.0),
+            "layer_norm": lambda: F.layer_norm(ROWS, (2,), eps=-1.0),
+            "rms_norm": lambda: F.rms_norm(ROWS, (2,), eps=-1.0),
+        }.items()
+    },
+    **{
+        f"a state of four axes in {kind.__name__}": (
+            lambda kind=kind, states=states: kind(3, 2)(fg.ones(4, 3), states),  # type: ignore[misc]
+            *(ShapeError, rf"{kind.__name__}: hx of shape \(1, 1, 4, 2\).*; give .*\(4, 2\)"),
+        )
+        for kind, states in (
+            (nn.RNNCell, fg.ones(1, 1, 4, 2)),
+            (nn.GRUCell, fg.ones(1, 1, 4, 2)),
+            (nn.LSTMCell, (fg.ones(1, 1, 4, 2), fg.ones(1, 1, 4, 2))),
+        )
+    },
+    "one state of two": (
+        lambda: nn.LSTMCell(3, 2)(fg.ones(4, 3), (fg.ones(4, 2),)),
+        *(ShapeError, r"LSTMCell: hx of shape \(4, 2\) .*; give two of \(4, 2\)"),
+    ),
+    "a state that would broadcast": (
+        lambda: nn.RNNCell(3, 2)(fg.ones(4, 3), fg.ones(1, 2)),
+        *(ShapeError, r"RNNCell: hx of shape \(1, 2\) beside an input of shape \(4, 3\)"),
+    ),
+    "no divisor": (
+        lambda: F.avg_pool3d(fg.ones(1, 1, 2, 2, 2), 2, divisor_override=0),
+        *(ArgumentError, r"avg_pool3d: divisor_override=0; give another number"),
+    ),
+    "bounds in the wrong order": (
+        lambda: F.hardtanh(ROWS, 2.0, 1.0),
+        *(ArgumentError, r"hardtanh: min_val=2 is above max_val=1"),
+    ),
+    "bounds in the wrong order, in place": (
+        lambda: fg.ones(600).hardtanh_(2.0, 1.0),
+        *(ArgumentError, r"hardtanh: min_val=2 is above max_val=1"),
+    ),
+    "bounds of a layer": (
+        lambda: nn.Hardtanh(2.0, 1.0)(ROWS),
+        *(ArgumentError, r"hardtanh: min_val=2 is above max_val=1"),
+    ),
+    "slopes in the wrong order": (
+        lambda: F.rrelu(ROWS, 0.5, 0.25),
+        *(ArgumentError, r"rrelu: lower=0.5 is above upper=0.25"),
+    ),
+    "a matrix of weights": (
+        lambda: F.prelu(ROWS, fg.ones(1, 2)),
+        *(ShapeError, r"prelu: a weight of shape \(1, 2\); give a number or a vector"),
+    ),
+    "several values for a mask": (
+        lambda: ROWS.masked_fill(ROWS > 0, fg.ones(2)),
+        *(ArgumentError, r"masked_fill: a value of shape \(2,\).*write where"),
+    ),
+    **{
+        f"a source of another shape in {name}": (make, ShapeError, rf"{name}_?: a source of shape")
+        for name, make in {
+            "index_add": lambda: ROWS.index_add(0, [0, 1], fg.ones(2)),
+            "index_reduce": lambda: ROWS.index_reduce(0, [0, 1], fg.ones(2), "prod"),
+            "index_copy": lambda: ROWS.index_copy(0, [0, 1], fg.ones(2)),
+            "select_scatter": lambda: fg.select_scatter(ROWS, fg.ones(1), 0, 1),
+            "slice_scatter": lambda: fg.slice_scatter(ROWS, fg.ones(1, 2), 0, 0, 2),
+            "diagonal_scatter": lambda: fg.diagonal_scatter(ROWS, fg.ones(1)),
+        }.items()
+    },
+    "several numbers for rows": (
+        lambda: ROWS.index_fill(0, [0, 1], fg.ones(2)),
+        *(ShapeError, r"index_fill_: a value of shape \(2,\); give one number"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_mistake_that_would_pass_unseen_is_refused(name: str) -> None:
+    call, kind, text = UNSEEN[name]
+    with pytest.raises(kind, match=text):
+        call()
+
+
+#: Sizes that a layer must be given.
+NEEDED: dict[str, Any] = {
+    **dict.fromkeys(("in_channels", "out_channels", "num_features", "num_channels"), 4),
+    **dict.fromkeys(("in_features", "in1_features", "in2_features", "out_features"), 3),
+    **dict.fromkeys(("input_size", "hidden_size", "normalized_shape", "embedding_dim"), 4),
+    **dict.fromkeys(("embed_dim", "d_model", "num_embeddings"), 4),
+    **dict.fromkeys(("num_heads", "nhead", "num_groups", "kernel_size", "output_size"), 2),
+    **dict.fromkeys(("norm_type", "p"), 2.0),
+    "n_classes": 10,
+    "cutoffs": [2, 5],
+    "threshold": 0.5,
+    "value": 1.0,
+}
+KINDS = {
+    name: kind
+    for name, kind in vars(nn).items()
+    if inspect.isclass(kind) and issubclass(kind, nn.Module)
+}
+
+
+def test_text_is_no_truth_value() -> None:
+    seen = 0
+    for name, kind in KINDS.items():
+        options = inspect.signature(kind).parameters
+        truths = [key for key, option in options.items() if isinstance(option.default, bool)]
+        # A lazy layer checks when it knows its sizes, a container knows none.
+        if (
+            not truths
+            or name.startswith("Lazy")
+            or name
+            in (
+                "MLP",
+                "TransformerEncoder",
+                "AdaptiveLogSoftmaxWithLoss",
+            )
+        ):
+            continue
+        sizes = {
+            key: NEEDED[key]
+            for key, option in options.items()
+            if key in NEEDED and (option.default in (None, inspect.Parameter.empty))
+        }
+        kind(**sizes)
+        for key in truths:
+            with pytest.raises(ArgumentError if key == "sparse" else ArgumentTypeError):
+                kind(**sizes, **{key: "True"})
+            seen += 1
+    assert seen > 60

@@ -23,14 +23,16 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithms of determinants; NaN where one is negative.
+    """The logarithms of determinants; NaN where a real one is negative.
+
+    Of complex matrices the principal ones, whose imaginary part is the angle of the determinant.
 
     >>> import ferrograd as fg
     >>> fg.logdet(fg.eye(2)).item()
     0.0
     """
     sign, size = linalg.slogdet(input)
-    found: Tensor = core.where(sign < 0, core.log(sign), size)
+    found: Tensor = core.log(sign) + size
     return found
 
 

@@ -92,9 +92,37 @@ def _along(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:
     return (*(slice(None) for _ in range(place)), index.reshape(-1))
 
 
+def _put(op: str, place: Tensor, source: Any) -> None:
+    """Writes elements of exactly this shape."""
+    source = asarray(source)
+    if tuple(source.shape) != tuple(place.shape):
+        raise ShapeError(
+            f"{op}: a source of shape {tuple(source.shape)} for elements of shape"
+            f" {tuple(place.shape)}; give that shape, as broadcast_to does"
+        )
+    place.copy_(source)
+
+
+def _number(op: str, value: Any) -> Any:
+    """One number for all elements."""
+    if getattr(value, "ndim", 0):
+        raise ShapeError(f"{op}: a value of shape {tuple(value.shape)}; give one number")
+    return value
+
+
 def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """Rows of `source` along an axis are copied to the places that `index` names."""
-    self[_along("index_copy_", self, dim, index)] = source
+    """Rows of `source` along an axis are copied to the places that `index` names.
+
+    Errors: `ShapeError` for a source of another shape than that of these rows.
+    """
+    places, source = _along("index_copy_", self, dim, index), asarray(source)
+    shape = tuple(self[places].shape)
+    if tuple(source.shape) not in ((shape, ()) if shape == (1,) else (shape,)):
+        raise ShapeError(
+            f"index_copy_: a source of shape {tuple(source.shape)} for rows of shape {shape}; give"
+            " that shape, as broadcast_to does"
+        )
+    self[places] = source
     return self
 
 
@@ -110,7 +138,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """Rows along an axis that `index` names become one number."""
-    self[_along("index_fill_", self, dim, index)] = value
+    self[_along("index_fill_", self, dim, index)] = _number("index_fill_", value)
     return self
 
 
@@ -158,7 +186,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor:
     [[0.0, 0.0], [1.0, 1.0]]
     """
     copy = asarray(input).clone()
-    copy.select(dim, index).copy_(src)
+    _put("select_scatter", copy.select(dim, index), src)
     return copy
 
 
@@ -177,7 +205,8 @@ def slice_scatter(
     [0.0, 1.0, 1.0, 0.0]
     """
     copy = asarray(input).clone()
-    copy.moveaxis(dim, 0)[start:end:step].copy_(core.moveaxis(asarray(src), dim, 0))
+    place = copy.moveaxis(dim, 0)[start:end:step]
+    _put("slice_scatter", place.moveaxis(0, dim), src)
     return copy
 
 
@@ -189,7 +218,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     copy = asarray(input).clone()
-    copy.diagonal(offset, dim1, dim2).copy_(src)
+    _put("diagonal_scatter", copy.diagonal(offset, dim1, dim2), src)
     return copy
 
 

@@ -33,9 +33,11 @@ class Extremes(NamedTuple):
 
 
 def _picked(x: Tensor, places: Any, dim: int, keepdim: bool) -> Picked:
+    """The elements at places along an axis; a number without axes is an element of itself."""
     places = asarray(places)
-    found = core.take_along_axis(x, places, dim)
-    pair = (found, places) if keepdim else (found.squeeze(dim), places.squeeze(dim))
+    found = core.take_along_axis(core.atleast_1d(x), places, dim)
+    kept = keepdim and x.ndim > 0
+    pair = (found, places) if kept else (found.squeeze(dim), places.squeeze(dim))
     return Picked(*pair)
 
 
@@ -48,14 +50,15 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Picked
     >>> fg.kthvalue(fg.tensor([3.0, 1.0, 2.0]), 2).values.item()
     2.0
     """
-    x = core.atleast_1d(asarray(input))
+    x = asarray(input)
     dim = axis("kthvalue", dim, x.ndim)
-    length, k = int(x.shape[dim]), whole("kthvalue", "k", k, -(1 << 62))
+    line = core.atleast_1d(x.detach())
+    length, k = int(line.shape[dim]), whole("kthvalue", "k", k, -(1 << 62))
     if not 1 <= k <= length:
         raise ArgumentError(
             f"kthvalue: k is {k} and the axis has {length}; give one of 1..{length}"
         )
-    first = core.topk(x.detach(), k, dim, False).indices
+    first = core.topk(line, k, dim, False).indices
     return _picked(x, core.take(first, [k - 1], dim), dim, keepdim)
 
 
@@ -66,9 +69,9 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
     >>> fg.mode(fg.tensor([2.0, 1.0, 2.0])).values.item()
     2.0
     """
-    x = core.atleast_1d(asarray(input))
+    x = asarray(input)
     dim = axis("mode", dim, x.ndim)
-    rows = np.moveaxis(x.detach().numpy(), dim, -1)
+    rows = np.moveaxis(np.atleast_1d(x.detach().numpy()), dim, -1)
     if rows.shape[-1] == 0:
         raise ShapeError(f"mode: the axis {dim} of shape {tuple(x.shape)} is empty; give elements")
     places = np.empty((*rows.shape[:-1], 1), np.int64)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
-from ferrograd._core import _checkpoint, _records_arrays, is_grad_enabled
+from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
 from ferrograd._tensor.generator import SavedStates
 from ferrograd._tensor.recorded_arrays import recording, repeating
+from ferrograd._tensor.tree import flatten, kept
 from ferrograd.errors import ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]
@@ -38,8 +39,9 @@ def run(
 ) -> R:
     """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
 
-    The backward calls it again, with the same arguments, when it first needs one of the saved
-    values. Works with `backward` and `grad`, at any order and inside other checkpoints.
+    The backward calls it again, with the arguments as they were, also in lists and dicts, when it
+    first needs one of the saved values. Works with `backward` and `grad`, at any order and inside
+    other checkpoints.
 
     Args:
         function: must do the same when it runs again. What it reads besides its arguments must not
@@ -99,7 +101,36 @@ def _call(
             finally:
                 before.restore()
 
-    result: R = _checkpoint(function, again, args, kwargs, early_stop)
+    if all(type(value) in _PLAIN for value in (*args, *kwargs.values())):
+        result: R = _checkpoint(function, again, args, kwargs, early_stop)
+        return result
+    return _nested(function, again, args, kwargs, early_stop)
+
+
+#: What is kept as it is: tensors are saved values, and the others do not change.
+_PLAIN = frozenset({Tensor, float, int, bool, complex, str, type(None)})
+
+
+def _nested(
+    function: Callable[..., R],
+    again: Callable[..., R],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    early_stop: bool,
+) -> R:
+    """A call whose arguments hold tensors or arrays: they are kept as they are now."""
+    leaves: list[Any] = []
+    tree = flatten((args, kwargs), leaves)
+    tree.forget()
+
+    def first(*_: Any) -> R:
+        return function(*args, **kwargs)
+
+    def repeated(*leaves: Any) -> R:
+        args, kwargs = tree.build(iter(leaves))
+        return again(*args, **kwargs)
+
+    result: R = _checkpoint(first, repeated, tuple(map(kept, leaves)), {}, early_stop)
     return result
 
 

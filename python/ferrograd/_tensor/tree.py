@@ -170,6 +170,24 @@ def _parts(value: Any, kind: type) -> Parts | None:
     return None
 
 
+def kept(value: Any) -> Any:
+    """The value with copies of its arrays, whose owners may write to them later."""
+    if not isinstance(value, np.ndarray | list | tuple | dict):
+        return value
+    leaves: list[Any] = []
+    tree = flatten(value, leaves)
+    if not any(isinstance(leaf, np.ndarray) for leaf in leaves):
+        return value
+    return tree.build(leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
+
+
+def owned(value: Any) -> Any:
+    """The value with copies of its tensors, which have their history, and of its arrays."""
+    leaves: list[Any] = []
+    tree = flatten(value, leaves)
+    return tree.build(leaf.clone() if isinstance(leaf, Tensor) else kept(leaf) for leaf in leaves)
+
+
 class _Copies:
     """Makes a dict of a class of its own, or a dataclass: a copy of one with other items."""
 

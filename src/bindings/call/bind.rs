@@ -77,6 +77,7 @@ pub(crate) fn bind<'py>(
             return Err(complain(decl, format!("argument {:?} is given twice", params[i].name)));
         }
         args[i] = convert_arg(decl, &params[i], value)?;
+        refuse_no_axes(decl, &key, &args[i])?;
     }
     refuse_missing(decl, args)?;
     if let Some(factor) = factor {
@@ -196,6 +197,20 @@ fn refuse_ambiguous(decl: &OpDecl, key: &str, keywords: &[Keyword<'_>]) -> PyRes
     }
     let remedy = word.remedy.replace("{name}", decl.name);
     Err(bad_type(&format!("{}()", decl.name), word.what, remedy))
+}
+
+/// Refuses no axes under PyTorch's word: its reductions take them for all axes, and NumPy's for none.
+fn refuse_no_axes(decl: &OpDecl, key: &str, axes: &Arg) -> PyResult<()> {
+    let none = key == "dim" && matches!(axes, Arg::Ints(axes) if axes.is_empty());
+    let reduces = || decl.params.iter().any(|param| param.name == "keepdims");
+    if !none || decl.facts.no_axes_are_all || !reduces() {
+        return Ok(());
+    }
+    Err(bad_type(
+        &format!("{}()", decl.name),
+        "dim=() reduces all axes in PyTorch, axis=() none in NumPy",
+        "leave dim out to reduce all axes, write axis=() to reduce none",
+    ))
 }
 
 #[cold]

@@ -9,17 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::array::Storage;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
-use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING};
+use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING, Value};
 use crate::ops::derive::checkpoint::{Recompute, checkpoint_with};
 use crate::ops::function::Spec;
-use crate::tensor::{Edge, Tensor, packing};
+use crate::tensor::{Edge, SavedTensor, Tensor, packing, same_elements};
 
 /// A pair of functions that pack and unpack.
 pub(super) struct Hooks {
@@ -64,8 +63,8 @@ impl Pack<Tensor> for Hooks {
                 .into());
             }
             let object = Mutex::new(Some(object));
-            let _kept = shares.then(|| value.storage().data_handle());
-            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec, _kept }) as Arc<_>)
+            let kept = shares.then(|| value.pack());
+            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec, kept }) as Arc<_>)
         })
     }
 }
@@ -75,8 +74,8 @@ struct Packed {
     object: Mutex<Option<Py<PyAny>>>,
     unpack: Arc<Callback>,
     spec: Spec,
-    /// The memory, where pack returned the tensor itself: NumPy is not to write to it.
-    _kept: Option<Storage>,
+    /// The elements, where pack returned memory of the tensor itself: they outlive a write to it.
+    kept: Option<SavedTensor>,
 }
 
 impl Packed {
@@ -103,8 +102,7 @@ fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
     let restored = tensor.clone().reattached(edge.clone());
     let leaf = restored.meta().and_then(|state| object_of(py, state));
     let other = |leaf: Bound<'_, PyAny>| {
-        leaf.cast::<PyTensor>()
-            .is_ok_and(|leaf| !leaf.get().tensor.storage().same(tensor.storage()))
+        leaf.cast::<PyTensor>().is_ok_and(|leaf| !same_elements(&leaf.get().tensor, &tensor))
     };
     match edge {
         Some(edge) if leaf.is_some_and(other) => tensor.attach(edge),
@@ -113,7 +111,7 @@ fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
 }
 
 impl PackedValue<Tensor> for Packed {
-    fn unpack(&self, edge: Option<Edge>, _op: &str) -> Result<Tensor> {
+    fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
         Python::attach(|py| {
             let python =
@@ -131,6 +129,9 @@ impl PackedValue<Tensor> for Packed {
                     .map_err(python)?,
             };
             self.checked(&tensor)?;
+            if let Some(kept) = self.kept.as_ref().filter(|kept| kept.shows(&tensor)) {
+                return kept.clone().restore(edge, op);
+            }
             Ok(with_edge(py, tensor.detach(), edge))
         })
     }

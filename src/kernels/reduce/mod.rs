@@ -5,6 +5,7 @@
 
 mod arg;
 mod complex;
+mod differences;
 mod extremes;
 mod fold;
 mod inner;
@@ -18,6 +19,7 @@ mod turned;
 mod whole;
 
 pub use arg::arg_reduce;
+pub use differences::{projected_differences, weighted_differences};
 pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
 pub(super) use kinds::{Max, Sum};
 pub use pairs::{squared_distances, squared_distances_within};

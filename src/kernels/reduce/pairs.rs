@@ -12,11 +12,15 @@ use super::super::view::{View, ViewMut, with_float};
 use crate::threads::parallel_for;
 
 /// Rows of the second operand that are computed with together.
-const WIDTH: usize = 32;
+pub(super) const WIDTH: usize = 32;
 /// Differences of one piece of a split.
-const PIECE: usize = 1 << 17;
+pub(super) const PIECE: usize = 1 << 17;
 
-trait Number: Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {}
+/// A float, as these loops compute with it.
+pub(super) trait Number:
+    Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+}
 impl Number for f32 {}
 impl Number for f64 {}
 

@@ -275,7 +275,7 @@ pub(super) fn over(
     let slots: SmallVec<[Slot<'_>; 3]> =
         given.map(|(slot, shaped)| shaped.as_ref().map_or(*slot, Slot::Tensor)).collect();
     if let Some(guard) = op.guard {
-        guard(&slots, dtype)?;
+        guard(&slots, dtype, params)?;
     }
     let writing = x.before_write(name)?;
     let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();

@@ -58,13 +58,13 @@ elementwise! { family "arithmetic" [in_place];
         by a { zero }
         by b { zero }
     }
-    /// Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g floor(a / b)`.
+    /// Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g (a // b)`.
     [numpy("remainder", "mod"), aliases("mod")]
     fn remainder(a, b) = REMAINDER {
         forward { float_remainder: |a, b| a.rem(b);
             quotients: Remainder; cost: 1.0; }
         by a { identity }
-        by b { float |g, a, b| -g * (a / b).floor() }
+        by b { float_remainder |g, a, b| -g * a.floor_div(b) }
     }
     /// The larger operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the larger, or to the NaN; half each at a tie of real numbers.
     [numpy("maximum")]
@@ -82,13 +82,13 @@ elementwise! { family "arithmetic" [in_place];
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }
     }
-    /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g trunc(a / b)`.
+    /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g` times the quotient rounded towards zero.
     [numpy("fmod")]
     fn fmod(a, b) = FMOD {
         forward { float_remainder: |a, b| a.fmod(b);
             quotients: Fmod; cost: 1.0; }
         by a { identity }
-        by b { float |g, a, b| -g * (a / b).trunc() }
+        by b { float_remainder |g, a, b| { let q = ((a - a.fmod(b)) / b).round(); -g * R::select(q.is_nan(), (a / b).trunc(), q) } }
     }
     /// Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`.
     [numpy("arctan2"), aliases("atan2")]

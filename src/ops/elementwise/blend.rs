@@ -1,12 +1,13 @@
 //! Mixtures of three tensors, each in one pass.
 //!
 //! Owns: `lerp`, `addcmul`, `addcdiv`, and the common dtype and shape of three operands. Never fuses a
-//! product into a sum: the values are those of the operations one by one.
+//! product into a sum: the values are those of the operations one by one, which compute those of whole numbers.
 //! Invariant: operands broadcast together.
 
 use smallvec::SmallVec;
 
 use crate::array::broadcast_shapes;
+use crate::dtype::Weak;
 use crate::error::Result;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
@@ -23,14 +24,9 @@ elementwise_specs! {
         by b { complex_ring |g, c| g * c }
         by c { complex_ring |g, a, b| g * (b - a) }
     }
-    /// `a + value b c`; of integers `a + b c`. Derivatives: `g`, `g value c` and `g value b`.
+    /// `a + value b c`. Derivatives: `g`, `g value c` and `g value b`.
     fn addcmul_(a, b, c; value = 1.0) = ADDCMUL {
-        forward {
-            complex_ring: |a, b, c; value| a + b * c * value;
-            ints: |a, b, c| a.wrapping_add(b.wrapping_mul(c));
-            bool: |a, b, c| a | (b & c);
-            cost: 0.4;
-        }
+        forward { complex_ring: |a, b, c; value| a + b * c * value; cost: 0.4; }
         by a { identity }
         by b { complex_ring |g, c; value| g * value * c }
         by c { complex_ring |g, b; value| g * value * b }
@@ -102,13 +98,19 @@ crate::operations! { family "elementwise" [in_place, ufunc];
     }
     /// `x + value a b`. Derivatives: `g`, `g value b` and `g value a`.
     [elementwise(ADDCMUL_LOOP)]
-    fn addcmul(x: Tensor, a: Tensor, b: Tensor, value: f64 = 1.0) -> Tensor {
+    fn addcmul(x: Tensor, a: Tensor, b: Tensor, value: Scalar = Scalar::Int(1)) -> Tensor {
+        let scaled = value != Scalar::Int(1);
+        let x = &(if scaled { astype(x, x.dtype().promote_weak(value.weak()))? } else { x.clone() });
+        let inexact = [x, a, b].iter().any(|t| t.dtype().is_inexact());
         let [a, b] = &tensors(a, b);
-        if value == 1.0 {
-            return ternary(&ADDCMUL, x, [a, b], &[value]);
+        if inexact && value.weak() != Weak::Complex {
+            return ternary(&ADDCMUL, x, [a, b], &[value.as_f64()]);
         }
-        // A factor that is no integer makes floats of integers.
-        ternary(&ADDCMUL, &astype(x, x.dtype().promote_weak(Scalar::Float(value).weak()))?, [a, b], &[value])
+        let mut product = Operand::Tensor(binary_operands(&MULTIPLY, a, b)?);
+        if scaled {
+            product = Operand::Tensor(binary_operands(&MULTIPLY, &product, &Operand::Scalar(value))?);
+        }
+        binary_operands(&ADD, &Operand::Tensor(x.clone()), &product)
     }
     /// `x + value a / b`. Derivatives: `g`, `g value / b` and `-g value a / b²`.
     [elementwise(ADDCDIV_LOOP)]

@@ -60,7 +60,11 @@ elementwise_specs! {
             let beside = R::select(a.is_infinite(), alone, R::lit(0.0));
             let none = size.eq(R::lit(0.0));
             let finite = R::select(none, R::lit(0.0), a / R::select(none, one, size));
-            R::select(size.is_infinite(), beside, finite)
+            // The absolute value of finite parts may be beyond the largest number.
+            let half = a * 0.5;
+            let far = half / half.hypot(b * 0.5);
+            let endless = R::mask_or(a.is_infinite(), b.is_infinite());
+            R::select(size.is_infinite(), R::select(endless, beside, far), finite)
         }; cost: 3.0; }
         by a { zero }
         by b { zero }

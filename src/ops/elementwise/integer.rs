@@ -68,7 +68,7 @@ macro_rules! functions {
 functions!(power, left_shift, right_shift);
 
 /// NumPy has no integer for an integer to a negative power, so neither have we.
-pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType) -> Result<()> {
+pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType, _: &[f64]) -> Result<()> {
     if dtype.is_inexact() {
         return Ok(());
     }

@@ -150,6 +150,19 @@ fn of_range(x: &Tensor, bound: &Operand) -> Result<Operand> {
     }
 }
 
+/// The dtype of whole numbers between two bounds.
+fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
+    let given = || bounds.into_iter().flatten();
+    let dtype = given().fold(dtype, |dtype, bound| match bound {
+        Operand::Tensor(t) => dtype.promote(t.dtype()),
+        Operand::Scalar(_) => dtype,
+    });
+    given().fold(dtype, |dtype, bound| match bound {
+        Operand::Scalar(s) => dtype.promote_weak(s.weak()),
+        Operand::Tensor(_) => dtype,
+    })
+}
+
 /// The bound of integers; none where no element can pass it.
 fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
     bound.filter(|bound| match bound {
@@ -170,6 +183,10 @@ crate::operations! { family "selection" [in_place, ufunc];
         }
         if let (true, Some(low), Some(high)) = (x.dtype().is_float(), number(min, f64::NEG_INFINITY), number(max, f64::INFINITY)) {
             return unary_with(&LIMITED, x, &[low, high]);
+        }
+        let dtype = common(x.dtype(), [min, max]);
+        if !x.dtype().is_inexact() && dtype != x.dtype() {
+            return clip(&astype(x, dtype)?, min, max);
         }
         let mut out = x.clone();
         let complex = |bound: &Operand| match bound {

@@ -169,7 +169,7 @@ crate::operations! { family "reduction" [float32];
         finish_shape(out, &axes, keepdims)
     }
     /// PyTorch's norm: of all elements, or over the axes if there are any, `sum(|x|^ord)^(1/ord)`, that of 2 for None and "fro"; "nuc" is `linalg.norm`'s, as all orders of matrices are. Derivative: 0 where the norm is 0.
-    [positional(3), keywords(("p", "ord"))]
+    [positional(3), keywords(("p", "ord")), no_axes_are_all]
     fn norm_(x: Tensor, ord: Option<Order> = None, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let p = match &ord {
             None => 2.0,

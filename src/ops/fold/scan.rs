@@ -37,6 +37,20 @@ fn at_least_1d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
+/// An operation along the only axis of a 0-d tensor, whose result has none either; without an axis it is flattened.
+fn along_none<R>(
+    x: &Tensor,
+    axis: Option<isize>,
+    f: impl FnOnce(&Tensor) -> Result<R>,
+    back: impl Fn(R) -> Result<R>,
+) -> Result<R> {
+    if x.ndim() > 0 {
+        return f(x);
+    }
+    let found = f(&at_least_1d(x)?)?;
+    if axis.is_none() { Ok(found) } else { back(found) }
+}
+
 /// The dtype that a running sum or product has: NumPy's, integers widened to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     cast_aloud(x, dtype.unwrap_or(x.dtype().accumulates()))
@@ -192,13 +206,18 @@ fn cumulative_extreme(
     axis: Option<isize>,
 ) -> Result<(Tensor, Tensor)> {
     real_numbers(op, x)?;
-    let (x, axis) = line(op, &at_least_1d(x)?, axis)?;
-    let index = Tensor::empty(x.shape(), DType::I64)?;
-    if x.size() > 0 {
-        afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
-        kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
-    }
-    Ok((gathered(op, &x, axis, &index)?, index))
+    let extreme = |x: &Tensor| {
+        let (x, axis) = line(op, x, axis)?;
+        let index = Tensor::empty(x.shape(), DType::I64)?;
+        if x.size() > 0 {
+            afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
+            kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
+        }
+        Ok((gathered(op, &x, axis, &index)?, index))
+    };
+    along_none(x, axis, extreme, |(values, indices)| {
+        Ok((reshape_dims(&values, &[])?, reshape_dims(&indices, &[])?))
+    })
 }
 
 crate::operations! { family "cumulative";
@@ -218,8 +237,11 @@ crate::operations! { family "cumulative";
     [scan("logaddexp")]
     fn logcumsumexp(x: Tensor, axis: Option<isize> = None) -> Tensor {
         real_numbers("logcumsumexp", x)?;
-        let (x, axis) = line("logcumsumexp", &astype(&at_least_1d(x)?, x.dtype().to_float())?, axis)?;
-        cumulative_logsumexp(&x, axis)
+        let sums = |x: &Tensor| {
+            let (x, axis) = line("logcumsumexp", &astype(x, x.dtype().to_float())?, axis)?;
+            cumulative_logsumexp(&x, axis)
+        };
+        along_none(x, axis, sums, |sums| reshape_dims(&sums, &[]))
     }
     /// Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen.
     [scan("maximum"), fields("values indices")]

@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::kernels::index::Folding;
 use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, broadcast_to, choose, permute_axes, reshape_dims};
-use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows, value_for};
+use crate::ops::core::layout::{astype, choose, permute_axes, reshape_dims};
+use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows};
 use crate::ops::elementwise::arith::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY};
 use crate::ops::elementwise::select::clip;
 use crate::ops::index::gather::{beside, cut, in_front, rows_of};
-use crate::ops::index::take::row_numbers;
+use crate::ops::index::take::{for_rows, row_numbers};
 use crate::tensor::Tensor;
 
 /// Reduce values are folded.
@@ -163,9 +163,7 @@ crate::operations! { family "along an axis" [float32];
         let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;
         let ids = row_numbers("index_reduce", index)?;
-        let source = value_for("index_reduce", x, &Operand::Tensor(source.clone()))?;
-        let mut dims = ShapeVec::from_slice(x.shape());
-        dims[axis] = ids.size();
-        by_rows("index_reduce", how, x, axis, &ids, &broadcast_to(&source, &dims)?, include_self)
+        let source = for_rows("index_reduce", x, (axis, ids.size()), &Operand::Tensor(source.clone()))?;
+        by_rows("index_reduce", how, x, axis, &ids, &source, include_self)
     }
 }

@@ -9,6 +9,7 @@ use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, View, ViewMut};
+use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::layout::{
     astype, broadcast_to, real_numbers, reshape_dims, sum_over, swap_axes,
@@ -16,6 +17,7 @@ use crate::ops::core::layout::{
 use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arith::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
+use crate::ops::elementwise::select::where_;
 use crate::tensor::Tensor;
 
 /// The axis exchanged with the last one.
@@ -138,10 +140,12 @@ fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Re
     let classes: Vec<i64> = (0..x.shape()[1] as i64).collect();
     let column = reshape_dims(target, &[target.size(), 1])?;
     let chosen = astype(&equal(&column, &Tensor::from(classes))?, x.dtype())?;
-    let counted = astype(&not_equal(&column, &Tensor::from(ignore))?, x.dtype())?;
+    let counted = not_equal(&column, &Tensor::from(ignore))?;
     let mut column = ShapeVec::from_slice(g.shape());
     column.push(1);
-    let weight = binary(&MULTIPLY, &reshape_dims(g, &column)?, &counted)?;
+    // The gradient of a mean over no rows at all is infinite, and reaches none of them.
+    let weight = Operand::Tensor(reshape_dims(g, &column)?);
+    let weight = where_(&counted, &weight, &Operand::Scalar(Scalar::Float(0.0)))?;
     binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
 }
 

@@ -5,7 +5,7 @@
 
 use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, index::Way};
 use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::declare::{Operand, Scalar};
@@ -64,6 +64,26 @@ pub(crate) fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     reshape_dims(&index, &[index.size()])
 }
 
+/// What is given for rows of an axis, if it has their shape; a number stands for all elements.
+pub(crate) fn for_rows(
+    op: &'static str,
+    x: &Tensor,
+    (axis, count): (usize, usize),
+    source: &Operand,
+) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(x.shape());
+    dims[axis] = count;
+    match source {
+        Operand::Tensor(t) if t.shape() != &dims[..] => {
+            let (got, want) = (Dims::from(t.shape()), Dims::from(&dims[..]));
+            let what = format!("a source of shape {got} for rows of shape {want}");
+            let remedy = "give that shape, as broadcast_to does";
+            Err(Box::new(Error::Shape { op: op.into(), what, remedy }))
+        }
+        _ => broadcast_to(&value_for(op, x, source)?, &dims),
+    }
+}
+
 fn masks(op: &'static str, conditions: &[Tensor]) -> Result<()> {
     match conditions.iter().find(|c| c.dtype() != DType::Bool) {
         None => Ok(()),
@@ -111,17 +131,15 @@ crate::operations! { family "choosing";
         }
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
-        let mut source = value_for("index_add", x, source)?;
+        let mut source = for_rows("index_add", x, (axis, index.size()), source)?;
         if alpha != Scalar::Int(1) {
             source = value_for("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
         }
-        let mut dims = ShapeVec::from_slice(x.shape());
-        dims[axis] = index.size();
         if x.ndim() == 1 {
-            return scattered("index_add", x, 0, &index, &broadcast_to(&source, &dims)?, Way::Add);
+            return scattered("index_add", x, 0, &index, &source, Way::Add);
         }
         let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
-        add_rows("index_add", x, &row_indices, &permute_axes(&broadcast_to(&source, &dims)?, &in_front(axis, x.ndim()))?)
+        add_rows("index_add", x, &row_indices, &permute_axes(&source, &in_front(axis, x.ndim()))?)
     }
     /// The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood.
     fn masked_select(x: Tensor, mask: Tensor) -> Tensor {
@@ -134,6 +152,9 @@ crate::operations! { family "choosing";
     [in_place]
     fn masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor {
         masks("masked_fill", std::slice::from_ref(mask))?;
+        if let Operand::Tensor(t) = value && t.ndim() > 0 {
+            return Err(bad("masked_fill", format!("a value of shape {}", Dims::from(t.shape())), "give one number, or write where(mask, value, x)"));
+        }
         where_(mask, &Operand::Tensor(value_for("masked_fill", x, value)?), &Operand::Tensor(x.clone()))
     }
     /// For each element the choice of the first condition that holds there, else `default`; all broadcast.

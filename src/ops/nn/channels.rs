@@ -6,7 +6,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::normalize::{mul, normalized, recorded, unfit};
+use super::normalize::{check_eps, mul, normalized, recorded, unfit};
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
@@ -213,6 +213,7 @@ pub(super) fn group_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let op = "group_norm";
+    check_eps(op, eps)?;
     need_channels(op, x)?;
     let x = as_real_float(op, x)?;
     let (n, channels) = (x.shape()[0], x.shape()[1]);
@@ -248,6 +249,7 @@ pub(super) fn batch_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let op = "batch_norm";
+    check_eps(op, eps)?;
     need_channels(op, x)?;
     let x = as_real_float(op, x)?;
     check(op, &x, &[running.mean, running.var, weight, bias])?;

@@ -232,6 +232,18 @@ fn smoothed(
     binary(&ADD, &kept, &binary_scalar(&MULTIPLY, &spread, Scalar::Float(share))?)
 }
 
+/// Refuses a class that is not to count where targets are no classes. The default is no class.
+fn check_none_ignored(ignore: i64) -> Result<()> {
+    if ignore < 0 {
+        return Ok(());
+    }
+    Err(Box::new(Error::Argument {
+        op: "cross_entropy".into(),
+        what: format!("ignore_index={ignore} beside probabilities, of which none can be ignored"),
+        remedy: "leave it out, or give class numbers".into(),
+    }))
+}
+
 fn check_smoothing(smoothing: f64) -> Result<()> {
     if (0.0..=1.0).contains(&smoothing) {
         return Ok(());
@@ -258,6 +270,7 @@ crate::operations! { family "losses" [float32];
                     unfit("cross_entropy", x, "target", target)
                 });
             }
+            check_none_ignored(ignore)?;
             let target = rows_of("cross_entropy", target)?.x;
             let beside = weight.as_ref().map(|w| rows.beside(w)).transpose()?;
             let losses = soft_losses(&log_softmax_axis(&rows.x, 1)?, &target, beside.as_ref(), label_smoothing)?;

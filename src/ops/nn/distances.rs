@@ -1,13 +1,15 @@
 //! Distances of all pairs of rows.
 //!
-//! Owns: the Euclidean ones as a recorded operation. Never keeps a difference: derivatives are products of matrices.
+//! Owns: the Euclidean ones as a recorded operation. Never keeps a difference, nor multiplies it out.
 //! Invariant: equal rows have the distance 0, and no derivative.
 
 use smallvec::smallvec;
 
 use crate::array::{afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
-use crate::kernels::reduce::{squared_distances, squared_distances_within};
+use crate::kernels::reduce::{
+    projected_differences, squared_distances, squared_distances_within, weighted_differences,
+};
 use crate::ops::core::declare::Scalar;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::layout::{
@@ -15,9 +17,8 @@ use crate::ops::core::layout::{
 };
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arith::{ADD, MULTIPLY, negative};
 use crate::ops::fold::norms::root;
-use crate::ops::fold::reduce::mean_over;
 use crate::ops::product::matmul::matmul;
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
@@ -64,8 +65,7 @@ fn sets(x: &Tensor, lead: &[usize]) -> Result<Tensor> {
     reshape_dims(&whole, &[count, own[0], own[1]])?.contiguous()
 }
 
-/// The squared distances of (b, n, d) from (b, m, d). Derivatives: twice the sums of differences, multiplied out about the
-/// mean of the second operand, since far from the origin the terms would cancel.
+/// The squared distances of (b, n, d) from (b, m, d). Derivatives: twice the sums of weighted differences.
 fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&[a.shape()[0], a.shape()[1], b.shape()[1]], a.dtype())?;
     squared_distances(a.view_of(), b.view_of(), out.view_mut());
@@ -76,15 +76,9 @@ fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[0, 1]), Save::input(1, &[0, 1])],
         backward: |(), g, cx| {
             let (a, b) = (cx.saved(0)?, cx.saved(1)?);
-            if g.size() == 0 {
-                cx.give_with(0, |_| Tensor::zeros(a.shape(), a.dtype()))?;
-                return cx.give_with(1, |_| Tensor::zeros(b.shape(), b.dtype()));
-            }
-            let middle = mean_over(&b.detach(), &[1], true)?;
-            let (a, b) = (binary(&SUBTRACT, &a, &middle)?, binary(&SUBTRACT, &b, &middle)?);
-            let last = g.ndim() - 1;
-            cx.give_with(0, |_| toward(&g, &a, &b, last))?;
-            cx.give_with(1, |_| toward(&swap_axes(&g, last - 1, last)?, &b, &a, last))
+            let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
+            cx.give_with(0, |_| weighted(&g, &a, &b))?;
+            cx.give_with(1, |_| weighted(&turned(&g)?, &b, &a))
         },
     })
 }
@@ -103,22 +97,81 @@ fn squares_within(x: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[0])],
         backward: |&n, g, cx| {
             let x = cx.saved(0)?;
+            let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
             let mut above = room(g.shape()[g.ndim() - 1])?;
             (0..n).for_each(|i| above.extend((i * n + i + 1) as i64..((i + 1) * n) as i64));
             let places = RowIndices::indexed("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
             let lead = &g.shape()[..g.ndim() - 1];
             let g = reshape_dims(&scatter_rows(&g, &places)?, &[lead, &[n, n]].concat())?;
-            let last = g.ndim() - 1;
-            let g = binary(&ADD, &g, &swap_axes(&g, last - 1, last)?)?;
-            let x = binary(&SUBTRACT, &x, &mean_over(&x.detach(), &[0], true)?)?;
-            cx.give_with(0, |_| toward(&g, &x, &x, last))
+            let g = binary(&ADD, &g, &turned(&g)?)?;
+            cx.give_with(0, |_| weighted(&g, &x, &x))
         },
     })
 }
 
-/// `2 Σ_j g_ij (a_i - b_j)`.
-fn toward(g: &Tensor, a: &Tensor, b: &Tensor, last: usize) -> Result<Tensor> {
-    let g = binary_scalar(&MULTIPLY, g, Scalar::Float(2.0))?;
-    let own = binary(&MULTIPLY, a, &sum_over(&g, &[last], true)?)?;
-    binary(&SUBTRACT, &own, &matmul(&g, b)?)
+/// The last two axes the other way round.
+fn turned(x: &Tensor) -> Result<Tensor> {
+    swap_axes(x, x.ndim() - 2, x.ndim() - 1)
+}
+
+/// Which sums of the differences `a_i - b_j` of rows.
+#[derive(Clone, Copy)]
+enum Sums {
+    /// `Σ_j f_ij (a_i - b_j)`, by weights of the pairs.
+    Weighted,
+    /// `Σ_k f_ik (a_ik - b_jk)`, along each row.
+    Projected,
+}
+
+fn weighted(w: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    differences(Sums::Weighted, w, a, b)
+}
+
+/// Sums of differences of rows, with factors. They are linear in each operand, and each is a derivative of the other.
+fn differences(sums: Sums, factors: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let lead = [factors, a, b].map(|x| &x.shape()[..x.ndim() - 2]);
+    let lead = broadcast_shapes("euclidean_distances", &lead)?;
+    let (f, a, b) = (sets(factors, &lead)?, sets(a, &lead)?, sets(b, &lead)?);
+    let (rows, columns, others) = (a.shape()[1], a.shape()[2], b.shape()[1]);
+    let last = match sums {
+        Sums::Weighted => columns,
+        Sums::Projected => others,
+    };
+    let out = Tensor::empty(&[f.shape()[0], rows, last], f.dtype())?;
+    let run = match sums {
+        Sums::Weighted => weighted_differences,
+        Sums::Projected => projected_differences,
+    };
+    // Rows of the other side that lie side by side are computed with together.
+    let columns_of = turned(&b.detach())?.contiguous()?;
+    run(f.view_of(), a.view_of(), columns_of.view_of(), out.view_mut());
+    let out = finish(out, &[&f, &a, &b], |_| Record {
+        name: "differences",
+        cost: 2.0 * (move_cost(&f) + move_cost(&a) + move_cost(&b)),
+        params: sums,
+        saved: smallvec![Save::input(0, &[1, 2]), Save::input(1, &[0]), Save::input(2, &[0])],
+        backward: |&sums, g, cx| {
+            if cx.wants(0) {
+                let (a, b) = (cx.saved(1)?, cx.saved(2)?);
+                let other = match sums {
+                    Sums::Weighted => Sums::Projected,
+                    Sums::Projected => Sums::Weighted,
+                };
+                cx.give_with(0, |_| differences(other, &g, &a, &b))?;
+            }
+            if !cx.wants(1) && !cx.wants(2) {
+                return Ok(());
+            }
+            let f = cx.saved(0)?;
+            let (weights, along) = match sums {
+                Sums::Weighted => (&f, &g),
+                Sums::Projected => (&g, &f),
+            };
+            cx.give_with(1, |_| {
+                binary(&MULTIPLY, along, &sum_over(weights, &[weights.ndim() - 1], true)?)
+            })?;
+            cx.give_with(2, |_| negative(&matmul(&turned(weights)?, along)?))
+        },
+    })?;
+    reshape_dims(&out, &[&lead[..], &[rows, last]].concat())
 }

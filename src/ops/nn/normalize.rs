@@ -157,6 +157,15 @@ pub(super) fn unfit(
     })
 }
 
+/// Refuses an `eps` that could make a negative number of a variance.
+pub(super) fn check_eps(op: &'static str, eps: f64) -> Result<()> {
+    if eps >= 0.0 {
+        return Ok(());
+    }
+    let remedy = "give a small positive number".into();
+    Err(Box::new(Error::Argument { op: op.into(), what: format!("eps={eps}"), remedy }))
+}
+
 /// Normalises over the last axes, whose shape is `shape`, with parameters of that shape.
 fn over_last(
     op: &'static str,
@@ -166,6 +175,7 @@ fn over_last(
     eps: f64,
     centred: bool,
 ) -> Result<Tensor> {
+    check_eps(op, eps)?;
     let tail = x.ndim().checked_sub(shape.len()).map(|lead| &x.shape()[lead..]);
     if shape.is_empty()
         || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64))

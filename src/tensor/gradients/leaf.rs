@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
+use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, Rule, RuleRef, record_plain};
@@ -20,6 +21,8 @@ pub struct Accumulate {
     leaf: Weak<Meta>,
     dims: Box<[usize]>,
     dtype: DType,
+    /// The address of the leaf's memory, which is the leaf's as long as a handle of it lives.
+    memory: usize,
 }
 
 impl Accumulate {
@@ -29,6 +32,7 @@ impl Accumulate {
             leaf: Arc::downgrade(meta),
             dims: leaf.shape().into(),
             dtype: leaf.dtype(),
+            memory: leaf.storage().ptr().addr(),
         };
         let node = record_plain::<Tensor>(
             RuleRef::Boxed(Box::new(rule)),
@@ -40,12 +44,14 @@ impl Accumulate {
         Edge::new(node, 0)
     }
 
-    /// The state of the leaf behind an edge, if the edge leads to an accumulator and a handle lives.
-    pub(crate) fn leaf_of(edge: &Edge) -> Option<Arc<Meta>> {
+    /// The state of the leaf behind an edge, if the edge leads to an accumulator, a handle lives, and the leaf is in this
+    /// memory.
+    pub(crate) fn leaf_of(edge: &Edge, memory: &Storage) -> Option<Arc<Meta>> {
         if !edge.node().flags().has(Flags::ACCUMULATOR) {
             return None;
         }
-        edge.node().rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()
+        let accumulator = edge.node().rule().as_any()?.downcast_ref::<Accumulate>()?;
+        accumulator.leaf().filter(|_| accumulator.memory == memory.ptr().addr())
     }
 
     /// The leaf's shape and dtype.

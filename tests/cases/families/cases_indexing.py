@@ -112,7 +112,7 @@ CHOSEN = (
        call([False], VEC), call([1, 0, 1, 1, 0, 0], VEC)),
     op("index_select", index_select, call(MAT, 0, IDX[0]), call(GRID, -1, [3, 3]), call(VEC, 0, 1), call(MAT, 1, [])),
     op("index_add", index_add, call(MAT, 0, IDX[0], A(3, 4)), call(GRID, -1, np.array([3, 3, 0]), A(2, 3, 3), alpha=2),
-       call(MAT, 1, np.array([-1, 0]), A(3, 1)), call(VEC, 0, np.array([1, 1]), 1.5), order=3, f32=1e-5, ints=None,
+       call(MAT, 1, np.array([-1, 0]), A(3, 2)), call(VEC, 0, np.array([1, 1]), 1.5), order=3, f32=1e-5, ints=None,
        large=(call(A(3000, 70), 0, MANY, A(9000, 70)),)),
     op("masked_select", masked_select, call(MAT, MASK), call(VEC, MASK), call(A(3, 1), MASK), call(GRID, MASK),
        call(A(), True), call(A(0), np.zeros(0, bool)), large=(call(A(3000, 70), (MANY % 3 == 0)[:3000, None]),)),

@@ -27,10 +27,10 @@ def test_thresholds_are_those_of_where(dtype: Any, repeats: int) -> None:
     x = fg.tensor(np.array(SPECIAL * repeats, dtype), requires_grad=True)
     slope = fg.tensor(np.array([0.25], dtype))
     texts = [
-        (F.threshold(x, 0.5, -3.0), fg.where(x > 0.5, x, -3.0)),
-        (F.threshold(x, 0, 7), fg.where(x > 0, x, 7)),
-        (F.hardshrink(x), fg.where(abs(x) > 0.5, x, 0.0)),
-        (F.hardshrink(x, -1.0), fg.where(abs(x) > -1.0, x, 0.0)),
+        (F.threshold(x, 0.5, -3.0), fg.where(x <= 0.5, -3.0, x)),
+        (F.threshold(x, 0, 7), fg.where(x <= 0, 7, x)),
+        (F.hardshrink(x), fg.where(abs(x) <= 0.5, 0.0, x)),
+        (F.hardshrink(x, -1.0), fg.where(abs(x) <= -1.0, 0.0, x)),
         (F.softshrink(x, 0.6), x - x.clip(-0.6, 0.6)),
         (F.prelu(x, slope), fg.where(x > 0, x, slope * x)),
     ]

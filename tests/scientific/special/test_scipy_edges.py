@@ -131,3 +131,51 @@ def test_ufuncs_behind_functions_of_scipy_take_tensors(name: str, rest: tuple[fl
     if name == "zeta":
         more = getattr(special, name)(2.5, x)
         assert_allclose(more.detach(), special.zeta(2.5, [1.3, 2.5]), rtol=1e-14)
+
+
+#: Arguments at poles of gamma functions, and the slopes there; None where there is none.
+POLES: list[tuple[str, tuple[float, float], tuple[float | None, float | None]]] = [
+    ("binom", (5.0, 6.0), (1 / 6, -1 / 6)),
+    ("binom", (5.0, 8.0), (1 / 168, -1 / 168)),
+    ("binom", (5.0, -1.0), (0.0, 1 / 6)),
+    ("binom", (4.0, -2.0), (0.0, -1 / 30)),
+    ("binom", (2.5, -1.0), (0.0, 2 / 7)),
+    ("binom", (0.0, 1.0), (1.0, -1.0)),
+    ("binom", (5.0, 400.0), (None, None)),
+    ("poch", (0.0, 0.0), (0.0, None)),
+    ("poch", (0.0, 1.0), (1.0, 0.0)),
+    ("poch", (0.0, 3.0), (2.0, 0.0)),
+    ("poch", (-1.0, 1.0), (1.0, None)),
+    ("poch", (-1.0, 2.0), (-1.0, 0.0)),
+    ("poch", (-2.0, 3.0), (2.0, 0.0)),
+    ("poch", (-2.0, 1.0), (1.0, None)),
+    ("poch", (0.0, -1.0), (-1.0, None)),
+    ("poch", (-3.0, -1.0), (-1 / 16, None)),
+    ("poch", (-2.0, 2.5), (2.0 * np.sqrt(np.pi), 0.0)),
+    ("poch", (1e-9, -1.0), (-1.0000000020000002, 1000000000.5772157)),
+    ("poch", (1e-9, -2.0), (0.75000000175, -500000000.2886079)),
+    ("poch", (-1 + 2.0**-40, 2.0), (-1 + 2.0**-39, None)),
+    ("poch", (2.0, 0.0), (0.0, 1 - np.euler_gamma)),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "expected"), POLES)
+def test_slopes_at_poles_of_gamma_functions(
+    name: str, args: tuple[float, float], expected: tuple[float | None, float | None]
+) -> None:
+    leaves = [fg.tensor(a, requires_grad=True) for a in args]
+    found = fg.autograd.grad(getattr(ours, name)(*leaves), leaves)
+    for slope, wanted in zip(found, expected, strict=True):
+        if wanted is not None:
+            assert_allclose(slope.item(), wanted, rtol=1e-12, atol=1e-15)
+    if name == "binom":
+        assert np.isfinite([slope.item() for slope in found]).all()
+
+
+def test_rising_factorials_of_whole_numbers_are_polynomials() -> None:
+    for m in range(1, 6):
+        power = np.polynomial.Polynomial.fromroots(-np.arange(m))
+        z = np.array([-4.0, -3.5, -2.0, -1e-8, 0.0, 0.3, 1.0, 2.5])
+        t = fg.tensor(z, requires_grad=True)
+        (slope,) = fg.autograd.grad(ours.poch(t, float(m)).sum(), [t])
+        assert_allclose(slope, power.deriv()(z), rtol=1e-11, atol=1e-11)

@@ -58,7 +58,8 @@ def _options(name: str, kwargs: dict[str, Any]) -> bool:
 @composes("nanpercentile")
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """Percentiles of what is not NaN."""
-    return nanquantile(a, np.true_divide(values(q), 100), axis, **kwargs)
+    level = q / 100 if isinstance(q, Tensor) else np.true_divide(q, 100)
+    return nanquantile(a, level, axis, **kwargs)
 
 
 @composes("nanquantile")
@@ -91,7 +92,13 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
         rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
     present = np.sum(~np.isnan(values(rows)), -1)
-    made = [_level(ordered, present, level, method) for level in levels.reshape(-1)]
+    moving: list[Any] = [None] * levels.size
+    if isinstance(q, Tensor) and q.requires_grad and method in _LINES:
+        moving = list(q.reshape(-1))
+    made = [
+        _level(ordered, present, level, method, own)
+        for level, own in zip(levels.reshape(-1), moving, strict=True)
+    ]
     kept = [1 if k in axes else shape[k] for k in range(a.ndim)]
     made = [m.reshape(kept) if keepdims else m for m in made]
     if not levels.ndim:
@@ -115,6 +122,15 @@ _METHODS = (
     *("averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"),
     *("hazen", "weibull", "median_unbiased", "normal_unbiased"),
 )
+#: The methods that interpolate at rank `(n + more) level + start`; the others have steps.
+_LINES = {
+    "linear": (-1.0, 0.0),
+    "interpolated_inverted_cdf": (0.0, -1.0),
+    "hazen": (0.0, -0.5),
+    "weibull": (1.0, -1.0),
+    "median_unbiased": (1.0 / 3.0, -2.0 / 3.0),
+    "normal_unbiased": (0.25, -0.625),
+}
 #: The methods whose quantiles are elements.
 _PICKING = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
 
@@ -126,8 +142,11 @@ def _places(counts: Any, level: float, method: str) -> Any:
     return np.asarray(found)[inverse].reshape(np.shape(counts))
 
 
-def _level(ordered: Tensor, count: Any, level: float, method: str) -> Tensor:
-    """One quantile of sorted rows, of which the first `count` elements are numbers."""
+def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) -> Tensor:
+    """One quantile of sorted rows, of which the first `count` elements are numbers.
+
+    `moving` is the level as a tensor, if it has a derivative.
+    """
     if method == "linear":
         place = np.maximum(count - 1, 0) * level
     else:
@@ -138,7 +157,12 @@ def _level(ordered: Tensor, count: Any, level: float, method: str) -> Tensor:
     above = _core.take_along_axis(ordered, high[..., None], -1)[..., 0]
     if method in _PICKING:
         return below
-    share = (place - low).astype(ordered.dtype)
+    share: Any = (place - low).astype(ordered.dtype)
+    if moving is not None:
+        more, start = _LINES[method]
+        inside = (high > low) & ((count + more) * level + start >= 0)
+        slope = np.where(inside, count + more, 0.0).astype(ordered.dtype)
+        share = share + slope * (moving - moving.detach())
     return _core.lerp(below, above, share)
 
 

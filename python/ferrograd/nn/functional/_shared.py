@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ferrograd._core import Tensor, _is_recording_program, asarray
 from ferrograd.errors import (
     ArgumentError,
@@ -29,6 +31,20 @@ def whole(op: str, what: str, value: Any, least: int = 1) -> int:
     if value.__index__() < least:
         raise ArgumentError(f"{op}: {what} is {value}; give at least {least}")
     return int(value)
+
+
+def flags(op: str, **given: Any) -> None:
+    """Refuses what is no truth value: any text would count as one."""
+    for name, value in given.items():
+        if not isinstance(value, bool | np.bool_) and not (type(value) is int and value in (0, 1)):
+            raise ArgumentTypeError(f"{op}: {name} is {value!r:.80}; give True or False")
+
+
+def checked_eps(op: str, eps: Any) -> Any:
+    """What is added to a variance, if it keeps that from being negative; None is a default."""
+    if eps is not None and not eps >= 0:
+        raise ArgumentError(f"{op}: eps={eps}; give a small positive number")
+    return eps
 
 
 def check_new(op: str, inplace: Any, instead: str) -> None:

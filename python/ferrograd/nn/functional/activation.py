@@ -56,7 +56,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 
 def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """`x` where it exceeds the threshold, else `value`; dx is `g` there, else 0.
+    """`value` up to the threshold, else `x`; dx is 0 there, else `g`.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.threshold(fg.tensor([0.5, 2.0]), 1.0, -3.0).tolist()
@@ -67,11 +67,11 @@ def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> 
     if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
         return _operations.threshold(x, threshold, value)
     _check_limits("threshold", threshold=threshold, value=value)
-    return where(x > threshold, x, value)
+    return where(x <= threshold, value, x)
 
 
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
-    """`x` where `|x| > lambd`, else 0; dx is `g` there, else 0.
+    """0 where `|x| <= lambd`, else `x`; dx is 0 there, else `g`.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.hardshrink(fg.tensor([0.4, -0.6])).tolist()
@@ -81,7 +81,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
         return _operations.hardshrink(x, lambd)
     _check_limits("hardshrink", lambd=lambd)
-    return where(abs(x) > lambd, x, 0.0)
+    return where(abs(x) <= lambd, 0.0, x)
 
 
 def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
@@ -124,6 +124,10 @@ def prelu(x: Any, weight: Any) -> Tensor:
     """
     x, weight = asarray(pattern("prelu", x)), asarray(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.ndim > 1:
+        raise ShapeError(
+            f"prelu: a weight of shape {tuple(weight.shape)}; give a number or a vector"
+        )
     if weight.size not in (1, channels):
         raise ShapeError(
             f"prelu: {weight.size} weights for an input of shape {tuple(x.shape)}; give 1 or"
@@ -157,6 +161,8 @@ def rrelu(
     [2.0, -3.0]
     """
     check_new("rrelu", inplace, "F.rrelu_(x)")
+    if lower > upper:
+        raise ArgumentError(f"rrelu: lower={lower} is above upper={upper}; give the lower first")
     x = asarray(x)
     if not training:
         return _core.leaky_relu(x, (lower + upper) / 2)
@@ -250,7 +256,7 @@ def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:
     >>> fg.nn.functional.threshold_(fg.tensor([0.5, 2.0]), 1.0, 0.0).tolist()
     [0.0, 2.0]
     """
-    return x.masked_fill_(~(x > threshold), value)
+    return x.masked_fill_(x <= threshold, value)
 
 
 def rrelu_(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ferrograd import _core, linalg
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import no_grad
@@ -86,9 +88,14 @@ def local_response_norm(
             f"local_response_norm: an input of shape {tuple(x.shape)}; it needs (N, C, …)"
         )
     size = whole("local_response_norm", "size", size)
+    if not x.size:
+        return x.clone()
+    # Squares of float16 overflow from 256 on.
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
     widths = [0, 0] * (x.ndim - 2) + [size // 2, (size - 1) // 2]
-    means = pad(x * x, widths).unfold(1, size, 1).mean(-1)
-    return x / (k + alpha * means) ** beta
+    means = pad(wide * wide, widths).unfold(1, size, 1).mean(-1)
+    found: Tensor = wide / (k + alpha * means) ** beta
+    return found.astype(np.float16) if wide is not x else found
 
 
 def normalize(x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:

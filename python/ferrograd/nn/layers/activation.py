@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._shared import given, whole
+from ferrograd.nn.functional._shared import flags, given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Activation(Module):
                 f"{type(self).__name__}: the options are {names or 'none'}; got {args} {options}"
             )
         self.options = {**self.defaults, **dict(zip(names, args, strict=False)), **options}
-        self.inplace = bool(self.options.pop("inplace", False))
+        self.inplace = self.options.pop("inplace", False)
+        flags(type(self).__name__, inplace=self.inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of the input."""

@@ -17,7 +17,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import Sizes, per_axis, whole
+from ferrograd.nn.functional._shared import Sizes, flags, per_axis, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class _Convolution(Drawn):
             whole(op, "in_channels", channels[0]),
             whole(op, "out_channels", channels[1]),
         )
+        flags(op, bias=bias)
         self.groups = groups = whole(op, "groups", groups)
         self.in_channels, self.out_channels = channels
         for what in ("in_channels", "out_channels"):

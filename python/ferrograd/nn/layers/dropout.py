@@ -11,7 +11,7 @@ from typing import ClassVar
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import checked_probability
+from ferrograd.nn.functional._shared import checked_probability, flags
 
 
 class _Dropout(Module):
@@ -19,6 +19,7 @@ class _Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False, *, name: str | None = None) -> None:
         super().__init__(name)
+        flags(type(self).__name__, inplace=inplace)
         self.p, self.inplace = checked_probability(type(self).__name__, p), inplace
 
     def forward(self, input: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import whole
+from ferrograd.nn.functional._shared import flags, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class Embedding(_Table):
         )
         if sparse:
             raise ArgumentError("Embedding: sparse=True; gradients are dense here, leave it out")
+        flags("Embedding", scale_grad_by_freq=scale_grad_by_freq)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
 
@@ -171,6 +172,8 @@ class EmbeddingBag(_Table):
                 f'EmbeddingBag: mode={mode!r} and sparse={sparse}; use "mean", "sum" or "max", not'
                 " sparse"
             )
+        last = include_last_offset
+        flags("EmbeddingBag", scale_grad_by_freq=scale_grad_by_freq, include_last_offset=last)
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq = scale_grad_by_freq
         self.include_last_offset = include_last_offset

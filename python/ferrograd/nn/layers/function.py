@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
+from ferrograd.nn.functional._shared import flags
 
 if TYPE_CHECKING:
     from ferrograd.nn._parameter import Parameter
+
+
+#: Options that are truth values.
+_TRUTHS = frozenset({"ceil_mode", "count_include_pad", "return_indices"})
 
 
 class FunctionModule(Module):
@@ -23,6 +28,7 @@ class FunctionModule(Module):
     function: ClassVar[str]
 
     def _keep(self, **options: Any) -> None:
+        flags(type(self).__name__, **{key: options[key] for key in _TRUTHS & options.keys()})
         self._options = tuple(options)
         for key, value in options.items():
             setattr(self, key, value)

@@ -16,7 +16,7 @@ from ferrograd.functors._ops import add_fiber, gemm
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import whole
+from ferrograd.nn.functional._shared import flags, whole
 from ferrograd.nn.layers.activation import activation
 from ferrograd.nn.layers.function import Drawn
 
@@ -58,6 +58,8 @@ class Linear(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
+        if not isinstance(bias, Tensor):
+            flags("Linear", bias=bias)
         fresh = weight is None
         if weight is None:
             sizes = tuple(
@@ -239,6 +241,7 @@ class Bilinear(Drawn):
         in1_features = whole("Bilinear", "in1_features", in1_features)
         in2_features = whole("Bilinear", "in2_features", in2_features)
         out_features = whole("Bilinear", "out_features", out_features)
+        flags("Bilinear", bias=bias)
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features, bound = out_features, 1.0 / math.sqrt(in1_features)
         shape = (out_features, in1_features, in2_features)

@@ -16,7 +16,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given, whole
+from ferrograd.nn.functional._shared import checked_eps, flags, given, whole
 from ferrograd.nn.functional.normalization import move_averages
 from ferrograd.nn.layers.function import Drawn
 
@@ -53,9 +53,11 @@ class _Channels(Drawn):
         bias: bool,
         dtype: DTypeLike | None,
     ) -> None:
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        op = type(self).__name__
+        flags(op, affine=affine, track_running_stats=track, bias=bias)
+        self.num_features, self.eps, self.momentum = num_features, checked_eps(op, eps), momentum
         self.affine, self.track_running_stats = affine, track
-        num_features = whole(type(self).__name__, "num_features", num_features, 0)
+        num_features = whole(op, "num_features", num_features, 0)
         self.weight = _scale(num_features, affine, 1.0, dtype)
         self.bias = _scale(num_features, affine and bias, 0.0, dtype)
         self.running_mean = self.running_var = self.num_batches_tracked = None
@@ -280,8 +282,9 @@ class GroupNorm(Drawn):
             raise ArgumentError(
                 f"GroupNorm: {num_channels} channels and {num_groups} groups; give a multiple"
             )
+        flags("GroupNorm", affine=affine, bias=bias)
         self.num_groups, self.num_channels = num_groups, num_channels
-        self.eps, self.affine = eps, affine
+        self.eps, self.affine = checked_eps("GroupNorm", eps), affine
         self.weight = _scale(num_channels, affine, 1.0, dtype)
         self.bias = _scale(num_channels, affine and bias, 0.0, dtype)
 
@@ -321,7 +324,9 @@ class LayerNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.normalized_shape, self.eps = _shape(type(self).__name__, normalized_shape), eps
+        op = type(self).__name__
+        flags(op, elementwise_affine=elementwise_affine, bias=bias)
+        self.normalized_shape, self.eps = _shape(op, normalized_shape), checked_eps(op, eps)
         self.elementwise_affine = elementwise_affine
         self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
         self.bias = _scale(self.normalized_shape, elementwise_affine and bias, 0.0, dtype)
@@ -357,7 +362,9 @@ class RMSNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.normalized_shape, self.eps = _shape(type(self).__name__, normalized_shape), eps
+        op = type(self).__name__
+        flags(op, elementwise_affine=elementwise_affine)
+        self.normalized_shape, self.eps = _shape(op, normalized_shape), checked_eps(op, eps)
         self.elementwise_affine = elementwise_affine
         self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
 

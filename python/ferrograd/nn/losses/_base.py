@@ -13,7 +13,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._shared import checked_reduction
+from ferrograd.nn.functional._shared import checked_reduction, flags
 
 
 class Loss(Module):
@@ -41,6 +41,8 @@ class Loss(Module):
             )
         given = {**self.defaults, **dict(zip(self.defaults, args, strict=False)), **options}
         self._check_reduction(op, given["reduction"])
+        truths = [key for key, value in self.defaults.items() if isinstance(value, bool)]
+        flags(op, **{key: given[key] for key in truths})
         for key, value in given.items():
             if key in self.tensors and isinstance(value, Tensor):
                 self.register_buffer(key, value)

@@ -15,6 +15,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.checkpoint import run as checkpointed
+from ferrograd._tensor.tree import owned
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval, isbox
@@ -175,8 +176,10 @@ def _replaced(
 ) -> Any:
     """Puts recorded states in the place of SciPy's; gives the solution between them.
 
-    The last step may reach beyond the time of an event that ends the integration.
+    The last step may reach beyond the time of an event that ends the integration. What is computed
+    later, by a checkpoint or between the steps, is computed with what the solver saw.
     """
+    args, y, span, t_eval = owned((args, y, span, t_eval))
     ended, knots = numpy.asarray(found.t), numpy.asarray(found.t)
     if found.sol is not None:
         last = found.sol.interpolants

@@ -32,6 +32,12 @@ from ferrograd.scipy.special._bessel import (
     yv as yv,
     yve as yve,
 )
+from ferrograd.scipy.special._combinatorics import (
+    binom as binom,
+    comb as comb,
+    perm as perm,
+    poch as poch,
+)
 from ferrograd.scipy.special._distributions import (
     betainc as betainc,
     erfcinv as erfcinv,
@@ -83,11 +89,9 @@ from ferrograd.scipy.special._elliptic import (
     zetac as zetac,
 )
 from ferrograd.scipy.special._formulas import (
-    binom as binom,
     boxcox as boxcox,
     boxcox1p as boxcox1p,
     cbrt as cbrt,
-    comb as comb,
     cosdg as cosdg,
     cosm1 as cosm1,
     cotdg as cotdg,
@@ -101,8 +105,6 @@ from ferrograd.scipy.special._formulas import (
     inv_boxcox as inv_boxcox,
     inv_boxcox1p as inv_boxcox1p,
     lpmv as lpmv,
-    perm as perm,
-    poch as poch,
     pseudo_huber as pseudo_huber,
     radian as radian,
     sinc as sinc,

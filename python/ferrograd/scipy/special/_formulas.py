@@ -1,4 +1,4 @@
-"""Special functions that SciPy computes: powers and logarithms, angles, losses, combinatorics.
+"""Special functions that SciPy computes: powers and logarithms, angles, losses.
 
 Owns: their derivatives, as rules of differentiable functions. Never computes: SciPy does.
 Invariant: a rule is finite wherever the derivative is.
@@ -13,13 +13,9 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd import _core
-from ferrograd._core import is_grad_enabled
-from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closures import floats
 from ferrograd.scipy._face import face
-from ferrograd.scipy._library import library, of_scipy
-from ferrograd.scipy.special._elementary import psi
+from ferrograd.scipy._library import of_scipy
 from ferrograd.scipy.special._series import by_parameter
 
 np: Any = _face
@@ -138,58 +134,6 @@ def _lower_expn(n: Any, x: Any) -> Any:
     at_zero = n == 0
     below = np.exp(-x) * (1 + 1 / x) / x
     return np.where(at_zero, below, expn(np.where(at_zero, 0, n - 1), x))
-
-
-binom: Primitive = of_scipy(
-    "special.binom",
-    lambda ans, n, k: lambda g: g * ans * (psi(n + 1.0) - psi(n - k + 1.0)),
-    lambda ans, n, k: lambda g: g * ans * (psi(n - k + 1.0) - psi(k + 1.0)),
-)
-poch: Primitive = of_scipy(
-    "special.poch",
-    lambda ans, z, m: lambda g: g * ans * (psi(z + m) - psi(z)),
-    lambda ans, z, m: lambda g: g * ans * psi(z + m),
-)
-
-
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """The number of choices of `k` out of `N`, 0 where there are none; differentiable by both.
-
-    With `exact`, SciPy's whole numbers, of which there is no derivative.
-    """
-    if exact:
-        _check_constant("comb", N, k)
-        return library("special.comb")(N, k, exact=True, repetition=repetition)
-    N, k = floats(N), floats(k)
-    if repetition:
-        empty = (k == 0) & (N >= 0)
-        found = binom(np.where(empty, 1.0, N + k - 1.0), np.where(empty, 0.0, k))
-    else:
-        found = _where_there_are(binom, N, k)
-    return found[()] if isinstance(found, numpy.ndarray) else found
-
-
-def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """The number of sequences of `k` out of `N`; otherwise as `comb`."""
-    if exact:
-        _check_constant("perm", N, k)
-        return library("special.perm")(N, k, exact=True)
-    found = _where_there_are(lambda n, m: poch(n - m + 1.0, m), floats(N), floats(k))
-    return found[()] if isinstance(found, numpy.ndarray) else found
-
-
-def _check_constant(name: str, *numbers: Any) -> None:
-    """Refuses to lose a derivative in whole numbers."""
-    if is_grad_enabled() and any(getattr(number, "requires_grad", False) for number in numbers):
-        raise NotDifferentiableError(
-            f"{name}: exact=True gives whole numbers, which have no derivative, and an argument"
-            " requires grad; leave exact out, or pass x.detach()"
-        )
-
-
-def _where_there_are(count: Any, n: Any, k: Any) -> Any:
-    there = (k <= n) & (n >= 0) & (k >= 0)
-    return np.where(there, count(np.where(there, n, 1.0), np.where(there, k, 0.0)), 0.0)
 
 
 hyp1f1: Primitive = of_scipy(

@@ -53,6 +53,7 @@ class Continuous:
     `open_low` the formulas are not asked at `low`, where density and distribution function are 0
     with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
     which is not in `logpdf`, and `low` is 0; with `high_power` that of `1 - z`, and `high` is 1.
+    `steep(*shapes)` says for which shapes the formula of `cdf` gives no slope at `low`.
     With `own_ends` the formulas end by themselves, at places that the shapes say. `valid(*shapes)`
     says which shapes are possible, by default positive ones; others give NaN. The methods take what
     SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are differentiable by
@@ -82,6 +83,7 @@ class Continuous:
         open_low: bool = False,
         low_power: Formula | None = None,
         high_power: Formula | None = None,
+        steep: Formula | None = None,
         reach: float = FAR,
         own_ends: bool = False,
         valid: Formula | None = None,
@@ -90,7 +92,7 @@ class Continuous:
         self.name, self.shapes = name, shapes.split()
         self._formulas = {"logpdf": logpdf, "cdf": cdf, **others}
         self.support_of_standard, self.within, self.open_low = (low, high), within, open_low
-        self._powers, self._reach = (low_power, high_power), reach
+        self._powers, self._steep, self._reach = (low_power, high_power), steep, reach
         self.standard = standard if low == 0 else quotient
         self._valid, self._own_ends = valid or all_positive, own_ends
 
@@ -282,9 +284,12 @@ class Continuous:
         return self._checked(found, shapes, scale)
 
     def _begins_steeply(self, places: Places, shapes: list[Any]) -> Any:
-        """The places at the low end where the density or its slope is infinite."""
+        """The places at the low end where the density or its slope is infinite, or seems so."""
         power = fixed(self._power(0, shapes))
-        return places.ends[0] & (power < 1) & (power != 0)
+        steep = (power < 1) & (power != 0)
+        if self._steep is not None:
+            steep = steep | self._steep(*map(fixed, shapes))
+        return places.ends[0] & steep
 
     def _beginning(self, z: Any, shapes: list[Any]) -> Any:
         """The distribution function there: the integral of the power of `z` alone."""
@@ -318,7 +323,8 @@ class Continuous:
         low = mask & self._begins_steeply(places, shapes)
         found = self._simple(name, places.at(mask & ~low), shapes, scale)
         if self._powers[0] is not None and end == 1:
-            found = np.where(low, np.log1p(-self._beginning(places.at(low), shapes)), found)
+            below = np.where(low, self._beginning(places.at(low), shapes), 0.0)
+            found = np.where(low, np.log1p(-below), found)
         limits = (-numpy.inf, 0.0) if end == 0 else (0.0, -numpy.inf)
         outside = np.where(gone, -numpy.inf, places.outside(*limits))
         found = either(mask, found, outside)

@@ -32,8 +32,9 @@ class _Standard(Function):
     @staticmethod
     def forward(ctx: FunctionContext, x: Any, loc: Any, scale: Any) -> Tensor:
         z: Tensor = (x - loc) / scale
-        ctx.save_for_backward(z, *([scale] if isinstance(scale, Tensor) else []))
-        ctx.scale = None if isinstance(scale, Tensor) else scale
+        saved = isinstance(scale, Tensor | numpy.ndarray)
+        ctx.save_for_backward(z, *([scale] if saved else []))
+        ctx.scale = None if saved else scale
         return z
 
     @staticmethod

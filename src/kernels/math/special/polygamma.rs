@@ -40,15 +40,17 @@ pub fn polygamma(x: f64, n: f64) -> f64 {
 
 /// The sum of `(x + k)^-s` over all `k >= 0`, for an integer `s >= 2`.
 fn hurwitz_zeta(s: f64, x: f64) -> f64 {
-    const STEPS: f64 = 1e6;
     if is_pole(x) {
         return f64::INFINITY;
     }
     if x == f64::INFINITY {
         return 0.0;
     }
-    if x < -STEPS {
-        return f64::NAN;
+    if x < -LARGE {
+        // The sum over all whole numbers, without those below 0: for them the terms are those of `1 - x`, but for the sign.
+        let part = x - x.floor();
+        let rest = hurwitz_zeta(s, 1.0 - part) - hurwitz_zeta(s, 1.0 - x);
+        return hurwitz_zeta(s, part) + if s % 2.0 == 0.0 { rest } else { -rest };
     }
     let power = |base: f64| base.powi(-(s.min(400.0) as i32));
     let (mut x, mut sum) = (x, 0.0);

@@ -49,6 +49,8 @@ pub struct Facts {
     pub factor: Option<&'static str>,
     /// A keyword that two libraries read differently.
     pub ambiguous: Option<&'static Ambiguous>,
+    /// Whether a reduction takes no axes for all of them, as PyTorch does.
+    pub no_axes_are_all: bool,
     /// Whether it broadcasts as NumPy's ufuncs do, so that a larger `out` takes the result repeatedly.
     pub ufunc: bool,
     /// The operation of two operands that this one folds its elements with.
@@ -122,6 +124,7 @@ impl Facts {
         ignores: &[],
         factor: None,
         ambiguous: None,
+        no_axes_are_all: false,
         ufunc: false,
         fold: None,
         neutral: None,
@@ -199,6 +202,11 @@ impl Facts {
     /// A keyword that is refused.
     pub const fn ambiguous(self, word: &'static [&'static Ambiguous]) -> Facts {
         Facts { ambiguous: first(word), ..self }
+    }
+
+    /// It takes no axes for all of them.
+    pub const fn no_axes_are_all(self, _: &'static [&'static str]) -> Facts {
+        Facts { no_axes_are_all: true, ..self }
     }
 
     /// It broadcasts as NumPy's ufuncs do.

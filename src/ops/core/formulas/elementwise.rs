@@ -46,8 +46,8 @@ pub enum Derivative {
     },
 }
 
-/// A check of operands beyond dtype and shape; its error names them.
-pub type Guard = fn(&[Slot<'_>], DType) -> Result<()>;
+/// A check of operands beyond dtype and shape, and of parameters; its error names them.
+pub type Guard = fn(&[Slot<'_>], DType, &[f64]) -> Result<()>;
 
 /// A function of complex operands that no loop computes.
 pub type OfComplex = fn(&[&Tensor]) -> Result<Tensor>;
@@ -146,7 +146,7 @@ impl Elementwise {
         params: &[f64],
     ) -> Result<Tensor> {
         if let Some(guard) = self.guard {
-            guard(&slots, dtype)?;
+            guard(&slots, dtype, params)?;
         }
         if self.beside_number.is_some() && capture::active() {
             let given = |slot: &Slot<'_>| slot.tensor().is_some_and(stands_for_number);

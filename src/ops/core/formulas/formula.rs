@@ -188,7 +188,7 @@ macro_rules! optional {
 }
 
 /// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
-/// `forward`, for operands that the loops take and the operation does not, and `beside_number path;`
+/// `forward`, for operands and parameters that the loops take and the operation does not, and `beside_number path;`
 /// for numbers on the right with which another operation computes the same, and `complex f;` for a function of complex
 /// numbers that is not holomorphic and thus no text of theirs):
 ///

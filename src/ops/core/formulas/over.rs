@@ -35,7 +35,7 @@ pub(crate) fn binary_over(
 ) -> Result<Tensor> {
     let slots = [Slot::Tensor(a), Slot::Tensor(b)];
     if let Some(guard) = op.guard {
-        guard(&slots, a.dtype())?;
+        guard(&slots, a.dtype(), &[])?;
     }
     let mut out =
         Tensor::assemble(over.storage().clone(), over.layout().clone(), over.dtype(), None);

@@ -4,14 +4,28 @@
 //! it the shape that broadcasts.
 //! Invariant: values and derivatives are those of `where` with the comparison.
 
-use crate::ops::core::elementwise::{binary, unary_with};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::ops::core::elementwise::{Slot, binary, unary_with};
 use crate::tensor::Tensor;
 
+/// Refuses a range whose ends are in the wrong order.
+pub(super) fn in_order(_: &[Slot<'_>], _: DType, range: &[f64]) -> Result<()> {
+    match range {
+        [low, high] if low > high => Err(Box::new(Error::Argument {
+            op: "hardtanh".into(),
+            what: format!("min_val={low} is above max_val={high}"),
+            remedy: "give the lower bound first".into(),
+        })),
+        _ => Ok(()),
+    }
+}
+
 elementwise_specs! {
-    /// `x` below `low` or above `high`, else `value`. Derivative: `g` there, 0 elsewhere.
+    /// `value` from `low` to `high`, else `x`, as it is where it is NaN. Derivative: 0 there, `g` elsewhere.
     fn outside(x; low = 0.0, high = 0.0, value = 0.0) = OUTSIDE {
-        forward { cheap: |x; low, high, value| R::select(R::mask_or(x.lt(low), x.gt(high)), x, value); cost: 0.3; }
-        by x { cheap |g, x; low, high, _value| R::select(R::mask_or(x.lt(low), x.gt(high)), g, R::lit(0.0)) }
+        forward { cheap: |x; low, high, value| R::select(R::mask_and(x.ge(low), x.le(high)), value, x); cost: 0.3; }
+        by x { cheap |g, x; low, high, _value| R::select(R::mask_and(x.ge(low), x.le(high)), R::lit(0.0), g) }
     }
     /// `x` without its part between `low` and `high`. Derivative: `g` outside of them, 0 elsewhere.
     fn shrunk(x; low = 0.0, high = 0.0, value = 0.0) = SHRUNK {
@@ -30,12 +44,12 @@ elementwise_specs! {
 }
 
 crate::operations! { family "activation";
-    /// `x` where it exceeds the threshold, else `value`. Derivative: `g` there, 0 elsewhere.
+    /// `value` up to the threshold, else `x`. Derivative: 0 there, `g` elsewhere.
     [namespace("nn.functional")]
     fn threshold_(x: Tensor, threshold: f64, value: f64) -> Tensor {
         unary_with(&OUTSIDE, x, &[f64::NEG_INFINITY, threshold, value])
     }
-    /// `x` where `|x| > lambd`, else 0. Derivative: `g` there, 0 elsewhere.
+    /// 0 where `|x| <= lambd`, else `x`. Derivative: 0 there, `g` elsewhere.
     [namespace("nn.functional")]
     fn hardshrink(x: Tensor, lambd: f64 = 0.5) -> Tensor {
         unary_with(&OUTSIDE, x, &[-lambd, lambd, 0.0])

@@ -12,7 +12,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
-from ferrograd.errors import ShapeError
+from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
 from ferrograd.nn.functional.convolution import conv_transpose1d
@@ -89,6 +89,8 @@ def avg_pool3d(
     [[[[[3.5]]]]]
     """
     op = "avg_pool3d"
+    if divisor_override == 0:
+        raise ArgumentError(f"{op}: divisor_override=0; give another number")
     x = ranked(op, x, (4, 5), _VOLUMES)
     stride = kernel_size if stride is None else stride
     size, step, width = _options(op, kernel_size=kernel_size, stride=stride, padding=padding)

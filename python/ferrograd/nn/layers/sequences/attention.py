@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given, whole
+from ferrograd.nn.functional._shared import flags, given, whole
 from ferrograd.nn.functional.attention import (
     checked_causal,
     heads_attention,
@@ -75,6 +75,8 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: embed_dim is {embed_dim} and num_heads {num_heads}; give a"
                 " multiple of the heads"
             )
+        order = {"batch_first": batch_first, "add_bias_kv": add_bias_kv}
+        flags("MultiheadAttention", bias=bias, add_zero_attn=add_zero_attn, **order)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim

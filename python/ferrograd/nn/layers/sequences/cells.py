@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations, init
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import given, whole
+from ferrograd.nn.functional._shared import flags, given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class _Cell(Drawn):
         super().__init__(name)
         input_size = whole(type(self).__name__, "input_size", input_size, 0)
         hidden_size = whole(type(self).__name__, "hidden_size", hidden_size)
+        flags(type(self).__name__, bias=bias)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows, bound = GATES[self.kind] * hidden_size, 1.0 / math.sqrt(hidden_size)
         self.weight_ih = init.fresh((rows, input_size), bound, dtype, generator)
@@ -131,9 +132,16 @@ class _Cell(Drawn):
                 f"{type(self).__name__}: an input of shape {tuple(input.shape)}; give"
                 f" (N, {self.input_size}) or ({self.input_size},)"
             )
+        shape = (*input.shape[:-1], self.hidden_size)
         if states is None:
-            zero = creation.zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype)
-            states = (zero,) * count
+            states = (creation.zeros(shape, dtype=input.dtype),) * count
+        states = tuple(given(type(self).__name__, state, "hx") for state in states)
+        if len(states) != count or any(tuple(state.shape) != shape for state in states):
+            shapes = ", ".join(str(tuple(state.shape)) for state in states)
+            raise ShapeError(
+                f"{type(self).__name__}: hx of shape {shapes} beside an input of shape"
+                f" {tuple(input.shape)}; give {'two of ' if count == 2 else ''}{shape}"
+            )
         x = linear(input, self.weight_ih.T, self.bias_ih)
         return STEPS[name](x, states, self.weight_hh.T, self.bias_hh)
 

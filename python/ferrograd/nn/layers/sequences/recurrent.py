@@ -18,7 +18,7 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn.functional._shared import given, whole
+from ferrograd.nn.functional._shared import flags, given, whole
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.layers.function import Drawn
 from ferrograd.nn.layers.sequences.cells import GATES, STEPS, WHOLE, States
@@ -56,6 +56,7 @@ class _Recurrent(Drawn):
             whole(op, "num_layers", num_layers),
             whole(op, "proj_size", proj_size, 0),
         )
+        flags(op, bias=bias, batch_first=batch_first, bidirectional=bidirectional)
         if num_layers > MOST_LAYERS:
             raise ArgumentError(f"{op}: num_layers is {num_layers}; give at most {MOST_LAYERS}")
         if not 0.0 <= dropout <= 1.0:

@@ -18,6 +18,7 @@ from ferrograd._core import Tensor, get_default_dtype
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
+from ferrograd.nn.functional._shared import flags
 from ferrograd.nn.layers.container import MOST_LAYERS, ModuleList
 from ferrograd.nn.layers.dropout import Dropout
 from ferrograd.nn.layers.linear import Linear
@@ -108,6 +109,7 @@ class TransformerEncoderLayer(_Layer):
             d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
         )
         self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        flags(type(self).__name__, norm_first=norm_first)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
@@ -163,6 +165,7 @@ class TransformerDecoderLayer(_Layer):
             for _ in range(2)
         )
         self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        flags(type(self).__name__, norm_first=norm_first)
         self.norm_first = norm_first
         self.norm1, self.norm2, self.norm3 = (
             LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype) for _ in range(3)

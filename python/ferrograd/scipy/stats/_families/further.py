@@ -1,6 +1,6 @@
 """Further distributions, on the half line and on the line, made of formulas of SciPy's tables."""
 
-from math import log, pi, sqrt
+from math import inf, log, pi, sqrt
 from typing import Any
 
 import ferrograd.numpy as _face
@@ -37,6 +37,7 @@ chi = Continuous(
     sf=lambda z, df: gammaincc(df / 2.0, z * z / 2),
     low=0.0,
     low_power=lambda df: df - 1.0,
+    steep=lambda df: df < 2,
 )
 
 #: The root of a gamma variable with the mean 1.
@@ -48,6 +49,7 @@ nakagami = Continuous(
     sf=lambda z, nu: gammaincc(nu, nu * z * z),
     low=0.0,
     low_power=lambda nu: 2.0 * nu - 1.0,
+    steep=lambda nu: nu < 1,
 )
 
 
@@ -94,6 +96,14 @@ fisk = Continuous(
     low_power=lambda c: c - 1.0,
 )
 
+
+def _burr12_place(t: Any, c: Any, d: Any) -> Any:
+    """Where `sf` is `exp(-t)`; at the low end no shape moves it."""
+    begins = fixed(t) == 0
+    inner = np.where(begins, 1.0, d)
+    return np.expm1(t / inner) ** (1.0 / c) / np.where(begins, d ** (1.0 / c), 1.0)
+
+
 #: `sf` is `(1 + z**c)**-d`.
 burr12 = Continuous(
     "burr12",
@@ -102,8 +112,8 @@ burr12 = Continuous(
     lambda z, c, d: -np.expm1(-d * _log1p_power(z, c)),
     sf=lambda z, c, d: np.exp(-d * _log1p_power(z, c)),
     logsf=lambda z, c, d: -d * _log1p_power(z, c),
-    ppf=lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1.0 / c),
-    isf=lambda q, c, d: np.expm1(-np.log(q) / d) ** (1.0 / c),
+    ppf=lambda q, c, d: _burr12_place(-np.log1p(-q), c, d),
+    isf=lambda q, c, d: _burr12_place(-np.log(q), c, d),
     low=0.0,
     low_power=lambda c, d: c - 1.0,
 )
@@ -169,6 +179,21 @@ def _log_of_rest(t: Any) -> Any:
     return np.where(near, few, np.log1p(-np.exp(-np.where(near, 1.0, t))))
 
 
+def _invweibull_place(begins: Any, chance: Any, level: Any, c: Any) -> Any:
+    """`(-log(chance))**(-1 / c)`; from the low end it rises as steeply as a root."""
+    return np.where(begins, np.sqrt(np.where(begins, chance, 1.0)), (0.0 - level) ** (-1.0 / c))
+
+
+def _invweibull_ppf(q: Any, c: Any) -> Any:
+    begins = fixed(q) == 0
+    return _invweibull_place(begins, q, np.log(np.where(begins, 0.5, q)), c)
+
+
+def _invweibull_isf(q: Any, c: Any) -> Any:
+    begins = fixed(q) == 1
+    return _invweibull_place(begins, 1.0 - q, np.log1p(-np.where(begins, 0.5, q)), c)
+
+
 #: The distribution function `exp(-z**-c)`.
 invweibull = Continuous(
     "invweibull",
@@ -178,32 +203,47 @@ invweibull = Continuous(
     sf=lambda z, c: -np.expm1(-(z**-c)),
     logcdf=lambda z, c: -(z**-c),
     logsf=lambda z, c: _log_of_rest(z**-c),
-    ppf=lambda q, c: (-np.log(q)) ** (-1.0 / c),
-    isf=lambda q, c: (-np.log1p(-q)) ** (-1.0 / c),
+    ppf=_invweibull_ppf,
+    isf=_invweibull_isf,
     low=0.0,
     open_low=True,
 )
 
 
-def _gengamma(lower: Any, upper: Any) -> Any:
-    """A curve of `z**c`, which falls where `c` is negative."""
+def _gengamma(lower: Any, upper: Any, at_zero: float) -> Any:
+    """A curve of `z**c`, which falls where `c` is negative, and is flat where that is huge."""
 
     def curve(z: Any, a: Any, c: Any) -> Any:
-        rises, power = fixed(c) > 0, z**c
-        return np.where(rises, lower(a, power), upper(a, power))
+        rises = fixed(c) > 0
+        flat = fixed(z) ** fixed(c) > 1e200
+        power = np.where(flat, 1.0, z) ** c
+        found = np.where(rises, lower(a, power), upper(a, power))
+        return np.where(flat, np.where(rises, 1.0 - at_zero, at_zero), found)
 
     return curve
+
+
+def _gengamma_logpdf(z: Any, a: Any, c: Any) -> Any:
+    """The logarithm of the density, for positive `c` without its power of `z`."""
+    falls, begins = fixed(c) < 0, fixed(z) == 0
+    # Beside a power of `z`, which is steeper, that of the exponent has no part in a slope at 0.
+    lost = begins & (falls | ((fixed(c) < 1) & (fixed(a * c) != 1)))
+    inner = np.where(lost, 1.0, z)
+    power = np.where(falls, a * c - 1.0, 0.0) * np.log(np.where(falls, inner, 1.0))
+    found = np.log(np.abs(c)) + power - np.where(lost, 0.0, inner**c) - gammaln(a)
+    return np.where(begins & falls, -inf, found)
 
 
 #: A gamma variable to the power `1 / c`.
 gengamma = Continuous(
     "gengamma",
     "a c",
-    lambda z, a, c: np.log(np.abs(c)) + (a * c - 1.0) * np.log(z) - z**c - gammaln(a),
-    _gengamma(gammainc, gammaincc),
-    sf=_gengamma(gammaincc, gammainc),
+    _gengamma_logpdf,
+    _gengamma(gammainc, gammaincc, 0.0),
+    sf=_gengamma(gammaincc, gammainc, 1.0),
     low=0.0,
-    open_low=True,
+    low_power=lambda a, c: np.where(fixed(c) > 0, a * c - 1.0, 0.0),
+    steep=lambda a, c: ((a < 1) & (c > 1)) | ((a > 1) & (c > 0) & (c < 1)),
     valid=lambda a, c: (np.asarray(a) > 0) & (np.asarray(c) != 0),
 )
 
@@ -281,15 +321,30 @@ genlogistic = Continuous(
     isf=lambda q, c: -np.log(np.expm1(-np.log1p(-q) / c)),
 )
 
+
+def _angle_share(z: Any) -> Any:
+    """`2 / π arcsin(√z)`, by the nearer end."""
+    low = fixed(z) < 0.5
+    near, far = np.where(low, z, 0.25), np.where(low, 0.25, 1.0 - z)
+    share = 2 / pi * np.arcsin(np.sqrt(near))
+    return np.where(low, share, 1.0 - 2 / pi * np.arcsin(np.sqrt(far)))
+
+
+def _squared_sine(share: Any, rest: Any) -> Any:
+    """`sin(π / 2 share)²`, by the smaller of two shares whose sum is 1."""
+    low = fixed(share) < 0.5
+    return np.where(low, np.sin(pi / 2 * share) ** 2, 1.0 - np.sin(pi / 2 * rest) ** 2)
+
+
 #: The sine of a uniform angle, from 0 to 1.
 arcsine = Continuous(
     "arcsine",
     "",
     lambda z: -log(pi) + 0.0 * z,
-    lambda z: 2 / pi * np.arcsin(np.sqrt(z)),
-    sf=lambda z: 2 / pi * np.arcsin(np.sqrt(1.0 - z)),
-    ppf=lambda q: np.sin(pi / 2 * q) ** 2,
-    isf=lambda q: np.sin(pi / 2 * (1.0 - q)) ** 2,
+    _angle_share,
+    sf=lambda z: _angle_share(1.0 - z),
+    ppf=lambda q: _squared_sine(q, 1.0 - q),
+    isf=lambda q: _squared_sine(1.0 - q, q),
     low=0.0,
     high=1.0,
     low_power=lambda: -0.5,
