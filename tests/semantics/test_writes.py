@@ -272,7 +272,6 @@ REFUSED = {
     "copy_": "y[0].copy_(fg.tensor(3.0))",
     "fill_": "y[0].fill_(3.0)",
     "detach": "y[0].detach().add_(1)",
-    "a view of it": "y[0].reshape(1)[0:1] = 3.0",
     "elements of a loop": "for e in y: e.mul_(2)",
     "unpacked": "a, *_ = y; a.mul_(2)",
 }

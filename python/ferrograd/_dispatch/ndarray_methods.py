@@ -74,7 +74,7 @@ def fill(self: Tensor, value: Any) -> None:
             f"fill: the value has shape {tuple(np.shape(value))}; give one number, or write"
             " x[...] = values"
         )
-    self.fill_(value)
+    self[...] = value
 
 
 def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:

@@ -1,10 +1,10 @@
 //! Arguments that NumPy's methods take by position and ours by name: `A.sum(0, float)`, `A.flatten("F")`.
 //!
 //! Owns: their names, in NumPy's order. Never converts them.
-//! Invariant: a truth value there is not taken, since PyTorch has others in these places.
+//! Invariant: a truth value or a number there is not taken, since PyTorch has `keepdim` and others in these places.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyInt, PyString};
 use smallvec::SmallVec;
 
 use crate::bindings::call::door::Keyword;
@@ -13,10 +13,11 @@ use crate::ops::core::declare::OpDecl;
 /// What follows the arguments that libraries agree about.
 fn names(op: &str) -> &'static [&'static str] {
     match op {
-        "sum" | "prod" | "mean" | "nansum" | "nanprod" | "nanmean" => &["dtype", "out", "keepdims"],
-        "std" | "var" | "nanstd" | "nanvar" => &["dtype", "out", "ddof", "keepdims"],
-        "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" | "nanmax"
-        | "nanmin" => &["out", "keepdims"],
+        "sum" | "prod" | "mean" => &["dtype", "out", "keepdims"],
+        "std" | "var" => &["dtype", "out", "ddof", "keepdims"],
+        "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" => {
+            &["out", "keepdims"]
+        }
         "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" => &["out"],
         _ => &[],
     }
@@ -36,7 +37,7 @@ pub(crate) fn named<'py>(
     }
     let (at, names) = (decl.positional(), names(decl.name));
     let rest = given.get(at..).filter(|rest| !rest.is_empty() && rest.len() <= names.len())?;
-    if rest[0].is_instance_of::<PyBool>() {
+    if rest[0].is_instance_of::<PyInt>() {
         return None;
     }
     let pairs = names.iter().zip(rest).filter(|(_, value)| !value.is_none());

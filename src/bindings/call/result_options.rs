@@ -12,7 +12,7 @@ use crate::bindings::errors::{bad_type, python, to_python};
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::{PyTensor, remember};
 use crate::error::{Dims, Error};
-use crate::ops::change::inplace::{admit_dtype, copy_};
+use crate::ops::change::inplace::{admit_dtype, put_result};
 use crate::ops::core::declare::{OpDecl, Returns};
 use crate::tensor::Tensor;
 
@@ -162,5 +162,6 @@ fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<
             },
         })));
     }
-    python(admit_dtype(decl.name, &target, result).and_then(|()| copy_(&target, result)))
+    let admitted = admit_dtype(decl.name, &target, result);
+    python(admitted.and_then(|()| put_result(decl.name, &target, result)))
 }

@@ -9,13 +9,14 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::graph::{self, FORWARD, INFERENCE, Mode};
+use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
 use crate::ops::change::loops::loop_of;
 use crate::ops::core::declare::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
 use crate::ops::core::layout::{astype, broadcast_to, cast_aloud};
+use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -162,6 +163,9 @@ pub(crate) fn finish_write(
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Another tensor's elements, cast to its dtype: nothing leads to what was there.
+    Replacing,
+    /// The same, but what was there gets a gradient of zero, as in PyTorch. In a transform, which gives zeros anyway, nothing
+    /// leads there.
     Assigned,
     /// What an operation made of its old elements, of the kind of its dtype; all their history is in it.
     Computed,
@@ -173,7 +177,7 @@ pub(crate) enum Value {
 pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
     let recorded = recorded(x, value.requires_grad());
     admit_write(op, x, recorded)?;
-    if what != Value::Assigned {
+    if !matches!(what, Value::Assigned | Value::Replacing) {
         admit_dtype(op, x, value)?;
     }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
@@ -181,7 +185,12 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     // Edges are taken before the version moves: they are the history of the values until then.
     let history = match what {
         _ if !recorded => None,
-        Value::Assigned => Some(Written { edge: value.grad_edge(), own_node: false }),
+        Value::Assigned if !Mode::current().has(TRANSFORM) => {
+            Some(Written { edge: replaced(op, x, &value)?.grad_edge(), own_node: true })
+        }
+        Value::Assigned | Value::Replacing => {
+            Some(Written { edge: value.grad_edge(), own_node: false })
+        }
         _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
     let writing = x.before_write(op)?;
@@ -189,6 +198,20 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     drop(writing);
     finish_write(op, x, x, history, varies);
     Ok(())
+}
+
+/// `value` as what took the place of `x`, whose gradient is zero.
+fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
+    finish(value.detach(), &[x, value], |out| Record {
+        name: op,
+        cost: move_cost(out),
+        params: (),
+        saved: nothing(),
+        backward: |(), g, cx| {
+            cx.give_with(0, |_| Tensor::zeros(g.shape(), g.dtype()))?;
+            cx.give_with(1, |_| Ok(g))
+        },
+    })
 }
 
 /// A copy of `x` with its history: what a derivative keeps of it outlives the change.
@@ -330,18 +353,25 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
 
 /// `x[...] = value` for all elements, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
-    copy_named("copy_", x, value)
+    copy_named("copy_", x, value, Value::Assigned)
+}
+
+/// A result written to the place that was named for it.
+pub(crate) fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    copy_named(op, x, value, Value::Replacing)
 }
 
 /// Every element set to one value.
 pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
     match value {
-        Operand::Tensor(t) => copy_named("fill_", x, t),
-        Operand::Scalar(s) => copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?),
+        Operand::Tensor(t) => copy_named("fill_", x, t, Value::Assigned),
+        Operand::Scalar(s) => {
+            copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?, Value::Assigned)
+        }
     }
 }
 
-fn copy_named(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+fn copy_named(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
     let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &cast_aloud(&source, x.dtype())?, Value::Assigned)
+    overwrite(op, x, &cast_aloud(&source, x.dtype())?, what)
 }

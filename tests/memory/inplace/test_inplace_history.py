@@ -57,9 +57,9 @@ WRITES: dict[str, tuple[Write, Callable[[int], Any], Callable[[int], Any]]] = {
     ),
     "[:] = m": (lambda t, m: t.__setitem__(slice(None), m), lambda n: None, lambda n: [1] * n),
     "[...] = m": (lambda t, m: t.__setitem__(..., m), lambda n: None, lambda n: [1] * n),
-    "copy_": (lambda t, m: t.copy_(m), lambda n: None, lambda n: [1] * n),
-    "fill_": (lambda t, m: t.fill_(2.0), lambda n: None, lambda n: [0] * n),
-    "zero_": (lambda t, m: t.zero_(), lambda n: None, lambda n: [0] * n),
+    "copy_": (lambda t, m: t.copy_(m), lambda n: [0] * n, lambda n: [1] * n),
+    "fill_": (lambda t, m: t.fill_(2.0), lambda n: [0] * n, lambda n: [0] * n),
+    "zero_": (lambda t, m: t.zero_(), lambda n: [0] * n, lambda n: [0] * n),
     "index_add_": (
         lambda t, m: t.index_add_(0, [0], m[:1]),
         lambda n: [1] * n,
