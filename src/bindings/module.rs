@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::call::{foreign, late, names, observe};
-use crate::bindings::exchange::{dlpack, einops, memory, safetensors};
+use crate::bindings::exchange::{dlpack, einops, imports, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
@@ -136,6 +136,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     members.set_item("__dir__", wrap_pyfunction!(__dir__, m)?)?;
     let callbacks = py.import("gc")?.getattr("callbacks")?;
     callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
+    imports::watch(py)?;
     einops::wait(py)
 }
 

@@ -33,6 +33,9 @@ pub(crate) static EINOPS_SPEC: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
 pub(crate) static EINOPS_REGISTER: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "register");
+/// What raises the error of a module that the package does not have, where there is a hint.
+pub(crate) static REFUSE_IMPORT: LazyImport =
+    LazyImport::new("ferrograd._inspect.hints", "refuse_import");
 /// The product of a tensor and a sparse array of SciPy's.
 pub(crate) static SPARSE_PRODUCT: LazyImport =
     LazyImport::new("ferrograd.scipy.sparse._arrays", "product");

@@ -3,6 +3,7 @@
 Owns: modules, methods and arguments. What a hint names exists: tests/package/test_public_faces.py.
 """
 
+import importlib
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import nn
+from ferrograd._inspect.hints import HINTS
 from ferrograd._pytorch import absent
 
 MODULES = """sparse multiprocessing hub ao export package quantization onnx jit fx distributions
@@ -18,7 +20,7 @@ MODULES = """sparse multiprocessing hub ao export package quantization onnx jit 
 OF_JAX = "debug block_until_ready make_jaxpr eval_shape associative_scan pmap lax tree"
 METHODS = """qr svd lu hardshrink put_ apply_ map_ resize_as_ storage_offset layout at
     block_until_ready flat prelu set_ storage untyped_storage to_dense lu_solve
-    triangular_solve igamma mvlgamma stft"""
+    triangular_solve igamma mvlgamma"""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,55 @@ def test_what_a_hint_of_a_method_names_exists(name: str) -> None:
         found: Any = {"fg": fg, "nn": nn, "np": np, "x": x}[home]
         for part in names:
             found = getattr(found, part)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("distributions", r"PyTorch has it, here use ferrograd\.scipy\.stats"),
+        ("nn.parameter", r"here use the classes of fg\.nn themselves, as nn\.Parameter"),
+        ("nn.modules", r"here use the classes of fg\.nn"),
+        ("nn.modules.conv", r"here use the classes of fg\.nn"),
+        ("backends.cudnn", r"it is no module, write from ferrograd import backends"),
+        ("utils.tensorboard", r"here use a package"),
+        ("lax", r"JAX has it, here use fg\.scan"),
+    ],
+)
+def test_imports_say_what_attributes_say(path: str, hint: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"^No module named 'ferrograd\..*'; .*{hint}"):
+        importlib.import_module(f"ferrograd.{path}")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'ferrograd\.nothing'$"):
+        importlib.import_module("ferrograd.nothing")
+
+
+def test_every_hint_of_a_module_is_one_of_its_import() -> None:
+    """Where the name is no attribute: some are functions of PyTorch's."""
+    for module, names in HINTS.items():
+        home = f"ferrograd.{module}" if module else "ferrograd"
+        if not hasattr(importlib.import_module(home), "__path__"):
+            continue
+        for name in names:
+            with pytest.raises(ModuleNotFoundError, match="PyTorch has it, here use"):
+                importlib.import_module(f"{home}.{name}")
+
+
+def test_the_classes_of_tensors_say_how_sizes_are_given() -> None:
+    with pytest.raises(AttributeError, match=r"fg\.empty\(2, 3, dtype=…\) of sizes"):
+        _ = fg.FloatTensor  # type: ignore[attr-defined]
+
+
+def test_a_split_by_position_is_refused_with_both_spellings() -> None:
+    x = fg.ones(6, 2)
+    text = r"split: \(2, 1\) .* x\.split_with_sizes\(2, dim=1\) or x\.split\(2, axis=1\)"
+    with pytest.raises(fg.errors.ArgumentError, match=text):
+        x.split(2, 1)
+    assert [part.shape for part in x.split(2, axis=1)] == [(6, 1)] * 2
+    assert [part.shape for part in fg.split(x, 2, 1)] == [(6, 1)] * 2
+    assert [part.shape for part in np.split(x, 2, 1)] == [(6, 1)] * 2
+    with pytest.raises(
+        fg.errors.ArgumentError, match=r"axes \(-2, -1\) .* swapaxes\(0, 1\) or perm"
+    ):
+        x.transpose(-2, -1)
 
 
 DROPPED = ["dropout", "dropout1d", "dropout2d", "dropout3d"]

@@ -24,6 +24,7 @@ _BATCH = "NumPy's broadcasting, and fg.jacobian for rows of derivatives"
 _KINDS = "dtypes: there are no quantised tensors, model.to(fg.float16) makes small ones"
 _SAME_BITS = "nothing: results have the same bits in every run"
 _SPARSE = "ferrograd.scipy.sparse"
+_OF_VALUES = "fg.tensor(values, dtype=…), or fg.empty(2, 3, dtype=…) of sizes"
 _FILES = "fg.save_state, or fg.save, and fg.load_state"
 
 
@@ -76,9 +77,6 @@ HINTS: dict[str, dict[str, str]] = {
         "stack_module_state": "fg.stack of the parameters, and products of batches",
     },
     "linalg": {
-        **_each("inv_ex", "fg.linalg.inv, which raises where a matrix is singular"),
-        **_each("cholesky_ex", "fg.linalg.cholesky, which raises where a matrix is not positive"),
-        **_each("solve_ex lu_factor_ex", "the name without _ex, which raises"),
         **_each("householder_product", "fg.linalg.qr, which multiplies the reflections"),
         **_each("ldl_factor ldl_factor_ex ldl_solve", "ferrograd.scipy.linalg.ldl"),
     },
@@ -126,8 +124,8 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("masked nested", "a mask: fg.where, or where= of a reduction"),
         **_each("version torch_version", "fg.__version__, and fg.show_config()"),
         **_each("types return_types layout strided memory_format", "NumPy's and Python's own"),
-        **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", "fg.tensor"),
-        **_each("HalfTensor ByteTensor CharTensor ShortTensor", "fg.tensor"),
+        **_each("FloatTensor DoubleTensor LongTensor IntTensor BoolTensor", _OF_VALUES),
+        **_each("HalfTensor ByteTensor CharTensor ShortTensor", _OF_VALUES),
         **_each("jit fx", _COMPILE),
         "vmap": _BATCH,
         **_each("use_deterministic_algorithms are_deterministic_algorithms_enabled", _SAME_BITS),
@@ -160,7 +158,7 @@ HINTS: dict[str, dict[str, str]] = {
         **_each("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "the layers of fg.nn"),
         **_each("jacfwd jacrev", "fg.jacobian"),
         "pdist": "ferrograd.scipy.spatial",
-        **_each("stft istft hann_window hamming_window bartlett_window", "ferrograd.scipy.signal"),
+        **_each("hann_window hamming_window bartlett_window", "ferrograd.scipy.signal"),
         **_each("blackman_window kaiser_window", "ferrograd.scipy.signal"),
         "set_printoptions": "np.set_printoptions",
         "testing": "np.testing",
@@ -229,6 +227,21 @@ def missing(module: str, name: str) -> NoReturn:
         # Python would put a text of its own in place of that of an AttributeError.
         raise ImportError(f"cannot import name {name!r} from {home!r}{said}")
     raise AttributeError(f"module {home!r} has no attribute {name!r}{said}")
+
+
+def refuse_import(path: str) -> None:
+    """Raises the error of a module that the package does not have, where there is a hint."""
+    home, _, name = path.rpartition(".")
+    module = home.partition(".")[2]
+    hint = HINTS.get(module, {}).get(name) or JAX_HINTS.get(module, {}).get(name)
+    if hint:
+        library = "PyTorch" if name in HINTS.get(module, {}) else "JAX"
+        said = f"{library} has it, here use {hint}"
+    elif hasattr(sys.modules.get(home), name):
+        said = f"it is no module, write from {home} import {name}"
+    else:
+        return
+    raise ModuleNotFoundError(f"No module named {path!r}; {said}", name=path)
 
 
 def _of_numpy(module: str, name: str) -> str:

@@ -7,6 +7,7 @@ pub(crate) mod dlpack;
 mod dtypes;
 pub(crate) mod einops;
 pub(crate) mod foreign;
+pub(crate) mod imports;
 pub(crate) mod memory;
 pub(crate) mod numpy;
 pub(crate) mod safetensors;
