@@ -8,15 +8,15 @@
 
 use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::snapshots::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, free};
 use super::{Layout, Storage, StridedSet, author, capture};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{Lock, replace_alone, step_alone};
+use crate::threads::{Lock, Mutex, replace_alone, step_alone};
 
 /// Whether `count` shows that one data handle of a storage is left beside those of captures.
 fn is_last(storage: &Storage, count: &AtomicU64) -> bool {
@@ -155,21 +155,18 @@ impl Changes {
 
     /// The attachment, if there is one.
     pub(super) fn attachment(&self) -> Option<Attachment> {
-        self.record()?.attachment.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.record()?.attachment.lock().clone()
     }
 
     /// The attachment, made now if there was none.
     pub(super) fn attachment_or(&self, make: impl FnOnce() -> Attachment) -> Attachment {
-        let mut attachment =
-            self.record_or_new().attachment.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attachment = self.record_or_new().attachment.lock();
         attachment.get_or_insert_with(make).clone()
     }
 
     /// Forgets the attachment.
     pub(super) fn forget_attachment(&self) {
-        let gone = self.record().and_then(|record| {
-            record.attachment.lock().unwrap_or_else(PoisonError::into_inner).take()
-        });
+        let gone = self.record().and_then(|record| record.attachment.lock().take());
         drop(gone);
     }
 

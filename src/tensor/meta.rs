@@ -23,6 +23,8 @@ pub type Identity = Arc<dyn Any + Send + Sync>;
 #[derive(Default)]
 struct State {
     grad: Option<Tensor>,
+    /// How often the gradient was set or added to.
+    changes: u64,
     name: Option<Arc<str>>,
     identity: Option<Identity>,
     /// The history after an in-place change, and the version it is the history of.
@@ -136,26 +138,45 @@ impl Meta {
     }
 
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
-        let _old = std::mem::replace(&mut self.lock().grad, grad);
+        let _old = {
+            let mut state = self.lock();
+            state.changes += 1;
+            std::mem::replace(&mut state.grad, grad)
+        };
     }
 
-    /// Adds a finished gradient; the lock is held for this one serial accumulation.
+    /// Adds a finished gradient; the lock is held while a kernel adds in place, but not while a sum is recorded, which may
+    /// ask the host for the call site, and not while the gradient before is dropped.
     ///
     /// Without history the stored gradient is changed in place, so that its identity survives; `replace` makes a new
     /// one, whatever its history.
     pub(crate) fn accumulate(&self, grad: Tensor, replace: bool) -> Result<()> {
-        let mut state = self.lock();
-        match &state.grad {
-            None => state.grad = Some(grad),
-            Some(old) if replace || old.requires_grad() || grad.requires_grad() => {
-                state.grad = Some(Tensor::accumulate(old.clone(), &grad)?);
+        loop {
+            let mut state = self.lock();
+            let Some(old) = &state.grad else {
+                state.changes += 1;
+                state.grad = Some(grad);
+                return Ok(());
+            };
+            let recorded = replace || old.requires_grad() || grad.requires_grad();
+            if !recorded && !old.is_read_only() {
+                old.accumulate_in_place(&grad)?;
+                state.changes += 1;
+                return Ok(());
             }
-            Some(old) if old.is_read_only() => {
-                state.grad = Some(Tensor::accumulate(old.clone().writable(), &grad)?);
+            let (old, changes) = (old.clone(), state.changes);
+            drop(state);
+            let sum = Tensor::accumulate(if recorded { old } else { old.writable() }, &grad)?;
+            let mut state = self.lock();
+            if state.changes == changes {
+                state.changes += 1;
+                let before = state.grad.replace(sum);
+                drop(state);
+                drop(before);
+                return Ok(());
             }
-            Some(old) => old.accumulate_in_place(&grad)?,
+            // Another thread was faster: its gradient is part of the sum.
         }
-        Ok(())
     }
 
     /// Whether a tensor that is no leaf keeps its gradient.
