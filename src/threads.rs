@@ -9,7 +9,9 @@
 mod alone;
 mod blocks;
 mod caller;
+mod held;
 mod lock;
+mod mutex;
 pub mod signals;
 pub mod stack;
 
@@ -18,7 +20,7 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,9 @@ pub use alone::host_has_a_lock;
 pub use alone::{NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone};
 pub use blocks::{parallel_apart, parallel_for};
 pub use caller::Caller;
+pub use held::assert_no_lock_held;
 pub use lock::{Guard, Lock, wait_while};
+pub use mutex::{Mutex, MutexGuard};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
@@ -155,7 +159,7 @@ unsafe impl Sync for Offers {}
 impl Offers {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Gate>>> {
         // SAFETY: see `Sync`.
-        unsafe { &*self.0.get() }.lock().unwrap_or_else(PoisonError::into_inner)
+        unsafe { &*self.0.get() }.lock()
     }
 }
 
@@ -186,7 +190,7 @@ impl Gate {
         let work = unsafe { &*self.work };
         let team = Team { gate: Arc::clone(self) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&team))) {
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            self.panic.lock().get_or_insert(panic);
         }
         self.leave();
         true
@@ -285,7 +289,7 @@ pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R
         let _closing = Closing(&team.gate);
         lead(&team)
     };
-    let panic = team.gate.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let panic = team.gate.panic.lock().take();
     match panic {
         Some(panic) => resume_unwind(panic),
         None => result,

@@ -212,6 +212,27 @@ fn the_interpreter_is_left_through_the_door() {
 }
 
 #[test]
+fn locks_are_counted_where_python_is_entered() {
+    let mut problems = Vec::new();
+    for source in sources() {
+        let path = source.path.to_string_lossy().replace('\\', "/");
+        let ours = paths(&source).iter().any(|(_, path)| path.ends_with("threads::Mutex"));
+        let mut refuse = |words: &[&str], home: &str, instead: &str| {
+            if !path.starts_with(home) {
+                let lines = source.lines_with(words);
+                problems.extend(lines.iter().map(|line| format!("{path}:{line}: {instead}")));
+            }
+        };
+        if !ours {
+            refuse(&["Mutex"], "src/threads", "use `threads::Mutex`, which is counted");
+        }
+        refuse(&["RwLock"], "nowhere", "use `threads::Mutex`, which is counted");
+        refuse(&["Python", "::", "attach"], "src/bindings/attach.rs", "call `attach::attached`");
+    }
+    report("the check of held locks does not see a lock, or an entry into Python", problems);
+}
+
+#[test]
 fn files_stay_short() {
     let mut all = files("src", "rs");
     for (folder, extension) in

@@ -6,7 +6,8 @@
 
 use std::collections::HashSet;
 use std::ptr::with_exposed_provenance;
-use std::sync::{Mutex, PoisonError};
+
+use crate::threads::Mutex;
 
 /// In the top byte, where the length of a name stands otherwise: the address is that of a `Change`.
 const DETAILED: u64 = 255;
@@ -31,7 +32,7 @@ pub(super) fn named(op: &'static str) -> u64 {
 /// The word of an operation and the place that called it.
 pub(super) fn called_at(op: &'static str, site: &str) -> u64 {
     let change = Change { op, site: site.to_owned() };
-    let mut known = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = CHANGES.lock();
     let known = known.get_or_insert_default();
     let found = match known.get(&change) {
         Some(found) => *found,

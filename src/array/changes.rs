@@ -9,15 +9,15 @@
 
 use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::snapshots::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, SWITCH, free};
 use super::{Layout, Storage, StridedSet, author, capture};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{Lock, count_alone, replace_alone, step_alone};
+use crate::threads::{Lock, Mutex, count_alone, replace_alone, step_alone};
 
 /// What the layers above keep beside the data.
 pub(super) type Attachment = Arc<dyn Any + Send + Sync>;
@@ -177,21 +177,18 @@ impl Changes {
 
     /// The attachment, if there is one.
     pub(super) fn attachment(&self) -> Option<Attachment> {
-        self.record()?.attachment.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.record()?.attachment.lock().clone()
     }
 
     /// The attachment, made now if there was none.
     pub(super) fn attachment_or(&self, make: impl FnOnce() -> Attachment) -> Attachment {
-        let mut attachment =
-            self.record_or_new().attachment.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attachment = self.record_or_new().attachment.lock();
         attachment.get_or_insert_with(make).clone()
     }
 
     /// Forgets the attachment.
     pub(super) fn forget_attachment(&self) {
-        let gone = self.record().and_then(|record| {
-            record.attachment.lock().unwrap_or_else(PoisonError::into_inner).take()
-        });
+        let gone = self.record().and_then(|record| record.attachment.lock().take());
         drop(gone);
     }
 

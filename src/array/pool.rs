@@ -7,9 +7,9 @@
 //! Invariant: every block it holds has the size and alignment of its class and no owner.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::error::{Error, Result};
+use crate::threads::{Mutex, MutexGuard};
 
 /// Storages from here on use the pool: below, the system's allocator rarely gives pages back. With
 /// 1 MB here, 64 branches of 147 KB gradients spent a quarter of their time in page faults
@@ -40,11 +40,10 @@ static CACHE: Mutex<Cache> = Mutex::new(Cache::EMPTY);
 /// Tries the lock for about a microsecond; the holder only moves a few words.
 fn lock() -> Option<MutexGuard<'static, Cache>> {
     for _ in 0..64 {
-        match CACHE.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(broken)) => return Some(broken.into_inner()),
-            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        if let Some(guard) = CACHE.try_lock() {
+            return Some(guard);
         }
+        std::hint::spin_loop();
     }
     None
 }
@@ -174,6 +173,21 @@ pub fn afford(bytes: usize) -> Result<()> {
     // Seen by somebody, so that the request is made.
     std::hint::black_box(&mut probe);
     if refused { Err(Box::new(Error::Memory { bytes })) } else { Ok(()) }
+}
+
+/// A vector of the first `n` items: an error where the system refuses the memory, which would end the process otherwise.
+pub fn collected<T>(items: impl IntoIterator<Item = T>, n: usize) -> Result<Vec<T>> {
+    let mut made = Vec::new();
+    if made.try_reserve_exact(n).is_err() {
+        return Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) }));
+    }
+    made.extend(items.into_iter().take(n));
+    Ok(made)
+}
+
+/// A vector of so many equal elements, as `collected`.
+pub fn repeated<T: Clone>(element: T, n: usize) -> Result<Vec<T>> {
+    collected(std::iter::repeat_n(element, n), n)
 }
 
 /// The bytes that the pool holds for reuse.

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::bindings::attach::attached;
 use crate::error::{CLASSES, Error, ForeignError, Result};
 
 static TYPES: PyOnceLock<Vec<(&'static str, Py<PyType>)>> = PyOnceLock::new();
@@ -91,7 +92,7 @@ pub(crate) fn graph_cut_warning(py: Python<'_>) -> Bound<'_, PyType> {
 /// The Python exception of an error.
 #[cold]
 pub(crate) fn to_python(error: Box<Error>) -> PyErr {
-    Python::attach(|py| match *error {
+    attached(|py| match *error {
         Error::Foreign(foreign) => returning(py, foreign),
         Error::Noted { error, note } => {
             let raised = to_python(error);

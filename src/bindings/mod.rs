@@ -3,6 +3,7 @@
 //! Owns: what Python sees of the crate. Never computes: that is `ops`.
 //! Invariant: the GIL is released at the door and in the writing of files, and nowhere else.
 
+mod attach;
 mod call;
 mod errors;
 mod exchange;

@@ -8,6 +8,7 @@ use super::launch::launch;
 use super::number::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_computing, with_float};
 use crate::dtype::{Complex64, Complex128, DType, Element};
+use crate::error::Result;
 use crate::threads::{parallel_apart, parallel_for};
 
 /// Elements per block of a split.
@@ -82,28 +83,34 @@ pub fn working_bytes(dtype: DType, n: usize) -> usize {
 ///
 /// # Panics
 /// When the dims differ or the dtype has no such fold: bugs of the caller.
-pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) {
-    launch!("scan", [input] => [out];; scan_elements(op, input, axis, out));
+///
+/// # Errors
+/// `Memory` when there is none for copies in a dtype that has loops.
+pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) -> Result<()> {
+    launch!("scan", [input] => [out];; scan_elements(op, input, axis, out))
 }
 
-fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) {
+fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) -> Result<()> {
     let dtype = one_dtype([input.dtype, out.dtype]);
     match op {
         Scan::Sum | Scan::Prod if !has_loops(dtype) => {
             // The low bits of a wide sum or product are the narrow one, and so is its truth.
             let wide = dtype.computes();
-            through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
+            let elements = |input: View, out: ViewMut| scan_elements(op, input, axis, out);
+            return through(wide, input, wide, out, elements);
         }
         Scan::Sum => with_computing!(dtype, T => fold::<T>(input, axis, out, T::plus)),
         Scan::Prod => with_computing!(dtype, T => fold::<T>(input, axis, out, T::times)),
         Scan::LogSum if !has_loops(dtype) => {
             let wide = dtype.computes();
-            through(wide, input, wide, out, |input, out| scan_elements(op, input, axis, out));
+            let elements = |input: View, out: ViewMut| scan_elements(op, input, axis, out);
+            return through(wide, input, wide, out, elements);
         }
         Scan::LogSum => with_float!([input, out], T => {
             fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
         }),
     }
+    Ok(())
 }
 
 /// `ln(e^a + e^b)`; equal infinities stay themselves.
@@ -180,15 +187,21 @@ fn side_by_side<T: Copy>(
 ///
 /// # Panics
 /// When the dims differ or the dtype is not inexact: bugs of the caller.
-pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) {
+///
+/// # Errors
+/// As `scan`.
+pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) -> Result<()> {
     launch!(
         "recurrence", [a, b] => [out];;
-        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| match a.dtype {
-            DType::C128 => linear::<Complex128>(a, b, axis, out, |a, s, b| a * s + b),
-            DType::C64 => linear::<Complex64>(a, b, axis, out, |a, s, b| a * s + b),
-            _ => with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b)),
+        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
+            match a.dtype {
+                DType::C128 => linear::<Complex128>(a, b, axis, out, |a, s, b| a * s + b),
+                DType::C64 => linear::<Complex64>(a, b, axis, out, |a, s, b| a * s + b),
+                _ => with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b)),
+            }
+            Ok(())
         })))
-    );
+    )
 }
 
 fn linear<T: Ring>(
@@ -219,12 +232,15 @@ fn linear<T: Ring>(
 ///
 /// # Panics
 /// When the dims differ: a bug of the caller.
-pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) {
+///
+/// # Errors
+/// As `scan`.
+pub fn scan_extreme(largest: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::I64, "scan_extreme writes indices");
-    launch!("scan_extreme", [input] => [out];; extremes(largest, input, axis, out));
+    launch!("scan_extreme", [input] => [out];; extremes(largest, input, axis, out))
 }
 
-fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) {
+fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
     let dtype = input.dtype;
     if !has_loops(dtype) {
         return with_copy(dtype.computes(), input, |copied| extremes(largest, copied, axis, out));
@@ -233,7 +249,8 @@ fn extremes(largest: bool, input: View, axis: usize, out: ViewMut) {
         extreme::<T>(input, axis, out, |x, best| x < best)
     } else {
         extreme::<T>(input, axis, out, |x, best| x > best)
-    })
+    });
+    Ok(())
 }
 
 #[allow(clippy::eq_op)]

@@ -4,11 +4,12 @@
 //! Never changes what a gradient is: it is read by `explain_no_grad` alone.
 //! Invariant: a reason passes from operands to results that are not recorded; zero means that none is known.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::graph::{self, FORWARD, GRAD, INFERENCE, Mode};
 use crate::tensor::Tensor;
+use crate::threads::Mutex;
 
 /// What cut a tensor from the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,7 +160,7 @@ impl CutCause {
         let (number, site) = match number.checked_sub(WITH_SITE) {
             None => (number, None),
             Some(i) => {
-                let sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+                let sites = SITES.lock();
                 let (number, site) = sites.get(i as usize)?;
                 (*number, Some(Arc::clone(site)))
             }
@@ -171,7 +172,7 @@ impl CutCause {
 
 #[cold]
 fn with_site(number: u8, site: Arc<str>) -> u8 {
-    let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sites = SITES.lock();
     let known = sites.iter().position(|(n, s)| *n == number && *s == site);
     let index = match known {
         Some(index) => index,

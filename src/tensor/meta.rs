@@ -25,6 +25,8 @@ pub type Identity = Arc<dyn Any + Send + Sync>;
 struct State {
     grad: Option<Tensor>,
     lent: Lent,
+    /// How often the gradient was set or added to.
+    changes: u64,
     name: Option<Arc<str>>,
     identity: Option<Identity>,
     /// The history after an in-place change, and the version it is the history of.
@@ -153,6 +155,7 @@ impl Meta {
             Some(grad) if state.is_read_elsewhere(grad) => grad.duplicate()?,
             _ => return Ok(()),
         };
+        state.changes += 1;
         state.lent = Lent::Not;
         let old = state.grad.replace(copy);
         drop(state);
@@ -177,6 +180,7 @@ impl Meta {
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
         let _old = {
             let mut state = self.lock();
+            state.changes += 1;
             state.lent = Lent::here();
             std::mem::replace(&mut state.grad, grad)
         };
@@ -186,32 +190,50 @@ impl Meta {
     pub(crate) fn restore_grad(&self, grad: Option<Tensor>) {
         let _old = {
             let mut state = self.lock();
+            state.changes += 1;
             state.lent = state.lent.also_here();
             std::mem::replace(&mut state.grad, grad)
         };
     }
 
-    /// Adds a finished gradient; the lock is held for this one serial accumulation.
+    /// Adds a finished gradient; the lock is held while a kernel adds in place, but not while a sum is recorded, which may
+    /// ask the host for the call site, and not while the gradient before is dropped.
     ///
     /// Without history the stored gradient is changed in place, so that its identity survives, unless another thread may
     /// be reading it; `replace` makes a new one, whatever its history.
     pub(crate) fn accumulate(&self, grad: Tensor, replace: bool) -> Result<()> {
-        let mut state = self.lock();
-        let sum = match &state.grad {
-            None => grad,
-            Some(old) if replace || old.requires_grad() || grad.requires_grad() => {
-                Tensor::accumulate(old.clone(), &grad)?
+        loop {
+            let mut state = self.lock();
+            let Some(old) = &state.grad else {
+                state.changes += 1;
+                (state.grad, state.lent) = (Some(grad), Lent::Not);
+                return Ok(());
+            };
+            let recorded = replace || old.requires_grad() || grad.requires_grad();
+            let read_only = !recorded && old.is_read_only();
+            let elsewhere = !recorded && !read_only && state.is_read_elsewhere(old);
+            if !recorded && !read_only && !elsewhere {
+                old.accumulate_in_place(&grad)?;
+                state.changes += 1;
+                return Ok(());
             }
-            Some(old) if old.is_read_only() => Tensor::accumulate(old.clone().writable(), &grad)?,
-            Some(old) if state.is_read_elsewhere(old) => {
-                let sum = Tensor::accumulate(old.clone(), &grad)?;
+            let (old, changes) = (old.clone(), state.changes);
+            drop(state);
+            let sum = Tensor::accumulate(if read_only { old.writable() } else { old }, &grad)?;
+            if elsewhere {
                 sum.set_cause(&grad.cut_cause);
-                sum
             }
-            Some(old) => return old.accumulate_in_place(&grad),
-        };
-        (state.grad, state.lent) = (Some(sum), Lent::Not);
-        Ok(())
+            let mut state = self.lock();
+            if state.changes == changes {
+                state.changes += 1;
+                state.lent = Lent::Not;
+                let before = state.grad.replace(sum);
+                drop(state);
+                drop(before);
+                return Ok(());
+            }
+            // Another thread was faster: its gradient is part of the sum.
+        }
     }
 
     /// Whether a tensor that is no leaf keeps its gradient.

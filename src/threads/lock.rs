@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::alone;
+use super::held::Held;
 
 /// A value that one thread at a time may use.
 #[derive(Default)]
@@ -34,13 +35,13 @@ impl<T> Lock<T> {
         while !self.take() {
             self.wait();
         }
-        Guard(self)
+        Guard(self, Held::new())
     }
 
     /// Takes the lock if nobody has it.
     #[inline(always)]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        self.take().then(|| Guard(self))
+        self.take().then(|| Guard(self, Held::new()))
     }
 
     #[inline(always)]
@@ -77,7 +78,7 @@ pub fn wait_while(busy: impl Fn() -> bool) {
 }
 
 /// The right to use the value, until it is dropped.
-pub struct Guard<'a, T>(&'a Lock<T>);
+pub struct Guard<'a, T>(&'a Lock<T>, Held);
 
 // SAFETY: a shared guard gives shared access to the value only.
 unsafe impl<T: Sync> Sync for Guard<'_, T> {}

@@ -5,9 +5,11 @@ import io
 import json
 import math
 import os
+import stat
 import struct
 import tracemalloc
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 import ferrograd as fg
 from ferrograd import nn
 from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError, ShapeError
+from processes import run
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -148,6 +151,73 @@ class TestWhatComesBack:
         (tmp_path / ".a.mine.tmp").write_text("of somebody else")
         fg.save(1, tmp_path / "a")
         assert sorted(os.listdir(tmp_path)) == [".a.mine.tmp", "a"]
+
+
+class TestWhatIsNoFile:
+    """What a name leads to is written to, or refused; it is never replaced by a file."""
+
+    def test_a_link_that_leads_nowhere(self, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        os.symlink("folder/a", tmp_path / "link")
+        os.symlink("link", tmp_path / "second")
+        fg.save({"x": 1}, tmp_path / "second")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "second").is_symlink()
+        assert fg.load(tmp_path / "folder" / "a") == {"x": 1}
+        os.symlink("loop", tmp_path / "loop")
+        with pytest.raises(OSError, match="links"):
+            fg.save(1, tmp_path / "loop")
+
+    def test_a_pipe(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        # More than a pipe holds.
+        tree, found = {"x": fg.ones(100_000), "n": 3}, []
+        reading = Thread(target=lambda: found.append((tmp_path / "pipe").read_bytes()))
+        reading.start()
+        fg.save(tree, tmp_path / "pipe")
+        reading.join()
+        assert (tmp_path / "pipe").is_fifo()
+        assert os.listdir(tmp_path) == ["pipe"]
+        assert same(fg.load(io.BytesIO(found[0])), tree)
+        writing = Thread(target=lambda: (tmp_path / "pipe").write_bytes(found[0]))
+        writing.start()
+        assert same(fg.load(tmp_path / "pipe"), tree)
+        writing.join()
+
+    def test_a_device(self) -> None:
+        first, second = os.openpty()
+        name = os.ttyname(second)
+        fg.save(1, name)
+        assert stat.S_ISCHR(os.stat(name).st_mode)
+        assert b"ferrograd" in os.read(first, 1000)
+        os.close(first), os.close(second)
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(IsADirectoryError):
+            fg.save(1, tmp_path)
+        assert not os.listdir(tmp_path)
+
+
+def test_a_file_that_is_rewritten_while_it_is_read() -> None:
+    done = run("""
+import os, tempfile
+path = os.path.join(tempfile.mkdtemp(), "a")
+fg.save({"x": fg.ones(1 << 19)}, path)
+content = open(path, "rb").read()
+def rewrite():
+    while loading:
+        os.truncate(path, 0)
+        with open(path, "r+b") as file: file.write(content)
+loading, ends = [1], set()
+sys.setswitchinterval(1e-5)
+thread = threading.Thread(target=rewrite); thread.start()
+for _ in range(150):
+    try: assert fg.load(path)["x"].shape == (1 << 19,)
+    except fg.errors.FileFormatError: ends.add("cut off")
+loading.clear(); thread.join()
+assert ends
+""")
+    assert done.returncode == 0, done.stderr
 
 
 class TestFilesOfOthers:

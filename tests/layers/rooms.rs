@@ -35,8 +35,8 @@ const PROGRAM: &[&str] = &["steps", "passes", "run", "record", "control"];
 
 /// The rooms of `src/bindings`.
 const BINDINGS: &[&str] = &[
-    "package", "errors", "object", "exchange", "call", "function", "graph", "pass", "tensor",
-    "module",
+    "attach", "package", "errors", "object", "exchange", "call", "function", "graph", "pass",
+    "tensor", "module",
 ];
 
 /// What a file of Rust may name all the same: (file, room, why).

@@ -7,7 +7,9 @@ harm raises `FileFormatError` before anything of its claimed size is allocated.
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 from typing import IO, Any
 
 import numpy as np
@@ -22,6 +24,9 @@ KEY = "ferrograd"
 
 #: How archives of torch.save and pickles begin.
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+#: The longest header that readers of the format take.
+_LONGEST = 100_000_000
 
 _DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "complex128"}
 
@@ -39,7 +44,7 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     tuples, such as `model.state_dict()`. A flat dict of tensors is a file like any other of this
     format. The file appears whole: it is written beside the old one, brought to the disk, and
     renamed; an error leaves the old one as it was. An open file, or an `io.BytesIO`, gets the same
-    bytes where it stands, in one piece.
+    bytes where it stands, in one piece; so does a path to a device or a pipe, which stays one.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
@@ -55,10 +60,21 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
             raise _unfit("save", path, "wb", error) from None
         return
     name = _path("save", path)
+    if os.path.exists(name) and not os.path.isfile(name):
+        content = _packed(obj)
+        with open(name, "wb", buffering=0) as device:
+            _write_all(device, content)
+        return
     try:
         _written_to(name, obj)
     except OSError as error:
         raise type(error)(f"save: {name!r}: {error}; the file is as it was") from None
+
+
+def _write_all(device: io.RawIOBase, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[device.write(left) or 0 :]
 
 
 def _written_to(name: str, obj: Any) -> None:
@@ -111,11 +127,19 @@ def load(
             raise _unfit("load", path, "rb", error) from None
     else:
         name = _path("load", path)
-        content = _content(name, mmap)
+        with open(name, "rb", buffering=0) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            if regular and not mmap:
+                return _tree(name, _OnDisk(file))
+            content = _mapped(file) if regular else np.frombuffer(file.readall(), np.uint8)
+    return _tree(name, _InMemory(content, mmap))
+
+
+def _tree(name: str, content: _OnDisk | _InMemory) -> Any:
     try:
-        return _File(content, mmap).tree()
+        return _File(content).tree()
     except (ValueError, OverflowError, TypeError) as error:
-        pickled = content[:4].tobytes().startswith(_PICKLES)
+        pickled = content.part(0, min(4, content.size)).tobytes().startswith(_PICKLES)
         what = "it is a pickle or a file of torch.save, which is never run" if pickled else error
         remedy = "; write safetensors.torch.save_file(model.state_dict(), path)" if pickled else ""
         raise FileFormatError(
@@ -151,25 +175,57 @@ def _written(array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
     return code, shape, flat.view(np.uint8)
 
 
-def _content(name: str, mmap: bool) -> np.ndarray:
-    """The bytes of a file as they lie on the disk; an empty one has no memory to map."""
-    with open(name, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            return np.zeros(0, np.uint8)
-        return np.memmap(file, np.uint8, "c" if mmap else "r").view(np.ndarray)
+def _mapped(file: io.FileIO) -> np.ndarray:
+    """The memory of a file that is mapped; an empty one has none."""
+    if os.fstat(file.fileno()).st_size == 0:
+        return np.zeros(0, np.uint8)
+    return np.memmap(file, np.uint8, "c").view(np.ndarray)
+
+
+class _InMemory:
+    """The bytes of a file in memory, which tensors may keep."""
+
+    def __init__(self, content: np.ndarray, kept: bool) -> None:
+        self.size, self.kept, self._bytes = content.size, kept, content
+
+    def part(self, begin: int, end: int) -> np.ndarray:
+        """Some of the bytes."""
+        return self._bytes[begin:end]
+
+
+class _OnDisk:
+    """The bytes of a file, read part by part: another program may rewrite it meanwhile."""
+
+    kept = False
+
+    def __init__(self, file: io.FileIO) -> None:
+        self.size, self._file = os.fstat(file.fileno()).st_size, file
+
+    def part(self, begin: int, end: int) -> np.ndarray:
+        """Some of the bytes, in memory of their own."""
+        found = np.empty(end - begin, np.uint8)
+        left = memoryview(found)
+        self._file.seek(begin)
+        while left:
+            count = self._file.readinto(left)
+            if not count:
+                raise ValueError(f"it had {self.size} bytes and ends before byte {end} now")
+            left = left[count:]
+        return found
 
 
 class _File:
     """The bytes of a file: its header, and the tensors in it."""
 
-    def __init__(self, content: np.ndarray, mmap: bool) -> None:
-        self._mmap, self._bytes = mmap, content
+    def __init__(self, content: _InMemory | _OnDisk) -> None:
+        self._content = content
         if content.size < 8:
             raise ValueError(f"it has {content.size} bytes, and a header begins with 8")
-        texts, described = _safetensors_header(self._bytes)
-        length = int(self._bytes[:8].view("<u8")[0])
+        length = int(content.part(0, 8).view("<u8")[0])
+        begin = content.part(0, min(content.size, 8 + min(length, _LONGEST)))
+        texts, described = _safetensors_header(begin, content.size)
         # The reader of the header keeps the last of equal keys; here they are an error.
-        parsed(self._bytes[8 : 8 + length].tobytes().decode())
+        parsed(begin[8:].tobytes().decode())
         self._texts = dict(texts)
         # The reader's table has no order of its own: tensors come as they lie in the file.
         in_order = sorted(described, key=lambda row: (*row[3:], row[0]))
@@ -194,12 +250,12 @@ class _File:
                 raise ValueError(f"the scalar {name!r:.60} has shape {array.shape}")
             return array[()]
         if kind == "array":
-            return array if self._mmap else array.copy()
-        return asarray(array) if self._mmap else tensor(array)
+            return array if self._content.kept else array.copy()
+        return asarray(array) if self._content.kept else tensor(array)
 
     def _array(self, name: str, wide: bool) -> np.ndarray:
         code, shape, begin, end = self._described[name]
-        raw = self._bytes[begin:end]
+        raw = self._content.part(begin, end)
         if code == "BF16":
             halves = raw.view("<u2").astype(np.uint32) << 16
             made: np.ndarray = halves.view(np.float32).reshape(shape)

@@ -4,13 +4,14 @@
 //! Invariant: the collector sees the function through its owner, and may take it away.
 
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::object::counted::Counted;
 use crate::graph::Foreign;
+use crate::threads::{Mutex, assert_no_lock_held};
 
 /// A Python function that the graph owns; the collector may take it away.
 pub(crate) struct Callback {
@@ -32,20 +33,21 @@ impl Callback {
 
     /// The same function for another owner.
     pub(crate) fn share(&self) -> Callback {
-        let function = Python::attach(|py| self.get(py).map(Bound::unbind));
+        let function = attached(|py| self.get(py).map(Bound::unbind));
         Callback { function: Mutex::new(function), _counted: Counted::new() }
     }
 
     /// The function; `None` after the collector cleared it.
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_no_lock_held();
+        let function = self.function.lock();
         function.as_ref().map(|function| function.bind(py).clone())
     }
 }
 
 impl Foreign for Callback {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
-        if let Ok(function) = self.function.try_lock()
+        if let Some(function) = self.function.try_lock()
             && let Some(function) = &*function
         {
             visit(function);
@@ -53,7 +55,7 @@ impl Foreign for Callback {
     }
 
     fn clear(&self) {
-        let gone = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let gone = self.function.lock().take();
         drop(gone);
     }
 }

@@ -16,12 +16,13 @@ pub(crate) fn is_interpreter(_py: pyo3::Python<'_>) -> bool {
 mod stack {
     use std::ffi::{CStr, c_char, c_int, c_void};
     use std::ptr;
-    use std::sync::{Mutex, OnceLock};
+    use std::sync::OnceLock;
 
     use pyo3::ffi as c;
     use pyo3::prelude::*;
 
     use crate::bindings::object::recycle;
+    use crate::threads::Mutex;
 
     /// Frames of this library and of the interpreter that are looked at.
     const FRAMES: usize = 12;
@@ -136,7 +137,7 @@ mod stack {
         if !*CAN.get_or_init(can) {
             return false;
         }
-        let Ok(mut known) = KNOWN.try_lock() else { return false };
+        let Some(mut known) = KNOWN.try_lock() else { return false };
         let mut seen = Seen { known: &known, frames: [0; FRAMES], count: 0, answer: None };
         // SAFETY: the callback is of the unwinder's type.
         unsafe { _Unwind_Backtrace(note, (&raw mut seen).cast()) };

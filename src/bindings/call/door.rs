@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::graph::{ANOMALY, CHECK_NAN, Mode, PACKING, SITES, TRACING};
 use crate::ops::core::declare::OpDecl;
 use crate::tensor::Tensor;
-use crate::threads::NotAlone;
+use crate::threads::{NotAlone, assert_no_lock_held};
 
 /// Work on more elements than this is worth the 50 ns that a release of the GIL costs.
 pub(crate) const SMALL: usize = 8 << 10;
@@ -49,6 +49,7 @@ pub(crate) struct Call<'a, 'py> {
 /// Runs `work` without the GIL: other threads may be in the engine meanwhile.
 #[inline]
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    assert_no_lock_held();
     let _others = NotAlone::new();
     py.detach(work)
 }
@@ -148,6 +149,7 @@ impl<'a, 'py> Call<'a, 'py> {
         self,
         compute: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        assert_no_lock_held();
         let result = compute()?;
         if intercepted() {
             self.observed(&result)?;

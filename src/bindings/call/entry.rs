@@ -12,6 +12,7 @@ use pyo3::ffi as c;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::door::{self, Keyword};
 use crate::bindings::call::{attributes, few, show::documentation};
@@ -222,7 +223,7 @@ unsafe fn general(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     let decl = registry()[index];
-    Python::attach(|py| {
+    attached(|py| {
         // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per keyword name. A `Bound` is
         // the pointer to its object.
         let (given, receiver) = unsafe {

@@ -5,12 +5,13 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{from_python, python};
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::graph::Foreign;
 use crate::ops::derive::host::{self, HostCode, Object};
 use crate::tensor::Tensor;
+use crate::threads::Mutex;
 
 /// A Python function of a dict, which the code of one run shares, and of tensors; it returns a list of tensors. What its
 /// methods `hold` and `give_back` say is given back where a run was in vain.
@@ -45,7 +47,7 @@ impl PythonCode {
 
 impl HostCode for PythonCode {
     fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>> {
-        Python::attach(|py| {
+        attached(|py| {
             let function = self.function(py)?;
             let call = || {
                 room("compile")?;
@@ -66,7 +68,7 @@ impl HostCode for PythonCode {
     }
 
     fn hold(&self) -> Result<Option<Object>> {
-        Python::attach(|py| {
+        attached(|py| {
             let hold = self.function(py)?.getattr_opt(pyo3::intern!(py, "hold"));
             let Some(hold) = hold.map_err(as_raised)? else { return Ok(None) };
             let state = hold.call0().map_err(as_raised)?;
@@ -75,7 +77,7 @@ impl HostCode for PythonCode {
     }
 
     fn give_back(&self, held: &Object) {
-        Python::attach(|py| {
+        attached(|py| {
             let (Ok(function), Some(state)) = (self.function(py), held.downcast_ref::<Py<PyAny>>())
             else {
                 return;
@@ -98,7 +100,7 @@ pub(crate) fn python_code(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Arc
 
 /// What the code of a new run shares.
 pub(crate) fn new_run() -> Object {
-    Python::attach(|py| Arc::new(PyDict::new(py).unbind()) as Object)
+    attached(|py| Arc::new(PyDict::new(py).unbind()) as Object)
 }
 
 /// The dict that the code of a run shares.
@@ -113,7 +115,7 @@ pub(crate) fn shared<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, 
 #[cold]
 pub(crate) fn lasting(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
         return known;
     }

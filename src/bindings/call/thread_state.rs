@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::bindings::call::observe::{self, Observers};
 use crate::graph::{Mode, ModeGuard};
 use crate::tensor::packing;
+use crate::threads::assert_no_lock_held;
 use crate::threads::stack::{self, Stack};
 
 /// The state of this thread, restored when the value is dropped.
@@ -23,6 +24,7 @@ pub(crate) struct ThreadStateGuard {
 impl ThreadStateGuard {
     /// Takes the state of this thread.
     pub(crate) fn new(py: Python<'_>) -> ThreadStateGuard {
+        assert_no_lock_held();
         ThreadStateGuard {
             _mode: ModeGuard::new(Mode::current()),
             _blocks: packing::keep(),
@@ -40,6 +42,7 @@ const RESERVE: usize = 96 << 10;
 /// `RecursionError` when it has not.
 #[inline]
 pub(crate) fn room(op: &str) -> PyResult<()> {
+    assert_no_lock_held();
     match stack::current() {
         Some(Stack { left, size }) if left < RESERVE.min(size / 3) => Err(too_deep(op, left, size)),
         _ => Ok(()),

@@ -13,7 +13,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use safetensors::tensor::{Metadata, TensorInfo};
-use safetensors::{Dtype, SafeTensorError, SafeTensors};
+use safetensors::{Dtype, SafeTensorError};
 
 use crate::bindings::exchange::whole_file;
 
@@ -33,14 +33,33 @@ fn refused(error: SafeTensorError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The texts and the tensors that the header of a file describes.
+/// The header of a file of so many bytes that begins with these, and its length.
+fn header_in(bytes: &[u8], size: usize) -> Result<(usize, Metadata), SafeTensorError> {
+    let (length, rest) = bytes.split_first_chunk().ok_or(SafeTensorError::HeaderTooSmall)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    if length > LONGEST {
+        return Err(SafeTensorError::HeaderTooLarge);
+    }
+    let text = rest.get(..length).ok_or(SafeTensorError::InvalidHeaderLength)?;
+    let text = std::str::from_utf8(text).map_err(SafeTensorError::InvalidHeader)?;
+    // Checked as it is read.
+    let header = serde_json::from_str::<Metadata>(text);
+    let header = header.map_err(SafeTensorError::InvalidHeaderDeserialization)?;
+    match (LENGTH + length).checked_add(header.data_len()) {
+        Some(end) if end == size => Ok((length, header)),
+        _ => Err(SafeTensorError::MetadataIncompleteBuffer),
+    }
+}
+
+/// The texts and the tensors that the header of a file describes, which has so many bytes and begins with these.
 #[pyfunction]
 pub(crate) fn _safetensors_header(
     py: Python<'_>,
-    file: PyReadonlyArray1<'_, u8>,
+    begin: PyReadonlyArray1<'_, u8>,
+    size: usize,
 ) -> PyResult<(Texts, Vec<Described>)> {
-    let bytes = file.as_slice()?;
-    let (length, header) = py.detach(|| SafeTensors::read_metadata(bytes)).map_err(refused)?;
+    let bytes = begin.as_slice()?;
+    let (length, header) = py.detach(|| header_in(bytes, size)).map_err(refused)?;
     let texts = header.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone()));
     let begin = LENGTH + length;
     let described = header.offset_keys().into_iter().filter_map(|name| {

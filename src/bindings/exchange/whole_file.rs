@@ -11,10 +11,29 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+/// Links that are followed.
+const LINKS: usize = 40;
+
+/// What a path leads to by links, the last of which may lead to nothing yet.
+fn followed(path: &Path) -> Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Ok(whole) = fs::canonicalize(&path) {
+            return Ok(whole);
+        }
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(Error::new(ErrorKind::InvalidInput, "the path goes through too many links"))
+}
+
 /// Writes a new file and gives it the name `path`.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // A link is kept: what it leads to is replaced.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = followed(path)?;
+    if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
+        return Err(Error::new(ErrorKind::InvalidInput, "the path leads to what is no file"));
+    }
     let Some(name) = path.file_name() else {
         return Err(Error::new(ErrorKind::InvalidInput, "the path ends in no name of a file"));
     };

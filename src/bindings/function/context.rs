@@ -156,7 +156,9 @@ impl FunctionContext {
             return Ok(None);
         }
         let mine = state.running.iter_mut().rev().find(|call| call.is_mine());
-        match mine.map(|call| call.take()) {
+        let taken = mine.map(|call| call.take());
+        drop(state);
+        match taken {
             None => Ok(None),
             Some(Some(objects)) => Ok(Some(objects)),
             Some(None) => Err(to_python(Box::new(Error::State {
@@ -171,6 +173,7 @@ impl FunctionContext {
     pub(super) fn restored(&self, py: Python<'_>) -> PyResult<Option<SavedObjects>> {
         let state = self.lock();
         if state.cleared {
+            drop(state);
             return Err(to_python(disposed()));
         }
         if let Some(call) = state.running.iter().rev().find(|call| call.is_mine()) {
@@ -213,6 +216,7 @@ impl FunctionContext {
         };
         let mut state = self.lock();
         if state.node.is_some() || !state.running.is_empty() {
+            drop(state);
             return Err(to_python(Box::new(Error::State {
                 op: op.to_owned().into(),
                 what: "the forward of this call is over".into(),

@@ -13,6 +13,14 @@ use crate::bindings::function::context::{FunctionContext, State};
 use crate::error::Error;
 use crate::ops::function::{disposed, out_of_range};
 
+fn object_out_of_range(index: i64, count: usize) -> Box<Error> {
+    let what = match count {
+        0 => format!("Object index {index} is out of range: no objects were saved"),
+        n => format!("Object index {index} is out of range. Valid range is 0 to {}", n - 1),
+    };
+    Box::new(Error::SavedIndex { what })
+}
+
 #[pymethods]
 impl FunctionContext {
     #[new]
@@ -110,32 +118,21 @@ impl FunctionContext {
         let name = key.cast::<PyString>().ok().map(|k| k.to_string());
         let index = if name.is_some() { 0 } else { key.extract::<i64>()? };
         let state = self.lock();
-        if state.cleared {
-            return Err(to_python(disposed()));
-        }
-        let objects: Vec<_> = state.rare.iter().flat_map(|rare| &rare.objects).collect();
-        if let Some(name) = name {
-            let found = objects.iter().find(|(k, _)| k.as_deref() == Some(&name));
-            return match found {
-                Some((_, ob)) => Ok(ob.bind(py).clone()),
-                None => {
-                    Err(PyKeyError::new_err(format!("no object was saved under the key {name:?}")))
-                }
-            };
-        }
-        let found = usize::try_from(index).ok().and_then(|i| objects.get(i));
-        match found {
-            Some((_, ob)) => Ok(ob.bind(py).clone()),
-            None => {
-                let what = match objects.len() {
-                    0 => format!("Object index {index} is out of range: no objects were saved"),
-                    n => format!(
-                        "Object index {index} is out of range. Valid range is 0 to {}",
-                        n - 1
-                    ),
-                };
-                Err(to_python(Box::new(Error::SavedIndex { what })))
+        let cleared = state.cleared;
+        let objects = state.rare.as_ref().map_or(&[][..], |rare| &rare.objects);
+        let found = match &name {
+            Some(name) => objects.iter().find(|(k, _)| k.as_deref() == Some(name)),
+            None => usize::try_from(index).ok().and_then(|i| objects.get(i)),
+        };
+        let (found, count) = (found.map(|(_, ob)| ob.bind(py).clone()), objects.len());
+        drop(state);
+        match (found, name) {
+            (Some(found), _) => Ok(found),
+            _ if cleared => Err(to_python(disposed())),
+            (None, Some(name)) => {
+                Err(PyKeyError::new_err(format!("no object was saved under the key {name:?}")))
             }
+            (None, None) => Err(to_python(object_out_of_range(index, count))),
         }
     }
 

@@ -14,6 +14,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::capture::was_read_refused;
+use crate::bindings::attach::attached;
 use crate::bindings::call::entry::existing_dict;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::from_python;
@@ -297,11 +298,11 @@ impl Rule<Tensor> for Trampoline {
 
     fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
         if !cx.create_graph() {
-            return Python::attach(|py| self.run(py, cx));
+            return attached(|py| self.run(py, cx));
         }
         // Whatever forward left behind outside the context, in a closure say, refuses as well.
         let edge = intermediate(self.name.to_string().into(), cx);
-        with_cut_edge(edge, || Python::attach(|py| self.run(py, cx)))
+        with_cut_edge(edge, || attached(|py| self.run(py, cx)))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

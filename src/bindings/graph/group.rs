@@ -5,10 +5,11 @@
 //! Invariant: in each pass the function is called at most once, with no lock held.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use pyo3::prelude::*;
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
@@ -18,6 +19,7 @@ use crate::bindings::object::{PyTensor, read_only};
 use crate::error::Result;
 use crate::graph::{Foreign, Hook, NodeId, RunningPass};
 use crate::tensor::Tensor;
+use crate::threads::Mutex;
 
 /// What has arrived in one pass.
 struct PendingPass {
@@ -44,7 +46,7 @@ impl Group {
         pass: &dyn RunningPass<Tensor>,
     ) -> Option<Vec<Option<Tensor>>> {
         let token = pass.token();
-        let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passes = self.passes.lock();
         let (mut live, over): (Vec<PendingPass>, Vec<PendingPass>) =
             passes.drain(..).partition(|known| known.pass.strong_count() > 0);
         let known = live.iter().position(|known| known.pass.ptr_eq(&token));
@@ -81,7 +83,7 @@ fn begun(
     if !end.is_none() {
         let end = end.unbind();
         let run = move |py: Python<'_>| end.call0(py).map(drop).map_err(|e| from_python(e, ""));
-        pass.at_end(Box::new(move || Python::attach(run)));
+        pass.at_end(Box::new(move || attached(run)));
     }
     Ok(())
 }
@@ -107,7 +109,7 @@ impl Hook<Tensor> for Member {
         let Some(grads) = self.group.arrived(self.index, &grad, pass) else {
             return Ok(None);
         };
-        Python::attach(|py| {
+        attached(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
             let _kept = ThreadStateGuard::new(py);
             let called = if let Some(leaves) = &self.group.leaves {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
@@ -75,7 +76,7 @@ struct OnGradient(Callback);
 
 impl Hook<Tensor> for OnGradient {
     fn call(&self, grad: Tensor, _pass: &dyn RunningPass<Tensor>) -> Result<Option<Tensor>> {
-        Python::attach(|py| {
+        attached(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
             let _kept = ThreadStateGuard::new(py);
             let like = Spec::of(&grad);
@@ -131,7 +132,7 @@ impl NodeHook<Tensor> for OnNode {
         inputs: Option<&[Option<Tensor>]>,
         outputs: &[Option<Tensor>],
     ) -> Result<Option<Vec<Option<Tensor>>>> {
-        Python::attach(|py| {
+        attached(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
             let _kept = ThreadStateGuard::new(py);
             let returned = read_only_all(py, outputs).and_then(|outputs| match inputs {
@@ -160,7 +161,7 @@ impl NodeHook<Tensor> for OnCommit {
         _inputs: Option<&[Option<Tensor>]>,
         _outputs: &[Option<Tensor>],
     ) -> Result<Option<Vec<Option<Tensor>>>> {
-        Python::attach(|py| {
+        attached(|py| {
             let leaf = self.leaf.upgrade().and_then(|meta| object_of(py, &meta));
             if let (Some(function), Some(leaf)) = (self.callback.get(py), leaf) {
                 let _kept = ThreadStateGuard::new(py);

@@ -4,11 +4,12 @@
 //! Invariant: what unpack returns has the shape and dtype of what pack was given.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
@@ -19,6 +20,7 @@ use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, T
 use crate::ops::derive::checkpoint::{Recompute, checkpoint_with};
 use crate::ops::function::Spec;
 use crate::tensor::{Edge, SavedTensor, Tensor, packing, same_elements};
+use crate::threads::Mutex;
 
 /// A pair of functions that pack and unpack.
 pub(super) struct Hooks {
@@ -39,7 +41,7 @@ impl Hooks {
 
 impl Pack<Tensor> for Hooks {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
-        Python::attach(|py| {
+        attached(|py| {
             let (spec, version) = (Spec::of(&value), value.version());
             let python =
                 |raised| from_python(raised, "raised in the pack hook of saved_tensors_hooks");
@@ -113,11 +115,10 @@ fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
 impl PackedValue<Tensor> for Packed {
     fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
-        Python::attach(|py| {
+        attached(|py| {
             let python =
                 |raised| from_python(raised, "raised in the unpack hook of saved_tensors_hooks");
-            let object = self.object.lock().unwrap_or_else(PoisonError::into_inner);
-            let object = object.as_ref().map(|object| object.clone_ref(py));
+            let object = self.object.lock().as_ref().map(|object| object.clone_ref(py));
             let (Some(unpack), Some(object)) = (self.unpack.get(py), object) else {
                 return Err(python(bad_type("unpack", "the hook is gone", "report this")));
             };
@@ -143,7 +144,7 @@ impl PackedValue<Tensor> for Packed {
 
 impl Foreign for Packed {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
-        if let Ok(object) = self.object.try_lock()
+        if let Some(object) = self.object.try_lock()
             && let Some(object) = &*object
         {
             visit(object);
@@ -151,7 +152,7 @@ impl Foreign for Packed {
     }
 
     fn clear(&self) {
-        let gone = self.object.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let gone = self.object.lock().take();
         drop(gone);
     }
 }
@@ -228,7 +229,7 @@ impl RecomputedCall {
 
 impl Recompute for RecomputedCall {
     fn recompute(&self, inputs: Vec<Tensor>) -> Result<()> {
-        Python::attach(|py| {
+        attached(|py| {
             let call = self.call(py, inputs);
             call.map_err(|raised| {
                 from_python(raised, "raised when a checkpoint was computed again")

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::bindings::attach::attached;
 use crate::bindings::errors::from_python;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::PACKAGE;
@@ -27,7 +28,7 @@ impl Caller for Interpreter {
     fn here(&self, whole: bool) -> Option<Arc<str>> {
         let most = if whole { DEEPEST } else { 1 };
         // A frame that cannot be read leaves the site unknown; it must not fail the operation.
-        Python::attach(|py| frames(py, most).ok()).map(Arc::from)
+        attached(|py| frames(py, most).ok()).map(Arc::from)
     }
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn warn_user(py: Python<'_>, class: &Bound<'_, PyAny>, text: &str) ->
 /// A warning of the core in the classes of NumPy.
 fn say(warning: Warning) -> Result<()> {
     static COMPLEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let said = Python::attach(|py| {
+    let said = attached(|py| {
         let class = match warning {
             Warning::Imaginary => COMPLEX.import(py, "numpy.exceptions", "ComplexWarning")?.clone(),
             Warning::InvalidCast => py.get_type::<PyRuntimeWarning>().into_any(),

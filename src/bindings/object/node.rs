@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference}
 use crate::bindings::object::{PyTensor, object_of};
 use crate::ops::function::Spec;
 use crate::tensor::{Accumulate, Node, Tensor};
+use crate::threads::{Mutex, MutexGuard, assert_no_lock_held};
 
 /// One recorded operation: where a gradient comes from and where it goes.
 #[pyclass(name = "Node", module = "ferrograd", frozen, weakref, subclass)]
@@ -89,11 +90,12 @@ static OBJECTS: Mutex<Option<Objects>> = Mutex::new(None);
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 fn objects() -> MutexGuard<'static, Option<Objects>> {
-    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+    OBJECTS.lock()
 }
 
 impl Drop for PyNode {
     fn drop(&mut self) {
+        assert_no_lock_held();
         let mut table = objects();
         let Some(objects) = table.as_mut() else {
             return;
@@ -164,8 +166,7 @@ pub(crate) fn display_name(node: &Node) -> String {
 /// The class of the nodes of one operation: `MultiplyBackward`, a subclass of `Node`.
 fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     static CLASSES: Mutex<Option<HashMap<String, Py<PyType>>>> = Mutex::new(None);
-    let lock = || CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = lock().get_or_insert_default().get(name).map(|class| class.clone_ref(py));
+    let known = CLASSES.lock().get_or_insert_default().get(name).map(|class| class.clone_ref(py));
     if let Some(class) = known {
         return Ok(class.into_bound(py));
     }
@@ -175,9 +176,9 @@ fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     let bases = PyTuple::new(py, [py.get_type::<PyNode>()])?;
     let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
     // Another thread may have been first; all nodes have the class that the table holds.
-    let mut classes = lock();
+    let mut classes = CLASSES.lock();
     let entry = classes.get_or_insert_default().entry(name.to_owned());
-    let class = entry.or_insert_with(|| class.unbind()).clone_ref(py);
+    let known = entry.or_insert_with(|| class.clone().unbind()).clone_ref(py);
     drop(classes);
-    Ok(class.into_bound(py))
+    Ok(known.into_bound(py))
 }

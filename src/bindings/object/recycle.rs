@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use crate::bindings::object::PyTensor;
 use crate::error::Result;
 use crate::tensor::Tensor;
+use crate::threads::assert_no_lock_held;
 
 /// A loop frees about as many objects as it makes; more blocks than this would only be kept.
 const MOST: usize = 64;
@@ -243,6 +244,7 @@ static DEALLOC: OnceLock<c::destructor> = OnceLock::new();
 /// # Safety
 /// As `tp_dealloc` of the class.
 unsafe extern "C" fn dealloc(ob: *mut c::PyObject) {
+    assert_no_lock_held();
     let object = ob.cast::<Object>();
     // SAFETY: the caller's contract: nobody refers to the object any more, and it is whole; what is dropped is not used again.
     unsafe {

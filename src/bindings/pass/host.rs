@@ -5,16 +5,16 @@
 //! Invariant: an interrupted pass raises what Python's signal handler raised.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::door::detached;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{from_python, to_python};
 use crate::error::{Error, Result};
 use crate::graph::Host;
-use crate::threads::signals;
+use crate::threads::{Mutex, signals};
 
 /// The host of one pass.
 #[derive(Default)]
@@ -26,22 +26,22 @@ struct Interpreter {
 
 impl Host for Interpreter {
     fn attached(&self, batch: &mut dyn FnMut()) {
-        Python::attach(|_| batch());
+        attached(|_| batch());
     }
 
     fn detached(&self, work: &mut (dyn FnMut() + Send)) {
         if self.detached.swap(true, Ordering::Relaxed) {
             return work();
         }
-        Python::attach(|py| detached(py, work));
+        attached(|py| detached(py, work));
         self.detached.store(false, Ordering::Relaxed);
     }
 
     fn interrupted(&self) -> bool {
-        Python::attach(|py| match py.check_signals() {
+        attached(|py| match py.check_signals() {
             Ok(()) => false,
             Err(raised) => {
-                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                *self.raised.lock() = Some(raised);
                 true
             }
         })
@@ -51,7 +51,7 @@ impl Host for Interpreter {
 /// Lets long loops of programs ask for signals.
 pub(crate) fn register() {
     signals::set_check(|| {
-        Python::attach(|py| py.check_signals())
+        attached(|py| py.check_signals())
             .map_err(|raised| from_python(raised, "raised by a signal"))
     });
 }
@@ -67,7 +67,7 @@ pub(crate) fn run_pass<T>(
     let host = Interpreter::default();
     pass(&host).map_err(|error| match *error {
         Error::Interrupted { .. } => {
-            let raised = host.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let raised = host.raised.lock().take();
             raised.unwrap_or_else(|| to_python(error))
         }
         _ => to_python(error),

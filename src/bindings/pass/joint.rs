@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::door::detached;
 use crate::bindings::call::foreign;
@@ -100,7 +101,7 @@ impl PythonFunction {
 
 impl Original for PythonFunction {
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
-        let called = Python::attach(|py| {
+        let called = attached(|py| {
             let Some(function) = self.0.get(py) else {
                 return Err(bad_type("compile", "the function is gone", "report this"));
             };

@@ -4,8 +4,8 @@
 //! a call: what is like none of the last ones is left to `Compiled._call`. Invariant: a program is run only in the mode in
 //! which it was run before, on arguments of the kinds, dtypes and shapes that it was recorded with.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -23,6 +23,7 @@ use crate::bindings::pass::replay::{Objects, PyProgram};
 use crate::dtype::DType;
 use crate::graph::Mode;
 use crate::ops::derive::replay::Signature;
+use crate::threads::{Mutex, MutexGuard};
 
 /// How the results of a program become those of the function.
 enum Form {
@@ -131,7 +132,7 @@ impl Replayed {
 
     /// The programs of the function may lead back to it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(lasts) = self.lasts.try_lock() else { return Ok(()) };
+        let Some(lasts) = self.lasts.try_lock() else { return Ok(()) };
         for last in &*lasts {
             // A call that goes on owns it as well.
             if Arc::strong_count(last) == 1 {
@@ -153,8 +154,8 @@ impl Replayed {
 }
 
 impl Replayed {
-    fn lasts(&self) -> std::sync::MutexGuard<'_, Lasts> {
-        self.lasts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lasts(&self) -> MutexGuard<'_, Lasts> {
+        self.lasts.lock()
     }
 
     /// Adds an entry at this place among those that are tried; those that will not run any more go.
@@ -181,14 +182,10 @@ impl Replayed {
             return Ok(None);
         }
         let surroundings = (Mode::current(), default_dtype());
-        let mut tried = 0;
-        loop {
-            let like = |(number, last): (usize, &Arc<Last>)| {
-                let arguments = last.arguments(py, args, kwargs, surroundings)?;
-                Some((number, Arc::clone(last), arguments))
-            };
-            let found = self.lasts().iter().enumerate().skip(tried).find_map(like);
-            let Some((number, last, arguments)) = found else { return Ok(None) };
+        for number in 0.. {
+            // To compare arguments may run code of theirs: `__eq__` of the names of keywords.
+            let Some(last) = self.lasts().get(number).cloned() else { break };
+            let Some(arguments) = last.arguments(py, args, kwargs, surroundings) else { continue };
             let results = match &last.runs {
                 Runs::Function(function, _, left) => called(function.bind(py), args, kwargs, left)?,
                 _ => last.run(py, arguments)?,
@@ -197,8 +194,8 @@ impl Replayed {
                 return Ok(results);
             }
             // Its surroundings are others; the next one may be of these.
-            tried = number + 1;
         }
+        Ok(None)
     }
 }
 

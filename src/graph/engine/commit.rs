@@ -3,8 +3,6 @@
 //! Owns: who commits which leaf, and the host's lock around rules of the host. Never runs before the end of a walk.
 //! Invariant: each leaf is committed once, and what it gets does not depend on the thread that commits it.
 
-use std::sync::{Mutex, PoisonError};
-
 use super::host::Host;
 use super::plan::Plan;
 use super::step::PassOptions;
@@ -12,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::{Flags, Node};
 use crate::graph::value::Value;
-use crate::threads::{self, Caller};
+use crate::threads::{self, Caller, Mutex};
 
 /// Fewer leaves than this are committed by the caller alone.
 const APART: usize = 8;
@@ -58,16 +56,16 @@ pub(super) fn commit_all<V: Value>(
         let (_mode, _acting) = (ModeGuard::new(Mode::current()), caller.act());
         options.enter();
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = queue.lock().next();
             let Some((i, (k, grad))) = next else { return };
             let Err(error) = node(k).rule().commit(grad, false) else { continue };
             // As when one commits: the first failure counts, and no later leaf is committed.
-            let _left: Vec<_> =
-                queue.lock().unwrap_or_else(PoisonError::into_inner).by_ref().collect();
-            let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-            if failure.as_ref().is_none_or(|(first, _)| i < *first) {
-                *failure = Some((i, error));
-            }
+            let _left: Vec<_> = queue.lock().by_ref().collect();
+            let mut failure = failure.lock();
+            let first = failure.as_ref().is_none_or(|(first, _)| i < *first);
+            let other = if first { failure.replace((i, error)) } else { None };
+            drop(failure);
+            drop(other);
         }
     };
     threads::with_team(&|_| work(), |team| {
@@ -76,6 +74,6 @@ pub(super) fn commit_all<V: Value>(
         });
         work();
     });
-    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failure = failure.into_inner();
     failure.map_or(Ok(()), |(_, error)| Err(error))
 }

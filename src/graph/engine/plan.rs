@@ -5,7 +5,7 @@
 //! Invariant: in `order`, consumers come before producers (descending sequence number).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use smallvec::SmallVec;
 
@@ -15,6 +15,7 @@ use crate::graph::arena::{NodeBorrow, NodeId};
 use crate::graph::context::NOWHERE;
 use crate::graph::hook::{AtEnd, RunningPass};
 use crate::graph::value::Value;
+use crate::threads::Mutex;
 
 /// A reached node.
 pub(super) struct Item<'g, V: Value> {
@@ -85,7 +86,7 @@ impl<V: Value> Plan<'_, V> {
     /// Does what was left to the end of the pass.
     pub(super) fn end(&self, options: PassOptions) -> Result<()> {
         let Some(ends) = self.ends.get() else { return Ok(()) };
-        let ends = std::mem::take(&mut *ends.lock().unwrap_or_else(PoisonError::into_inner));
+        let ends = std::mem::take(&mut *ends.lock());
         ends.into_iter().try_for_each(|then| {
             options.enter();
             then()
@@ -179,6 +180,6 @@ impl<V: Value> RunningPass<V> for Plan<'_, V> {
 
     fn at_end(&self, then: AtEnd) {
         let ends = self.ends.get_or_init(Mutex::default);
-        ends.lock().unwrap_or_else(PoisonError::into_inner).push(then);
+        ends.lock().push(then);
     }
 }

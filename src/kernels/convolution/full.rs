@@ -7,18 +7,23 @@ use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::number::ring::Ring;
 use super::super::view::{View, ViewMut, with_number};
+use crate::error::Result;
 
 /// `out[i + j] += a[i] v[j]` into zeros, for contiguous vectors of one dtype (not bool).
 ///
 /// # Panics
 /// When the dims do not fit, a view has gaps, or the dtype is bool: bugs of the caller.
-pub fn convolve(a: View, v: View, out: ViewMut) {
+///
+/// # Errors
+/// `Memory` when there is none for copies in a dtype that has loops.
+pub fn convolve(a: View, v: View, out: ViewMut) -> Result<()> {
     launch!(
         "convolve", [a, v] => [out];;
-        lifted(a, |a| lifted(v, |v| lifted_out(&out, false, |out| {
+        lifted(a, |a| lifted(v, |v| lifted_out(&out, true, |out| {
             with_number!([a, v, out], T => full::<T>(a, v, out));
+            Ok(())
         })))
-    );
+    )
 }
 
 fn full<T: Ring>(a: View, v: View, out: ViewMut) {

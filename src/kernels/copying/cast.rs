@@ -12,7 +12,9 @@ use smallvec::{SmallVec, smallvec};
 use super::copy::copy;
 use super::registers;
 use super::truncate::Truncate;
+use crate::array::Storage;
 use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
+use crate::error::Result;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::leveled::{Levels, leveled};
@@ -243,29 +245,40 @@ pub(super) unsafe fn convert(
 
 /// Runs `body` on a contiguous copy of `input` in the dtype `to`, and writes its result, of the dtype `result`, to `out`:
 /// so rare dtypes share the loops of common ones.
+///
+/// # Errors
+/// Those of `body`; here and below `Memory` when there is none for the copy.
 pub(in crate::kernels) fn through(
     to: DType,
     input: View,
     result: DType,
     out: ViewMut,
-    body: impl FnOnce(View, ViewMut),
-) {
-    with_copy(to, input, |copied| rounded(result, out, |out| body(copied, out)));
+    body: impl FnOnce(View, ViewMut) -> Result<()>,
+) -> Result<()> {
+    with_copy(to, input, |copied| rounded(result, out, |out| body(copied, out)))
 }
 
 /// Lends room for results of a dtype that are rounded into `out`, or `out` itself where it has this dtype.
-pub(in crate::kernels) fn rounded(result: DType, out: ViewMut, body: impl FnOnce(ViewMut)) {
+pub(in crate::kernels) fn rounded(
+    result: DType,
+    out: ViewMut,
+    body: impl FnOnce(ViewMut) -> Result<()>,
+) -> Result<()> {
     if result == out.dtype {
         return body(out);
     }
     with_room(result, out.dims, |mut found| {
-        body(found.reborrow());
+        body(found.reborrow())?;
         cast(found.as_view(), out);
-    });
+        Ok(())
+    })
 }
 
 /// Lends elements in a dtype that has loops: as they lie, or a contiguous copy in the dtype that computes with them.
-pub(in crate::kernels) fn lifted<R>(input: View, body: impl FnOnce(View) -> R) -> R {
+pub(in crate::kernels) fn lifted<R>(
+    input: View,
+    body: impl FnOnce(View) -> Result<R>,
+) -> Result<R> {
     if input.dtype.has_loops() {
         body(input)
     } else {
@@ -278,8 +291,8 @@ pub(in crate::kernels) fn lifted<R>(input: View, body: impl FnOnce(View) -> R) -
 pub(in crate::kernels) fn lifted_out<R>(
     out: &ViewMut,
     keeps: bool,
-    body: impl FnOnce(ViewMut) -> R,
-) -> R {
+    body: impl FnOnce(ViewMut) -> Result<R>,
+) -> Result<R> {
     // SAFETY: the same view, which its owner does not use meanwhile.
     let mut to = unsafe { ViewMut::from_raw(out.dtype, out.ptr, out.dims, out.strides) };
     if out.dtype.has_loops() {
@@ -289,27 +302,36 @@ pub(in crate::kernels) fn lifted_out<R>(
         if keeps {
             cast(to.as_view(), found.reborrow());
         }
-        let done = body(found.reborrow());
+        let done = body(found.reborrow())?;
         cast(found.as_view(), to.reborrow());
-        done
+        Ok(done)
     })
 }
 
 /// Lends a contiguous copy of the elements in another dtype.
-pub(in crate::kernels) fn with_copy<R>(to: DType, input: View, body: impl FnOnce(View) -> R) -> R {
+pub(in crate::kernels) fn with_copy<R>(
+    to: DType,
+    input: View,
+    body: impl FnOnce(View) -> Result<R>,
+) -> Result<R> {
     with_room(to, input.dims, |mut target| {
         cast(input, target.reborrow());
         body(target.as_view())
     })
 }
 
-/// Lends zeros in C order, for as long as the body runs.
-fn with_room<R>(dtype: DType, dims: &[usize], body: impl FnOnce(ViewMut) -> R) -> R {
-    let numel: usize = dims.iter().product();
-    let mut room = vec![0u64; numel * dtype.size().div_ceil(8)];
-    let (strides, ptr) = (c_strides(dims), room.as_mut_ptr().cast());
+/// Lends elements in C order that are to be written, for as long as the body runs.
+fn with_room<R>(
+    dtype: DType,
+    dims: &[usize],
+    body: impl FnOnce(ViewMut) -> Result<R>,
+) -> Result<R> {
+    // An expanded view may have more elements than any memory.
+    let bytes = dims.iter().try_fold(dtype.size(), |bytes, &dim| bytes.checked_mul(dim));
+    let room = Storage::alloc(bytes.unwrap_or(usize::MAX))?;
+    let strides = c_strides(dims);
     // SAFETY: room for every element, which nobody else sees.
-    body(unsafe { ViewMut::from_raw(dtype, ptr, dims, &strides) })
+    body(unsafe { ViewMut::from_raw(dtype, room.ptr(), dims, &strides) })
 }
 
 /// Converts `n` elements: where they lie, how far apart; where they go, how far apart.

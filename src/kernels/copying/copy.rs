@@ -53,6 +53,29 @@ impl View<'_> {
         out
     }
 
+    /// The number in C order of the first element that `is` says so of, and the element.
+    ///
+    /// # Panics
+    /// As `to_vec`.
+    pub fn find<T: Element>(&self, mut is: impl FnMut(T) -> bool) -> Option<(usize, T)> {
+        assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
+        let (mut found, mut number) = (None, 0);
+        let mut rows = Axes::new(self.dims, [self.strides]);
+        let (n, [step]) = rows.pop();
+        rows.for_each(|[at]| {
+            for i in 0..if found.is_none() { n } else { 0 } {
+                // SAFETY: the view is valid for every position of its axes.
+                let element = unsafe { *self.at::<T>(at + i as isize * step) };
+                if is(element) {
+                    found = Some((number + i, element));
+                    break;
+                }
+            }
+            number += n;
+        });
+        found
+    }
+
     /// Writes the elements in C order.
     ///
     /// # Safety

@@ -4,11 +4,12 @@
 //! Invariant: a plan follows from its key alone, so that it does not matter who made it. A child process after `fork`
 //! begins with an empty cache: the old one may be locked by a thread that the child does not have.
 
+use crate::threads::{Mutex, MutexGuard};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most plans of a kind, and the most points of all of them together.
 const PLANS: usize = 64;
@@ -67,7 +68,7 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Key, Kept)>> {
-        self.held().plans.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held().plans.lock()
     }
 
     /// The plans of this process.

@@ -11,7 +11,7 @@ use super::vector::Task;
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{parallel_for, spare};
+use crate::threads::{Mutex, parallel_for, spare};
 
 /// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
 const SPLIT: usize = 1 << 19;
@@ -26,17 +26,17 @@ const PAIR: usize = 1 << 19;
 /// As `matmul`.
 pub fn matmul_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
     room(&a, &b)?;
-    multiply_batch(a, b, out);
-    Ok(())
+    multiply_batch(a, b, out)
 }
 
-fn multiply_batch(a: View, b: View, out: &ViewMut) {
+fn multiply_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
     launch!(
         "matmul_batch", [a, b] => [out];;
         lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
-            with_elements!([a, b, out], T => go::<T>(a, b, &out))
+            with_elements!([a, b, out], T => go::<T>(a, b, &out));
+            Ok(())
         })))
-    );
+    )
 }
 
 /// Two products that have nothing to do with each other, the second on another thread if one is to
@@ -53,12 +53,16 @@ pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
     if !capture::active() && spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
-        parallel_for(2, &|i| run(if i == 0 { &first } else { &second }));
-    } else {
-        run(&first);
-        run(&second);
+        let failed = Mutex::new(None);
+        parallel_for(2, &|i| {
+            if let Err(error) = run(if i == 0 { &first } else { &second }) {
+                *failed.lock() = Some(error);
+            }
+        });
+        return failed.into_inner().map_or(Ok(()), Err);
     }
-    Ok(())
+    run(&first)?;
+    run(&second)
 }
 
 /// One operand: its matrix and its batch strides, with 0 where it is repeated.

@@ -171,17 +171,23 @@ pub(super) fn room(a: &View, b: &View) -> Result<()> {
 /// `Memory` when the system has none for the packed operands.
 pub fn matmul(a: View, b: View, out: &ViewMut) -> Result<()> {
     room(&a, &b)?;
-    multiply(a, b, out);
-    Ok(())
+    multiply(a, b, out)
 }
 
 /// The same, where `room` was asked.
-pub(super) fn multiply(a: View, b: View, out: &ViewMut) {
-    launch!("matmul", [a, b] => [out];; product_of(a, b, &out));
+pub(super) fn multiply(a: View, b: View, out: &ViewMut) -> Result<()> {
+    launch!("matmul", [a, b] => [out];; product_of(a, b, &out))
 }
 
-fn product_of(a: View, b: View, out: &ViewMut) {
-    lifted(a, |a| lifted(b, |b| lifted_out(out, false, |out| product_in(a, b, &out))));
+fn product_of(a: View, b: View, out: &ViewMut) -> Result<()> {
+    lifted(a, |a| {
+        lifted(b, |b| {
+            lifted_out(out, false, |out| {
+                product_in(a, b, &out);
+                Ok(())
+            })
+        })
+    })
 }
 
 fn product_in(a: View, b: View, out: &ViewMut) {

@@ -11,20 +11,25 @@ use super::super::view::{View, ViewMut, with_elements};
 use super::key::Digits;
 use super::sorting::{Line, at_rank};
 use crate::dtype::DType;
+use crate::error::Result;
 
 /// Writes the indices (int64) of the first elements of each line of `input` in ascending or descending
 /// order; as many as `out` has along `axis`, which are at most the line's length.
 ///
 /// # Panics
 /// When the other dims differ: a bug of the caller.
-pub fn arg_order(descending: bool, input: View, axis: usize, out: ViewMut) {
+///
+/// # Errors
+/// `Memory` when there is none for a copy in a dtype that has loops; so below.
+pub fn arg_order(descending: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::I64, "arg_order writes indices");
     launch!(
         "arg_order", [input] => [out];;
         lifted(input, |input| {
-            with_elements!([input], T => lines::<T>(descending, input, axis, out))
+            with_elements!([input], T => lines::<T>(descending, input, axis, out));
+            Ok(())
         })
-    );
+    )
 }
 
 fn lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -44,14 +49,15 @@ fn lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
 }
 
 /// Writes the elements of each line of `input` in ascending or descending order; `out` has its dims.
-pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) {
+pub fn sort(descending: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
     assert!(input.dims == out.dims, "sort: dims");
     launch!(
         "sort", [input] => [out];;
         lifted(input, |input| lifted_out(&out, false, |out| {
-            with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out))
+            with_elements!([input, out], T => sort_lines::<T>(descending, input, axis, out));
+            Ok(())
         }))
-    );
+    )
 }
 
 fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMut) {
@@ -66,14 +72,15 @@ fn sort_lines<T: Digits>(descending: bool, input: View, axis: usize, out: ViewMu
 
 /// Writes, for each line of `input`, the indices (int64) of the elements that a stable ascending sort
 /// would put at `ranks`, in that order; `out` has as many along `axis`.
-pub fn arg_ranks(input: View, axis: usize, ranks: &[usize], out: ViewMut) {
+pub fn arg_ranks(input: View, axis: usize, ranks: &[usize], out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::I64, "arg_ranks writes indices");
     launch!(
         "arg_ranks", [input] => [out]; ranks = ranks.to_vec();
         lifted(input, |input| {
-            with_elements!([input], T => rank_lines::<T>(input, axis, &ranks, out))
+            with_elements!([input], T => rank_lines::<T>(input, axis, &ranks, out));
+            Ok(())
         })
-    );
+    )
 }
 
 fn rank_lines<T: Digits>(input: View, axis: usize, ranks: &[usize], out: ViewMut) {

@@ -15,6 +15,7 @@ use super::kinds::{Max, Min};
 use super::lexical;
 use super::turned::Tile;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::threads::parallel_for;
 
 /// Elements of one piece of a split search.
@@ -61,11 +62,14 @@ picks!(f64, f32, i64, u64);
 
 /// Writes the index of the largest (or smallest) element along `axis` as int64. `out` has the dims of
 /// `input` without the axis, or with 1 in its place; the axis is not empty.
-pub fn arg_reduce(largest: bool, input: View, axis: usize, out: ViewMut) {
-    launch!("arg_reduce", [input] => [out];; arg_lines(largest, input, axis, out));
+///
+/// # Errors
+/// `Memory` when there is none for a copy in a dtype that has loops.
+pub fn arg_reduce(largest: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
+    launch!("arg_reduce", [input] => [out];; arg_lines(largest, input, axis, out))
 }
 
-fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) {
+fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) -> Result<()> {
     assert!(out.dtype == DType::I64, "arg_reduce writes indices");
     match input.dtype {
         DType::F64 | DType::F32 => {
@@ -74,8 +78,12 @@ fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) {
         DType::I64 => by_extreme::<i64>(largest, input, axis, out),
         DType::U64 => by_extreme::<u64>(largest, input, axis, out),
         DType::C128 => lexical::arg_lines(largest, input, axis, &out),
-        rare => with_copy(rare.computes(), input, |copied| arg_lines(largest, copied, axis, out)),
+        rare => {
+            let lines = |copied: View| arg_lines(largest, copied, axis, out);
+            return with_copy(rare.computes(), input, lines);
+        }
     }
+    Ok(())
 }
 
 fn by_extreme<T>(largest: bool, input: View, axis: usize, out: ViewMut)

@@ -10,6 +10,8 @@ use super::super::view::{Axes, View, ViewMut};
 use super::fold::{self, Fold, LEAF, Tree};
 use super::loops::{Loops, move_line};
 use super::run::Plan;
+use crate::array::repeated;
+use crate::error::Result;
 use crate::threads::parallel_for;
 
 /// Elements of one piece, about; two pieces are worth a second thread.
@@ -26,7 +28,7 @@ pub(super) struct Shape<'a> {
     piece_n: usize,
 }
 
-pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) {
+pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) -> Result<()> {
     let Plan { kept, reduced: rows } = plan;
     let (n, [step]) = rows.pop();
     let count = rows.count();
@@ -38,10 +40,11 @@ pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) 
     let shape = Shape { rows, count, n, step, piece_rows, piece_n };
     let results = kept.count();
     if pieces == 1 {
-        return many(loops, kept, &shape, results, input, out);
+        many(loops, kept, &shape, results, input, out);
+        return Ok(());
     }
     let size = out.dtype.size();
-    let mut partial = vec![0u64; (results * pieces * size).div_ceil(8)];
+    let mut partial = repeated(0u64, (results * pieces * size).div_ceil(8))?;
     let partial = Partials(partial.as_mut_ptr().cast::<u8>());
     parallel_for(results * pieces, &|i| {
         kept.for_range(i / pieces, i / pieces + 1, &mut |[_, from]| {
@@ -57,6 +60,7 @@ pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) 
         unsafe { (loops.tree)(partial.slot(first * size), pieces, out.byte_at(to)) };
         first += pieces;
     });
+    Ok(())
 }
 
 /// Results of one piece each, in blocks of results.

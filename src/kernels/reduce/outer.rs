@@ -8,6 +8,8 @@ use super::super::view::{Axes, View, ViewMut};
 use super::inner::Partials;
 use super::loops::{Loops, move_line};
 use super::run::Plan;
+use crate::array::repeated;
+use crate::error::Result;
 use crate::threads::parallel_for;
 
 /// Accumulators of one tile: a few KiB, half of the L1 cache at most.
@@ -25,7 +27,7 @@ struct Rows<'a> {
     gather: Option<isize>,
 }
 
-pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
+pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) -> Result<()> {
     let mut kept = plan.kept.clone();
     let (width, [to_step, from_step]) = kept.pop();
     let mut axes = plan.reduced.clone();
@@ -49,7 +51,7 @@ pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) {
         pieces: count.div_ceil(piece_rows),
         to_step,
     };
-    job.run(&kept, kept.count(), input, out);
+    job.run(&kept, kept.count(), input, out)
 }
 
 /// Groups rows that follow each other without a gap, so that narrow ones fill a tile: how many make a
@@ -95,13 +97,13 @@ struct Job<'a> {
     to_step: isize,
 }
 
-/// Memory for so many accumulators of this size.
+/// Memory for so many accumulators of this size, at most those of a tile.
 fn accumulators(n: usize, size: usize) -> Vec<u64> {
     vec![0; (n * size).div_ceil(8)]
 }
 
 impl Job<'_> {
-    fn run(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) {
+    fn run(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) -> Result<()> {
         let units = self.pieces * self.tiles;
         let elements = outer * self.wide * self.rows.count;
         let (_, size) = self.sizes;
@@ -109,7 +111,7 @@ impl Job<'_> {
             // Every tile of every outer position is a result of its own.
             let total = outer * self.tiles;
             let blocks = (elements / PIECE).clamp(1, total);
-            return parallel_for(blocks, &|b| {
+            parallel_for(blocks, &|b| {
                 let mut row = accumulators(self.tile, size);
                 let row = row.as_mut_ptr().cast::<u8>();
                 for unit in b * total / blocks..(b + 1) * total / blocks {
@@ -123,8 +125,9 @@ impl Job<'_> {
                     });
                 }
             });
+            return Ok(());
         }
-        let mut partial = accumulators(self.pieces * self.wide, size);
+        let mut partial = repeated(0u64, (self.pieces * self.wide * size).div_ceil(8))?;
         let slots = Partials(partial.as_mut_ptr().cast::<u8>());
         for position in 0..outer {
             kept.for_range(position, position + 1, &mut |[to, from]| {
@@ -144,6 +147,7 @@ impl Job<'_> {
                 }
             });
         }
+        Ok(())
     }
 
     /// Folds the rows of one piece, for one tile, into `acc`.

@@ -10,6 +10,7 @@ use super::fold::LEAF;
 use super::loops::{Loops, loops, move_line};
 use super::{inner, outer};
 use crate::dtype::{DType, no_loop};
+use crate::error::Result;
 
 /// What to reduce with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,23 +63,26 @@ pub(super) struct Plan {
 /// in their place, and whose dtype is `op.out_dtype` of the input's.
 ///
 /// The caller has refused max and min of no elements.
-pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
+///
+/// # Errors
+/// `Memory` when there is none for a copy in a dtype that has loops, or for what is reduced in parts.
+pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
     launch!(
         "reduce", [input] => [out] as Work::Reduce(op, axes.into());
         reduce_elements(op, input, axes, out)
-    );
+    )
 }
 
-fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
+fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
     let dtype = input.dtype;
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
     match (loops(op, dtype), op) {
         (Some(loops), _) if dtype == DType::C64 => {
-            rounded(dtype.computes(), out, |out| planned(loops, input, axes, out));
+            rounded(dtype.computes(), out, |out| planned(loops, input, axes, out))
         }
         (Some(loops), _) => planned(loops, input, axes, out),
         (None, Reduction::Any | Reduction::All | Reduction::Count) => {
-            converted(op, DType::Bool, input, axes, out);
+            converted(op, DType::Bool, input, axes, out)
         }
         (None, Reduction::SumSquares) if !dtype.is_inexact() => no_loop("floats", dtype),
         (None, _) if dtype.computes() == dtype => no_loop("other elements", dtype),
@@ -87,34 +91,37 @@ fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) {
 }
 
 /// Reduces a copy of the elements in another dtype.
-fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut) {
-    through(to, input, op.out_dtype(to), out, |input, out| reduce_elements(op, input, axes, out));
+fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
+    through(to, input, op.out_dtype(to), out, |input, out| reduce_elements(op, input, axes, out))
 }
 
-fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) {
+fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
     // The most frequent case, small enough to feel the planning below.
     let n = input.numel();
     if axes.len() == input.dims.len() && (1..=LEAF).contains(&n) && input.is_contiguous() {
         // SAFETY: the view holds `n` elements, and `out` one.
-        return unsafe { (loops.run)(input.ptr, n, out.ptr) };
+        unsafe { (loops.run)(input.ptr, n, out.ptr) };
+        return Ok(());
     }
     let mut plan = Plan { kept: Axes::none(), reduced: Axes::none() };
     plan.sort(&input, axes, &out);
     if plan.kept.dims.contains(&0) {
-        return;
+        return Ok(());
     }
     if plan.reduced.dims.contains(&0) {
         let axes = Axes::new(out.dims, [out.strides]);
         // SAFETY: the view is valid for every position of its axes, with results of the fold.
-        return axes.for_each(|[at]| unsafe { (loops.empty)(out.byte_at(at)) });
+        axes.for_each(|[at]| unsafe { (loops.empty)(out.byte_at(at)) });
+        return Ok(());
     }
     let repeated = plan.take_repeated();
     if repeated.dims.is_empty() {
         return folded(loops, plan, input, out);
     }
     let (heads, first, size) = (plan.kept.clone(), out.ptr, out.dtype.size());
-    folded(loops, plan, input, out);
+    folded(loops, plan, input, out)?;
     spread(&heads, repeated, first, size);
+    Ok(())
 }
 
 /// Copies the results of the first position along axes whose results are all the same.
@@ -131,7 +138,7 @@ fn spread(heads: &Axes<2>, mut repeated: Axes<1>, first: *mut u8, size: usize) {
     });
 }
 
-fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) {
+fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) -> Result<()> {
     // Kept axes in the order of the input's strides.
     plan.kept.merge(true, |[to, from]| [from, to]);
     plan.reduced.merge(true, |strides| strides);
@@ -142,9 +149,9 @@ fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) {
     let reduced_step = finest(&mut plan.reduced.strides.iter().map(|s| s[0]));
     // A kept axis of stride 0 repeats its input: folding along it gains nothing.
     if plan.kept.dims.is_empty() || reduced_step <= kept_step || kept_step == 0 {
-        inner::reduce(loops, &mut plan, input, out);
+        inner::reduce(loops, &mut plan, input, out)
     } else {
-        outer::reduce(loops, &plan, input, out);
+        outer::reduce(loops, &plan, input, out)
     }
 }
 

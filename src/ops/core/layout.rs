@@ -296,7 +296,7 @@ pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
 pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     readable("reduction", x)?;
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
-    kernels::reduce(op, x.view_of(), axes, out.view_mut());
+    kernels::reduce(op, x.view_of(), axes, out.view_mut())?;
     Ok(out)
 }
 

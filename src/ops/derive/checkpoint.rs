@@ -5,8 +5,8 @@
 //! Invariant: a recomputation runs with recording on but feeds no gradient; only what it saves is taken.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -17,6 +17,7 @@ use crate::graph::{
 use crate::ops::function::Spec;
 use crate::tensor::packing::with_packer;
 use crate::tensor::{Edge, SavedTensor, Tensor};
+use crate::threads::{Mutex, MutexGuard};
 
 const OP: &str = "checkpoint";
 
@@ -53,7 +54,7 @@ struct Frame {
 
 impl Frame {
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// What a recomputation left for entry `index`.
@@ -81,7 +82,7 @@ impl Frame {
         if !ended {
             done?;
         }
-        let found = recomputation.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let found = recomputation.found.lock().take();
         match found {
             Some(value) if ended || seen == recomputation.expected => Ok(value),
             _ => Err(different(format!(
@@ -206,7 +207,7 @@ impl Recomputation {
         }
         let old = if i == self.wanted {
             drop(entries);
-            self.found.lock().unwrap_or_else(PoisonError::into_inner).replace(payload)
+            self.found.lock().replace(payload)
         } else {
             let old = if entry.live { entry.value.replace(payload) } else { None };
             drop(entries);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::graph;
 use crate::kernels::elementwise::{In, NEXT_AFTER, apply};
 use crate::ops::core::declare::Operand;
-use crate::ops::core::layout::broadcast_to;
+use crate::ops::core::layout::{broadcast_to, real_numbers};
 use crate::ops::elementwise::select::{dtype_of, operand_tensor};
 use crate::tensor::Tensor;
 
@@ -41,6 +41,7 @@ crate::operations! { family "elementwise";
             _ => dtype_of(a, b).to_ufunc_float(),
         };
         let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
+        real_numbers("nextafter", &a)?;
         if graph::recording() && (a.requires_grad() || b.requires_grad()) {
             return Err(Box::new(Error::NotDifferentiable {
                 op: "nextafter".into(),
@@ -51,8 +52,9 @@ crate::operations! { family "elementwise";
         let dims = broadcast_shapes("nextafter", &[a.shape(), b.shape()])?;
         let (from, to) = (broadcast_to(&a.detach(), &dims)?, broadcast_to(&b.detach(), &dims)?);
         let out = if dtype == DType::F16 {
-            let pairs = from.to_vec::<Half>()?.into_iter().zip(to.to_vec::<Half>()?);
-            Tensor::from_vec(pairs.map(|(a, b)| towards16(a, b)).collect::<Vec<Half>>(), &dims)?
+            let (mut values, ends) = (from.to_vec::<Half>()?, to.to_vec::<Half>()?);
+            values.iter_mut().zip(ends).for_each(|(value, end)| *value = towards16(*value, end));
+            Tensor::from_vec(values, &dims)?
         } else {
             let out = Tensor::empty(&dims, dtype)?;
             apply(&NEXT_AFTER, &[In::View(from.view_of()), In::View(to.view_of())], out.view_mut(), &[]);

@@ -55,7 +55,7 @@ impl Ordered {
         dims[self.last()] = ranks.len();
         let chosen = Tensor::empty(&dims, DType::I64)?;
         let lines = &self.lines;
-        arg_ranks(lines.view_of(), self.last(), ranks, chosen.view_mut());
+        arg_ranks(lines.view_of(), self.last(), ranks, chosen.view_mut())?;
         gathered(op, lines, self.last(), &chosen)
     }
 

@@ -145,7 +145,7 @@ fn extreme_of_complex(
     let lines = lines(x, axes)?;
     let last = lines.ndim() - 1;
     let index = Tensor::empty(&kept_dims(lines.shape(), &[last]), DType::I64)?;
-    kernels::arg_reduce(op == Reduction::Max, lines.view_of(), last, index.view_mut());
+    kernels::arg_reduce(op == Reduction::Max, lines.view_of(), last, index.view_mut())?;
     reshape_dims(&gathered(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
 }
 
@@ -381,7 +381,7 @@ fn arg_extreme(
     need_elements(name, &flat, &axes)?;
     readable(name, &flat)?;
     let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
-    kernels::arg_reduce(largest, flat.view_of(), axes[0], out.view_mut());
+    kernels::arg_reduce(largest, flat.view_of(), axes[0], out.view_mut())?;
     match (axis, keepdims) {
         (None, true) => reshape_dims(&out, &vec![1; x.ndim()]),
         (None, false) => reshape_dims(&out, &[]),

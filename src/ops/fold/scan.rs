@@ -81,7 +81,7 @@ fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
 fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
     afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    kernels::scan::scan(op, x.view_of(), axis, out.view_mut());
+    kernels::scan::scan(op, x.view_of(), axis, out.view_mut())?;
     Ok(out)
 }
 
@@ -89,7 +89,7 @@ fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
 fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let a = &broadcast_to(a, b.shape())?;
     let out = Tensor::empty(b.shape(), b.dtype())?;
-    kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut());
+    kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut())?;
     finish(out, &[a, b], |out| Record {
         name: "recurrence",
         cost: 6.0 * move_cost(out),
@@ -211,7 +211,7 @@ fn cumulative_extreme(
         let index = Tensor::empty(x.shape(), DType::I64)?;
         if x.size() > 0 {
             afford(kernels::scan::working_bytes(x.dtype(), x.size()))?;
-            kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut());
+            kernels::scan::scan_extreme(largest, x.view_of(), axis, index.view_mut())?;
         }
         Ok((gathered(op, &x, axis, &index)?, index))
     };

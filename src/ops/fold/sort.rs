@@ -29,7 +29,7 @@ pub(crate) fn order_along(
     if index.size() == 0 {
         return Ok(index);
     }
-    kernels::order::arg_order(descending, x.view_of(), axis, index.view_mut());
+    kernels::order::arg_order(descending, x.view_of(), axis, index.view_mut())?;
     Ok(index)
 }
 
@@ -50,7 +50,7 @@ fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -
     if !(graph::recording() && x.requires_grad()) {
         // Nobody asks where an element came from.
         let out = Tensor::empty(x.shape(), x.dtype())?;
-        kernels::order::sort(descending, x.view_of(), axis, out.view_mut());
+        kernels::order::sort(descending, x.view_of(), axis, out.view_mut())?;
         return Ok(out.unrecorded(std::iter::once(&x)));
     }
     let index = order_along(&x, axis, x.shape()[axis], descending)?;

@@ -88,8 +88,8 @@ fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<
         readable(op, &weights)?;
         // The bits of a negative number are never 0.
         let negative = decide(op, &[weights.view_of()], |weights| {
-            let negative = weights[0].to_vec::<f64>().into_iter().find(|w| *w < 0.0);
-            negative.map_or(0, f64::to_bits)
+            let negative = weights[0].find(|w: f64| w < 0.0);
+            negative.map_or(0, |(_, weight)| weight.to_bits())
         });
         if negative != 0 {
             return Err(Box::new(Error::Argument {

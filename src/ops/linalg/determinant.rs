@@ -9,6 +9,7 @@ use smallvec::smallvec;
 
 use super::common::{add, columns, cost, each, lead, mul, not_converged, room, square, sub, t};
 use super::solve::{inverse, times_inverse_adjoint};
+use crate::array::afford;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -51,6 +52,7 @@ fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
     let n = columns(a);
     let real = |x: &Tensor| astype(&x.detach().abs_()?, DType::F64);
     let (d, a) = (real(d)?, real(a)?);
+    afford(a.size().saturating_mul(size_of::<f64>()))?;
     let regular = decide("det", &[d.view_of(), a.view_of()], move |of| {
         let [values, elements] = [0, 1].map(|i| of[i].to_vec::<f64>());
         let regular = values.iter().enumerate().all(|(i, v)| {

@@ -117,12 +117,12 @@ fn class_numbers(
     let classes = rows.classes();
     let numbers =
         reshape_dims(&astype(&target.detach(), DType::I64)?, &[target.size()])?.contiguous()?;
-    let wrong = move |&t: &i64| t != ignore && !(0..classes as i64).contains(&t);
+    let wrong = move |t: i64| t != ignore && !(0..classes as i64).contains(&t);
     let index = decide(op, &[numbers.view_of()], move |numbers| {
-        numbers[0].to_vec::<i64>().iter().position(wrong).map_or(u64::MAX, |at| at as u64)
+        numbers[0].find(wrong).map_or(u64::MAX, |(at, _)| at as u64)
     });
-    match (index != u64::MAX).then(|| numbers.view_of().to_vec::<i64>()[index as usize]) {
-        Some(class) => Err(Box::new(Error::BadIndex {
+    match if index == u64::MAX { None } else { numbers.view_of().find(wrong) } {
+        Some((_, class)) => Err(Box::new(Error::BadIndex {
             op: op.into(),
             what: format!("class {class} of {classes} classes"),
             remedy: "number the classes from 0; rows of the class ignore_index are left out",

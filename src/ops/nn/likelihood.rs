@@ -65,13 +65,13 @@ fn weighted(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// Refuses what is no probability; a NaN passes, and shows in the loss.
 fn refuse_outside(x: &Tensor) -> Result<()> {
     let x = astype(&x.detach(), DType::F64)?;
-    let outside = |&&p: &&f64| !(p.is_nan() || (0.0..=1.0).contains(&p));
+    let outside = |p: f64| !(p.is_nan() || (0.0..=1.0).contains(&p));
     let index = decide("binary_cross_entropy", &[x.view_of()], move |x| {
-        x[0].to_vec::<f64>().iter().position(|p| outside(&p)).map_or(u64::MAX, |at| at as u64)
+        x[0].find(outside).map_or(u64::MAX, |(at, _)| at as u64)
     });
-    match (index != u64::MAX).then(|| x.view_of().to_vec::<f64>()[index as usize]) {
+    match if index == u64::MAX { None } else { x.view_of().find(outside) } {
         None => Ok(()),
-        Some(p) => Err(Box::new(Error::Argument {
+        Some((_, p)) => Err(Box::new(Error::Argument {
             op: "binary_cross_entropy".into(),
             what: format!("the input holds {p}, which is no probability"),
             remedy: "apply sigmoid first, or use binary_cross_entropy_with_logits".into(),

@@ -111,7 +111,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (n, m) = (a.size(), v.size());
     let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
     let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
-    kernels::convolution::convolve_full(x.view_of(), y.view_of(), out.view_mut());
+    kernels::convolution::convolve_full(x.view_of(), y.view_of(), out.view_mut())?;
     finish(out, &[a, v], |out| Record {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,

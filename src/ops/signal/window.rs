@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, checked_numel, normalize_axis};
+use crate::array::{ShapeVec, checked_numel, collected, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{permute_axes, reshape_dims};
@@ -31,12 +31,9 @@ impl Windows {
         let dims = [&g.shape()[..front], &self.dims].concat();
         let count = g.shape()[axis];
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
-        let places = RowIndices::indexed(
-            "unfold",
-            &dims,
-            &[axis],
-            &[Tensor::from(rows.collect::<Vec<_>>())],
-        )?;
+        let n = count.saturating_mul(self.size);
+        let rows = Tensor::from_vec(collected(rows, n)?, &[n])?;
+        let places = RowIndices::indexed("unfold", &dims, &[axis], &[rows])?;
         let last = g.ndim() - 1;
         let order: ShapeVec =
             [axis, last].into_iter().chain((0..last).filter(|&a| a != axis)).collect();

@@ -3,18 +3,18 @@
 //! Owns: the handles that keep this memory, and the frame of these runs. Never allocates in a run.
 //! Invariant: one run at a time; a second one is refused, not queued.
 
-use std::sync::{Mutex, TryLockError};
-
 use super::frame::Frame;
 use super::program::{Program, Results, places};
 use crate::array::{Elements, Storage};
 use crate::error::Result;
 use crate::program::steps::{Id, Output, Source};
+use crate::threads::Mutex;
 
 /// The memory of a program's runs.
 pub struct Bound {
     program: usize,
-    frame: Mutex<Frame>,
+    /// The frame, unless a run has it.
+    frame: Mutex<Option<Box<Frame>>>,
     _inputs: Vec<(Storage, usize)>,
     results: Results,
     /// Results that are inputs or constants, and their copies.
@@ -27,9 +27,27 @@ impl Bound {
         &self.results
     }
 
+    /// The frame for one run; none while another one has it.
+    fn taken(&self) -> Option<TakenFrame<'_>> {
+        let frame = self.frame.lock().take()?;
+        Some(TakenFrame { frame: Some(frame), owner: &self.frame })
+    }
+
     /// The copy of a buffer that is an input or a constant, and a result.
     pub fn copy(&self, buffer: Id) -> Option<&Storage> {
         self.copies.iter().find(|(copied, _)| *copied == buffer).map(|(_, storage)| storage)
+    }
+}
+
+/// The frame of a run that goes on. No lock is held meanwhile: steps may call host code.
+struct TakenFrame<'a> {
+    frame: Option<Box<Frame>>,
+    owner: &'a Mutex<Option<Box<Frame>>>,
+}
+
+impl Drop for TakenFrame<'_> {
+    fn drop(&mut self) {
+        *self.owner.lock() = self.frame.take();
     }
 }
 
@@ -54,7 +72,7 @@ impl Program {
                 copies.push((buffer, Storage::alloc(self.nbytes(buffer))?));
             }
         }
-        let (program, frame) = (self.number, Mutex::new(frame));
+        let (program, frame) = (self.number, Mutex::new(Some(Box::new(frame))));
         Ok(Bound { program, frame, _inputs: inputs, results, copies })
     }
 
@@ -66,14 +84,13 @@ impl Program {
     /// # Panics
     /// When another program made the memory: a bug of the caller.
     pub fn run_bound(&self, bound: &Bound, after: impl FnOnce() -> Result<()>) -> Result<bool> {
-        let mut frame = match bound.frame.try_lock() {
-            Ok(frame) => frame,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(false),
-        };
         assert!(self.number == bound.program, "memory that another program made");
+        let mut taken = bound.taken();
+        let Some(frame) = taken.as_mut().and_then(|taken| taken.frame.as_mut()) else {
+            return Ok(false);
+        };
         // SAFETY: `bound` keeps the memory of inputs and results.
-        let done = unsafe { self.run_in(&mut frame) };
+        let done = unsafe { self.run_in(frame) };
         frame.objects.fill(None);
         done?;
         for (buffer, copy) in &bound.copies {

@@ -3,7 +3,7 @@
 //! Owns: the steps as they were recorded, until somebody asks for the planned ones. Never runs a program.
 //! Invariant: a recording is planned once; one that never runs again is not planned at all.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use super::uses::Uses;
 use crate::array::capture;
@@ -11,6 +11,7 @@ use crate::program::passes::order;
 use crate::program::passes::plan::{self, Plan};
 use crate::program::steps::code::{Code, lower};
 use crate::program::steps::{Buffer, Output, Step};
+use crate::threads::Mutex;
 
 /// What a run needs.
 pub(super) struct Planned {
@@ -48,7 +49,7 @@ impl Deferred {
 
     #[cold]
     fn plan(&self, inputs: usize, outputs: &[Output]) -> Planned {
-        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let recorded = self.recorded.lock().take();
         let (steps, mut buffers) = recorded.expect("a recording is planned once");
         // Constants are computed here, which belongs to no recording.
         let _paused = capture::Pause::new();

@@ -3,8 +3,8 @@
 //! Owns: `Program`, binding of inputs and results, and the walk over the steps. Never allocates anything but results
 //! and, for the first run on a thread, a frame. Invariant: runs may go on side by side; each has a frame of its own.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -18,6 +18,7 @@ use crate::kernels::launch::{HOST, Object, Objects};
 use crate::program::steps::code::Code;
 use crate::program::steps::execute::run_step;
 use crate::program::steps::{Buffer, Id, Output, Slice, Source, Step};
+use crate::threads::{Mutex, MutexGuard};
 
 /// The launches of a function, to be run again.
 pub struct Program {
@@ -358,8 +359,8 @@ impl Program {
         &self.hosts
     }
 
-    fn frames(&self) -> std::sync::MutexGuard<'_, Vec<Frame>> {
-        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    fn frames(&self) -> MutexGuard<'_, Vec<Frame>> {
+        self.frames.lock()
     }
 }
 

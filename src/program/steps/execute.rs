@@ -35,7 +35,7 @@ pub(in crate::program) unsafe fn run_step(
         }
         Action::Fill(bits) => fill_with(*bits, written(0)),
         Action::Copy => copy(read(0), written(0)),
-        Action::Reduce(op, axes) => reduce(*op, read(0), axes, written(0)),
+        Action::Reduce(op, axes) => return reduce(*op, read(0), axes, written(0)),
         Action::Kernel(run) | Action::Decision(run) => {
             let reads: SmallVec<[View<'_>; 4]> = (0..step.reads.len()).map(read).collect();
             let mut writes: SmallVec<[ViewMut<'_>; 3]> =

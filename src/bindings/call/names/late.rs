@@ -14,6 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+use crate::bindings::attach::attached;
 use crate::bindings::call::entry;
 use crate::bindings::call::names::{self, Source};
 use crate::bindings::errors::bad_type;
@@ -64,7 +65,7 @@ unsafe extern "C" fn look(
     tensor: *mut c::PyObject,
     kind: *mut c::PyObject,
 ) -> *mut c::PyObject {
-    Python::attach(|py| {
+    attached(|py| {
         let run = || {
             // SAFETY: the caller's contract: live objects, of which the last two may be absent.
             let (late, name, tensor, kind) = unsafe {

@@ -6,8 +6,8 @@
 //! so that the schedule does not show in the bits.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use super::lane::{self, Lane};
@@ -20,7 +20,7 @@ use crate::graph::engine::plan::Plan;
 use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
 use crate::graph::site;
 use crate::graph::value::Value;
-use crate::threads::{self, Caller};
+use crate::threads::{self, Caller, Mutex};
 
 // The thresholds come from `benches/lanes.py 9`, whose graphs have pieces of 2 to 300 µs, run on builds with other values;
 // figures are times as fast as one thread, on two cores.
@@ -63,10 +63,6 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     pub(super) caller_sleeps: AtomicBool,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs the whole plan on up to `lanes` threads, the caller included.
 pub(in crate::graph::engine) fn walk<V: Value>(
     plan: &Plan<'_, V>,
@@ -86,11 +82,12 @@ pub(in crate::graph::engine) fn walk<V: Value>(
         lane.begin();
         lane.work();
     });
-    if let Some((_, error)) = lock(&shared.failure).take() {
+    if let Some((_, error)) = shared.failure.lock().take() {
         return Err(error);
     }
     let mut outcome = Outcome::default();
-    for part in lock(&shared.outcomes).drain(..) {
+    let parts = std::mem::take(&mut *shared.outcomes.lock());
+    for part in parts {
         outcome.captured.extend(part.captured);
         outcome.stored.extend(part.stored);
         outcome.commits.extend(part.commits);
@@ -158,11 +155,11 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             Some(&position) => position,
             None => NO_POSITION,
         };
-        let mut failure = lock(&self.failure);
-        if failure.as_ref().is_none_or(|(first, _)| position < *first) {
-            *failure = Some((position, error));
-        }
+        let mut failure = self.failure.lock();
+        let first = failure.as_ref().is_none_or(|(first, _)| position < *first);
+        let other = if first { failure.replace((position, error)) } else { None };
         drop(failure);
+        drop(other);
         self.halt();
     }
 
@@ -173,7 +170,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
     }
 
     pub(in crate::graph::engine) fn collect(&self, outcome: Outcome<V>) {
-        lock(&self.outcomes).push(outcome);
+        self.outcomes.lock().push(outcome);
     }
 
     /// Whether the public queue has less than the idle lanes could take.
@@ -188,7 +185,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
     }
 
     pub(super) fn offer(&self, k: u32) {
-        lock(&self.public).push_back(k);
+        self.public.lock().push_back(k);
         self.public_len.fetch_add(1, Ordering::SeqCst);
         self.wake_caller();
     }
@@ -197,13 +194,13 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         if !self.has_public() {
             return None;
         }
-        let k = lock(&self.public).pop_front()?;
+        let k = self.public.lock().pop_front()?;
         self.public_len.fetch_sub(1, Ordering::SeqCst);
         Some(k)
     }
 
     pub(super) fn post(&self, k: u32) {
-        lock(&self.inbox).push(k);
+        self.inbox.lock().push(k);
         self.inbox_len.fetch_add(1, Ordering::SeqCst);
         self.wake_caller();
     }
@@ -215,7 +212,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
 
     /// The foreign node of the inbox that comes first in the order.
     pub(super) fn read_mail(&self) -> Option<u32> {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         let position = |k: &u32| self.schedule.positions[*k as usize];
         let (i, _) = inbox.iter().enumerate().min_by_key(|(_, k)| position(k))?;
         self.inbox_len.fetch_sub(1, Ordering::SeqCst);

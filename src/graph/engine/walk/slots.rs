@@ -5,13 +5,13 @@
 //! Invariant: a slot's sum is the left fold by rank that the serial walk computes.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::graph::engine::step::PassOptions;
 use crate::graph::value::Value;
+use crate::threads::{Mutex, MutexGuard};
 
 /// A gradient as a rule gave it.
 pub(super) enum Given<V: Value> {
@@ -48,7 +48,7 @@ impl<V: Value> Slots<V> {
     }
 
     fn lock(&self, output: u32) -> MutexGuard<'_, Slot<V>> {
-        self.slots[output as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots[output as usize].lock()
     }
 
     /// Adds a root's gradient, before any consumer's.

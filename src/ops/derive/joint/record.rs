@@ -3,7 +3,7 @@
 //! Owns: `JointReplay`, and which tensors beside the arguments gradients go to. Never runs a program.
 //! Invariant: a recording changes nothing, neither memory outside nor gradients.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::ops::derive::replay::{Signature, copied_in_kind, give_back, place};
 use crate::program::{Joint, Narrowed, Program, Recorded, Recording, Taken, Told};
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
+use crate::threads::Mutex;
 
 /// A recorded function with its derivative.
 pub struct JointReplay {
@@ -84,7 +85,7 @@ impl JointReplay {
     /// The backward program for gradients of those results, which is made when it is first asked for; none where it cannot
     /// be told from the recording.
     pub(super) fn narrowed(&self, given: &[bool]) -> Option<Arc<Narrowed>> {
-        let mut known = self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.narrowed.lock();
         if let Some((_, found)) = known.iter().find(|(of, _)| of == given) {
             return found.clone();
         }
