@@ -15,6 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.loops import _taken, may_be_native, natively
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.closures import LaterFunction
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd._tensor.tree import Tree
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
@@ -83,7 +84,7 @@ class _Branch:
         if not callable(f):
             raise ArgumentTypeError(f"{op}: a branch is a {type(f).__name__}; pass functions")
         self.op = op
-        self.f = f
+        self.f = LaterFunction(f)
         self.tree = tree
         self.like = like
         self.results: Tree | None = None
@@ -110,7 +111,7 @@ def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     found = None
     if is_grad_enabled() and may_be_native():
         index = _core.tensor(0)
-        found = natively(lambda: _core._switch(index, [branch], given))
+        found = natively(lambda: _core._switch(index, [branch], given), branch.f)
     return branch.built(branch(*given) if found is None else found)
 
 
@@ -122,6 +123,9 @@ def _both(
     branches = [first, *(_Branch(op, f, tree, first) for f in functions[1:])]
 
     found = _core._switch(index, branches, given)
+    if found is not None:
+        for branch in branches:
+            branch.f.recorded()
     return first.built(branches[int(index)](*given) if found is None else found)
 
 

@@ -36,6 +36,7 @@ from ferrograd._compile.signature import Call, Static, named, sort, takes_any_ke
 from ferrograd._compile.watching import Watch, Watched
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.saying import warn_user
+from ferrograd._tensor.closures import bound_now
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
@@ -328,6 +329,8 @@ class Compiled(_core._Replayed):
                 if warm is None and not call.tensors:
                     # Whether a call with arrays gives a history, only such a call can tell.
                     return WarmUp(None, kept_before), []
+        # A program holds what names were bound to as it was recorded, and so do its derivatives.
+        later = bound_now(of_tensors.function, arrays=False)
         with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
             function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
             program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
@@ -340,7 +343,7 @@ class Compiled(_core._Replayed):
             return Eager(reason), []
         if program is None:
             return self._recorded_plain(call, of_tensors, values, weak, kept_before)
-        entry = Joint(program, of_tensors.taken_form(), Watched(watch), of_tensors)
+        entry = Joint(program, of_tensors.taken_form(), Watched(watch), of_tensors.later(later))
         # The program runs for the first time, and turns them itself.
         watch.turn_back()
         found = entry.run(call)

@@ -15,6 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.recorded import enabled
 from ferrograd._core import Tensor, stack
+from ferrograd._tensor.closures import LaterFunction
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.recorded_arrays import recording
@@ -85,7 +86,7 @@ def scan(
     found = None
     how = (count, reverse, min(every, max(count, 1)))
     if may_be_native():
-        found = natively(lambda: _core._scan(body, in_python, carry, scanned, how))
+        found = natively(lambda: _core._scan(body, in_python, carry, scanned, how), body.f)
     if found is None:
         found = in_python(*carry, *scanned) if count else _unchanged(body, carry, scanned)
     rest = iter(found)
@@ -158,8 +159,10 @@ def while_loop(
     carry, tree = _taken("while_loop", "init_val", init_val)
     step = _Body("while_loop", lambda value, _: (body_fun(value), None), carry, tree, _tree(None))
 
+    condition = LaterFunction(cond_fun)
+
     def goes_on(*given: Tensor) -> list[Tensor]:
-        found = recording(cond_fun, tree.build(iter(given)))
+        found = recording(condition, tree.build(iter(given)))
         result = found if isinstance(found, Tensor) else _core.tensor(found)
         if result.shape != () or result.dtype.name != "bool":
             raise ShapeError(
@@ -182,7 +185,12 @@ def while_loop(
 
     found = None
     if may_be_native():
-        found = natively(lambda: _core._while_loop(goes_on, step, in_python, carry), endless=True)
+        found = natively(
+            lambda: _core._while_loop(goes_on, step, in_python, carry),
+            condition,
+            step.f,
+            endless=True,
+        )
     return tree.build(iter(in_python(*carry) if found is None else found))
 
 
@@ -198,7 +206,7 @@ class _Body:
         xs_tree: Tree,
     ) -> None:
         self.op = op
-        self.f = f
+        self.f = LaterFunction(f)
         self.forms = [(x.dtype.name, tuple(x.shape)) for x in carry]
         self.carry_tree = carry_tree
         self.xs_tree = xs_tree
@@ -254,10 +262,12 @@ def may_be_native() -> bool:
     return enabled() and (_core._is_recording_program() or _core._may_replay())
 
 
-def natively(run: Callable[[], list[Tensor] | None], endless: bool = False) -> list[Tensor] | None:
-    """What the core computes; None where a body cannot be recorded, so that Python runs it."""
+def natively(
+    run: Callable[[], list[Tensor] | None], *functions: LaterFunction, endless: bool = False
+) -> list[Tensor] | None:
+    """What the core computes of these; None where one cannot be recorded: then Python runs it."""
     try:
-        return run()
+        found = run()
     except CompileError:
         return None
     except MatrixError:
@@ -265,6 +275,10 @@ def natively(run: Callable[[], list[Tensor] | None], endless: bool = False) -> l
         if endless and _core._is_recording_program():
             raise
         return None
+    if found is not None:
+        for function in functions:
+            function.recorded()
+    return found
 
 
 def _shown(bound: Any) -> str:

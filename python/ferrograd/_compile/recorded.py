@@ -102,6 +102,11 @@ class OfTensors:
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         return self.function(*args, **kwargs)
 
+    def later(self, function: Callable[..., Any]) -> OfTensors:
+        """The same for derivatives, which call the function as it was recorded."""
+        self.function = function
+        return self
+
     def _recorded(self, *tensors: Tensor) -> Any:
         """The same while a program is recorded; NumPy hides our error when an array takes one."""
         try:

@@ -1,20 +1,25 @@
 """Checkpointing: trade time for memory by computing a part of the forward again in the backward.
 
-Owns: `checkpoint` in both spellings and the random state of the repetition. Never keeps tensors:
-the core keeps the arguments as saved values. Invariant: a repetition draws the same numbers from
-ferrograd's generators as the first run, and leaves them as it found them.
+Owns: `checkpoint` in both spellings, what the repetition sees outside, and its random state. Never
+keeps arguments: the core keeps them, and tensors that the function closes over, as saved values.
+Invariant: a repetition draws the same numbers from ferrograd's generators as the first run, and
+leaves them as it found them.
 """
 
 import functools
+import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
+import numpy as np
+
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
+from ferrograd._tensor.closures import KeptFunction
 from ferrograd._tensor.generator import SavedStates
 from ferrograd._tensor.recorded_arrays import recording, repeating
-from ferrograd._tensor.tree import flatten, kept
-from ferrograd.errors import ArgumentTypeError
+from ferrograd._tensor.tree import Tree, flatten, kept
+from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]
 
@@ -44,8 +49,9 @@ def run(
     other checkpoints.
 
     Args:
-        function: must do the same when it runs again. What it reads besides its arguments must not
-            have changed.
+        function: must do the same when it runs again. Arguments and names that it closes over are
+            what they were at the call; what it reads in globals, attributes and containers must
+            not have changed.
         preserve_rng_state: whether the repetition draws the same random numbers.
         early_stop: whether the repetition ends as soon as it has saved what the first run saved.
         use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
@@ -82,66 +88,85 @@ def _call(
     early_stop: bool,
     contexts: Contexts | None = None,
 ) -> R:
-    again: Callable[..., R] = function
-    if contexts is not None:
-        function, again = _inside(function, contexts[0]), _inside(function, contexts[1])
+    run = function if contexts is None else _inside(function, contexts[0])
     if not is_grad_enabled():
-        return function(*args, **kwargs)
-    # The backward pass, which repeats it, is no part of a transform.
-    again = _marked(again)
-    repeated = again
-    if preserve_rng_state:
-        states = SavedStates()
-
-        def again(*args: Any, **kwargs: Any) -> R:
-            before = SavedStates()
-            states.restore()
-            try:
-                return repeated(*args, **kwargs)
-            finally:
-                before.restore()
-
-    if all(type(value) in _PLAIN for value in (*args, *kwargs.values())):
-        result: R = _checkpoint(function, again, args, kwargs, early_stop)
-        return result
-    return _nested(function, again, args, kwargs, early_stop)
+        return run(*args, **kwargs)
+    if not callable(function):
+        raise ArgumentTypeError(
+            f"checkpoint: a {type(function).__name__} cannot be called; pass a function"
+        )
+    leaves: list[Any] = [*args, *kwargs.values()]
+    tree: Tree | None = None
+    if any(type(value) not in _PLAIN for value in leaves):
+        leaves = []
+        tree = flatten((args, kwargs), leaves)
+        tree.forget()
+    closed: list[Tensor] = []
+    again = _repetition(
+        KeptFunction(function, closed, arrays=True),
+        len(closed),
+        tree,
+        contexts,
+        SavedStates() if preserve_rng_state else None,
+    )
+    tensors = [x for x in (*closed, *leaves) if isinstance(x, Tensor)]
+    before = [x._version for x in tensors]
+    # What is given beside is kept for the repetition: the first run takes what there is.
+    given = (args, kwargs) if tree is None else (tuple(map(kept, leaves)), {})
+    first = functools.partial(_called, run, args, kwargs)
+    result: R = _checkpoint(first, again, (*closed, *given[0]), given[1], early_stop)
+    _refuse_shared([x for x, version in zip(tensors, before, strict=True) if x._version != version])
+    return result
 
 
 #: What is kept as it is: tensors are saved values, and the others do not change.
 _PLAIN = frozenset({Tensor, float, int, bool, complex, str, type(None)})
 
 
-def _nested(
-    function: Callable[..., R],
-    again: Callable[..., R],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    early_stop: bool,
-) -> R:
-    """A call whose arguments hold tensors or arrays: they are kept as they are now."""
-    leaves: list[Any] = []
-    tree = flatten((args, kwargs), leaves)
-    tree.forget()
-
-    def first(*_: Any) -> R:
-        return function(*args, **kwargs)
-
-    def repeated(*leaves: Any) -> R:
-        args, kwargs = tree.build(iter(leaves))
-        return again(*args, **kwargs)
-
-    result: R = _checkpoint(first, repeated, tuple(map(kept, leaves)), {}, early_stop)
-    return result
-
-
-def _marked(function: Callable[..., R]) -> Callable[..., R]:
+def _repetition(
+    function_then: KeptFunction,
+    count: int,
+    tree: Tree | None,
+    contexts: Contexts | None,
+    states: SavedStates | None,
+) -> Callable[..., Any]:
+    """The run in the backward pass: of as many tensors that are closed over, then of arguments."""
+    # The backward pass is no part of a transform.
     mark = recording if _records_arrays() else repeating
 
-    def again(*args: Any, **kwargs: Any) -> R:
-        result: R = mark(function, *args, **kwargs)
-        return result
+    def again(*values: Any, **kwargs: Any) -> Any:
+        function, args = function_then.build(values[:count]), values[count:]
+        if tree is not None:
+            args, kwargs = tree.build(iter(args))
+        if contexts is not None:
+            function = _inside(function, contexts[1])
+        if states is None:
+            return mark(function, *args, **kwargs)
+        before = SavedStates()
+        states.restore()
+        try:
+            return mark(function, *args, **kwargs)
+        finally:
+            before.restore()
 
     return again
+
+
+def _called(
+    function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], /, *_: Any, **__: Any
+) -> R:
+    """The function of these arguments, whatever else it is given."""
+    return function(*args, **kwargs)
+
+
+def _refuse_shared(written: list[Tensor]) -> None:
+    """Refuses writes to memory that two tensors show: their saved values are memory apart."""
+    arrays = [x.detach().numpy(writable=False) for x in written] if len(written) > 1 else []
+    if any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
+        raise ArgumentError(
+            "checkpoint: the function writes to memory that two tensors show, which it is given or"
+            " closes over; pass one of them, and make views of it inside"
+        )
 
 
 def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) -> Callable[..., R]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
+from ferrograd._tensor.closures import LaterFunction
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.hips.misc.flatten import flatten
@@ -32,15 +33,19 @@ def fixed_point(
     is zero. Errors: `NotDifferentiableError` where `f` closes over a value that requires grad.
     """
     flat, unflatten = flatten(a)
+    later = LaterFunction(f)
 
     def of_flat(values: Any) -> Callable[[Any], Any]:
-        return f(unflatten(values))
+        step: Callable[[Any], Any] = later(unflatten(values))
+        return step
 
     if is_grad_enabled() and isbox(of_flat(getval(flat))(getval(x0))):
         raise NotDifferentiableError(
             "fixed_point: f depends on a value that requires grad and is not in a; pass it in a"
         )
-    return _solve(flat, x0, of_flat, distance, tol)
+    found = _solve(flat, x0, of_flat, distance, tol)
+    later.recorded()
+    return found
 
 
 @primitive

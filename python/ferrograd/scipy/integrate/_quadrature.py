@@ -13,6 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
+from ferrograd._tensor.closures import LaterFunction
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.hips.misc.flatten import flatten
@@ -48,8 +49,10 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     flat, unflatten = flatten(args)
 
+    later = LaterFunction(func)
+
     def of_flat(x: Any, values: Any) -> Any:
-        return func(x, *unflatten(values))
+        return later(x, *unflatten(values))
 
     own = getval(flat)
     inner = on_arrays(lambda x: of_flat(x, own))
@@ -68,6 +71,7 @@ def quad(
             f"quad: {other[0]}={options[other[0]]!r} has no derivative here; put the weight into"
             " func, or pass detached values"
         )
+    later.recorded()
     return (_integral(a, b, flat, of_flat, options, found[0]), *found[1:])
 
 

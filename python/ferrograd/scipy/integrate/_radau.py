@@ -7,12 +7,14 @@ rounding, so the implicit function theorem holds for them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 import ferrograd.numpy as np
+from ferrograd._tensor.closures import bound_now
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
 from ferrograd.scipy._closures import on_arrays
@@ -41,6 +43,7 @@ class Radau:
 
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...], sol: Any) -> None:
         self.fun, self.sol = fun, sol
+        self.later = bound_now(fun)
         self.flat, self.unflatten = flatten(args)
 
     def start(self, t: Any, y: Any) -> Any:
@@ -56,20 +59,21 @@ class Radau:
 
         return step
 
-    def _residual(self, stages: Any, given: Any) -> Any:
+    def _residual(self, stages: Any, given: Any, fun: Callable[..., Any]) -> Any:
         """`Z - h A F(t + c h, y + Z)` for the stages one after the other."""
         count = np.shape(stages)[0] // 3
         t, h, y = given[0], given[1], given[2 : 2 + count]
         args = self.unflatten(given[2 + count :])
         rows = np.reshape(stages, (3, count))
-        slopes = np.stack([self.fun(t + _C[k] * h, y + rows[k], *args) for k in range(3)])
+        slopes = np.stack([fun(t + _C[k] * h, y + rows[k], *args) for k in range(3)])
         return np.ravel(rows - h * (_A @ slopes))
 
     def _step(self, known: Any, t: Any, y: Any, h: Any, at: Any) -> tuple[Any, Any, Any]:
         """The next state and the states at parts `at` of the step."""
         ends = [np.reshape(np.asarray(v, dtype=float), (1,)) for v in (t, h)]
         given = np.concatenate([*ends, y, self.flat])
-        found = solution(given, self._residual, self._newton(known, getval(given), len(y)))
+        residual = functools.partial(self._residual, fun=self.later)
+        found = solution(given, residual, self._newton(known, getval(given), len(y)))
         stages = np.reshape(found, (3, -1))
         inside = None
         if at is not None:
@@ -82,7 +86,7 @@ class Radau:
         found = numpy.ravel(known(t + _C * h).T - y)
 
         def equations(z: Any) -> Any:
-            return self._residual(z, given)
+            return self._residual(z, given, self.fun)
 
         residual, slopes = on_arrays(equations), on_arrays(jacobian(equations))
         scale = numpy.finfo(float).eps * (1.0 + numpy.abs(y).max(initial=0.0))

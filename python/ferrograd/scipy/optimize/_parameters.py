@@ -13,6 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.closures import LaterFunction
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
@@ -30,7 +31,7 @@ class Problem:
     def __init__(
         self, name: str, fun: Callable[..., Any], x0: Any, args: Any, least: int = 0
     ) -> None:
-        self.name, self.fun = name, fun
+        self.name, self.fun = name, LaterFunction(fun)
         self.args = args if isinstance(args, tuple) else (args,)
         start = plain(x0)
         self.start = start if start.ndim >= least else start.reshape((1,) * least)
@@ -77,6 +78,7 @@ class Problem:
 
     def solved(self, residual: Callable[[Any, Any], Any], found: Any) -> Any:
         """The solution as a function of the parameters: a vector equation of a vector."""
+        self.fun.recorded()
         return solution(self.flat, residual, numpy.asarray(found, dtype=float))
 
     def refuse(self, what: str, remedy: str) -> None:

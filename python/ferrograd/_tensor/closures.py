@@ -1,0 +1,186 @@
+"""Functions with what they close over at one time, for runs in a backward pass.
+
+Owns: copies of functions whose cells nobody else binds: they hold what those of the function, and
+of functions that it closes over, held when the copy was made. Never follows attributes, containers
+and globals, which a later run reads again. Invariant: nothing here leads back to the cells of the
+program, so that a graph that owns a copy is no cycle through names that are bound later.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ferrograd._core import Tensor, is_grad_enabled
+
+#: Larger arrays are not copied: a later run reads them as they are then.
+MOST_BYTES: Final = 1 << 16
+
+
+class _Place(NamedTuple):
+    """Stands for a tensor that a function closes over."""
+
+    number: int
+
+
+#: What may be something else in a later run.
+_CHANGING: Final = (FunctionType, MethodType, functools.partial, Tensor, _Place, np.ndarray)
+
+
+class KeptFunction:
+    """A function as it is now, whatever is bound later to the names that it closes over.
+
+    `tensors` are those that it closes over; who has them keeps them. With `arrays`, small arrays
+    of NumPy are copied.
+    """
+
+    __slots__ = ("_arrays", "_function")
+
+    def __init__(self, function: Callable[..., Any], tensors: list[Tensor], arrays: bool) -> None:
+        self._arrays = arrays
+        self._function = _Copy(arrays, taken=tensors).whole(function)
+
+    def build(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
+        """The function for one run, with what stands for the tensors that it closes over."""
+        function: Callable[..., Any] = _Copy(self._arrays, given=tensors).whole(self._function)
+        return function
+
+
+def bound_now(function: Callable[..., Any], arrays: bool = True) -> Callable[..., Any]:
+    """A function that does what this one does now, with the tensors that it closes over."""
+    tensors: list[Tensor] = []
+    kept = KeptFunction(function, tensors, arrays)
+    return lambda *args, **kwargs: kept.build(tensors)(*args, **kwargs)
+
+
+class LaterFunction:
+    """A function that is recorded now, and that a derivative may call later as it is now."""
+
+    __slots__ = ("_function", "_kept")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function: Callable[..., Any] | None = function
+        self._kept = bound_now(function) if is_grad_enabled() else None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is not None:
+            return self._function(*args, **kwargs)
+        assert self._kept is not None, "there are no derivatives without recording"
+        return self._kept(*args, **kwargs)
+
+    def recorded(self) -> None:
+        """Says that calls from now on are later ones."""
+        if self._kept is not None:
+            self._function = None
+
+
+class _Copy:
+    """One copy of a function and of what it closes over: what is one thing stays one."""
+
+    def __init__(
+        self, arrays: bool, *, taken: list[Tensor] | None = None, given: Sequence[Tensor] = ()
+    ) -> None:
+        self._arrays = arrays
+        #: The tensors for which places are put, if they are.
+        self._taken = taken
+        self._places: dict[int, _Place] = {}
+        self._given = given
+        self._cells: dict[int, CellType] = {}
+        self._functions: dict[int, FunctionType] = {}
+        self._memories: dict[int, np.ndarray] = {}
+        #: Cells and functions that are made and not filled, with what they are copies of: no
+        #: recursion, since a chain of functions may be as long as calls may be deep.
+        self._open: list[tuple[Any, Any]] = []
+
+    def whole(self, function: Any) -> Any:
+        """The copy of a function with all that it leads to."""
+        copy = self._of(function)
+        while self._open:
+            new, old = self._open.pop()
+            if isinstance(new, FunctionType):
+                self._fill(new, old)
+                continue
+            try:
+                contents = old.cell_contents
+            except ValueError:
+                continue  # Nothing is bound to the name yet.
+            new.cell_contents = self._of(contents)
+        return copy
+
+    def _of(self, value: Any) -> Any:
+        if isinstance(value, FunctionType):
+            return self._functions.get(id(value)) or self._function(value)
+        if type(value) is functools.partial:
+            named = {name: self._of(x) for name, x in value.keywords.items()}
+            return functools.partial(self._of(value.func), *map(self._of, value.args), **named)
+        if isinstance(value, MethodType):
+            return MethodType(self._of(value.__func__), value.__self__)
+        if isinstance(value, _Place):
+            return self._given[value.number]
+        # What was made in inference mode is a constant that cannot be saved.
+        if isinstance(value, Tensor) and self._taken is not None and not value.is_inference():
+            return self._place(value, self._taken)
+        if type(value) is np.ndarray and self._arrays:
+            return self._array(value)
+        return value
+
+    def _place(self, value: Tensor, taken: list[Tensor]) -> _Place:
+        if id(value) not in self._places:
+            self._places[id(value)] = _Place(len(taken))
+            taken.append(value)
+        return self._places[id(value)]
+
+    def _function(self, value: FunctionType) -> FunctionType:
+        defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        if not value.__closure__ and not any(isinstance(x, _CHANGING) for x in defaults):
+            return value
+        cells = tuple(map(self._cell, value.__closure__ or ())) or None
+        code, names = value.__code__, value.__globals__
+        copy = FunctionType(code, names, value.__name__, value.__defaults__, cells)
+        copy.__kwdefaults__ = value.__kwdefaults__
+        copy.__qualname__ = value.__qualname__
+        copy.__dict__.update(value.__dict__)
+        self._functions[id(value)] = copy
+        self._open.append((copy, value))
+        return copy
+
+    def _fill(self, copy: FunctionType, value: FunctionType) -> None:
+        """Copies the defaults, and what the function wraps."""
+        if value.__defaults__:
+            copy.__defaults__ = tuple(map(self._of, value.__defaults__))
+        if value.__kwdefaults__:
+            named = value.__kwdefaults__.items()
+            copy.__kwdefaults__ = {name: self._of(x) for name, x in named}
+        if "__wrapped__" in value.__dict__:
+            copy.__dict__["__wrapped__"] = self._of(value.__dict__["__wrapped__"])
+
+    def _cell(self, cell: CellType) -> CellType:
+        new = self._cells.get(id(cell))
+        if new is None:
+            new = self._cells[id(cell)] = CellType()
+            self._open.append((new, cell))
+        return new
+
+    def _array(self, value: np.ndarray) -> np.ndarray:
+        """A copy that shares its memory with those of other views of the same."""
+        memory = value
+        while type(memory.base) is np.ndarray:
+            memory = memory.base
+        # What lies in strides here belongs to somebody else.
+        dense = memory.flags.owndata or memory.flags.forc
+        if not dense or not is_small(memory):
+            return value
+        if id(memory) not in self._memories:
+            self._memories[id(memory)] = memory.ravel("K").copy()
+        offset = 0 if value is memory else value.ctypes.data - memory.ctypes.data
+        own = self._memories[id(memory)]
+        return np.ndarray(value.shape, value.dtype, own, offset, value.strides)
+
+
+def is_small(array: np.ndarray) -> bool:
+    """Whether it is worth a copy that a run in a backward pass gets the array as it was."""
+    return array.nbytes <= MOST_BYTES and not array.dtype.hasobject
