@@ -420,8 +420,10 @@ def test_text_is_no_truth_value() -> None:
         sizes = {
             key: NEEDED[key]
             for key, option in options.items()
-            if key in NEEDED and (option.default in (None, inspect.Parameter.empty))
+            if key in NEEDED and option.default in (None, inspect.Parameter.empty)
         }
+        sizes |= {key: 1 for key in options if key.startswith(("num_encoder", "num_decoder"))}
+        sizes |= {key: 8 for key in options if key == "dim_feedforward"}
         kind(**sizes)
         for key in truths:
             with pytest.raises(ArgumentError if key == "sparse" else ArgumentTypeError):
