@@ -26,7 +26,7 @@ pub use changes::{Earlier, ElementLayout};
 pub use elements::{Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;
-pub use pool::{afford, cached_bytes, collected, repeated, trim};
+pub use pool::{afford, cached_bytes, collected, repeated, room_for, trim};
 pub use shape::{ShapeVec, broadcast_shapes, checked_numel, normalize_axes, normalize_axis};
 pub use snapshots::Snapshot;
 pub use storage::{Access, Storage};

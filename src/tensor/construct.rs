@@ -6,7 +6,7 @@
 
 use ndarray::{Array, ArrayViewD, Dimension};
 
-use crate::array::{self, Layout, Storage, afford};
+use crate::array::{self, Layout, Storage};
 use crate::dtype::{DType, Element};
 use crate::error::{Dims, Error, Result};
 use crate::tensor::Tensor;
@@ -83,9 +83,8 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type, `Memory` when the system refuses the vector.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
-        afford(self.size().saturating_mul(size_of::<T>()))?;
         let data = self.view::<T>()?.tensor;
-        Ok(data.view_of().to_vec())
+        data.view_of().try_to_vec()
     }
 
     fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {
