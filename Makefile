@@ -132,8 +132,9 @@ cost: $(VENV)/.wheel ## the size of the wheel, and instructions of small operati
 	$(call step,instructions of small operations,$(BIN)/python benches/instructions.py --check)
 
 .PHONY: fuzz
-fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, random NumPy programs, writes through NumPy (ARGS="--calls 1000000" IDIOMS="--seed 7" ALIASES="--every 50")
+fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, operations without memory, random NumPy programs, writes through NumPy (ARGS="--calls 1000000" IDIOMS="--seed 7" ALIASES="--every 50")
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m hostile.memory
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
 	PYTHONPATH=tests $(BIN)/python -m hostile.aliases $(ALIASES)
 

@@ -28,7 +28,7 @@ pub use changes::{Earlier, ElementLayout};
 pub use elements::{Elements, ElementsMut, Word};
 pub use layout::{Layout, sort_axes};
 pub use local::live_bytes;
-pub use pool::{afford, cached_bytes, collected, repeated, trim};
+pub use pool::{afford, cached_bytes, collected, repeated, room_for, trim};
 pub use shape::{
     ShapeVec, broadcast_shapes, checked_numel, is_axis_of_number, normalize_axes, normalize_axis,
 };

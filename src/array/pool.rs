@@ -175,17 +175,23 @@ pub fn afford(bytes: usize) -> Result<()> {
     if refused { Err(Box::new(Error::Memory { bytes })) } else { Ok(()) }
 }
 
-/// A vector of the first `n` items: an error where the system refuses the memory, which would end the process otherwise.
-pub fn collected<T>(items: impl IntoIterator<Item = T>, n: usize) -> Result<Vec<T>> {
+/// An empty vector with room for `n` elements: an error where the system refuses it, which would end the process otherwise.
+pub fn room_for<T>(n: usize) -> Result<Vec<T>> {
     let mut made = Vec::new();
-    if made.try_reserve_exact(n).is_err() {
-        return Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) }));
+    match made.try_reserve_exact(n) {
+        Ok(()) => Ok(made),
+        Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) })),
     }
+}
+
+/// A vector of the first `n` items, as `room_for`.
+pub fn collected<T>(items: impl IntoIterator<Item = T>, n: usize) -> Result<Vec<T>> {
+    let mut made = room_for(n)?;
     made.extend(items.into_iter().take(n));
     Ok(made)
 }
 
-/// A vector of so many equal elements, as `collected`.
+/// A vector of so many equal elements, as `room_for`.
 pub fn repeated<T: Clone>(element: T, n: usize) -> Result<Vec<T>> {
     collected(std::iter::repeat_n(element, n), n)
 }

@@ -6,7 +6,7 @@
 
 use ndarray::{Array, ArrayViewD, Dimension};
 
-use crate::array::{self, Layout, Storage, afford};
+use crate::array::{self, Layout, Storage};
 use crate::dtype::{DType, Element};
 use crate::error::{Dims, Error, Result};
 use crate::tensor::Tensor;
@@ -89,10 +89,9 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type, `Memory` when the system refuses the vector.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
-        afford(self.size().saturating_mul(size_of::<T>()))?;
         array::capture::check_read("compile", self.storage())?;
         let _reading = self.storage().reading();
-        Ok(self.stable_data()?.view_of().to_vec())
+        self.stable_data()?.view_of().try_to_vec()
     }
 
     fn check_element<T: Element>(&self, op: &'static str) -> Result<()> {

@@ -70,7 +70,8 @@ def write(
 
     With `repeats`, `out` may be larger: the result is broadcast to it. `casting` is NumPy's rule.
     """
-    fits = hasattr(out, "shape") and _fits(out, result, repeats)
+    # Another object's shape may be anything, and without an end.
+    fits = isinstance(out, Tensor | np.ndarray) and _fits(out, result, repeats)
     if isinstance(out, Tensor):
         if not np.can_cast(result.dtype, out.dtype, casting):
             raise DTypeError(

@@ -7,7 +7,9 @@
 use std::ptr;
 
 use super::turn::turn;
+use crate::array::room_for;
 use crate::dtype::Element;
+use crate::error::Result;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::leveled::leveled;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
@@ -43,8 +45,19 @@ impl View<'_> {
     /// # Panics
     /// When `T` is not the type of the elements: a bug of the caller.
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        self.copied_to(Vec::with_capacity(self.numel()))
+    }
+
+    /// The same, where there may be many.
+    ///
+    /// # Errors
+    /// `Memory` when the system refuses the vector.
+    pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.copied_to(room_for(self.numel())?))
+    }
+
+    fn copied_to<T: Element>(&self, mut out: Vec<T>) -> Vec<T> {
         assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
-        let mut out: Vec<T> = Vec::with_capacity(self.numel());
         // SAFETY: the vector has room for the elements, of this type, and all of them are written.
         unsafe {
             self.copy_to(out.as_mut_ptr().cast());
