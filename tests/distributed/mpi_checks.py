@@ -106,6 +106,10 @@ def messages() -> None:
     loss.backward()
     product = np.prod([rank_values(rank) for rank in range(SIZE) if rank != RANK], axis=0)
     np.testing.assert_allclose(x.grad.numpy(), product, 1e-12)
+    with pytest.raises(ContractError, match=f"recv: rank {RANK} has sent itself nothing"):
+        distributed.recv(RANK)
+    distributed.send(x.detach(), RANK)
+    assert np.all(distributed.recv(RANK).numpy() == x.detach().numpy())
 
 
 def constants_and_dtypes() -> None:

@@ -27,10 +27,10 @@ from hostile.names import MADE, entries, ordinary, parameters
 
 #: Bytes that a process may map beyond what it has when it begins.
 ROOM = 3 << 30
-#: Functions of NumPy that loop over the rows of an argument before they ask whose it is.
+#: Functions that loop over the rows of an argument: NumPy's before they ask whose it is.
 WALKED = {
     *("block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
-    *("multi_dot", "piecewise", "select"),
+    *("multi_dot", "piecewise", "select", "trim_zeros", "ParameterList", "pack_sequence"),
 }
 #: Rows that a loop over them reaches the end of.
 LONG = 1 << 20
@@ -93,7 +93,7 @@ def one(seed: int, number: int, log: Any) -> str:
         positional, named = arguments(value, rng)
         if name.startswith("numpy.") and not any(isinstance(x, fg.Tensor) for x in positional):
             positional[:1] = [values.tensor(rng)]
-        if "numpy." in name and name.rpartition(".")[2] in WALKED:
+        if name.rpartition(".")[2] in WALKED:
             positional, named = walkable(positional, named, rng)
         use(value(*positional, **named), rng)
     except (Exception, GeneratorExit) as error:

@@ -22,6 +22,7 @@ LEFT_OUT = {
     "breakpoint": "waits for a person",
     "manual_seed": "NumPy's generator takes any seed",
     "pull": "no public name: modules share it, and hand it sequences of their own",
+    "ranked": "no public name: modules share it, and hand it numbers of their own",
 }
 #: Classes whose objects are made by the library; what makes one.
 MADE: dict[str, Callable[[Random], Any]] = {

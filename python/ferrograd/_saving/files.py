@@ -204,7 +204,7 @@ class _OnDisk:
     def part(self, begin: int, end: int) -> np.ndarray:
         """Some of the bytes, in memory of their own."""
         found = np.empty(end - begin, np.uint8)
-        left: memoryview = found.data
+        left = found.data
         self._file.seek(begin)
         while left:
             count = self._file.readinto(left)

@@ -53,6 +53,12 @@ def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
     _raw.not_recorded("recv")
     comm = world(comm)
     source = checked_rank("recv", "source", source, comm)
+    # What a rank sends itself is there when `send` returns, if not at the first look.
+    if source == comm.Get_rank() and not any(comm.Iprobe(source, tag) for _ in range(100)):
+        raise ContractError(
+            f"recv: rank {source} has sent itself nothing with tag {tag}, and would wait for ever;"
+            " call send first, or name another rank"
+        )
     header = np.empty(_raw.AXES + 3, np.int64)
     comm.Recv(header, source, tag)
     made, tracked = _empty(header)
