@@ -357,7 +357,7 @@ pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
 }
 
 /// A result written to the place that was named for it.
-pub(crate) fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+pub fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     copy_named(op, x, value, Value::Replacing)
 }
 
