@@ -456,6 +456,15 @@ def loop_that_counts(x: Any, m: Any) -> Any:
     return m.fori(0, 2, body, x * 1.0).sum()
 
 
+def loop_over_written_memory(x: Any, m: Any) -> Any:
+    a, b = x * 1, x * 2
+    a[0] = x[1] * x[2]
+    tail = b[1:]
+    b[2] = x[0] * x[3]
+    r = m.fori(0, 2, lambda i, c: c * a, x * 1.0).sum()
+    return r + m.cond(True, lambda z: z * tail * tail, lambda z: z, x[1:] * 1.0).sum()
+
+
 LOOPS: dict[str, Program] = {
     f.__name__: f
     for f in (
@@ -469,6 +478,7 @@ LOOPS: dict[str, Program] = {
         scanned,
         loop_with_array,
         loop_that_counts,
+        loop_over_written_memory,
     )
 }
 
