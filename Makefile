@@ -135,6 +135,7 @@ cost: $(VENV)/.wheel ## the size of the wheel, and instructions of small operati
 fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, then random NumPy programs (ARGS="--calls 1000000" IDIOMS="--seed 7")
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
+	PYTHONPATH=tests $(BIN)/python -m idioms.closures $(CLOSURES)
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## format Rust and Python
