@@ -136,6 +136,7 @@ fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, operati
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
 	PYTHONPATH=tests $(BIN)/python -m hostile.memory
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
+	PYTHONPATH=tests $(BIN)/python -m idioms.closures $(CLOSURES)
 	PYTHONPATH=tests $(BIN)/python -m hostile.aliases $(ALIASES)
 
 .PHONY: sanitize

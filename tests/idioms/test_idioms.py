@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from idioms import array_cases
+from idioms import array_cases, closures
 from idioms.cases import ROWS, WRITES, program
 from idioms.generate import PREAMBLE, write
 from idioms.oracle import UnreliableError
@@ -100,3 +100,9 @@ def test_a_failing_program_is_shortened_to_what_fails() -> None:
     short = shortened(made, tried(made, "gradient"))
     assert "roots" in tried(short, "gradient").message
     assert short.text == "def f(x):\n    y = x.copy()\n    z = np.roots(y)\n    return 0.0\n"
+
+
+@pytest.mark.parametrize("seed", range(0, 80, 8))
+def test_random_closures(seed: int) -> None:
+    for number in range(seed, seed + 8):
+        assert not closures.outcome(number)["wrong"], closures.text(number)

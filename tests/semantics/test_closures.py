@@ -201,6 +201,17 @@ def writes_a_buffer(x: Any, ck: Any) -> Any:
     return (U * U).sum()
 
 
+def writes_two_buffers(x: Any, ck: Any) -> Any:
+    U, V = fg.zeros(4), fg.zeros(4)
+
+    def f(z: Any) -> Any:
+        U[0] = z[0]
+        V[1] = z[1] * 2
+        return (z * U * V).sum() + (U * z[1] + V).sum()
+
+    return ck(f)(x) * U[0] * V[1]
+
+
 def counts_in_memory(x: Any, ck: Any) -> Any:
     n = fg.zeros(())
 
@@ -265,6 +276,7 @@ CHECKPOINTS: dict[str, Program] = {
         array_used_as_scratch,
         reads_a_buffer,
         writes_a_buffer,
+        writes_two_buffers,
         counts_in_memory,
         counts_in_a_name,
         nested,
@@ -300,6 +312,15 @@ def test_a_checkpoint_is_the_function(name: str, derivative: str) -> None:
     found = of(lambda x: f(x, fg.checkpoint))(X)
     np.testing.assert_allclose(found, of(lambda x: f(x, plainly))(X), rtol=1e-12)
     assert fg.value_and_grad(lambda x: f(x, fg.checkpoint))(X)[0] == f(fg.tensor(X), plainly).item()
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_compiled_checkpoint_is_the_function(name: str) -> None:
+    f = CHECKPOINTS[name]
+    want = fg.grad(lambda x: f(x, plainly))(X)
+    compiled = fg.compile(fg.grad(lambda x: f(x, fg.checkpoint)))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
@@ -456,6 +477,15 @@ def loop_that_counts(x: Any, m: Any) -> Any:
     return m.fori(0, 2, body, x * 1.0).sum()
 
 
+def loop_over_written_memory(x: Any, m: Any) -> Any:
+    a, b = x * 1, x * 2
+    a[0] = x[1] * x[2]
+    tail = b[1:]
+    b[2] = x[0] * x[3]
+    r = m.fori(0, 2, lambda i, c: c * a, x * 1.0).sum()
+    return r + m.cond(True, lambda z: z * tail * tail, lambda z: z, x[1:] * 1.0).sum()
+
+
 LOOPS: dict[str, Program] = {
     f.__name__: f
     for f in (
@@ -469,6 +499,7 @@ LOOPS: dict[str, Program] = {
         scanned,
         loop_with_array,
         loop_that_counts,
+        loop_over_written_memory,
     )
 }
 

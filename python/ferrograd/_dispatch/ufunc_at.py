@@ -1,8 +1,8 @@
 """`ufunc.at` on tensors: `np.add.at(A, index, t)`, in which an element may occur several times.
 
 Owns: where elements occur and in which order they are computed. Never computes: the operation does.
-Invariant: an element that occurs several times is changed once for each of them, in their order, as
-NumPy does it.
+Invariant: an element that occurs several times is changed once for each of them, in their order,
+and results are converted as NumPy does it: floats that go into integers are truncated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch.detached import detached
-from ferrograd.errors import DTypeError, GraphCutError
+from ferrograd.errors import GraphCutError
 
 _BASIC = (int, np.integer, slice, type(None), type(...))
 
@@ -34,17 +34,17 @@ def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *valu
         return
     index = detached(index)
     if all(isinstance(part, _BASIC) for part in (index if type(index) is tuple else (index,))):
-        _write(name, target, index, ours(target[index], *values))
+        target[index] = ours(target[index], *values)
         return
     places = _places(index, tuple(target.shape))
     flat = places.reshape(-1)
     rows = [_core.broadcast_to(_core.asarray(v), places.shape).reshape(-1) for v in values]
-    if ufunc in (np.add, np.subtract):
-        _sum(name, target, flat, rows[0] if ufunc is np.add else -rows[0])
+    if ufunc in (np.add, np.subtract) and _stays_exact(target, rows[0]):
+        _sum(target, flat, rows[0] if ufunc is np.add else -rows[0])
         return
     for chosen in _rounds(flat):
         where = np.unravel_index(flat[chosen], tuple(target.shape))
-        _write(name, target, where, ours(target[where], *(row[chosen] for row in rows)))
+        target[where] = ours(target[where], *(row[chosen] for row in rows))
 
 
 def _places(index: Any, shape: tuple[int, ...]) -> Any:
@@ -66,14 +66,18 @@ def _varies(value: Any) -> bool:
     return (is_grad_enabled() and value.requires_grad) or _core._is_computed_anew(value)
 
 
-def _sum(name: str, target: Tensor, places: Any, values: Tensor) -> None:
+def _stays_exact(target: Tensor, values: Tensor) -> bool:
+    """Whether a sum may be converted at its end: integers truncate after each addition."""
+    return np.can_cast(np.result_type(target.dtype, values.dtype), target.dtype, "same_kind")
+
+
+def _sum(target: Tensor, places: Any, values: Tensor) -> None:
     """Adds each value at its place, all occurrences at once."""
     own, number = np.unique(places, return_inverse=True)
     where = np.unravel_index(own, tuple(target.shape))
     before = target[where]
     dtype = np.result_type(before.dtype, values.dtype)
-    added = before.astype(dtype).index_add(0, _core.asarray(number), values.astype(dtype))
-    _write(name, target, where, added)
+    target[where] = before.astype(dtype).index_add(0, _core.asarray(number), values.astype(dtype))
 
 
 def _rounds(places: Any) -> list[Any]:
@@ -84,12 +88,3 @@ def _rounds(places: Any) -> list[Any]:
     lengths = np.diff(np.append(first, len(ordered)))
     occurrence = np.arange(len(ordered)) - np.repeat(first, lengths)
     return [order[occurrence == k] for k in range(int(lengths.max(initial=0)))]
-
-
-def _write(name: str, target: Tensor, where: Any, result: Tensor) -> None:
-    if not np.can_cast(result.dtype, target.dtype, "same_kind"):
-        raise DTypeError(
-            f"{name}: the result is {result.dtype} and the array has elements of {target.dtype};"
-            " give an array of another dtype, or use astype on the values"
-        )
-    target[where] = result

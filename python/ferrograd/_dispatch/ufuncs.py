@@ -70,32 +70,43 @@ def write(
 
     With `repeats`, `out` may be larger: the result is broadcast to it. `casting` is NumPy's rule.
     """
-    # Another object's shape may be anything, and without an end.
-    fits = isinstance(out, Tensor | np.ndarray) and _fits(out, result, repeats)
+    _admit(name, out, result, where, operands, repeats, casting)
+    if isinstance(out, Tensor):
+        out[...] = result if where is True else _core.where(where, result, out)
+    else:
+        mask = where.numpy() if isinstance(where, Tensor) else where
+        np.copyto(out, result.detach().numpy(), casting=casting, where=mask)
+    return out
+
+
+def _admit(
+    name: str,
+    out: Any,
+    result: Tensor,
+    where: Any = True,
+    operands: int = 1,
+    repeats: bool = False,
+    casting: Any = "same_kind",
+) -> None:
+    """Refuses a result that does not go into `out`."""
     if isinstance(out, Tensor):
         if not np.can_cast(result.dtype, out.dtype, casting):
             raise DTypeError(
                 f"numpy.{name}: the result is {result.dtype} and out has elements of {out.dtype};"
                 " give out another dtype, or use astype on the result"
             )
-        if fits or where is not True:
-            out[...] = result if where is True else _core.where(where, result, out)
-            return out
     elif is_grad_enabled() and result.requires_grad:
         raise unwritable(name, operands, where)
     elif _core._is_computed_anew(result):
         raise CompileError(f"compile: {unwritable(name, operands, where)}")
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
-    elif fits or where is not True:
-        mask = where.numpy() if isinstance(where, Tensor) else where
-        np.copyto(out, result.detach().numpy(), casting=casting, where=mask)
-        return out
-    raise ShapeError(
-        f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
-        f" {tuple(result.shape)}; they must agree"
-        f"{', or the result broadcast to out' if repeats else ''}"
-    )
+    if where is True and not _fits(out, result, repeats):
+        raise ShapeError(
+            f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
+            f" {tuple(result.shape)}; they must agree"
+            f"{', or the result broadcast to out' if repeats else ''}"
+        )
 
 
 def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -116,10 +127,14 @@ def _written(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
     """One result or several, each written into its place if it has one."""
     if not isinstance(made, tuple):
         return write(name, places[0], _core.asarray(made), **how)
-    return tuple(
-        one if place is None else write(name, place, _core.asarray(one), **how)
-        for place, one in zip(places, made, strict=True)
-    )
+    results = [_core.asarray(one) for one in made]
+    pairs = list(zip(places, results, strict=True))
+    for place, one in pairs:
+        if place is not None:
+            _admit(name, place, one, **how)
+            # A write of no element meets what else refuses: leaves, memory that only is read.
+            place[None][:0] = 0
+    return tuple(one if place is None else write(name, place, one, **how) for place, one in pairs)
 
 
 def cast(name: str, x: Tensor, dtype: Any) -> Tensor:

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
-import numpy as np
-
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
 from ferrograd._tensor.closures import KeptFunction
 from ferrograd._tensor.generator import SavedStates
@@ -159,10 +157,17 @@ def _called(
     return function(*args, **kwargs)
 
 
+def _extent(x: Tensor) -> tuple[int, int]:
+    """The addresses of the first byte and of what follows the last one."""
+    reach = [(n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)]
+    first = x.data_ptr() + sum(min(r, 0) for r in reach)
+    return first, first + sum(map(abs, reach)) + x.itemsize * bool(x.size)
+
+
 def _refuse_shared(written: list[Tensor]) -> None:
     """Refuses writes to memory that two tensors show: their saved values are memory apart."""
-    arrays = [x.detach().numpy(writable=False) for x in written] if len(written) > 1 else []
-    if any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
+    extents = sorted(_extent(x) for x in written) if len(written) > 1 else []
+    if any(end > start for (_, end), (start, _) in itertools.pairwise(extents)):
         raise ArgumentError(
             "checkpoint: the function writes to memory that two tensors show, which it is given or"
             " closes over; pass one of them, and make views of it inside"

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._core import Tensor, get_gradient_edge, is_grad_enabled
 
 #: Larger arrays are not copied: a later run reads them as they are then.
 MOST_BYTES: Final = 1 << 16
@@ -54,6 +54,10 @@ def bound_now(function: Callable[..., Any], arrays: bool = True) -> Callable[...
     """A function that does what this one does now, with the tensors that it closes over."""
     tensors: list[Tensor] = []
     kept = KeptFunction(function, tensors, arrays)
+    for tensor in tensors:
+        # What was written to it becomes a node now, which is older than those of every run.
+        if tensor.requires_grad:
+            get_gradient_edge(tensor)
     return lambda *args, **kwargs: kept.build(tensors)(*args, **kwargs)
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, is_grad_enabled
 from ferrograd._dispatch.composed.shared import composes, same_kind, values
+from ferrograd._tensor.tree import flatten
 from ferrograd.errors import ArgumentError, DTypeError, GraphCutError, ShapeError
 
-#: These convert as an assignment does: an imaginary part is lost with a warning.
-_CONVERTING = ("put", "put_along_axis")
+#: These convert arrays as an assignment does: an imaginary part is lost with a warning.
+_CONVERTING = ("put", "put_along_axis", "fill_diagonal")
 
 
 def _target(name: str, target: Any, *sources: Any) -> bool:
@@ -36,6 +37,26 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
     return False
 
 
+def _of_target(name: str, target: Any, source: Any) -> Any:
+    """Numbers and lists in the target's dtype, which refuses what it does not hold, as in NumPy.
+
+    Arrays and tensors stay as they are, and so do lists that hold tensors.
+    """
+    if not isinstance(target, Tensor) or isinstance(source, Tensor | np.ndarray):
+        return source
+    leaves: list[Any] = []
+    flatten(source, leaves)
+    if any(isinstance(leaf, Tensor) for leaf in leaves):
+        return source
+    try:
+        return np.asarray(source, dtype=target.dtype)
+    except TypeError as error:
+        raise DTypeError(
+            f"numpy.{name}: the value {source!r} goes into elements of {target.dtype}; take its"
+            " real part, or use a complex dtype"
+        ) from error
+
+
 @composes("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Writes the source to the target, where the mask holds."""
@@ -46,6 +67,8 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
                 f"numpy.copyto: the value is {kind} and goes into elements of {dst.dtype}, which"
                 f" casting={casting!r} does not allow; use astype"
             )
+    if isinstance(src, np.generic):
+        src = np.asarray(src)
     converts = casting == "unsafe"
     if not (_target("put", dst, src) if converts else _target("copyto", dst, src)):
         np.copyto(dst, values(src), casting, values(where))
@@ -58,6 +81,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 @composes("putmask")
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Writes values, repeated as often as needed, where the mask holds."""
+    values = _of_target("putmask", a, values)
     if not _target("putmask", a, values):
         np.putmask(a, _plain(mask), _plain(values))
         return
@@ -70,6 +94,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 @composes("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Writes values in turn to the places where the mask holds."""
+    vals = _of_target("place", arr, vals)
     if not _target("place", arr, vals):
         np.place(arr, _plain(mask), _plain(vals))
         return
@@ -117,6 +142,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 @composes("put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Writes values to places along an axis."""
+    values = _of_target("put_along_axis", arr, values)
     if not _target("put_along_axis", arr, values):
         np.put_along_axis(arr, _plain(indices), _plain(values), axis)
     elif axis is None:
@@ -139,6 +165,7 @@ def _plain(value: Any) -> Any:
 
 def _write(name: str, target: Any, places: Any, source: Any) -> None:
     """Writes elements of the source, taken in turn, to places of the flattened target."""
+    source = _of_target(name, target, source)
     recorded = _target(name, target, source)
     flat = asarray(source).reshape(-1) if recorded else np.ravel(_plain(source))
     if not len(places) or not len(flat):
