@@ -97,7 +97,8 @@ def _call(
     kept = KeptFunction(function, closed, arrays=True)
     states = SavedStates() if preserve_rng_state else None
     again = _repetition(kept, len(closed), contexts, states)
-    tensors = [x for x in (*closed, *args, *kwargs.values()) if isinstance(x, Tensor)]
+    shown = (x for x in (*closed, *args, *kwargs.values()) if isinstance(x, Tensor))
+    tensors = [x for x in shown if not x.is_inference()]
     before = [x._version for x in tensors]
     # What is given beside is kept for the repetition: the first run takes what there is.
     given = (*closed, *map(_copied, args)), {k: _copied(x) for k, x in kwargs.items()}
