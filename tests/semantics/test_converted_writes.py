@@ -4,6 +4,7 @@ Owns: assignments, fillers, `put` and its kin, `ufunc.at` and several outputs, e
 a tensor what it does to an array: the elements, the warning, or an error of the same kind.
 """
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,24 @@ import ferrograd as fg
 
 #: The kinds of errors that a program may raise.
 KINDS = {OverflowError: "range", IndexError: "index", TypeError: "type", ValueError: "range"}
+
+INTEGERS = ["int8", "int32", "int64", "uint8", "uint64", "bool", "float32"]
+NUMBERS = [
+    *(np.int8(v) for v in (-1, 100)),
+    *(np.int64(v) for v in (-300, -1, 7, 300, 70000)),
+    *(np.uint8(v) for v in (7, 200)),
+    np.uint64(2**63),
+    *(np.float64(v) for v in (-300.5, -0.5, 3.7, 300.0)),
+    np.float32(300),
+    np.float16(3.5),
+    np.bool_(True),
+    np.complex128(3),
+    np.array(200),
+    np.array(3.7),
+    200,
+    3.7,
+    -1,
+]
 
 #: Programs of `y`, an array of zeros, by its dtype and shape.
 PROGRAMS = {
@@ -63,6 +82,9 @@ PROGRAMS = {
         "y[0] = 200",
         "y[0] = 300.0",
         "y[0] = float('nan')",
+        "y[0] = np.float64('nan')",
+        "y[0] = np.float32('inf')",
+        "y.fill(np.uint8(200))",
         "np.copyto(y, np.uint8(200))",
         "np.put(y, [0], 200)",
         "np.put(y, [0], np.uint8(200))",
@@ -73,6 +95,11 @@ PROGRAMS = {
     ],
     ("bool", (3,)): ["np.add.at(y, [0, 0], 1)"],
     ("float64", (2, 4)): [
+        "y[0] = [[1, 2, 3, 4]]",
+        "y[0, 0] = [5]",
+        "y[0, 0] = [[5]]",
+        "y[0:1] = [[[1, 2, 3, 4]]]",
+        "y[0, 0:1] = [[5]]",
         "y[0] = [1, 2, 3, 4]",
         "y[:] = [[1, 2, 3, 4]]",
         "y[0:1] = [1, 2, 3, 4]",
@@ -84,6 +111,7 @@ PROGRAMS = {
         "y[0] = np.ones((1, 4))",
         "y[:] = np.ones((1, 2, 4))",
     ],
+    ("float64", (2, 0)): ["y = np.partition(y, 0)", "y = np.partition(y, 5)", "y.partition(3)"],
     ("float64", (4,)): ["y = np.partition(y, 4)", "y = np.partition(y, 3)"],
 }
 ALL = [(*key, program) for key, programs in PROGRAMS.items() for program in programs]
@@ -108,6 +136,14 @@ def test_programs(dtype: str, shape: tuple[int, ...], program: str) -> None:
     zeros = np.zeros(shape, dtype)
     ours, theirs = outcome(program, fg.tensor(zeros)), outcome(program, zeros.copy())
     assert ours == theirs
+
+
+@pytest.mark.parametrize("write", ["y[0] = v", "y[:] = v", "y[...] = v", "y.fill(v)"])
+def test_numbers_into_elements(write: str) -> None:
+    for dtype, number in itertools.product(INTEGERS, NUMBERS):
+        zeros = np.zeros(2, dtype)
+        theirs = outcome(write, zeros.copy(), v=number)
+        assert outcome(write, fg.tensor(zeros), v=number) == theirs, (dtype, number)
 
 
 #: Calls with two outputs of which the second does not do.

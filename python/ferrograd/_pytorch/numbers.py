@@ -150,7 +150,7 @@ def frac(input: Any) -> Tensor:
 
 
 def positive(input: Any, *, out: Any = None) -> Any:
-    """The tensor: `+x`, written to `out` if given; `np.positive` copies.
+    """A copy: `+x`, written to `out` if given.
 
     Errors: `DTypeError` for booleans.
 
@@ -161,7 +161,7 @@ def positive(input: Any, *, out: Any = None) -> Any:
     x = asarray(input)
     if x.dtype.kind == "b":
         raise DTypeError("positive: the tensor is bool; give numbers")
-    return _into("positive", out, x, 1)
+    return _into("positive", out, core.clone(x) if out is None else x, 1)
 
 
 def isposinf(input: Any) -> Tensor:

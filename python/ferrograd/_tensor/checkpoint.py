@@ -107,7 +107,8 @@ def _call(
         contexts,
         SavedStates() if preserve_rng_state else None,
     )
-    tensors = [x for x in (*closed, *leaves) if isinstance(x, Tensor)]
+    shown = (x for x in (*closed, *leaves) if isinstance(x, Tensor))
+    tensors = [x for x in shown if not x.is_inference()]
     before = [x._version for x in tensors]
     # What is given beside is kept for the repetition: the first run takes what there is.
     given = (args, kwargs) if tree is None else (tuple(map(kept, leaves)), {})

@@ -21,7 +21,7 @@ use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::foreign::{self, OverrideRule};
 use crate::bindings::exchange::numpy;
 use crate::bindings::object::PyTensor;
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::error::Error;
 use crate::ops::core::declare::{IndexItem, Ints, Nested, OpDecl, Operand, Scalar};
 use crate::ops::shape::join;
@@ -173,7 +173,20 @@ pub(crate) fn value_of(
         capture::filled(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
+    if let Some(number) = signed_number(ob, dtype)? {
+        return operand_of(op, name, &number);
+    }
     operand_of(op, name, ob)
+}
+
+/// A real number of NumPy's as a Python number, for integers with a sign: NumPy checks that it fits those, and casts to others.
+fn signed_number<'py>(ob: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if dtype.row().kind != Kind::Signed || !numpy::is_scalar(ob)? {
+        return Ok(None);
+    }
+    let number = ob.call_method0("item")?;
+    let real = number.is_instance_of::<PyInt>() || number.is_exact_instance_of::<PyFloat>();
+    Ok(real.then_some(number))
 }
 
 /// A tensor from a nested sequence; tensors inside are stacked, so that gradients reach them.

@@ -11,7 +11,9 @@ use pyo3::types::{PyBool, PyInt};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::{Call, Inputs};
+use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::object::PyTensor;
+use crate::error::{Error, Result};
 use crate::ops::change::assign;
 use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};
@@ -47,6 +49,12 @@ impl PyTensor {
         let items = convert::index_of(key)?;
         let x = &slf.get().tensor;
         let operand = convert::value_of("setitem", "the value", value, x.dtype())?;
+        if let Operand::Tensor(nested) = &operand
+            && nested.ndim() > 0
+            && is_sequence(value)
+        {
+            admit_nested(x, &items, nested)?;
+        }
         let operands = [slf.as_any(), key, value];
         let write = || assign::set_index(x, &items, &operand);
         let call = Call::operator("setitem", &operands);
@@ -78,6 +86,19 @@ impl PyTensor {
         let operands = [slf.as_any(), value];
         Call::operator("contains", &operands).run(x.size(), search, object)?.extract()
     }
+}
+
+/// Refuses a list that is nested deeper than what it is written to has axes, as NumPy does.
+fn admit_nested(x: &Tensor, items: &[IndexItem], nested: &Tensor) -> Result<()> {
+    let axes = assign::indexed_axes(x, items)?;
+    if nested.ndim() <= axes {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: "setitem".into(),
+        what: format!("a list of {} levels goes into elements with {axes} axes", nested.ndim()),
+        remedy: "give one number for an element, a list with one level for each axis, or an array",
+    }))
 }
 
 /// How many elements an index shows at most.

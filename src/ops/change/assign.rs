@@ -110,6 +110,16 @@ fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     }
 }
 
+/// How many axes `x[index]` has.
+///
+/// # Errors
+/// As [`set_index`].
+pub(crate) fn indexed_axes(x: &Tensor, items: &[IndexItem]) -> Result<usize> {
+    let plan = subscript(x.shape(), items)?;
+    let view = || replay(x.layout(), &plan.steps).ndim();
+    Ok(plan.advanced.as_ref().map_or_else(view, |advanced| advanced.result_dims().len()))
+}
+
 /// `x[index] = value`.
 pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()> {
     let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());

@@ -101,14 +101,23 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("hypot")]
     fn hypot(a, b) = HYPOT {
         forward { float: |a, b| a.hypot(b); cost: 1.2; }
-        by a { float |g, a, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (a / y)) }
-        by b { float |g, b, y| R::select(y.eq(R::lit(0.0)), R::lit(0.0), g * (b / y)) }
+        by a { float |g, a, y| {
+            let none = y.eq(R::lit(0.0));
+            R::select(none, R::lit(0.0), g * (a / R::select(none, R::lit(1.0), y)))
+        } }
+        by b { float |g, b, y| {
+            let none = y.eq(R::lit(0.0));
+            R::select(none, R::lit(0.0), g * (b / R::select(none, R::lit(1.0), y)))
+        } }
     }
     /// The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero.
     [numpy("copysign")]
     fn copysign(a, b) = COPYSIGN {
         forward { float: |a, b| a.copysign(b); cost: 0.22; }
-        by a { float |g, a, y| R::select(a.eq(R::lit(0.0)), R::lit(0.0), g * (y / a)) }
+        by a { float |g, a, y| {
+            let none = a.eq(R::lit(0.0));
+            R::select(none, R::lit(0.0), g * (y / R::select(none, R::lit(1.0), a)))
+        } }
         by b { zero }
     }
 }

@@ -32,7 +32,7 @@ crate::operations! { family "elementwise" [in_place];
         }
         if decimals == 0 || !x.dtype().is_float() && decimals > 0 {
             let rounded = x.dtype().is_float() || x.dtype() == DType::Bool;
-            return if rounded { rint(x) } else { Ok(x.clone()) };
+            return if rounded { rint(x) } else { x.duplicate() };
         }
         let power = Tensor::full(&[], crate::ops::core::declare::Scalar::Float(10f64.powi(decimals.unsigned_abs().min(400) as i32)), x.dtype().to_float())?;
         if decimals > 0 {
@@ -48,7 +48,7 @@ crate::operations! { family "elementwise" [in_place];
             return by_parts(x, |part| nan_to_num(part, nan, posinf, neginf));
         }
         if !x.dtype().is_float() {
-            return Ok(x.clone());
+            return x.duplicate();
         }
         let most = match x.dtype() {
             DType::F16 => Half::MAX.to_f64(),

@@ -65,7 +65,7 @@ fn folded(
     include_self: bool,
 ) -> Result<Tensor> {
     if numbers.len() == 0 {
-        return Ok(x.clone());
+        return x.copied(op);
     }
     match how {
         Reduce::Sum | Reduce::Mean => {

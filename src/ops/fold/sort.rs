@@ -119,7 +119,8 @@ crate::operations! { family "ordering";
     fn partition(x: Tensor, kth: Ints, axis: Option<isize> = Some(-1)) -> Tensor {
         let (line, at) = line("partition", x, axis)?;
         let n = line.shape()[at] as i64;
-        match kth.iter().find(|&&k| k < -n || k >= n) {
+        // Where there are no elements, NumPy looks at no number.
+        match kth.iter().find(|&&k| n > 0 && (k < -n || k >= n)) {
             Some(k) => Err(out_of_range("partition", format!("element {k}"), n as usize)),
             None => sorted("partition", x, axis, false),
         }

@@ -41,7 +41,13 @@ elementwise! { family "extremes" [in_place];
     [numpy("scipy.special.xlogy")]
     fn xlogy(a, b) = XLOGY {
         forward { float: |a, b| R::select(R::mask_and(a.eq(R::lit(0.0)), b.eq(b)), R::lit(0.0), a * b.ln()); sixteen; cost: 1.2; }
-        by a { float |g, a, b| R::select(R::mask_and(a.eq(R::lit(0.0)), b.le(R::lit(0.0))), R::lit(0.0), g * b.ln()) }
-        by b { float |g, a, b| R::select(R::mask_and(a.eq(R::lit(0.0)), b.le(R::lit(0.0))), R::lit(0.0), g * (a / b)) }
+        by a { float |g, a, b| {
+            let none = R::mask_and(a.eq(R::lit(0.0)), b.le(R::lit(0.0)));
+            R::select(none, R::lit(0.0), g * R::select(none, R::lit(1.0), b).ln())
+        } }
+        by b { float |g, a, b| {
+            let none = R::mask_and(a.eq(R::lit(0.0)), b.le(R::lit(0.0)));
+            R::select(none, R::lit(0.0), g * (a / R::select(none, R::lit(1.0), b)))
+        } }
     }
 }
