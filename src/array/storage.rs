@@ -9,7 +9,6 @@
 //! data handles without a cycle.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -60,8 +59,18 @@ struct Adopted {
     header: Header,
     /// Bytes counted as ours: a vector we were given, not memory of another library.
     counted: usize,
-    _owner: Box<dyn Any + Send + Sync>,
+    owner: Box<dyn Owner>,
 }
+
+/// What keeps adopted memory alive.
+pub trait Owner: Send + Sync {
+    /// Whether nobody beside this owner can reach the memory, as far as it knows.
+    fn is_alone(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Send + Sync> Owner for Vec<T> {}
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 48);
@@ -146,14 +155,14 @@ impl Storage {
         ptr: *mut u8,
         nbytes: usize,
         access: Access,
-        owner: Box<dyn Any + Send + Sync>,
+        owner: Box<dyn Owner>,
     ) -> Storage {
         let header = Header {
             writable: access != Access::Foreign,
             foreign_writer: access != Access::Ours,
             ..Header::new(ptr, nbytes, Kind::Adopted)
         };
-        Storage::boxed(Adopted { header, counted: 0, _owner: owner })
+        Storage::boxed(Adopted { header, counted: 0, owner })
     }
 
     /// Takes a vector over without copying it; nobody else can write to it.
@@ -161,7 +170,7 @@ impl Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted);
         local::add(nbytes as isize);
-        let storage = Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) });
+        let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
         capture::filled(&storage);
         storage
     }
@@ -272,6 +281,20 @@ impl Storage {
     pub fn may_be_written_elsewhere(&self) -> bool {
         let header = self.header();
         header.foreign_writer || header.exports.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether the memory is that of an array of another library.
+    pub fn is_lent(&self) -> bool {
+        self.header().foreign_writer
+    }
+
+    /// Whether nobody outside the engine can reach adopted memory.
+    pub fn is_abandoned(&self) -> bool {
+        if self.header().kind != Kind::Adopted {
+            return false;
+        }
+        // SAFETY: the header of adopted memory stands first in an `Adopted`, which this handle keeps.
+        unsafe { self.base().cast::<Adopted>().as_ref() }.is_some_and(|it| it.owner.is_alone())
     }
 
     /// Counts an export through which others can write; `release_export` ends it.

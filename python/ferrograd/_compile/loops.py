@@ -259,6 +259,9 @@ def natively(run: Callable[[], list[Tensor] | None], endless: bool = False) -> l
     try:
         return run()
     except CompileError:
+        # Python cannot tell how often an endless loop runs in later calls.
+        if endless and _core._is_recording_program():
+            raise
         return None
     except MatrixError:
         # Perhaps of the derivative, which nobody may ask for.

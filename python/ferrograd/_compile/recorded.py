@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
@@ -118,7 +119,13 @@ class OfTensors:
         def checked(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
             note_bound(self.function)
-            results = self(*tensors)
+            try:
+                results = self(*tensors)
+            except Exception:
+                if _core._was_change_refused():
+                    what = "it writes what requires grad to a tensor that it closes over"
+                    raise RunsEagerlyError(what) from None
+                raise
             watch.forget_dead()
             for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
                 # The tensors are copies: the caller's would stay as it is.
