@@ -52,6 +52,13 @@ def rows(x: Any) -> Any:
     return s
 
 
+def overlapping(x: Any) -> Any:
+    w = np.ones(4)
+    y = x[1:] * w[1:]
+    w[3] = 0.0
+    return (x * w[::-1] + y.sum()).sum()
+
+
 def module_level(x: Any) -> Any:
     MODULE[:] = [1, 2, 3, 4]
     y = (x * MODULE).sum()
@@ -100,6 +107,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "in a loop": in_loop,
     "halves": halves,
     "rows": rows,
+    "overlapping": overlapping,
     "module level": module_level,
     "shared": shared,
     "changed in place": summed_up,
@@ -114,7 +122,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "matmul": cleared(lambda: np.eye(4) + 1, lambda x, w: w @ x),
     "einsum": cleared(lambda: np.eye(4) + 1, lambda x, w: np.einsum("ij,j->i", w, x)),
     "concatenate": cleared(some(), lambda x, w: np.concatenate([x, w]) * 2.0),
-    "interp": cleared(some(), lambda x, w: np.interp(x, w, w * 2)),
+    "interp": cleared(some(), lambda x, w: np.interp(x, w * 0.8, w * 2)),
     "maximum": cleared(some(), np.maximum),
     "where": cleared(some(bool), lambda x, w: np.where(w, x, 0.0)),
     "gather": cleared(lambda: np.array([0, 2, 3, 1]), lambda x, i: x[i] * x),

@@ -26,6 +26,8 @@ pub(in crate::program) struct Lent {
     found: Vec<(usize, Content)>,
     /// Whether steps write to it.
     written: bool,
+    /// Whether a step reads beyond it, in another part of the same array.
+    exceeded: bool,
 }
 
 /// What memory held.
@@ -69,23 +71,28 @@ fn samples(nbytes: usize) -> impl Iterator<Item = usize> {
     (0..SAMPLES).map(move |k| (nbytes - SAMPLE) / (SAMPLES - 1) * k)
 }
 
-/// The bytes among which the elements of a slice lie.
-fn extent(slice: &Slice) -> (usize, usize) {
+/// The bytes among which the elements of a slice lie, and whether these are in a memory of so many bytes: it may reach into
+/// another part of an array.
+fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
     let (mut low, mut high) = (slice.offset, slice.offset);
     for (&dim, &stride) in slice.dims.iter().zip(&slice.strides) {
         let reach = stride * dim.saturating_sub(1) as isize * slice.dtype.size() as isize;
         (low, high) = (low + reach.min(0), high + reach.max(0));
     }
-    (low.max(0) as usize, high.max(0) as usize + slice.dtype.size())
+    let end = high + slice.dtype.size() as isize;
+    ((low.max(0) as usize, end.max(0) as usize), low >= 0 && end as usize <= nbytes)
 }
 
 impl Steps {
     /// Takes note of what the next step finds in memory that others may write.
     pub(super) fn look(&mut self, slice: &Slice) {
         let Some(memory) = self.lent_memory(slice.buffer) else { return };
-        let noted = self.find(slice.buffer, &memory, extent(slice));
-        if let Err(error) = noted {
+        let (bytes, inside) = extent(slice, memory.nbytes());
+        if let Err(error) = self.find(slice.buffer, &memory, bytes) {
             self.refused.get_or_insert(error);
+        }
+        if let Some(lent) = self.lent.get_mut(&slice.buffer) {
+            lent.exceeded |= !inside;
         }
     }
 
@@ -94,7 +101,8 @@ impl Steps {
         let written = self.lent.values().any(|it| it.written && overlap(&it.memory, memory));
         let Some(lent) = self.lent.get_mut(&id) else {
             let found = vec![(next, Content::of(memory)?)];
-            self.lent.insert(id, Lent { memory: memory.data_handle(), found, written });
+            let memory = memory.data_handle();
+            self.lent.insert(id, Lent { memory, found, written, exceeded: false });
             return Ok(());
         };
         if lent.written {
@@ -151,8 +159,8 @@ impl Steps {
     pub(super) fn settle_lent(&mut self, outputs: &[Output]) {
         for (id, lent) in std::mem::take(&mut self.lent) {
             let Some(memory) = self.lent_memory(id) else { continue };
-            let own =
-                lent.found.iter().all(|(_, content)| content.is_whole()) && memory.is_abandoned();
+            let whole = lent.found.iter().all(|(_, content)| content.is_whole());
+            let own = whole && !lent.exceeded && memory.is_abandoned();
             let is_output = outputs.iter().any(|output| output.buffer == id);
             match &lent.found[..] {
                 [_] if lent.written && !own => {}
@@ -165,8 +173,12 @@ impl Steps {
 
     /// Lets steps read constants.
     fn read_as_found(&mut self, id: Id, lent: Lent, is_output: bool) {
-        if lent.found.iter().any(|(_, content)| !content.is_whole()) {
-            self.refused.get_or_insert_with(|| rewritten("a large array that the function reads"));
+        if lent.exceeded || lent.found.iter().any(|(_, content)| !content.is_whole()) {
+            let what = match lent.exceeded {
+                true => "an array of which the function reads parts that overlap",
+                false => "a large array that the function reads",
+            };
+            self.refused.get_or_insert_with(|| rewritten(what));
             return;
         }
         let mut end = self.steps.len();
