@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ferrograd::array::{Access, Storage, cached_bytes, from_array, live_bytes, trim};
+use ferrograd::array::{Access, Owner, Storage, cached_bytes, from_array, live_bytes, trim};
 
 /// The counters are global: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -111,9 +111,11 @@ fn handles_share_counts_versions_and_exports() {
     assert!(!a.may_be_written_elsewhere());
 }
 
-struct Owner(Arc<AtomicUsize>, Vec<u8>);
+struct Bytes(Arc<AtomicUsize>, Vec<u8>);
 
-impl Drop for Owner {
+impl Owner for Bytes {}
+
+impl Drop for Bytes {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -125,7 +127,7 @@ fn adopted_memory_lives_as_long_as_a_handle() {
     let before = live_bytes();
     let drops = Arc::new(AtomicUsize::new(0));
     for access in [Access::Ours, Access::Foreign, Access::Shared] {
-        let mut owner = Box::new(Owner(drops.clone(), vec![7; 100]));
+        let mut owner = Box::new(Bytes(drops.clone(), vec![7; 100]));
         let ptr = owner.1.as_mut_ptr();
         // SAFETY: the vector is valid until its owner is dropped.
         let storage = unsafe { Storage::adopt(ptr, 100, access, owner) };

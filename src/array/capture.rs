@@ -54,6 +54,12 @@ pub struct Buffers {
     stretches: Vec<Stretch>,
     /// Whether contents were refused to a reader, who may have gone on without them.
     refused_read: bool,
+    /// Whether this is a part of another program, or of a loop or a branch by itself.
+    part: bool,
+    /// Whether it began while a transform differentiated a function.
+    in_transform: bool,
+    /// Whether a change in place was refused, which its author may have ignored.
+    refused_change: bool,
 }
 
 /// A part of a capture in which host code runs that a step of the program may call again.
@@ -114,7 +120,7 @@ pub fn begin() -> bool {
 pub fn begin_part() {
     BUFFERS.with_borrow_mut(|buffers| {
         let outer = buffers.take().map(Box::new);
-        *buffers = Some(Buffers { outer, ..Buffers::default() });
+        *buffers = Some(Buffers { outer, part: true, ..Buffers::default() });
     });
     CAPTURES.fetch_add(1, Ordering::Relaxed);
     ACTIVE.set(true);
@@ -293,6 +299,56 @@ pub fn was_read_refused() -> bool {
     with_buffers(|buffers| buffers.refused_read) == Some(true)
 }
 
+/// Takes note that a transform differentiates the function around the capture.
+pub fn begins_in_transform(in_transform: bool) {
+    with_buffers(|buffers| buffers.in_transform = in_transform);
+}
+
+/// Whether one did so when the capture began.
+pub fn began_in_transform() -> bool {
+    with_buffers(|buffers| buffers.in_transform) == Some(true)
+}
+
+/// Refuses a change in place, before anything is written, that a program cannot repeat, and the recording of which could not be
+/// taken back: in a part, of memory that the part did not make; in a function, one of memory outside with a `history`.
+///
+/// # Errors
+/// `Captured`.
+#[cold]
+pub fn admit_change(storage: &Storage, history: bool) -> Result<()> {
+    let refused = with_buffers(|buffers| {
+        let origin = buffers.seen.get(storage.ptr().addr()).map(|buffer| buffer.origin);
+        let outside = matches!(origin, None | Some(Origin::Outside)) && storage.nbytes() > 0;
+        let refused = outside && (buffers.part || history)
+            || buffers.part && matches!(origin, Some(Origin::Input(_)));
+        buffers.refused_change |= refused;
+        refused
+    });
+    if refused == Some(true) { Err(change_refused()) } else { Ok(()) }
+}
+
+/// Why a change in place was refused.
+pub fn change_refused() -> Box<Error> {
+    if with_buffers(|buffers| buffers.part) == Some(true) {
+        return Box::new(Error::Captured {
+            op: "compile".into(),
+            what: "the body of a loop or a branch changes a tensor in place that it did not make"
+                .into(),
+            remedy: "carry it: return what it becomes, or change a copy of it",
+        });
+    }
+    Box::new(Error::Captured {
+        op: "compile".into(),
+        what: "the function writes what requires grad to a tensor that it closes over".into(),
+        remedy: "return it, or detach it",
+    })
+}
+
+/// Whether a change in place was refused since the capture began.
+pub fn was_change_refused() -> bool {
+    with_buffers(|buffers| buffers.refused_change) == Some(true)
+}
+
 /// Takes note that contents of memory outside became part of the program: it serves while they have this version.
 fn read_outside(storage: &Storage) {
     BUFFERS.with_borrow_mut(|buffers| {
@@ -364,6 +420,11 @@ pub fn begin_stretch(given: Vec<usize>) {
         let (since, read_outside) = (buffers.seen.len(), buffers.read_outside.len());
         buffers.stretches.push(Stretch { since, given, reads: false, read_outside });
     });
+}
+
+/// Whether this thread captures, and no host code runs that a step may call again.
+pub fn is_function_itself() -> bool {
+    active() && with_buffers(|buffers| buffers.stretches.is_empty()) == Some(true)
 }
 
 /// Whether the innermost stretch read contents that vary.

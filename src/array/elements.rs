@@ -106,6 +106,26 @@ impl Storage {
         Ok(data)
     }
 
+    /// Some of the bytes. Nobody writes to them while they are borrowed.
+    ///
+    /// # Panics
+    /// When the storage ends before.
+    pub fn bytes(&self, from: usize, count: usize) -> &[u8] {
+        assert!(from.checked_add(count).is_some_and(|to| to <= self.nbytes()), "bytes outside");
+        // SAFETY: they lie inside the storage, which is initialised where somebody reads it.
+        unsafe { std::slice::from_raw_parts(self.ptr().add(from), count) }
+    }
+
+    /// Writes some of the bytes. The caller may write to the data.
+    ///
+    /// # Panics
+    /// When the storage ends before.
+    pub fn write_bytes(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.nbytes(), "bytes outside");
+        // SAFETY: they lie inside the storage; what is borrowed from it is not written meanwhile.
+        unsafe { self.ptr().add(at).copy_from(bytes.as_ptr(), bytes.len()) };
+    }
+
     /// Gives back the bytes that `copy` took. The caller may write to the data.
     pub(crate) fn overwrite(&self, held: &Storage) {
         let nbytes = self.nbytes().min(held.nbytes());

@@ -33,7 +33,7 @@ pub use shape::{
     ShapeVec, broadcast_shapes, checked_numel, is_axis_of_number, normalize_axes, normalize_axis,
 };
 pub use snapshots::Snapshot;
-pub use storage::{Access, Storage};
+pub use storage::{Access, Owner, Storage};
 pub use strided_set::StridedSet;
 pub(crate) use views::{array_view, fits};
 pub use views::{from_array, from_slice, from_vec};

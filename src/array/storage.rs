@@ -9,7 +9,6 @@
 //! data handles without a cycle.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
-use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -78,8 +77,18 @@ struct Adopted {
     header: Header,
     /// Bytes counted as ours: a vector we were given, not memory of another library.
     counted: usize,
-    _owner: Box<dyn Any + Send + Sync>,
+    owner: Box<dyn Owner>,
 }
+
+/// What keeps adopted memory alive.
+pub trait Owner: Send + Sync {
+    /// Whether nobody beside this owner can reach the memory, as far as it knows.
+    fn is_alone(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Send + Sync> Owner for Vec<T> {}
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 48);
@@ -169,10 +178,10 @@ impl Storage {
         ptr: *mut u8,
         nbytes: usize,
         access: Access,
-        owner: Box<dyn Any + Send + Sync>,
+        owner: Box<dyn Owner>,
     ) -> Storage {
         let header = Header::new(ptr, nbytes, Kind::Adopted(access));
-        Storage::boxed(Adopted { header, counted: 0, _owner: owner })
+        Storage::boxed(Adopted { header, counted: 0, owner })
     }
 
     /// Takes a vector over without copying it; nobody else can write to it.
@@ -180,7 +189,7 @@ impl Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
         local::add(nbytes as isize);
-        let storage = Storage::boxed(Adopted { header, counted: nbytes, _owner: Box::new(data) });
+        let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
         capture::filled(&storage);
         storage
     }
@@ -283,6 +292,20 @@ impl Storage {
     pub fn may_be_written_elsewhere(&self) -> bool {
         let header = self.header();
         header.kind.has_foreign_writer() || header.is_exported()
+    }
+
+    /// Whether the memory is that of an array of another library.
+    pub fn is_lent(&self) -> bool {
+        self.header().kind.has_foreign_writer()
+    }
+
+    /// Whether nobody outside the engine can reach adopted memory.
+    pub fn is_abandoned(&self) -> bool {
+        if !self.header().kind.is_adopted() {
+            return false;
+        }
+        // SAFETY: the header of adopted memory stands first in an `Adopted`, which this handle keeps.
+        unsafe { self.base().cast::<Adopted>().as_ref() }.is_some_and(|it| it.owner.is_alone())
     }
 
     /// Counts an export through which others can write; `release_export` ends it.

@@ -79,7 +79,8 @@ functions! {
     ended_transforms: _end_transform, _of_ended_transform;
     transform_arguments: _has_history, _push_arguments, _pop_arguments;
     search: _depends_on, _depends_on_others, _runs_python, _calls_back;
-    replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform;
+    replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
+        _was_change_refused;
     joint: _record_joint;
     control: _scan, _while_loop, _switch;
     short: _traced_call, _short_push;

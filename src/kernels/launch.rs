@@ -86,7 +86,11 @@ impl<B> Operand<B> {
 
 impl Operand {
     pub(super) fn of(dtype: DType, ptr: *const u8, dims: &[usize], strides: &[isize]) -> Operand {
-        let buffer = if dims.contains(&0) { None } else { capture::buffer_of(ptr.addr()) };
+        // Of memory of others, several parts may be known: the operand lies in one that holds its lowest element.
+        let reach = |(&dim, &stride): (&usize, &isize)| stride * dim.saturating_sub(1) as isize;
+        let below: isize = dims.iter().zip(strides).map(reach).filter(|&reach| reach < 0).sum();
+        let lowest = ptr.addr().wrapping_add_signed(below * dtype.size() as isize);
+        let buffer = if dims.contains(&0) { None } else { capture::buffer_of(lowest) };
         let buffer = buffer.unwrap_or(0);
         let offset = if buffer == 0 { 0 } else { ptr.addr() as isize - buffer as isize };
         let (dims, strides) = (Dims::from_slice(dims), Strides::from_slice(strides));

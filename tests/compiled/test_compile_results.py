@@ -379,3 +379,16 @@ def test_errors_of_matrices_are_those_of_the_operation() -> None:
         with pytest.raises(np.linalg.LinAlgError) as replayed:
             compiled(wrong)
         assert str(replayed.value) == str(eager.value)
+
+
+def test_results_share_memory_from_the_first_call_on() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        return y, y[::-1], x * 2, y.sum()
+
+    compiled = fg.compile(f)
+    for _ in range(3):
+        y, turned, other, total = compiled(np.arange(3.0))
+        assert turned.tolist() == [2, 1, 0]
+        y[0], other[0] = 7, 8
+        assert (turned[2], total, type(total)) == (7, 3, np.float64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._compile.calls import given, kept
 from ferrograd._core import Tensor
 from ferrograd._tensor.tree import Tree, flatten
 from ferrograd.errors import (
@@ -114,11 +115,11 @@ class _Call:
     def forget(self) -> None:
         """Keeps the places of tensors, not the tensors."""
         self._tree.forget()
-        self.leaves = [Tensor if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        self.leaves = [Tensor if isinstance(leaf, Tensor) else kept(leaf) for leaf in self.leaves]
 
     def __call__(self, _shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
         arrays = (each.numpy(writable=True) for each in tensors)
-        leaves = [next(arrays) if leaf is Tensor else leaf for leaf in self.leaves]
+        leaves = [next(arrays) if leaf is Tensor else given(leaf) for leaf in self.leaves]
         args, kwargs = self._tree.build(iter(leaves))
         found: list[Any] = []
         tree = flatten(self._callback(*args, **kwargs), found)

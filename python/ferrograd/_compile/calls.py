@@ -8,6 +8,7 @@ when the function was recorded, or raises.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,47 @@ class _Place:
 
     def __init__(self, number: int) -> None:
         self.number = number
+
+
+class GivenArray:
+    """An array that code which every run calls again was given.
+
+    One that is there outside is read as it is then. One that the recorded function made, and that
+    nobody else has afterwards, is for each call what it was for the first.
+    """
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self._copy: np.ndarray[Any, Any] | None = array.copy()
+
+    def now(self) -> np.ndarray[Any, Any]:
+        """The array for a later call."""
+        if self._copy is not None and not _core._is_recording_program():
+            if self._is_alone():
+                self._array = self._copy
+            self._copy = None
+        return self._array
+
+    def _is_alone(self) -> bool:
+        """Whether nobody else has the array, or the one of which it is a view."""
+        array: Any = self._array
+        # It is held here, by who leads to it, and by the call that counts.
+        while isinstance(array, np.ndarray) and getrefcount(array) <= 3:
+            if array.base is None:
+                return True
+            array = array.base
+        return False
+
+
+def kept(leaf: Any) -> Any:
+    """What is kept of an argument that is no tensor, for `given`."""
+    shown = type(leaf) is np.ndarray and _core._is_recording_program()
+    return GivenArray(leaf) if shown else leaf
+
+
+def given(leaf: Any) -> Any:
+    """The argument for a later call."""
+    return leaf.now() if type(leaf) is GivenArray else leaf
 
 
 class FunctionCall:
@@ -48,7 +90,8 @@ class FunctionCall:
         for number, tensor in enumerate(tensors):
             numbers.setdefault(id(tensor), []).append(number)
         self._leaves = [
-            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else leaf for leaf in leaves
+            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else kept(leaf)
+            for leaf in leaves
         ]
         found: list[Any] = []
         self._form = flatten(returned, found)
@@ -63,11 +106,11 @@ class FunctionCall:
 
     def __call__(self, shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
         """Makes the call; its graph is what the pull differentiates."""
-        given = [
+        own = [
             tensor.requires_grad_() if need else tensor
             for tensor, need in zip(tensors, self._needs, strict=True)
         ]
-        leaves = [given[x.number] if isinstance(x, _Place) else x for x in self._leaves]
+        leaves = [own[x.number] if isinstance(x, _Place) else given(x) for x in self._leaves]
         args, kwargs = self._tree.build(iter(leaves))
         outputs: list[Any] = []
         if not flatten(self._function(*args, **kwargs), outputs).same(self._form):
@@ -75,7 +118,7 @@ class FunctionCall:
                 f"{self.name}: it returns another structure than when the function was recorded;"
                 " return the same in every call, or leave the function uncompiled"
             )
-        shared[self] = given, outputs
+        shared[self] = own, outputs
         return [output.detach() for output in outputs]
 
     def pull(self, graded: list[int], wanted: list[int], present: list[bool]) -> _Pull:

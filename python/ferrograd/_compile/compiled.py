@@ -16,7 +16,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.cache import LONG, MANY, PAUSED, Cache, Known
-from ferrograd._compile.comparison import compare
+from ferrograd._compile.comparison import Checked
 from ferrograd._compile.explanation import check_format, explained
 from ferrograd._compile.methods import Methods
 from ferrograd._compile.recorded import (
@@ -49,6 +49,14 @@ WARM_UPS = 4
 
 #: A count of calls that does not end.
 ALWAYS = 1 << 63
+
+#: Why calls run eagerly that may close over another tensor the next time.
+CLOSES_OVER = "it closes over a tensor, and is called inside a transform"
+
+
+def _may_see_others(program: Any) -> bool:
+    """Whether the function around a program may be another one, of other tensors, the next time."""
+    return _core._is_in_transform() and bool(program.reads_outside)
 
 
 class Compiled(_core._Replayed):
@@ -89,11 +97,12 @@ class Compiled(_core._Replayed):
             return self._record(call, args, kwargs)
         if known.other is not None:
             return self._function(ALWAYS, call, args, kwargs)
+        checked = self._checked(call, args, kwargs) if self._is_due() else None
         for entry in known.programs:
             # None: what the function read or decided while it was recorded is different now.
             found = entry.run(call)
             if found is not None:
-                return self._replayed(entry, found, call, args, kwargs)
+                return self._replayed(entry, found, call, args, kwargs, checked)
         return self._recorded_again(known, call, args, kwargs)
 
     def _disordered(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -109,14 +118,22 @@ class Compiled(_core._Replayed):
         call: Call,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        checked: Checked | None,
     ) -> Any:
         """What a program gave, as the function gives it."""
         self._shorten(entry, call, args, kwargs)
         self._calls += 1
-        if self._check and self._calls % self._check == 0:
-            function = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
-            compare(str(self.name), entry.form, found, function, call)
+        if checked is not None:
+            checked.compare(str(self.name), entry.form, found)
         return entry.form.build(found)
+
+    def _is_due(self) -> bool:
+        """Whether the next replay is to be compared with the function."""
+        return bool(self._check) and (self._calls + 1) % self._check == 0
+
+    def _checked(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
+        """What the function gives, before a replay changes what both of them change."""
+        return Checked(OfTensors(self.__wrapped__, call, self._static, args, kwargs), call)
 
     def _recorded_again(
         self, known: Known, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -293,15 +310,15 @@ class Compiled(_core._Replayed):
             self._floats = False
             self._forget()
             return self(*args, **kwargs)
-        if (
-            _core._is_in_transform()
-            and isinstance(entry, Recorded | Joint)
-            and entry.program.reads_outside
-        ):
-            entry = Eager("it closes over a tensor, and is called inside a transform")
+        if isinstance(entry, Recorded) and _may_see_others(entry.program):
+            # The call that was recorded counts, with what it changed.
+            form, entry = entry.form, Eager(CLOSES_OVER)
+            self._keep_eager(call, entry)
+            return form.build(results)
         if isinstance(entry, Eager):
-            self._log[-1] += f"; such calls run eagerly, because {entry.reason}"
-        self._keep(call.key, entry)
+            self._keep_eager(call, entry)
+        else:
+            self._keep(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
             results = itself(self.__wrapped__, call.tensors)(*args, **kwargs)
             if isinstance(entry, WarmUp) and not entry.kept:
@@ -309,6 +326,10 @@ class Compiled(_core._Replayed):
             return results
         self._shorten(entry, call, args, kwargs)
         return entry.form.build(results)
+
+    def _keep_eager(self, call: Call, entry: Eager) -> None:
+        self._log[-1] += f"; such calls run eagerly, because {entry.reason}"
+        self._keep(call.key, entry)
 
     def _recorded(
         self, call: Call, of_tensors: OfTensors, warm: WarmUp | None
@@ -335,7 +356,9 @@ class Compiled(_core._Replayed):
             function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
             program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
             kept = kept or (program is not None and watch.made_state())
-            if program is None or kept:
+            if program is not None and _may_see_others(program):
+                reason = CLOSES_OVER
+            if program is None or kept or reason is not None:
                 watch.restore()
         if kept:
             return WarmUp(None, kept_before + 1, detach), []
@@ -370,7 +393,7 @@ class Compiled(_core._Replayed):
             program, results = _core._record(
                 of_tensors.then(detached, watch, kept_before > 0), values, weak, may_keep, watch
             )
-        found = list(results) if call.tensors else [np.array(r.numpy())[()] for r in results]
+        found = list(results) if call.tensors else _core._as_arrays(results)
         form = of_tensors.taken_form()
         if program is None or watch.made_state():
             return WarmUp(form, kept_before + 1, detach), found

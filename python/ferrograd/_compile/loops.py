@@ -269,6 +269,9 @@ def natively(
     try:
         found = run()
     except CompileError:
+        # Python cannot tell how often an endless loop runs in later calls.
+        if endless and _core._is_recording_program():
+            raise
         return None
     except MatrixError:
         # Perhaps of the derivative, which nobody may ask for.

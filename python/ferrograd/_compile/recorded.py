@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._compile.signature import Call, Static
 from ferrograd._compile.watching import Watch, Watched, note_bound
 from ferrograd._core import Tensor
@@ -127,7 +128,13 @@ class OfTensors:
         def checked(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
             note_bound(self.function)
-            results = self(*tensors)
+            try:
+                results = self(*tensors)
+            except Exception:
+                if _core._was_change_refused():
+                    what = "it writes what requires grad to a tensor that it closes over"
+                    raise RunsEagerlyError(what) from None
+                raise
             if collects:
                 gc.collect()
             watch.forget_dead()

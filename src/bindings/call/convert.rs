@@ -99,7 +99,9 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     }
     let number = ob.is_instance_of::<PyFloat>() || ob.is_instance_of::<PyComplex>();
     if number || numpy::is_scalar(ob)? {
-        return numpy::take_over(op, &numpy::asarray(op, ob)?).map(Some);
+        let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
+        capture::filled(tensor.storage());
+        return Ok(Some(tensor));
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
         // A foreign tensor: its library may write to the memory later.

@@ -14,11 +14,12 @@ use numpy::npyffi::{
 };
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi::Py_REFCNT;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Elements, ElementsMut, Layout, Storage, Word, capture};
+use crate::array::{Access, Elements, ElementsMut, Layout, Owner, Storage, Word, capture};
 use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
 use crate::bindings::exchange::dtypes::{translate, unsupported};
@@ -100,10 +101,11 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
     }
 }
 
-/// A tensor for one operation: an array of at most `SMALL_BYTES` is copied, larger ones are shared.
+/// A tensor for one operation: an array of at most `SMALL_BYTES` is copied, larger ones are shared, as all are where a
+/// program is recorded, which reads them where they lie.
 pub(crate) fn operand(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
-    let small = array.len() <= SMALL_BYTES / size_of::<f64>();
+    let small = array.len() <= SMALL_BYTES / size_of::<f64>() && !capture::active();
     match native(&array.dtype()) {
         Some(dtype) if small && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 => {
             copy(op, array, dtype)
@@ -169,6 +171,33 @@ fn exported<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, Memory
     }
 }
 
+/// An array whose memory a tensor uses.
+struct Lender(Py<PyUntypedArray>);
+
+impl Owner for Lender {
+    fn is_alone(&self) -> bool {
+        Python::attach(|py| {
+            let mut array = self.0.bind(py).clone();
+            // SAFETY: the pointer is that of a live object.
+            let count = |array: &Bound<'_, PyUntypedArray>| unsafe { Py_REFCNT(array.as_ptr()) };
+            // Beside the count of this handle there is the lender's, or that of the array whose base it is.
+            while count(&array) == 2 {
+                // SAFETY: the pointer is that of a live array object, which holds its base, if it has one.
+                let base = unsafe {
+                    let base = (*array.as_array_ptr()).fields.base;
+                    Bound::from_borrowed_ptr_or_opt(py, base)
+                };
+                match base.map(Bound::cast_into) {
+                    None => return flags(&array) & NPY_ARRAY_OWNDATA != 0,
+                    Some(Ok(base)) => array = base,
+                    Some(Err(_)) => return false,
+                }
+            }
+            false
+        })
+    }
+}
+
 fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResult<Tensor> {
     foreign::refuse_masked(op, array)?;
     let descr = array.dtype();
@@ -202,7 +231,7 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
             return Ok(tensor);
         }
     }
-    let owner = Box::new(array.clone().unbind());
+    let owner = Box::new(Lender(array.clone().unbind()));
     // SAFETY: the array object, which the owner keeps alive, guarantees `low..high` around its data
     // pointer; NumPy initialises what it hands out as far as any byte is valid as a number.
     let storage =

@@ -226,7 +226,7 @@ impl PyJoint {
         self.joint.trim();
     }
 
-    /// Whether it reads memory that is no argument.
+    /// Whether it reads tensors that are no arguments.
     #[getter]
     fn reads_outside(&self) -> bool {
         self.joint.reads_outside()

@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{self, Elements, ElementsMut, Word, capture};
+use crate::array::{self, Elements, ElementsMut, Storage, Word, capture};
 use crate::bindings::call::door::{SMALL, detached};
 use crate::bindings::call::foreign;
 use crate::bindings::exchange::numpy;
@@ -23,7 +23,7 @@ use crate::bindings::pass::usage::Usage;
 use crate::bindings::pass::watched::Watched;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
-use crate::ops::derive::replay::{Gradients, Output, Program, Replay, Signature, in_order};
+use crate::ops::derive::replay::{Gradients, Output, Program, Replay, Signature, in_order, tried};
 use crate::tensor::Tensor;
 
 /// A recorded function: the list of what its kernels did.
@@ -110,6 +110,55 @@ pub(crate) fn call<'py>(
     Ok((results, tensors?))
 }
 
+/// What `taken` makes of the result of `function()`, which then has changed nothing that a recording gives back.
+#[pyfunction]
+pub(crate) fn _tried<'py>(
+    function: &Bound<'py, PyAny>,
+    taken: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    recorded(|| {
+        let called: PyResult<_> = tried(|| function.call0(), |found| taken.call1((found,)));
+        called
+    })
+}
+
+/// The results of a call as arrays and scalars that nobody else has; those of one memory share a copy of it.
+#[pyfunction]
+pub(crate) fn _as_arrays<'py>(
+    py: Python<'py>,
+    results: Vec<Bound<'py, PyTensor>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut copies: Vec<(Storage, Storage)> = Vec::new();
+    let all = || results.iter().map(|result| &result.get().tensor);
+    let array = |result: &Tensor| {
+        let memory = result.storage();
+        if result.ndim() == 0 {
+            return numpy::scalar(py, result);
+        }
+        if all().filter(|other| other.storage().same(memory)).count() == 1 {
+            return numpy::fresh(py, result);
+        }
+        let known = copies.iter().find(|(of, _)| of.same(memory)).map(|(_, copy)| copy.clone());
+        let copy = match known {
+            Some(copy) => copy,
+            None => {
+                let copy = memory.copy()?;
+                copies.push((memory.data_handle(), copy.clone()));
+                copy
+            }
+        };
+        let shared = Tensor::assemble(copy, result.layout().clone(), result.dtype(), None);
+        numpy::export(py, &shared, true)
+    };
+    all().map(array).collect()
+}
+
+/// Whether a change in place was refused since this thread began to record a program: see `admit_change`.
+#[pyfunction]
+pub(crate) fn _was_change_refused() -> bool {
+    capture::was_change_refused()
+}
+
 /// Whether this thread records a program.
 #[pyfunction]
 pub(crate) fn _is_recording_program() -> bool {
@@ -182,10 +231,10 @@ impl PyProgram {
         self.replay.program().trim();
     }
 
-    /// Whether it reads memory that is no argument.
+    /// Whether it reads tensors that are no arguments.
     #[getter]
     fn reads_outside(&self) -> bool {
-        !self.replay.program().read_where_it_lies().is_empty()
+        self.replay.program().read_where_it_lies().iter().any(|memory| !memory.is_lent())
     }
 
     /// The Python code that its steps call, and what is watched, may lead back to the program.

@@ -134,6 +134,15 @@ impl PyTensor {
                 "use t.detach().clone().numpy(writable=True)",
             ));
         }
+        if writable && capture::is_function_itself() {
+            return Err(to_python(Box::new(Error::Captured {
+                op: "numpy(writable=True)".into(),
+                what: "what NumPy code writes to the memory would not be written again by later calls of a function \
+                       that fg.compile is recording"
+                    .into(),
+                remedy: "write to the tensor: t[...] = value",
+            })));
+        }
         if writable {
             refuse_read_only("numpy", &self.tensor)?;
             python(self.tensor.whole_memory().keep_saved())?;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::array::capture;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
@@ -76,6 +77,11 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// What every change passes before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
+    if capture::active() {
+        // The history of a transform that is recorded as a whole ends with it.
+        let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
+        capture::admit_change(x.storage(), recorded && lasts)?;
+    }
     if recorded {
         admit_history(op, x)?;
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::array::{Elements, Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::graph::{Foreign, ModeGuard, SERIAL};
+use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
 use crate::ops::change::copy_on_write::before_run;
 use crate::ops::change::writing::Writings;
 use crate::ops::derive::host::foreign;
@@ -49,6 +49,29 @@ impl Signature {
         let dims = leading.into_iter().chain(self.dims.iter().copied()).collect();
         Spec { dims, dtype: self.dtype }
     }
+}
+
+/// Calls `f`, and gives back what it changed when `taken` has what is wanted of its results.
+///
+/// # Errors
+/// What `f` reports; `Captured` where a program of `f` would be refused.
+#[cfg(feature = "python")]
+pub(crate) fn tried<T, R, E: From<Box<Error>>>(
+    f: impl FnOnce() -> Result<T, E>,
+    taken: impl FnOnce(T) -> Result<R, E>,
+) -> Result<R, E> {
+    let _mode = ModeGuard::switch(SERIAL, true);
+    let _recording = Recording::begin(&[], &[], false)?;
+    capture::begins_in_transform(Mode::current().has(TRANSFORM));
+    let touched = effects::Scope::begin();
+    let found = f();
+    let touched = touched.end();
+    let taken = found.and_then(|found| {
+        let _paused = capture::Pause::new();
+        taken(found)
+    });
+    give_back(&touched);
+    taken
 }
 
 /// A recorded function of tensors.
@@ -107,6 +130,7 @@ impl Replay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
+        capture::begins_in_transform(Mode::current().has(TRANSFORM));
         let touched = effects::Scope::begin();
         let results = f(&copies);
         let touched = touched.end();

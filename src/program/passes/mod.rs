@@ -2,7 +2,7 @@
 //!
 //! Owns: the passes and their order. Never runs a program. Invariant: no pass changes a bit of a result.
 pub(in crate::program) mod constants;
-mod copies;
+pub(in crate::program) mod copies;
 mod cse;
 mod join;
 pub(in crate::program) mod order;

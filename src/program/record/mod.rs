@@ -4,6 +4,7 @@
 //! Invariant: when a recording is dropped or finished, its thread captures no more.
 mod joint;
 mod kept;
+mod lent;
 mod partial;
 mod recording;
 mod stretch;

@@ -4,11 +4,13 @@
 //! Invariant: when a recording is dropped or finished, this thread captures no more.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::lent::Lent;
 use super::stretch::closed_over;
 use crate::array::capture::{self, Origin};
 use crate::array::hash::FastMap;
@@ -57,6 +59,8 @@ pub(in crate::program) struct Steps {
     pub(in crate::program) arguments: Vec<Storage>,
     /// Memory outside that was written, and what it held.
     pub(in crate::program) outside: Vec<(Storage, Storage)>,
+    /// Memory that others may write, and that steps use.
+    pub(in crate::program) lent: BTreeMap<Id, Lent>,
     /// All host code, also what a step no longer calls by itself.
     pub(in crate::program) hosts: Vec<Arc<dyn Host>>,
     /// What host code changes besides, as it was.
@@ -189,13 +193,17 @@ impl Recording {
                 steps.refused.get_or_insert_with(|| refusal(&format!("{op} depends on a number")));
             }
         }
-        let outputs = results.iter().map(|&result| steps.output(result)).collect();
+        let outputs: Vec<Output> = results.iter().map(|&result| steps.output(result)).collect();
+        steps.settle_lent(&outputs);
         steps.find_kept(held, may_keep);
         if !steps.kept {
             steps.watch_kept(held);
         }
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
+        }
+        if capture::was_change_refused() {
+            steps.refused.get_or_insert_with(capture::change_refused);
         }
         if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
             let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
@@ -244,6 +252,7 @@ impl Steps {
             self.hosts.push(host.clone());
         }
         let reads: SmallVec<[Slice; 2]> = reads.into_iter().map(|read| self.slice(read)).collect();
+        reads.iter().for_each(|read| self.look(read));
         for written in &writes {
             self.written(written.buffer, varies);
         }
@@ -320,7 +329,10 @@ impl Steps {
                 });
             }
             Source::Constant(storage) => self.unfreeze(number, &storage),
-            Source::Outside(storage) => self.keep_outside(storage),
+            Source::Outside(storage) => {
+                self.lent_is_written(number);
+                self.keep_outside(storage);
+            }
             _ => {}
         }
     }
@@ -366,7 +378,7 @@ impl Steps {
 }
 
 /// A copy of all bytes of a buffer.
-fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
+pub(super) fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
     let bytes = |buffer| Slice::contiguous(buffer, DType::U8, &[nbytes]);
     Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Copy)
 }

@@ -34,6 +34,7 @@ impl Steps {
         let reads = |slice: &Slice| capture::host_finds(at(slice));
         let reads = dropped.iter().flat_map(|step| &step.reads).all(reads);
         let writes = dropped.iter().flat_map(|step| &step.writes).all(writes);
+        self.forget_lent((mark.buffers, mark.steps));
         self.before.truncate(mark.before);
         self.buffers.truncate(mark.buffers);
         self.numbers.retain(|_, id| (*id as usize) < mark.buffers);

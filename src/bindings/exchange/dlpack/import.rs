@@ -12,7 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::array::{Access, Layout, ShapeVec, Storage};
+use crate::array::{Access, Layout, Owner, ShapeVec, Storage};
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::exchange::dlpack::export::duplicate;
 use crate::bindings::exchange::dlpack::format::{
@@ -32,6 +32,8 @@ struct CapsuleContent<M: Managed>(NonNull<M>);
 unsafe impl<M: Managed> Send for CapsuleContent<M> {}
 // SAFETY: nothing is read through a shared reference after the import.
 unsafe impl<M: Managed> Sync for CapsuleContent<M> {}
+
+impl<M: Managed> Owner for CapsuleContent<M> {}
 
 impl<M: Managed> Drop for CapsuleContent<M> {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::array::{Storage, capture};
 use crate::error::{Error, Result};
 use crate::graph::{
-    Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, Since, frontier, next_node,
+    Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, Since, TRANSFORM, frontier, next_node,
 };
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::ops::derive::host::foreign;
@@ -35,6 +35,9 @@ pub struct JointReplay {
     /// Backward programs for gradients of some results, by which of them have one.
     narrowed: Mutex<Vec<Known>>,
 }
+
+/// Why a call runs eagerly that writes a history to memory which it did not make.
+const WRITES_HISTORY: &str = "it writes what requires grad to a tensor that it closes over";
 
 /// Which results have a gradient, and the backward program for those, if there is one.
 type Known = (Vec<bool>, Option<Arc<Narrowed>>);
@@ -68,12 +71,16 @@ impl JointReplay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
+        capture::begins_in_transform(Mode::current().has(TRANSFORM));
         let touched = effects::Scope::begin();
         let since = Since { nodes: next_node(), hooks };
         let results = f(&copies);
         let touched = touched.end();
         if results.is_err() || !touched.is_empty() {
             give_back(&touched);
+        }
+        if capture::was_change_refused() {
+            return Ok(Err(NotJoint::Because(WRITES_HISTORY)));
         }
         let results = results?;
         if !touched.is_empty() {
@@ -120,9 +127,9 @@ impl JointReplay {
         self.programs().into_iter().flat_map(Program::memory).collect()
     }
 
-    /// Whether one of the programs reads memory that is no argument.
+    /// Whether one of the programs reads tensors that are no arguments.
     pub fn reads_outside(&self) -> bool {
-        !self.outside.is_empty()
+        self.outside.iter().any(|memory| !memory.is_lent())
     }
 
     /// Bytes of temporaries of one run of both programs.
