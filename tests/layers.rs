@@ -65,6 +65,7 @@ const UNSAFE: &[&str] = &[
     "src/kernels/",
     "src/program/",
     "src/graph/arena/",
+    "src/bindings/attach.rs",
     "src/bindings/exchange/numpy.rs",
     "src/bindings/exchange/dlpack/",
     "src/bindings/call/caller.rs",
@@ -227,6 +228,7 @@ fn locks_are_counted_where_python_is_entered() {
             refuse(&["Mutex"], "src/threads", "use `threads::Mutex`, which is counted");
         }
         refuse(&["RwLock"], "nowhere", "use `threads::Mutex`, which is counted");
+        refuse(&["Python", "::", "try_attach"], "src/bindings", "call `attach::attached`");
         refuse(&["Python", "::", "attach"], "src/bindings/attach.rs", "call `attach::attached`");
     }
     report("the check of held locks does not see a lock, or an entry into Python", problems);

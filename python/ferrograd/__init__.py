@@ -5,12 +5,14 @@ file only re-exports, and loads nearly everything when its name is first used. T
 `__init__.pyi`.
 """
 
+from ferrograd import _core  # first: a sub-interpreter that it refuses must not import NumPy
+
+# isort: split
 import builtins as _builtins
 from importlib import import_module as _import_module
 
-import numpy as _numpy  # first: it refuses a second interpreter in the process
+import numpy as _numpy
 
-from ferrograd import _core
 from ferrograd._core import Tensor, __version__, tensor
 
 #: Where names are; names without a home are modules. What is nowhere here is the core's.

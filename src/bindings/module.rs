@@ -5,10 +5,12 @@
 //! it has is made once and then stands in its dict. `__all__` holds the public names only; errors and helpers are there
 //! without being in it.
 
+use ::numpy::PyUntypedArray;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
+use crate::bindings::attach::only_in_the_main_interpreter;
 use crate::bindings::call::{foreign, late, names, observe};
 use crate::bindings::exchange::{dlpack, einops, imports, memory, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
@@ -18,6 +20,7 @@ use crate::bindings::pass::{
     short, transform_arguments,
 };
 use crate::bindings::{errors, function, object, tensor};
+use crate::kernels::isa;
 use crate::threads;
 
 /// Functions whose public place is not the package itself: `fg.grad` is another function, and the
@@ -122,8 +125,12 @@ classes! {
 #[pymodule(name = "_core", gil_used = false)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
+    only_in_the_main_interpreter(py)?;
+    isa::chosen().map_err(errors::to_python)?;
     site::register();
     host::register();
+    // The addresses of NumPy's functions, which a finaliser at the interpreter's end could not import any more.
+    py.get_type::<PyUntypedArray>();
     let (members, class) = (m.dict(), py.get_type::<object::PyTensor>());
     members.set_item("__version__", env!("CARGO_PKG_VERSION"))?;
     members.set_item("Tensor", &class)?;

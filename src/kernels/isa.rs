@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::error::{Error, Result};
+
 /// A level of vector instructions; as an index it selects a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -69,9 +71,24 @@ pub fn level() -> Level {
 
 #[cold]
 fn choose() -> Level {
-    let wanted = std::env::var("FERROGRAD_ISA").unwrap_or_default();
-    let named = Level::ALL.into_iter().find(|l| l.name() == wanted.trim());
-    let level = named.map_or(detected(), |l| l.min(detected()));
+    let level = chosen().unwrap_or_else(|_| detected());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
+}
+
+/// The level that `FERROGRAD_ISA` asks for, or the CPU's, which is the highest there is.
+///
+/// # Errors
+/// `Argument` when the variable names no level.
+pub fn chosen() -> Result<Level> {
+    let wanted = std::env::var("FERROGRAD_ISA").unwrap_or_default();
+    match Level::ALL.into_iter().find(|level| level.name() == wanted.trim()) {
+        Some(level) => Ok(level.min(detected())),
+        None if wanted.trim().is_empty() => Ok(detected()),
+        None => Err(Box::new(Error::Argument {
+            op: "import".into(),
+            what: format!("FERROGRAD_ISA is {wanted:?}"),
+            remedy: "set it to scalar, avx2 or avx512, or leave it out".into(),
+        })),
+    }
 }

@@ -5,29 +5,13 @@ programs that use the pool: `test_threads.py`.
 """
 
 import multiprocessing
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ferrograd as fg
-
-PRELUDE = """
-import threading, gc, sys, weakref, atexit
-import numpy as np
-import ferrograd as fg
-"""
-
-
-def run(body: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a process of its own, on the library that is tested here."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-X", "faulthandler", "-c", PRELUDE + body]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
-
+from processes import run
 
 ENDS = {
     "a live graph": "x = fg.ones(3, requires_grad=True)\ny = (x * 2).exp().sum()",
@@ -117,6 +101,50 @@ def test_a_program_ends_by_itself(name: str) -> None:
     assert "Fatal" not in done.stderr
 
 
+#: What a finaliser may call for the first time when the interpreter ends.
+LATE = {
+    "backward": "late=(x * x).sum().backward",
+    "backward with a hook": "late=hooked.sum().backward",
+    "the derivative of a function": "late=lambda g=fg.grad(lambda x: fg.sum(x * x)), a=a: g(a)",
+    "gradients": "late=lambda g=fg.autograd.grad, y=(x * x).sum(), x=x: g(y, [x])",
+    "a function": "late=lambda sin=fg.sin, x=x: sin(x)",
+    "a method": "late=x.exp",
+    "a text": "late=lambda repr=repr, x=x: repr(x)",
+    "elements": "late=lambda list=list, x=x: list(x)",
+    "a product": "late=lambda x=fg.ones((300, 300)): x @ x",
+    "an array": "late=lambda asarray=np.asarray, x=x.detach(): asarray(x)",
+    "an error": "late=lambda sin=fg.sin: sin('a')",
+    "a compiled function": "late=lambda f=fg.compile(lambda x: x * 2.0), a=a: f(a)",
+    "a custom function": "late=lambda f=F.apply, x=x: f(x).sum().backward()",
+}
+
+
+@pytest.mark.parametrize("home", ["builtins", "np", "fg._core", "sys"])
+@pytest.mark.parametrize("name", LATE)
+def test_a_finaliser_may_use_the_library_when_the_interpreter_ends(name: str, home: str) -> None:
+    done = run(f"""
+import builtins
+x, a = fg.ones(3, requires_grad=True), np.ones(3)
+hooked = x * 2.0; hooked.register_hook(lambda g: g)
+class F(fg.Function):
+    @staticmethod
+    def forward(ctx, x): ctx.save_for_backward(x); return x * 1.0
+    @staticmethod
+    def backward(ctx, g): return g * ctx.saved_tensors[0]
+class Last:
+    def __del__(self, {LATE[name]}, write=sys.stdout.write, flush=sys.stdout.flush, any=Exception):
+        try: late(); write("done")
+        except any as error: write(type(error).__name__)
+        flush()
+{home}.last = Last()
+""")
+    assert done.returncode == 0, done.stderr
+    assert "panicked" not in done.stderr
+    # What a late import would bring cannot be had any more, and is an ordinary error.
+    assert done.stdout, done.stderr
+    assert done.stdout not in {"PanicException", "InternalError"}
+
+
 def test_os_exit_and_signals_need_no_clean_up() -> None:
     done = run("x = fg.ones(3, requires_grad=True).exp()\nimport os; os._exit(7)")
     assert (done.returncode, done.stderr) == (7, "")
@@ -198,9 +226,20 @@ x = fg.ones(2, requires_grad=True); (x * x).sum().backward(); assert x.grad.toli
 """
 
 
-def test_a_sub_interpreter_is_refused() -> None:
-    """NumPy refuses or warns, too: its types belong to the first interpreter."""
-    done = run(SUBINTERPRETERS)
+@pytest.mark.parametrize("first", [False, True])
+def test_a_sub_interpreter_is_refused(first: bool) -> None:
+    """Also where it is the first that imports; the main one can import then."""
+    imports = "import numpy as np, ferrograd as fg\n"
+    body = SUBINTERPRETERS.replace("x = fg", imports + "x = fg") if first else SUBINTERPRETERS
+    done = run(body, prelude="" if first else imports)
     assert done.returncode == 0, done.stderr
-    assert "interpreter" in done.stdout or "more than once per process" in done.stdout
+    assert "this is a sub-interpreter" in done.stdout
     assert "imported" not in done.stdout
+
+
+def test_an_instruction_set_that_does_not_exist() -> None:
+    done = run("", FERROGRAD_ISA="bogus")
+    assert done.returncode == 1
+    assert 'ArgumentError: import: FERROGRAD_ISA is "bogus"; set it to scalar' in done.stderr
+    for name in ("", "scalar", " avx2 "):
+        assert run("", FERROGRAD_ISA=name).returncode == 0

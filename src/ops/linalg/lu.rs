@@ -10,7 +10,7 @@ use super::common::{
     some_columns, some_rows, sub,
 };
 use super::solve::{Reading, behind_batch, solved_triangular};
-use crate::array::{ShapeVec, broadcast_shapes};
+use crate::array::{ShapeVec, broadcast_shapes, repeated};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
@@ -33,7 +33,7 @@ fn in_order(x: &Tensor, order: &Tensor) -> Result<Tensor> {
 
 /// Ones on the diagonal.
 fn eye(n: usize, m: usize, like: &Tensor) -> Result<Tensor> {
-    let mut ones = vec![0.0; n * m];
+    let mut ones = repeated(0.0, n * m)?;
     ones.iter_mut().step_by(m + 1).take(n.min(m)).for_each(|one| *one = 1.0);
     Tensor::from_vec::<f64>(ones, &[n, m])?.cast_like(like)
 }
