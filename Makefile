@@ -132,9 +132,10 @@ cost: $(VENV)/.wheel ## the size of the wheel, and instructions of small operati
 	$(call step,instructions of small operations,$(BIN)/python benches/instructions.py --check)
 
 .PHONY: fuzz
-fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, then random NumPy programs (ARGS="--calls 1000000" IDIOMS="--seed 7")
+fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, then random NumPy programs, and some that rewrite arrays (ARGS="--calls 1000000" IDIOMS="--seed 7")
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
+	PYTHONPATH=tests $(BIN)/python -m hostile.scratch $(SCRATCH)
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## format Rust and Python
