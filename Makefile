@@ -138,6 +138,7 @@ fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, operati
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
 	PYTHONPATH=tests $(BIN)/python -m idioms.closures $(CLOSURES)
 	PYTHONPATH=tests $(BIN)/python -m hostile.aliases $(ALIASES)
+	PYTHONPATH=tests $(BIN)/python -m hostile.scratch $(SCRATCH)
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev ## the tests under AddressSanitizer, those of threads under ThreadSanitizer (ARGS="--wide tests/kernels")

@@ -114,6 +114,7 @@ fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
 ///
 /// # Errors
 /// As [`set_index`].
+#[cfg(feature = "python")]
 pub(crate) fn indexed_axes(x: &Tensor, items: &[IndexItem]) -> Result<usize> {
     let plan = subscript(x.shape(), items)?;
     let view = || replay(x.layout(), &plan.steps).ndim();

@@ -91,8 +91,12 @@ impl Steps {
         if let Err(error) = self.find(slice.buffer, &memory, bytes) {
             self.refused.get_or_insert(error);
         }
-        if let Some(lent) = self.lent.get_mut(&slice.buffer) {
-            lent.exceeded |= !inside;
+        let Some(lent) = self.lent.get_mut(&slice.buffer) else { return };
+        lent.exceeded |= !inside;
+        let buffer = &mut self.buffers[slice.buffer as usize];
+        if !lent.written && buffer.nbytes < memory.nbytes() {
+            let nbytes = memory.nbytes();
+            *buffer = Buffer { source: Source::Outside(memory), nbytes };
         }
     }
 
