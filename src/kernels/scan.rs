@@ -296,7 +296,7 @@ mod tests {
                 ViewMut::from_raw(DType::I64, got.as_mut_ptr().cast(), &dims, &strides),
             )
         };
-        scan(Scan::Sum, input, axis, out);
+        scan(Scan::Sum, input, axis, out).unwrap();
         let mut want = x;
         let back = if axis == 0 { columns } else { 1 };
         for i in 0..want.len() {
@@ -329,7 +329,7 @@ mod tests {
                 ViewMut::from_raw(DType::I64, index.as_mut_ptr().cast(), &[6], &[1]),
             )
         };
-        scan_extreme(true, input, 0, out);
+        scan_extreme(true, input, 0, out).unwrap();
         assert_eq!(index, [0, 1, 2, 2, 4, 4]);
     }
 
@@ -343,7 +343,8 @@ mod tests {
                 View::from_raw(DType::F64, b.as_ptr().cast(), &[3], &[1]),
                 0,
                 ViewMut::from_raw(DType::F64, s.as_mut_ptr().cast(), &[3], &[1]),
-            );
+            )
+            .unwrap();
         }
         assert_eq!(s, [1.0, 3.0, 10.0]);
     }
