@@ -30,13 +30,7 @@ pub(crate) fn bind<'py>(
     let params = decl.params;
     let mut options = ResultOptions::default();
     params.iter().for_each(|_| args.push(Arg::Missing));
-    let positional = match positional.split_last() {
-        Some((last, before)) if decl.facts.named && before.len() == params.len() => {
-            options.set_name(decl, last)?;
-            before
-        }
-        _ => positional,
-    };
+    let positional = before_name(decl, positional, &mut options)?;
     let behind = match positional.last() {
         Some(last) if positional.len() > decl.positional() || last.is_instance_of::<PyString>() => {
             numpy_order::named(decl, positional)
@@ -58,9 +52,8 @@ pub(crate) fn bind<'py>(
     let mut factor = None;
     for (key, value) in keywords.iter().chain(behind) {
         let key = key.to_cow()?;
-        let same = |(other, _): &&Keyword<'py>| other.to_cow().is_ok_and(|other| other == key);
-        if !behind.is_empty() && keywords.iter().chain(behind).filter(same).count() > 1 {
-            return Err(complain(decl, format!("argument {key:?} is given twice")));
+        if !behind.is_empty() {
+            refuse_twice(decl, &key, keywords.iter().chain(behind))?;
         }
         let Some(i) = decl.parameter(&key) else {
             if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
@@ -84,6 +77,34 @@ pub(crate) fn bind<'py>(
         weigh(decl, positional, keywords, args, factor)?;
     }
     Ok(options)
+}
+
+/// The arguments in front of the name of the result, where the operation takes one behind its parameters.
+fn before_name<'a, 'py>(
+    decl: &OpDecl,
+    positional: &'a [Bound<'py, PyAny>],
+    options: &mut ResultOptions<'py>,
+) -> PyResult<&'a [Bound<'py, PyAny>]> {
+    match positional.split_last() {
+        Some((last, before)) if decl.facts.named && before.len() == decl.params.len() => {
+            options.set_name(decl, last)?;
+            Ok(before)
+        }
+        _ => Ok(positional),
+    }
+}
+
+/// Refuses a keyword that several of these arguments have.
+fn refuse_twice<'a, 'py: 'a>(
+    decl: &OpDecl,
+    key: &str,
+    all: impl Iterator<Item = &'a Keyword<'py>>,
+) -> PyResult<()> {
+    let same = |(other, _): &&Keyword<'py>| other.to_cow().is_ok_and(|other| other == key);
+    if all.filter(same).count() > 1 {
+        return Err(complain(decl, format!("argument {key:?} is given twice")));
+    }
+    Ok(())
 }
 
 /// Refuses a call that leaves out what it may not.

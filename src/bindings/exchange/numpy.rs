@@ -20,6 +20,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use crate::array::{Access, Elements, ElementsMut, Layout, Owner, Storage, Word, capture};
+use crate::bindings::attach::attached;
 use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::exchange::dtypes::{dtype_of, dtype_of_code, native};
 use crate::bindings::exchange::dtypes::{translate, unsupported};
@@ -176,7 +177,7 @@ struct Lender(Py<PyUntypedArray>);
 
 impl Owner for Lender {
     fn is_alone(&self) -> bool {
-        Python::attach(|py| {
+        attached(|py| {
             let mut array = self.0.bind(py).clone();
             // SAFETY: the pointer is that of a live object.
             let count = |array: &Bound<'_, PyUntypedArray>| unsafe { Py_REFCNT(array.as_ptr()) };
