@@ -31,24 +31,16 @@ pub(crate) fn bind<'py>(
     let mut options = ResultOptions::default();
     params.iter().for_each(|_| args.push(Arg::Missing));
     let positional = before_name(decl, positional, &mut options)?;
-    let behind = match positional.last() {
-        Some(last) if positional.len() > decl.positional() || last.is_instance_of::<PyString>() => {
-            numpy_order::named(decl, positional)
-        }
-        _ => None,
+    let by_order = |last: &Bound<'py, PyAny>| {
+        positional.len() > decl.positional() || last.is_instance_of::<PyString>()
     };
+    let behind = positional.last().filter(|last| by_order(last));
+    let behind = behind.and_then(|_| numpy_order::named(decl, positional));
     let (positional, behind) = match &behind {
         Some((at, named)) => (&positional[..*at], &named[..]),
         None => (positional, &[][..]),
     };
-    let several = params.first().is_some_and(|p| p.kind == Kind::Variadic);
-    let (spread, given) = if several {
-        bind_several(decl, positional, args)?;
-        (None, 1)
-    } else {
-        let spread = bind_positional(decl, positional, args)?;
-        (spread, spread.map_or(positional.len(), |last| last + 1))
-    };
+    let (spread, given) = bind_in_order(decl, positional, args)?;
     let mut factor = None;
     for (key, value) in keywords.iter().chain(behind) {
         let key = key.to_cow()?;
@@ -77,6 +69,20 @@ pub(crate) fn bind<'py>(
         weigh(decl, positional, keywords, args, factor)?;
     }
     Ok(options)
+}
+
+/// Binds the arguments by position; returns the parameter that took several of them, if one did, and how many are bound.
+fn bind_in_order(
+    decl: &OpDecl,
+    positional: &[Bound<'_, PyAny>],
+    args: &mut Args,
+) -> PyResult<(Option<usize>, usize)> {
+    if decl.params.first().is_some_and(|p| p.kind == Kind::Variadic) {
+        bind_several(decl, positional, args)?;
+        return Ok((None, 1));
+    }
+    let spread = bind_positional(decl, positional, args)?;
+    Ok((spread, spread.map_or(positional.len(), |last| last + 1)))
 }
 
 /// The arguments in front of the name of the result, where the operation takes one behind its parameters.
