@@ -278,6 +278,12 @@ impl Tensor {
         self
     }
 
+    /// An element that was read, as a result that an operation computed.
+    pub(crate) fn into_result(mut self) -> Tensor {
+        self.creation = Creation::Plain;
+        self
+    }
+
     /// Makes this memory from now on, if it has no axes.
     pub(crate) fn become_memory(&self) {
         if self.is_value() {

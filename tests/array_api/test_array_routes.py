@@ -38,12 +38,20 @@ def arrays_of(result: Any) -> list[np.ndarray]:
     return [np.asarray(p.detach() if isinstance(p, fg.Tensor) else p) for p in parts(result)]
 
 
+def _sums_over_ellipsis(call: Call) -> bool:
+    """Whether an ellipsis is summed, as PyTorch does it; NumPy refuses that."""
+    text = next((a for a in call.args if isinstance(a, str)), "")
+    return "..." in text and "->" in text and "..." not in text.partition("->")[2]
+
+
 @pytest.mark.filterwarnings("ignore:All-NaN")
 @pytest.mark.parametrize(("case", "path"), FACED, ids=lambda v: v if isinstance(v, str) else v.key)
 def test_arrays_and_tensors_get_one_answer(case: Case, path: str) -> None:
     face = attrgetter(path)(fnp)
     face = case.through(face) if case.through else face
     for call in case.calls:
+        if path == "einsum" and _sums_over_ellipsis(call):
+            continue
         given = Call(call.filled(call.arrays()), call.kwargs)
         plain = arrays_of(given.apply(face, []))
         found = arrays_of(face(*with_tensors(given.args), **given.kwargs))

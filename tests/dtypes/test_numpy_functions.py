@@ -186,13 +186,15 @@ class TestOrder:
             assert_allclose(call(fg.tensor(a)).numpy(), call(a))
             fg.check_grads(call, "rev", 1)(a)
 
-    def test_memory_order_means_nothing_here(self) -> None:
-        for call in (
-            lambda: fg.ones(2, 3).ravel(order="K"),
-            lambda: fg.reshape(fg.ones(2, 3), (3, 2), order="A"),
-        ):
-            with pytest.raises(ValueError, match="no order of its own"):
-                call()
+    def test_orders_of_memory(self) -> None:
+        a = np.arange(6.0).reshape(2, 3)
+        for name, call in {
+            "ravel": lambda x, order: x.ravel(order=order),
+            "reshape": lambda x, order: fg.reshape(x, (3, 2), order=order),
+        }.items():
+            for order in ("C", "F", "A", *("K" * (name == "ravel"))):
+                theirs = getattr(np, name)(a, *((3, 2),) * (name == "reshape"), order=order)
+                np.testing.assert_array_equal(call(fg.tensor(a), order), theirs, f"{name} {order}")
 
 
 def test_a_size_is_a_number_to_operators() -> None:

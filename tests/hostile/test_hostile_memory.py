@@ -4,6 +4,11 @@ Owns: a part of the sweep, with small operands and little room. The whole: `pyth
 hostile.memory`, which `make fuzz` runs.
 """
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from hostile import memory
@@ -19,10 +24,16 @@ quantile unique nonzero sliding_window_view binary_cross_entropy
 @pytest.mark.parametrize("dtype", ["int8", "bool", "float16"])
 @pytest.mark.parametrize("form", ["row", "columns"])
 def test_no_operation_aborts_without_memory(dtype: str, form: str) -> None:
-    counts: dict[str, int] = {}
-    faults = memory.swept(
-        (dtype,), (form,), NAMES.split(), elements=3 << 20, room=10 << 20, counts=counts
+    # In a process of its own: children of this one would find memory that was freed.
+    program = (
+        "import json, sys\nfrom hostile import memory\ncounts = {}\n"
+        "faults = memory.swept((sys.argv[1],), (sys.argv[2],), sys.argv[3:], elements=3 << 20,"
+        " room=10 << 20, counts=counts)\nprint(json.dumps([faults, counts]))"
     )
+    command = [sys.executable, "-c", program, dtype, form, *NAMES.split()]
+    where = Path(memory.__file__).resolve().parent.parent
+    done = subprocess.run(command, capture_output=True, text=True, cwd=where, check=True)
+    faults, counts = json.loads(done.stdout.splitlines()[-1])
     assert not faults, "\n".join(faults)
     assert counts["out of memory"] > 10
 

@@ -77,7 +77,7 @@ ATTRIBUTES: dict[str, tuple[Callable[[fg.Tensor], Any], dict[str, Any]]] = {
     "truth as a number": (lambda x: x.min(axis=1, keepdims=1), {"axis": 1, "keepdims": True}),
     "softmax": (lambda x: fg.softmax(x, -1), {"axis": -1, "dtype": None}),
     "cumsum": (lambda x: x.cumsum(1), {"axis": 1, "dtype": None}),
-    "reshape": (lambda x: x.reshape(3, 2), {"shape": (3, 2), "order": "C"}),
+    "reshape": (lambda x: x.reshape(3, 2), {"shape": (3, 2), "order": "C", "copy": None}),
     "permute": (lambda x: x.permute(1, 0), {"axes": (1, 0)}),
     "swapaxes": (lambda x: x.swapaxes(0, -1), {"axis1": 0, "axis2": -1}),
     "limits": (lambda x: x.clip(0, 0.5), {"min": 0, "max": 0.5}),

@@ -228,7 +228,8 @@ TABLE: list[Row] = [
      " materialize_grads=True to get zeros"),
     ("GraphFreed", freed,
      'backward: the saved values of "exp" were freed by an earlier backward; pass retain_graph=True'
-     " to the first call"),
+     " to the first call, or, where a tensor holds what an earlier step wrote into it, begin with"
+     " b[:] = 0 or b.detach_()"),
     ("Modified", modified,
      'backward: a value saved by "multiply" was changed in place by "add" (version 0 became 1);'
      " change a clone() instead, or call backward first"),

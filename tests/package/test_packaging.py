@@ -49,7 +49,7 @@ def test_the_tests_run_on_the_installed_wheel():
 
 
 def test_the_wheel_is_small_and_needs_numpy_only():
-    assert wheel().stat().st_size <= 6 * MEGABYTE
+    assert wheel().stat().st_size <= 6.3 * MEGABYTE
     requires = importlib.metadata.requires("ferrograd") or []
     assert [r for r in requires if "extra ==" not in r] == ["numpy>=2.0"]
 

@@ -171,6 +171,16 @@ fn quantile_over(
     finish_shape(values, &shifted, keepdims)
 }
 
+/// Constant levels, read here: what a program computes of them is known only when it runs.
+fn hundredths(percents: &Tensor) -> Result<Tensor> {
+    let percents = percents.detach();
+    let levels: Vec<f64> = match percents.dtype() {
+        DType::F64 => percents.to_vec::<f64>()?.into_iter().map(|p| p / 100.0).collect(),
+        _ => percents.to_vec::<i64>()?.into_iter().map(|p| p as f64 / 100.0).collect(),
+    };
+    Tensor::from_vec(levels, percents.shape())
+}
+
 /// How far each level lies between its neighbours; recorded if the level has a derivative there.
 fn fraction(
     levels: &Tensor,
@@ -250,6 +260,9 @@ crate::operations! { family "reduction" [float32];
         let hundred = Operand::Scalar(Scalar::Float(100.0));
         let level = match q {
             Operand::Scalar(s) => Operand::Scalar(Scalar::Float(s.as_f64() / 100.0)),
+            Operand::Tensor(t) if !t.requires_grad() && matches!(t.dtype(), DType::F64 | DType::I64) => {
+                Operand::Tensor(hundredths(t)?)
+            }
             tensor => Operand::Tensor(binary_operands(&DIVIDE, tensor, &hundred)?),
         };
         quantile_over("percentile", x, &level, &resolve("percentile", &axis, x.ndim())?, keepdims, &method)

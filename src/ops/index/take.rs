@@ -126,7 +126,11 @@ crate::operations! { family "choosing";
     [in_place, indices("index")]
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
         if is_axis_of_number(axis, x.ndim()) {
-            let line = index_add(&reshape_dims(x, &[1])?, 0, index, source, alpha)?;
+            let source = match source {
+                Operand::Tensor(t) if t.ndim() == 0 => Operand::Tensor(reshape_dims(t, &[1])?),
+                other => other.clone(),
+            };
+            let line = index_add(&reshape_dims(x, &[1])?, 0, index, &source, alpha)?;
             return reshape_dims(&line, &[]);
         }
         let axis = normalize_axis("index_add", axis, x.ndim())?;

@@ -111,8 +111,8 @@ crate::operations! { family "reversal";
             Some(named) => normalize_axes("flip", named, x.ndim())?,
         };
         if x.ndim() == 0 {
-            // As NumPy, which indexes with no slice.
-            return element(x, Steps::new(0, StepList::new()));
+            // As NumPy, which indexes with no slice; a result, to which named methods write.
+            return Ok(element(x, Steps::new(0, StepList::new()))?.into_result());
         }
         flip_axes(x, &axes)
     }

@@ -121,11 +121,11 @@ def dropout_mask(x: Any, mask: Any, p: float = 0.5) -> Any:
 
 
 def threshold(x: Any, threshold: float, value: float) -> Any:
-    return np.where(x > threshold, x, value)
+    return np.where(x <= threshold, value, x)
 
 
 def hardshrink(x: Any, lambd: float = 0.5) -> Any:
-    return np.where(abs(x) > lambd, x, 0.0)
+    return np.where(abs(x) <= lambd, 0.0, x)
 
 
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
@@ -133,7 +133,10 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
 
 
 def prelu(x: Any, weight: Any) -> Any:
-    weight = np.reshape(weight, ()) if np.size(weight) == 1 else weight
+    if np.size(weight) == 1:
+        weight = np.reshape(weight, ())
+    elif np.ndim(x) > 2:
+        weight = np.reshape(weight, (-1,) + (1,) * (np.ndim(x) - 2))
     return np.where(x > 0, x, weight * x)
 
 
@@ -285,7 +288,7 @@ LAYERS = (
     row("threshold", threshold, call(MAT, 0.25, -2.0), call(A(0, 3), 1.0, 0.0)),
     row("hardshrink", hardshrink, call(MAT), call(MAT, 0.25)),
     row("softshrink", softshrink, call(MAT), call(GRID, 0.25)),
-    row("prelu", prelu, call(MAT, A(4)), call(GRID, A(4, 1)), call(GRID, A(1)),
+    row("prelu", prelu, call(MAT, A(4)), call(GRID, A(3)), call(GRID, A(1)),
         large=(call(A(200, 200), A(200)),)),
     row("layer_norm", layer_norm, call(MAT, (4,)), call(MAT, (4,), A(4), A(4)),
         call(GRID, (4, 3), A(4, 3), A(4, 3), eps=1e-2), f32=1e-5, finite=True,
