@@ -9,7 +9,7 @@
 mod alone;
 mod blocks;
 mod caller;
-mod held;
+mod held_locks;
 mod lock;
 mod mutex;
 pub mod signals;
@@ -29,7 +29,7 @@ pub use alone::host_has_a_lock;
 pub use alone::{NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone};
 pub use blocks::{parallel_apart, parallel_for};
 pub use caller::Caller;
-pub use held::assert_no_lock_held;
+pub use held_locks::assert_no_lock_held;
 pub use lock::{Guard, Lock, wait_while};
 pub use mutex::{Mutex, MutexGuard};
 

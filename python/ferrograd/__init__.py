@@ -64,7 +64,7 @@ _HOMES = {
     "autograd._passes": "BackwardPass GradientComputer",
     "builtins": "dict isinstance list tuple type",
     "extend": "primitive",
-    "fft._short_time": "istft stft",
+    "fft._stft": "istft stft",
     "transforms": "check_grads deriv elementwise_grad grad grad_and_aux grad_named hessian"
     " hessian_tensor_product hessian_vector_product holomorphic_grad hvp jacobian jvp make_ggnvp"
     " make_hvp make_jvp make_vjp multigrad_dict tensor_jacobian_product value_and_grad"

@@ -240,7 +240,7 @@ from ferrograd.builtins import (
     type as type,
 )
 from ferrograd.extend import primitive as primitive
-from ferrograd.fft._short_time import istft as istft, stft as stft
+from ferrograd.fft._stft import istft as istft, stft as stft
 from ferrograd.transforms import (
     check_grads as check_grads,
     deriv as deriv,

@@ -25,7 +25,7 @@ _NUMPY = (
 _PYTORCH = {
     "vander": "ferrograd._pytorch.factors",
     **dict.fromkeys(
-        ("cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"), "ferrograd._pytorch.checked_factors"
+        ("cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"), "ferrograd._pytorch.linalg_ex"
     ),
 }
 

@@ -1,6 +1,6 @@
 //! A set of positions as bits.
 
-/// BitSet, 64 to a word.
+/// A set of bits, 64 to a word.
 #[derive(Clone)]
 pub(super) struct BitSet(Vec<u64>);
 

@@ -12,7 +12,7 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::attach::only_in_the_main_interpreter;
 use crate::bindings::call::{foreign, late, names, observe};
-use crate::bindings::exchange::{dlpack, einops, imports, memory, safetensors};
+use crate::bindings::exchange::{dlpack, einops, memory, missing_modules, safetensors};
 use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
 use crate::bindings::object::members;
 use crate::bindings::pass::{
@@ -144,7 +144,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     members.set_item("__dir__", wrap_pyfunction!(__dir__, m)?)?;
     let callbacks = py.import("gc")?.getattr("callbacks")?;
     callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
-    imports::watch(py)?;
+    missing_modules::watch(py)?;
     einops::wait(py)
 }
 

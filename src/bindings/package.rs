@@ -75,7 +75,7 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.in_place", "clamp_max_ lt_ le_ gt_ ge_ eq_ ne_ less_ less_equal_"),
     ("ferrograd._pytorch.in_place", "greater_ greater_equal_ not_equal_ float_power_ gcd_ lcm_"),
     ("ferrograd._pytorch.in_place", "ldexp_ nextafter_"),
-    ("ferrograd.fft._short_time", "stft istft"),
+    ("ferrograd.fft._stft", "stft istft"),
     ("ferrograd._pytorch.places", "split"),
     ("ferrograd._tensor.random", "bernoulli bernoulli_ normal_ uniform_ random_"),
     ("ferrograd._pytorch.kinds", "nelement ndimension get_device is_same_size is_signed"),

@@ -13,7 +13,7 @@ use crate::graph::Value;
 #[cfg(feature = "python")]
 use crate::tensor::Node;
 use crate::tensor::history::History;
-use crate::tensor::lent::Lent;
+use crate::tensor::holders::Holders;
 use crate::tensor::retain::Retention;
 use crate::tensor::{Accumulate, Edge, Tensor};
 use crate::threads::{Guard, Lock};
@@ -24,7 +24,7 @@ pub type Identity = Arc<dyn Any + Send + Sync>;
 #[derive(Default)]
 struct State {
     grad: Option<Tensor>,
-    lent: Lent,
+    holders: Holders,
     /// How often the gradient was set or added to.
     changes: u64,
     name: Option<Arc<str>>,
@@ -39,7 +39,7 @@ impl State {
     /// Whether a write to this gradient might be seen by another thread, or under a view, while it is made.
     fn is_read_elsewhere(&self, grad: &Tensor) -> bool {
         let memory = grad.storage();
-        (self.lent.is_abroad() || memory.is_viewed()) && !memory.is_alone()
+        (self.holders.is_abroad() || memory.is_viewed()) && !memory.is_alone()
     }
 }
 
@@ -141,7 +141,7 @@ impl Meta {
         let grad = state.grad.as_ref()?;
         grad.ensure_meta();
         let grad = grad.clone();
-        state.lent = state.lent.also_here();
+        state.holders = state.holders.also_here();
         Some(grad)
     }
 
@@ -156,7 +156,7 @@ impl Meta {
             _ => return Ok(()),
         };
         state.changes += 1;
-        state.lent = Lent::Not;
+        state.holders = Holders::Not;
         let old = state.grad.replace(copy);
         drop(state);
         drop(old);
@@ -181,7 +181,7 @@ impl Meta {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.lent = Lent::here();
+            state.holders = Holders::here();
             std::mem::replace(&mut state.grad, grad)
         };
     }
@@ -191,7 +191,7 @@ impl Meta {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.lent = state.lent.also_here();
+            state.holders = state.holders.also_here();
             std::mem::replace(&mut state.grad, grad)
         };
     }
@@ -206,7 +206,7 @@ impl Meta {
             let mut state = self.lock();
             let Some(old) = &state.grad else {
                 state.changes += 1;
-                (state.grad, state.lent) = (Some(grad), Lent::Not);
+                (state.grad, state.holders) = (Some(grad), Holders::Not);
                 return Ok(());
             };
             let recorded = replace || old.requires_grad() || grad.requires_grad();
@@ -226,7 +226,7 @@ impl Meta {
             let mut state = self.lock();
             if state.changes == changes {
                 state.changes += 1;
-                state.lent = Lent::Not;
+                state.holders = Holders::Not;
                 let before = state.grad.replace(sum);
                 drop(state);
                 drop(before);

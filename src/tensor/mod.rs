@@ -25,7 +25,7 @@ use changed::{creation, history, region};
 pub(crate) use creation::Creation;
 pub(crate) use cut::with_cut_edge;
 pub(crate) use gradients::effects;
-use gradients::{leaf, lent, retain};
+use gradients::{holders, leaf, retain};
 pub use handle::Tensor;
 pub(crate) use history::Write;
 pub use leaf::Accumulate;

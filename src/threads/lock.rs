@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::alone;
-use super::held::Held;
+use super::held_locks::Held;
 
 /// A value that one thread at a time may use.
 #[derive(Default)]

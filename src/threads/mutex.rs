@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, PoisonError, TryLockError};
 
-use super::held::Held;
+use super::held_locks::Held;
 
 /// A value that one thread at a time may use.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 //!
 //! Owns: the life of a recording, its cut into two programs, and what is given back when it fails. Never plans or runs.
 //! Invariant: when a recording is dropped or finished, its thread captures no more.
+mod foreign_memory;
 mod joint;
 mod kept;
-mod lent;
 mod partial;
 mod recording;
 mod stretch;

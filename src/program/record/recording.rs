@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::lent::Lent;
+use super::foreign_memory::ForeignMemory;
 use super::stretch::closed_over;
 use crate::array::capture::{self, Origin};
 use crate::array::hash::FastMap;
@@ -60,7 +60,7 @@ pub(in crate::program) struct Steps {
     /// Memory outside that was written, and what it held.
     pub(in crate::program) outside: Vec<(Storage, Storage)>,
     /// Memory that others may write, and that steps use.
-    pub(in crate::program) lent: BTreeMap<Id, Lent>,
+    pub(in crate::program) lent: BTreeMap<Id, ForeignMemory>,
     /// All host code, also what a step no longer calls by itself.
     pub(in crate::program) hosts: Vec<Arc<dyn Host>>,
     /// What host code changes besides, as it was.

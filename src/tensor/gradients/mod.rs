@@ -5,6 +5,6 @@
 //! Never computes a gradient. Invariant: a leaf's gradient belongs to its `Meta`; no node owns one.
 
 pub(crate) mod effects;
+pub(super) mod holders;
 pub(super) mod leaf;
-pub(super) mod lent;
 pub(super) mod retain;

@@ -8,7 +8,7 @@ use crate::threads::{Caller, hosted};
 /// Whom a gradient was given to. What one thread has of a gradient sees what passes of that thread add to it, as in
 /// PyTorch. Without a host whose lock orders threads, nothing tells which thread reads what it was given, or it gave.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) enum Lent {
+pub(crate) enum Holders {
     /// Nobody: a pass made it.
     #[default]
     Not,
@@ -18,26 +18,26 @@ pub(crate) enum Lent {
     Abroad,
 }
 
-impl Lent {
+impl Holders {
     /// To whoever asks now.
     #[inline]
-    pub(crate) fn here() -> Lent {
-        if hosted() { Lent::To(Caller::current()) } else { Lent::Abroad }
+    pub(crate) fn here() -> Holders {
+        if hosted() { Holders::To(Caller::current()) } else { Holders::Abroad }
     }
 
     /// To these and whoever asks now.
     #[inline]
-    pub(crate) fn also_here(self) -> Lent {
-        match (self, Lent::here()) {
-            (Lent::Not, here) => here,
+    pub(crate) fn also_here(self) -> Holders {
+        match (self, Holders::here()) {
+            (Holders::Not, here) => here,
             (now, here) if now == here => now,
-            _ => Lent::Abroad,
+            _ => Holders::Abroad,
         }
     }
 
     /// Whether another thread than that of the running pass may read it.
     pub(crate) fn is_abroad(self) -> bool {
-        self != Lent::Not && (self == Lent::Abroad || self != Lent::here())
+        self != Holders::Not && (self == Holders::Abroad || self != Holders::here())
     }
 }
 
@@ -47,15 +47,15 @@ mod tests {
 
     #[test]
     fn without_a_host_whatever_was_given_is_abroad() {
-        assert!(!Lent::Not.is_abroad());
-        assert_eq!(Lent::here(), Lent::Abroad);
-        assert!(Lent::Not.also_here().is_abroad());
+        assert!(!Holders::Not.is_abroad());
+        assert_eq!(Holders::here(), Holders::Abroad);
+        assert!(Holders::Not.also_here().is_abroad());
     }
 
     #[test]
     fn what_another_thread_was_given_is_abroad() {
-        let other = Lent::To(std::thread::spawn(Caller::current).join().unwrap());
+        let other = Holders::To(std::thread::spawn(Caller::current).join().unwrap());
         assert!(other.is_abroad());
-        assert_eq!(other.also_here(), Lent::Abroad);
+        assert_eq!(other.also_here(), Holders::Abroad);
     }
 }

@@ -20,7 +20,7 @@ const SAMPLES: usize = 4096;
 const ALL: (usize, usize) = (0, usize::MAX);
 
 /// Memory that others may write, and that steps use.
-pub(in crate::program) struct Lent {
+pub(in crate::program) struct ForeignMemory {
     memory: Storage,
     /// What it held, and the number of the first step that found that.
     found: Vec<(usize, Content)>,
@@ -106,7 +106,7 @@ impl Steps {
         let Some(lent) = self.lent.get_mut(&id) else {
             let found = vec![(next, Content::of(memory)?)];
             let memory = memory.data_handle();
-            self.lent.insert(id, Lent { memory, found, written, exceeded: false });
+            self.lent.insert(id, ForeignMemory { memory, found, written, exceeded: false });
             return Ok(());
         };
         if lent.written {
@@ -131,7 +131,7 @@ impl Steps {
         {
             self.refused.get_or_insert(error);
         }
-        let touched = |lent: &&mut Lent| !lent.written && overlap(&lent.memory, &memory);
+        let touched = |lent: &&mut ForeignMemory| !lent.written && overlap(&lent.memory, &memory);
         for lent in self.lent.values_mut().filter(touched) {
             lent.written = true;
             let same = lent.found.len() == 1 && lent.found[0].1.is_in(&lent.memory, ALL);
@@ -176,7 +176,7 @@ impl Steps {
     }
 
     /// Lets steps read constants.
-    fn read_as_found(&mut self, id: Id, lent: Lent, is_output: bool) {
+    fn read_as_found(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
         if lent.exceeded || lent.found.iter().any(|(_, content)| !content.is_whole()) {
             let what = match lent.exceeded {
                 true => "an array of which the function reads parts that overlap",
@@ -202,7 +202,7 @@ impl Steps {
     }
 
     /// Makes memory a part of each run, which begins with what it held.
-    fn make_anew(&mut self, id: Id, lent: Lent, is_output: bool) {
+    fn make_anew(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
         let memory = self.buffers[id as usize].source.outside().cloned();
         self.outside.retain(|(kept, _)| !memory.as_ref().is_some_and(|memory| memory.same(kept)));
         for (_, content) in lent.found {
