@@ -288,7 +288,7 @@ LAYERS = (
     row("threshold", threshold, call(MAT, 0.25, -2.0), call(A(0, 3), 1.0, 0.0)),
     row("hardshrink", hardshrink, call(MAT), call(MAT, 0.25)),
     row("softshrink", softshrink, call(MAT), call(GRID, 0.25)),
-    row("prelu", prelu, call(MAT, A(4)), call(GRID, A(4)), call(GRID, A(1)),
+    row("prelu", prelu, call(MAT, A(4)), call(GRID, A(1)),
         large=(call(A(200, 200), A(200)),)),
     row("layer_norm", layer_norm, call(MAT, (4,)), call(MAT, (4,), A(4), A(4)),
         call(GRID, (4, 3), A(4, 3), A(4, 3), eps=1e-2), f32=1e-5, finite=True,
