@@ -123,13 +123,16 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
-    seen(x, out, name, steps)
+    seen(x, out, name, || steps)
 }
 
-/// The element to which the steps lead, as a value of its own.
-pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
-    let place = steps.replay(x.layout());
-    let out = Tensor::empty(&[], x.dtype())?;
+/// The element at an index for each axis, as a value of its own.
+#[inline]
+pub(crate) fn element(x: &Tensor, index: &[usize]) -> Result<Tensor> {
+    let strides = x.layout().strides().iter();
+    let ahead: isize = strides.zip(index).map(|(&stride, &at)| stride * at as isize).sum();
+    let place = Layout::scalar().with_offset(x.layout().offset() + ahead);
+    let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?.read_as_element();
     kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
     if capture::active() {
         capture::element_of(out.storage(), x.storage());
@@ -137,21 +140,24 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
     if x.was_written()
         && let Some(edge) = x.last_written(&place)
     {
-        let out = out.read_as_element();
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
-    if steps.all.is_empty() {
-        let same =
-            finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
-        return same.map(Tensor::read_as_element);
+    if index.is_empty() {
+        return finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
     }
-    seen(x, out, "index", steps).map(Tensor::read_as_element)
+    let select = |&index: &usize| Step::Select { axis: 0, index };
+    seen(x, out, "index", || Steps::new(x.ndim(), index.iter().map(select).collect()))
 }
 
 /// What the steps lead to, recorded: a view, or a copy of it.
 #[inline(always)]
-fn seen(x: &Tensor, out: Tensor, name: &'static str, steps: Steps) -> Result<Tensor> {
-    let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps));
+fn seen(
+    x: &Tensor,
+    out: Tensor,
+    name: &'static str,
+    steps: impl FnOnce() -> Steps,
+) -> Result<Tensor> {
+    let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps()));
     finish_one(out, x, name, record, |(dims, steps), g, cx| {
         let dims = batched(cx, dims);
         let small = dims.iter().product::<usize>() <= SMALL;

@@ -84,6 +84,20 @@ fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Re
     Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
 }
 
+/// The index of each axis, counted from the front, where an expression is an integer for each.
+#[inline]
+pub(super) fn whole_numbers(dims: &[usize], items: &[IndexItem]) -> Result<Option<ShapeVec>> {
+    if items.len() != dims.len() {
+        return Ok(None);
+    }
+    let mut place = ShapeVec::new();
+    for (axis, (item, &size)) in items.iter().zip(dims).enumerate() {
+        let IndexItem::Int(index) = *item else { return Ok(None) };
+        place.push(resolved(index, axis, size)?);
+    }
+    Ok(Some(place))
+}
+
 /// Whether an expression consists of integers and slices, of which there are not too many.
 #[inline]
 pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
