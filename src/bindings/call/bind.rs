@@ -27,26 +27,43 @@ pub(crate) fn bind<'py>(
     keywords: &[Keyword<'py>],
     args: &mut Args,
 ) -> PyResult<ResultOptions<'py>> {
-    let params = decl.params;
     let mut options = ResultOptions::default();
-    params.iter().for_each(|_| args.push(Arg::Missing));
+    decl.params.iter().for_each(|_| args.push(Arg::Missing));
     let positional = before_name(decl, positional, &mut options)?;
     let by_order = |last: &Bound<'py, PyAny>| {
         positional.len() > decl.positional() || last.is_instance_of::<PyString>()
     };
     let behind = positional.last().filter(|last| by_order(last));
     let behind = behind.and_then(|_| numpy_positional::named(decl, positional));
-    let (positional, behind) = match &behind {
-        Some((at, named)) => (&positional[..*at], &named[..]),
-        None => (positional, &[][..]),
-    };
-    let (spread, given) = bind_in_order(decl, positional, args)?;
-    let mut factor = None;
-    for (key, value) in keywords.iter().chain(behind) {
-        let key = key.to_cow()?;
-        if !behind.is_empty() {
-            refuse_twice(decl, &key, keywords.iter().chain(behind))?;
+    let joined: Vec<Keyword<'py>>;
+    let (positional, keywords) = match behind {
+        Some((at, named)) => {
+            joined = keywords.iter().cloned().chain(named).collect();
+            refuse_twice(decl, &joined)?;
+            (&positional[..at], &joined[..])
         }
+        None => (positional, keywords),
+    };
+    let bound = bind_in_order(decl, positional, args)?;
+    let factor = bind_by_name(decl, keywords, bound, args, &mut options)?;
+    refuse_missing(decl, args)?;
+    if let Some(factor) = factor {
+        weigh(decl, positional, keywords, args, factor)?;
+    }
+    Ok(options)
+}
+
+/// Binds the arguments by name, beside those that `bind_in_order` bound; returns the factor, if it is among them.
+fn bind_by_name<'a, 'py>(
+    decl: &OpDecl,
+    keywords: &'a [Keyword<'py>],
+    (spread, given): (Option<usize>, usize),
+    args: &mut Args,
+    options: &mut ResultOptions<'py>,
+) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
+    let mut factor = None;
+    for (key, value) in keywords {
+        let key = key.to_cow()?;
         let Some(i) = decl.parameter(&key) else {
             if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
                 continue;
@@ -58,17 +75,14 @@ pub(crate) fn bind<'py>(
             continue;
         };
         refuse_ambiguous(decl, &key, keywords)?;
+        let param = &decl.params[i];
         if i < given || spread == Some(i) {
-            return Err(complain(decl, format!("argument {:?} is given twice", params[i].name)));
+            return Err(complain(decl, format!("argument {:?} is given twice", param.name)));
         }
-        args[i] = convert_arg(decl, &params[i], value)?;
+        args[i] = convert_arg(decl, param, value)?;
         refuse_no_axes(decl, &key, &args[i])?;
     }
-    refuse_missing(decl, args)?;
-    if let Some(factor) = factor {
-        weigh(decl, positional, keywords, args, factor)?;
-    }
-    Ok(options)
+    Ok(factor)
 }
 
 /// Binds the arguments by position; returns the parameter that took several of them, if one did, and how many are bound.
@@ -100,15 +114,13 @@ fn before_name<'a, 'py>(
     }
 }
 
-/// Refuses a keyword that several of these arguments have.
-fn refuse_twice<'a, 'py: 'a>(
-    decl: &OpDecl,
-    key: &str,
-    all: impl Iterator<Item = &'a Keyword<'py>>,
-) -> PyResult<()> {
-    let same = |(other, _): &&Keyword<'py>| other.to_cow().is_ok_and(|other| other == key);
-    if all.filter(same).count() > 1 {
-        return Err(complain(decl, format!("argument {key:?} is given twice")));
+/// Refuses two arguments of one name.
+fn refuse_twice(decl: &OpDecl, keywords: &[Keyword<'_>]) -> PyResult<()> {
+    for (i, (key, _)) in keywords.iter().enumerate() {
+        let key = key.to_cow()?;
+        if keywords[..i].iter().any(|(other, _)| other.to_cow().is_ok_and(|other| other == key)) {
+            return Err(complain(decl, format!("argument {key:?} is given twice")));
+        }
     }
     Ok(())
 }

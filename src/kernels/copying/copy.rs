@@ -7,8 +7,8 @@
 use std::ptr;
 
 use super::turn::turn;
-use crate::array::room_for;
-use crate::dtype::Element;
+use crate::array::{Storage, capture, room_for};
+use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::leveled::leveled;
@@ -37,6 +37,23 @@ pub fn copy(src: View, dst: ViewMut) {
     } else {
         launch!("copy", [src] => [dst];; copy_elements(src, dst));
     }
+}
+
+/// Copies the element at `offset`, counted in elements, to the front of another storage; false where a recording must see it.
+///
+/// # Panics
+/// When either element is outside its storage: a bug of the caller.
+#[inline]
+pub fn copy_element(from: &Storage, offset: isize, to: &Storage, dtype: DType) -> bool {
+    if capture::active() {
+        return false;
+    }
+    let (size, at) = (dtype.size(), offset as usize);
+    let inside = at < from.nbytes() / size && size <= to.nbytes();
+    assert!(inside, "an element outside its storage");
+    // SAFETY: both elements are inside; the caller's storage holds elements of the dtype, which are aligned.
+    with_word!(size, W => unsafe { *to.ptr().cast::<W>() = *from.ptr().cast::<W>().add(at) });
+    true
 }
 
 impl View<'_> {

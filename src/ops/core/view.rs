@@ -126,27 +126,31 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
     seen(x, out, name, || steps)
 }
 
-/// The element at an index for each axis, as a value of its own.
+/// The element to which a choice of each axis leads, as a value of its own.
 #[inline]
-pub(crate) fn element(x: &Tensor, index: &[usize]) -> Result<Tensor> {
-    let strides = x.layout().strides().iter();
-    let ahead: isize = strides.zip(index).map(|(&stride, &at)| stride * at as isize).sum();
-    let place = Layout::scalar().with_offset(x.layout().offset() + ahead);
-    let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?.read_as_element();
-    kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
-    if capture::active() {
+pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
+    let ahead = |(&stride, choice): (&isize, &Step)| match *choice {
+        Step::Select { index, .. } => stride * index as isize,
+        _ => unreachable!("an index of each axis"),
+    };
+    let layout = x.layout();
+    let ahead: isize = layout.strides().iter().zip(&choices).map(ahead).sum();
+    let (offset, dtype) = (layout.offset() + ahead, x.dtype());
+    let place = || Layout::scalar().with_offset(offset);
+    let out = Tensor::empty_as(&Layout::scalar(), dtype)?.read_as_element();
+    if !kernels::copy::copy_element(x.storage(), offset, out.storage(), dtype) {
+        kernels::copy(View::of(x.storage(), &place(), dtype), out.view_mut());
         capture::element_of(out.storage(), x.storage());
     }
     if x.was_written()
-        && let Some(edge) = x.last_written(&place)
+        && let Some(edge) = x.last_written(&place())
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
-    if index.is_empty() {
+    if choices.is_empty() {
         return finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
     }
-    let select = |&index: &usize| Step::Select { axis: 0, index };
-    seen(x, out, "index", || Steps::new(x.ndim(), index.iter().map(select).collect()))
+    seen(x, out, "index", || Steps::new(x.ndim(), choices))
 }
 
 /// What the steps lead to, recorded: a view, or a copy of it.

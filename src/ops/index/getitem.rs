@@ -11,10 +11,8 @@ use crate::ops::core::declare::IndexItem;
 use crate::ops::core::layout::{permute_axes, reshape_dims};
 use crate::ops::core::row_indices::take_rows;
 use crate::ops::core::structured::edges_of;
-use crate::ops::core::view::{Steps, element, shown, view_through};
-use crate::ops::index::subscript::{
-    AdvancedIndex, is_plain, plain_steps, subscript, whole_numbers,
-};
+use crate::ops::core::view::{Step, StepList, Steps, element, shown, view_through};
+use crate::ops::index::subscript::{AdvancedIndex, is_plain, plain_steps, resolved, subscript};
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
@@ -89,15 +87,20 @@ fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
 crate::operations! { family "indexing";
     /// NumPy's `x[index]`: an integer for each axis gives the element, a value; fewer integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
-        if let Some(place) = whole_numbers(x.shape(), key)? {
-            return element(x, &place);
+        if let (&[size], &[IndexItem::Int(number)]) = (x.shape(), key) {
+            let index = resolved(number, 0, size)?;
+            return element(x, StepList::from_slice(&[Step::Select { axis: 0, index }]));
         }
         if x.is_value() && !is_element(x, key) {
             // As NumPy makes an array of a scalar.
             return index(&x.copied("index")?.into_memory(), key);
         }
         if is_plain(x.shape(), key) {
-            return shown(x, "index", Steps::new(x.ndim(), plain_steps(x.shape(), key)?));
+            let (steps, sliced) = plain_steps(x.shape(), key)?;
+            if sliced == 0 && key.len() == x.ndim() {
+                return element(x, steps);
+            }
+            return shown(x, "index", Steps::new(x.ndim(), steps));
         }
         let read = match alone(x, key)? {
             Some(read) => read,

@@ -60,7 +60,7 @@ fn consumed(item: &IndexItem) -> usize {
 
 /// An index of an axis, counted from the front.
 #[inline]
-fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
+pub(super) fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
     let resolved = if index < 0 { index + size as i64 } else { index };
     if resolved < 0 || resolved >= size as i64 {
         return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
@@ -84,20 +84,6 @@ fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Re
     Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
 }
 
-/// The index of each axis, counted from the front, where an expression is an integer for each.
-#[inline]
-pub(super) fn whole_numbers(dims: &[usize], items: &[IndexItem]) -> Result<Option<ShapeVec>> {
-    if items.len() != dims.len() {
-        return Ok(None);
-    }
-    let mut place = ShapeVec::new();
-    for (axis, (item, &size)) in items.iter().zip(dims).enumerate() {
-        let IndexItem::Int(index) = *item else { return Ok(None) };
-        place.push(resolved(index, axis, size)?);
-    }
-    Ok(Some(place))
-}
-
 /// Whether an expression consists of integers and slices, of which there are not too many.
 #[inline]
 pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
@@ -105,9 +91,9 @@ pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
     items.len() <= dims.len() && items.iter().all(plain)
 }
 
-/// The steps of the integers and slices of an expression that is plain.
+/// The steps of the integers and slices of an expression that is plain, and the number of slices.
 #[inline]
-pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<StepList> {
+pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(StepList, usize)> {
     let (mut steps, mut target) = (StepList::new(), 0);
     for (source, (item, &size)) in items.iter().zip(dims).enumerate() {
         match *item {
@@ -126,7 +112,7 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<StepLis
             }
         }
     }
-    Ok(steps)
+    Ok((steps, target))
 }
 
 struct Reader<'a> {

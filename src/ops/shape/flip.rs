@@ -11,7 +11,7 @@ use crate::kernels;
 use crate::ops::core::declare::{Axes, Ints};
 use crate::ops::core::layout::{reshape_dims, swap_axes};
 use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cost, nothing};
-use crate::ops::core::view::element;
+use crate::ops::core::view::{StepList, element};
 use crate::tensor::Tensor;
 
 /// The axes reversed; a view.
@@ -112,7 +112,7 @@ crate::operations! { family "reversal";
         };
         if x.ndim() == 0 {
             // As NumPy, which indexes with no slice; a result, to which named methods write.
-            return Ok(element(x, &[])?.into_result());
+            return Ok(element(x, StepList::new())?.into_result());
         }
         flip_axes(x, &axes)
     }
