@@ -202,6 +202,10 @@ $(BENCH)/.wheel: dist/.built $(BENCH)/.created
 bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small")
 	$(BENCH)/bin/python benches/run.py $(ARGS)
 
+.PHONY: compare
+compare: $(VENV)/.wheel ## time this build beside another one (OLD=/path/to/its/python ARGS="--quick --only small")
+	$(BIN)/python benches/compare.py $(OLD) $(BIN)/python $(ARGS)
+
 .PHONY: clean
 clean: ## remove everything that make created
 	cargo clean --quiet

@@ -1,0 +1,113 @@
+"""Times two builds of ferrograd in interleaved rounds: `python benches/compare.py OLD NEW`.
+
+OLD and NEW are interpreters with one build installed each. Every case of `cases` runs in a process
+of each build; a round times it once in either, close together in time. The table gives the median
+of OLD ÷ NEW over the rounds: below 1 the new build is slower. `--only` and `--quick` are those of
+`run.py`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+def work(only: str, quick: bool) -> None:
+    """Times one round of a case for each line of the input that names it; says what failed."""
+    import harness
+    import run
+
+    cases = {case.name: case for case in run.chosen(only)}
+    answer = sys.stdout
+    sys.stdout = sys.stderr
+    clock, current = None, None
+    for line in sys.stdin:
+        name = line.rstrip("\n")
+        try:
+            if name != current:
+                case, current = cases[name], name
+                clock = None  # The arrays of the last case go first.
+                clock = harness.Clock(case, harness.OURS, case.setup(harness.OURS) or {}, quick)
+            said: Any = clock.seconds()
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps(said), file=answer, flush=True)
+
+
+class Build:
+    """A process that times cases with the build of an interpreter."""
+
+    def __init__(self, python: str, options: argparse.Namespace) -> None:
+        flags = ["--quick"] * options.quick + ["--only", options.only or ""]
+        command = [python, "-W", "ignore", __file__, "--work", *flags]
+        self.python = python
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def seconds(self, name: str) -> float | str:
+        """Seconds of an operation of the case, or why there are none."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(name, file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{self.python}: the process ended in case {name!r}")
+        return json.loads(line)
+
+
+def compare(name: str, builds: tuple[Build, Build], rounds: int) -> list[tuple[float, float]] | str:
+    """Seconds of both builds, round by round; the text of an error where one cannot run it."""
+    times = []
+    for i in range(rounds):
+        found = [build.seconds(name) for build in (builds if i % 2 else builds[::-1])]
+        old, new = found if i % 2 else found[::-1]
+        if isinstance(old, str) or isinstance(new, str):
+            return f"old: {old}; new: {new}"
+        times.append((old, new))
+    return times
+
+
+def main() -> None:
+    """Reads the options, measures, prints."""
+    parser = argparse.ArgumentParser(description="time two builds of ferrograd beside each other")
+    parser.add_argument("builds", nargs="*", help="interpreters: the old build's, the new build's")
+    parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--rounds", type=int, help="rounds per case (default 15, quick 5)")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.only or "", options.quick)
+        return
+    if len(options.builds) != 2:
+        parser.error("give two interpreters: the old build's and the new build's")
+    import run
+
+    builds = (Build(options.builds[0], options), Build(options.builds[1], options))
+    rounds = options.rounds or (5 if options.quick else 15)
+    print("| case | threads | old, min | new, min | old ÷ new |\n|---|---|---|---|---|")
+    slower = []
+    for case in run.chosen(options.only):
+        times = compare(case.name, builds, rounds)
+        if isinstance(times, str):
+            print(f"| {case.name} | {case.threads} | {times} | | |", flush=True)
+            continue
+        ratio = statistics.median(old / new for old, new in times)
+        scale = run.harness.SCALE[case.unit]
+        cells = [f"{min(t) * scale:,.4g} {case.unit}" for t in zip(*times, strict=True)]
+        print(f"| {case.name} | {case.threads} | {' | '.join(cells)} | {ratio:.3f} |", flush=True)
+        if ratio < 0.95:
+            slower.append(f"{case.name} {ratio:.2f}")
+    print(f"below 0.95: {', '.join(slower) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
