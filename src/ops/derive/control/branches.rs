@@ -175,6 +175,10 @@ impl BackwardProgram for SwitchNode {
         Closures::Reached(&self.of.closures)
     }
 
+    fn outside(&self) -> (usize, &[Storage]) {
+        (self.of.requires.len(), &self.of.outside)
+    }
+
     fn histories(&self) -> Vec<usize> {
         self.of.histories.clone()
     }
