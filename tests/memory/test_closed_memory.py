@@ -116,3 +116,53 @@ def test_hooks_that_pack_what_was_kept(name: str) -> None:
     array[:] = 7.0
     with pytest.raises(fg.errors.GradientError, match=CHANGED):
         _derivative(y, x, create_graph=True)
+
+
+#: What keeps copies of small arrays of NumPy's that its functions close over.
+COPYING = ["scan", "scan with checkpoints", "cond", "while_loop", "condition", "fori_loop"]
+
+
+@pytest.mark.parametrize("name", CONSTRUCTS)
+@pytest.mark.parametrize("also", [False, True])
+def test_arrays_themselves_are_copied_or_changes_are_seen(name: str, also: bool) -> None:
+    def call(array: np.ndarray) -> tuple[fg.Tensor, fg.Tensor]:
+        x, c = fg.tensor(START, requires_grad=True), fg.from_numpy(array)
+        f = CONSTRUCTS[name]
+        # The function closes over the array, or over a tensor of its memory as well.
+        return x, (f(x, array) ** 2).sum() if not also else _both(name, x, array, c)
+
+    x, y = call(VALUES.copy())
+    first = _derivative(y, x, create_graph=True)
+    expected = _derivative(first.sum(), x)
+    array = VALUES.copy()
+    x, y = call(array)
+    array[:] = 7.0
+    if name not in COPYING or also:
+        with pytest.raises(fg.errors.GradientError, match=CHANGED):
+            _derivative(y, x, create_graph=True)
+        return
+    first = _derivative(y, x, create_graph=True)
+    np.testing.assert_array_equal(_derivative(first.sum(), x), expected)
+
+
+def _both(name: str, x: Any, array: np.ndarray, c: Any) -> Any:
+    def summed(s: Any) -> Any:
+        return _step(s, array) + c
+
+    loops: dict[str, Callable[[], Any]] = {
+        "cond": lambda: fg.cond(fg.tensor(True), summed, lambda x: x, x),
+        "compile": lambda: fg.compile(summed)(x),
+        "fori_loop": lambda: fg.fori_loop(0, 3, lambda i, s: summed(s), x),
+        "while_loop": lambda: fg.while_loop(lambda s: s.sum() < 9.0, lambda s: summed(s) + 1, x),
+    }
+    loop = loops.get(name, lambda: fg.scan(lambda s, _: (summed(s), s), x, length=3)[0])
+    return (loop() ** 2).sum()
+
+
+@pytest.mark.parametrize("name", ["scan", "cond", "fori_loop"])
+def test_changes_of_large_arrays_are_seen(name: str) -> None:
+    x, array = fg.full(1 << 14, 0.5, requires_grad=True), np.full(1 << 14, 2.0)
+    y = CONSTRUCTS[name](x, array).sum()
+    array[7] = 7.0
+    with pytest.raises(fg.errors.GradientError, match=CHANGED):
+        _derivative(y, x, create_graph=True)

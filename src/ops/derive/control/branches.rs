@@ -179,6 +179,10 @@ impl BackwardProgram for SwitchNode {
         (self.of.requires.len(), &self.of.outside)
     }
 
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.functions.0.iter().any(|function| function.keeps(memory))
+    }
+
     fn histories(&self) -> Vec<usize> {
         self.of.histories.clone()
     }

@@ -242,6 +242,10 @@ impl BackwardProgram for LoopNode {
         (self.of.arguments.len(), &self.of.outside)
     }
 
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.original.keeps(memory)
+    }
+
     fn histories(&self) -> Vec<usize> {
         self.of.looped.histories().collect()
     }

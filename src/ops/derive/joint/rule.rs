@@ -29,6 +29,9 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// The memory that the function closes over. The node saves it whole, from this value on.
     fn outside(&self) -> (usize, &[Storage]);
 
+    /// Whether the function has a copy of what this memory held.
+    fn keeps(&self, memory: &Storage) -> bool;
+
     /// The numbers of the results that have a history.
     fn histories(&self) -> Vec<usize>;
 
@@ -91,14 +94,15 @@ pub(crate) fn record_node<P: BackwardProgram>(
 }
 
 /// Refuses to call a function again where memory that it closes over has changed: it would compute something else.
-fn refuse_changed(cx: &Context<'_, Tensor>, (first, outside): (usize, &[Storage])) -> Result<()> {
+fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> Result<()> {
+    let (first, outside) = program.outside();
     for (saved, memory) in (first..).zip(outside) {
         let same = match cx.payload(saved) {
             Some(kept) => kept.is_in(memory),
             // A hook packed it.
             None => in_order(&cx.saved(saved)?)?.is_in(memory),
         };
-        if !same {
+        if !same && !(memory.is_lent() && program.keeps(memory)) {
             return Err(changed());
         }
     }
@@ -141,7 +145,7 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
         let grads = match self.replayed(cx)? {
             Some(grads) => grads,
             None => {
-                refuse_changed(cx, self.0.outside())?;
+                refuse_changed(cx, &self.0)?;
                 self.0.derived(cx)?
             }
         };
