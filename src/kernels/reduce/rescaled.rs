@@ -11,7 +11,7 @@ use crate::threads::parallel_for;
 const PIECE: usize = 1 << 14;
 
 /// A float, as these rows compute with it: in float64.
-trait Number: Copy + Send + Sync + Into<f64> + 'static {
+trait Number: Copy + PartialOrd + Send + Sync + Into<f64> + 'static {
     fn rounded(x: f64) -> Self;
 }
 
@@ -38,27 +38,24 @@ pub struct Range {
     pub unit: f64,
 }
 
-impl Range {
-    #[inline(always)]
-    fn has(self, sum: f64) -> bool {
-        sum >= self.low && sum <= self.high
-    }
+/// Whether all of some numbers lie in C order and between two others.
+pub fn are_within(x: View, (low, high): (f64, f64)) -> bool {
+    x.is_contiguous()
+        && with_float!([x], T => {
+            // SAFETY: so many elements lie there.
+            let x = unsafe { std::slice::from_raw_parts(x.at::<T>(0), x.numel()) };
+            within(x, (T::rounded(low), T::rounded(high)))
+        })
 }
 
-/// Whether all numbers lie between two others.
-pub fn are_within(x: View, (low, high): (f64, f64)) -> bool {
-    let axes = Axes::new(x.dims, [x.strides]).collapse(true);
-    let mut within = true;
-    with_float!([x], T => axes.for_each(|[at]| {
-        // SAFETY: the view is valid at its elements.
-        let x: f64 = unsafe { *x.at::<T>(at) }.into();
-        within &= x >= low && x <= high;
-    }));
-    within
+/// Without a way out: that is faster where the answer is yes.
+#[inline(always)]
+fn within<T: Number>(x: &[T], (low, high): (T, T)) -> bool {
+    x.iter().fold(true, |within, x| within & (*x >= low) & (*x <= high))
 }
 
 /// The sums of squares of the rows of `x` times a factor for each row: 1 where the sum that was computed is in range, or the
-/// row has no other. The axes of rows have size 1 in `sums`.
+/// row has no other. The axes of rows have size 1 in `sums`; all but `x` lie in C order.
 pub fn rescaled_squares(x: View, sums: View, scaled: ViewMut, factors: ViewMut, range: Range) {
     launch!("rescaled_squares", [x, sums] => [scaled, factors]; range = range;
         of_rows(x, sums, &scaled, &factors, range));
@@ -68,23 +65,37 @@ fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: Rang
     assert!(
         sums.dims == scaled.dims && sums.dims == factors.dims && x.dims.len() == sums.dims.len()
     );
-    let kept = Axes::new(sums.dims, [x.strides, sums.strides, scaled.strides, factors.strides]);
-    let kept = kept.collapse(true);
+    assert!(sums.is_contiguous() && scaled.is_contiguous() && factors.is_contiguous());
+    let kept = Axes::new(sums.dims, [x.strides]).collapse(false);
     let inner = x.dims.iter().zip(sums.dims).map(|(&all, &kept)| if kept == 1 { all } else { 1 });
     let inner = Axes::new(&inner.collect::<Vec<usize>>(), [x.strides]).collapse(true);
-    let rows = kept.count();
+    let rows = sums.numel();
     let blocks = (rows / PIECE).max(1);
     with_float!([x, sums, scaled, factors], T => parallel_for(blocks, &|b| {
         let (start, end) = (b * rows / blocks, (b + 1) * rows / blocks);
-        kept.for_range(start, end, &mut |[from, sum, to, factor]| {
-            // SAFETY: the views are valid at these elements, and the results are this block's own.
-            unsafe {
-                let (sum, of) = (*sums.at::<T>(sum), <T as Number>::rounded(1.0));
-                let plain = range.has(sum.into());
-                let (sum, of) = if plain { (sum, of) } else { again(x, from, &inner, (sum, range)) };
-                *scaled.at::<T>(to) = sum;
-                *factors.at::<T>(factor) = of;
+        let (from, len) = (start as isize, end - start);
+        // SAFETY: the views have these elements, and the results are this block's own.
+        let (sums, scaled, factors) = unsafe {
+            (
+                std::slice::from_raw_parts(sums.at::<T>(from), len),
+                std::slice::from_raw_parts_mut(scaled.at::<T>(from), len),
+                std::slice::from_raw_parts_mut(factors.at::<T>(from), len),
+            )
+        };
+        scaled.copy_from_slice(sums);
+        factors.fill(T::rounded(1.0));
+        let ends = (T::rounded(range.low), T::rounded(range.high));
+        if within(sums, ends) {
+            return;
+        }
+        let mut row = 0;
+        kept.for_range(start, end, &mut |[from]| {
+            if !within(&sums[row..=row], ends) {
+                // SAFETY: `x` has this row.
+                let found = unsafe { again(x, from, &inner, (sums[row], range)) };
+                (scaled[row], factors[row]) = found;
             }
+            row += 1;
         });
     }));
 }

@@ -101,41 +101,45 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
         f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => smallest(&abs_(x)?, axes),
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
-        p => match unit_of(x, p, axes)? {
-            None => of_order(x, p, axes),
-            Some(unit) => {
-                binary(&MULTIPLY, &of_order(&binary(&DIVIDE, x, &unit)?, p, axes)?, &unit)
-            }
-        },
+        p => of_order(x, p, axes),
     }
 }
 
 /// `sum(|x|^p)^(1/p)`.
 fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
+    let (Range { low, high, .. }, n) = (range(x.dtype()), count(x, axes) as f64);
+    // A recording, whose later runs may find other numbers, always divides by units.
+    if !capture::active() || n == 0.0 {
+        let sums = powers_over(x, p, axes)?;
+        // Then the units are 1.
+        if n == 0.0 || are_within(sums.view_of(), (2.0 * n * low, high / n / 2.0)) {
+            return root(&sums);
+        }
+    }
+    let unit = unit_of(x, p, axes)?;
+    let sums = powers_over(&binary(&DIVIDE, x, &unit)?, p, axes)?;
+    binary(&MULTIPLY, &root(&sums)?, &unit)
+}
+
+/// `sum(|x|^p)`.
+fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     // A power without a kink at 0 keeps all its derivatives there.
     let powers = if p > 0.0 && p % 2.0 == 0.0 {
         binary_scalar(&POWER, x, Scalar::Float(p))?
     } else {
         power_of_magnitude(x, p)?
     };
-    unary_with(&ROOT_OF_ORDER, &sum_over(&powers, axes, true)?, &[1.0 / p])
+    sum_over(&powers, axes, true)
 }
 
-/// What each row is divided by before its powers are summed; nothing where that is 1 throughout. A recording, whose later runs
-/// may find other numbers, always divides.
-fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Option<Tensor>> {
-    let elements = count(x, axes);
-    if elements == 0 || p.is_nan() {
-        return Ok(None);
-    }
-    let Range { low, high, unit } = range(x.dtype());
-    let ends = [low.powf(1.0 / p), (high / elements as f64).powf(1.0 / p)];
+/// What each row is divided by before its powers are summed: 1, or the magnitude that decides.
+fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let (Range { low, high, unit }, n) = (range(x.dtype()), count(x, axes) as f64);
     let magnitudes = abs_(&x.detach())?;
     let decisive = if p > 0.0 { largest } else { smallest }(&magnitudes, axes)?;
-    let limits = [ends[0].min(ends[1]), ends[0].max(ends[1]), unit];
-    let unit = unary_with(&UNIT_OF_ORDER, &decisive, &limits)?;
-    let is_needed = capture::active() || !are_within(unit.view_of(), (1.0, 1.0));
-    Ok(is_needed.then_some(unit))
+    let [one, other] = [low.powf(1.0 / p), (high / n).powf(1.0 / p)];
+    unary_with(&UNIT_OF_ORDER, &decisive, &[one.min(other), one.max(other), unit])
 }
 
 /// Where sums of powers have all their digits, and the least unit, a power of two: a gradient times it has all its digits.
