@@ -129,11 +129,7 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
 /// The element to which the steps lead, as a value of its own.
 pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
     let place = steps.replay(x.layout());
-    let out = Tensor::empty(&[], x.dtype())?;
-    kernels::copy(View::of(x.storage(), &place, x.dtype()), out.view_mut());
-    if capture::active() {
-        capture::element_of(out.storage(), x.storage());
-    }
+    let out = element_at(x, &place)?;
     if x.was_written()
         && let Some(edge) = x.last_written(&place)
     {
@@ -146,6 +142,16 @@ pub(crate) fn element(x: &Tensor, steps: Steps) -> Result<Tensor> {
         return same.map(Tensor::read_as_element);
     }
     seen(x, out, "index", steps).map(Tensor::read_as_element)
+}
+
+/// A copy of the element at a place, without a history.
+pub(crate) fn element_at(x: &Tensor, place: &Layout) -> Result<Tensor> {
+    let out = Tensor::empty(&[], x.dtype())?;
+    kernels::copy(View::of(x.storage(), place, x.dtype()), out.view_mut());
+    if capture::active() {
+        capture::element_of(out.storage(), x.storage());
+    }
+    Ok(out)
 }
 
 /// What the steps lead to, recorded: a view, or a copy of it.
