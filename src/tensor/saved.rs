@@ -135,9 +135,13 @@ impl SavedTensor {
         self.storage.same(tensor.storage()) && same_elements(&same(self.layout.layout()), tensor)
     }
 
-    /// Whether the memory was not written to since.
-    pub(crate) fn is_current(&self) -> bool {
-        self.storage.version() == self.version
+    /// Whether a memory that this kept whole holds the same now: by the version, or where it is kept as a copy, since others can
+    /// write to the memory, by the bytes.
+    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+        match self.storage.same(memory) {
+            true => self.storage.version() == self.version,
+            false => same_bytes(&self.storage, 0, memory),
+        }
     }
 
     /// An address that identifies its storage while it lives.
@@ -149,6 +153,12 @@ impl SavedTensor {
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()
     }
+}
+
+/// Whether a storage has, from this byte on, all that a memory holds.
+fn same_bytes(storage: &Storage, from: usize, memory: &Storage) -> bool {
+    let nbytes = memory.nbytes();
+    from + nbytes <= storage.nbytes() && storage.bytes(from, nbytes) == memory.bytes(0, nbytes)
 }
 
 /// A copy, or none where there is no memory for it: the shared data is still what was computed with until then.
@@ -168,6 +178,12 @@ fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
 }
 
 impl Tensor {
+    /// Whether these elements, which lie in C order, are what a memory holds.
+    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+        let from = self.layout().offset() * self.dtype().size() as isize;
+        same_bytes(self.storage(), from.max(0) as usize, memory)
+    }
+
     /// A restored value with the edge that it had; a leaf finds its own state again. A copy of a leaf's elements has the
     /// leaf's edge alone, for the state leads to the leaf and its memory.
     #[inline]

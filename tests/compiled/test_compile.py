@@ -5,6 +5,7 @@ operation by itself in `test_compile_operations.py`.
 """
 
 import gc
+import itertools
 import pickle
 import threading
 import weakref
@@ -205,6 +206,39 @@ def test_closed_over_tensors_are_changed_where_they_lie() -> None:
         same_bits(compiled(fg.ones(3)), fg.full(3, 2.0 * i))
         assert count.tolist() == [float(i)] * 3
     assert count._version == version + 3
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "add_": lambda t, x: t.add_(x),
+    "setitem": lambda t, x: t.__setitem__(0, x[0]),
+    "two": lambda t, x: (t.mul_(2.0), t.add_(x)),
+    "view": lambda t, x: t[1:].copy_(x[1:]),
+    "out": lambda t, x: np.add(x, 1.0, out=t),
+    "iadd": lambda t, x: t.__iadd__(x),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_versions_move_as_with_the_function(name: str) -> None:
+    write = WRITES[name]
+    moved, values = [], []
+    for compiled in (False, True):
+        t = fg.ones(3)
+
+        def f(x: Any, t: Any = t) -> Any:
+            with fg.no_grad():
+                write(t, x)
+            return x * 2.0
+
+        call = fg.compile(f) if compiled else f
+        versions = [t._version]
+        for _ in range(3):
+            call(fg.ones(3))
+            versions.append(t._version)
+        moved.append([a != b for a, b in itertools.pairwise(versions)])
+        values.append(t.tolist())
+    assert moved == [[True] * 3] * 2
+    assert values[0] == values[1]
 
 
 def test_constants_that_are_written_begin_anew() -> None:

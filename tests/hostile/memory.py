@@ -30,6 +30,8 @@ DTYPES = ("int8", "bool", "float16", "float32", "complex64")
 FORMS = ("row", "rows", "columns", "squares")
 #: Seconds of its processor that a child gets.
 PATIENCE = 2.0
+#: Seconds after which a child that waits hangs.
+HANGS = 60
 
 
 class Call(NamedTuple):
@@ -116,6 +118,7 @@ def child(call: Call, row: dict[str, Any], x: fg.Tensor, room: int) -> None:
     faulthandler.disable()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
+    signal.alarm(HANGS)
     with open("/proc/self/statm") as file:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + room, mapped + room))

@@ -20,7 +20,6 @@ from hostile import values
 #: Names that are left out, and why.
 LEFT_OUT = {
     "breakpoint": "waits for a person",
-    "manual_seed": "NumPy's generator takes any seed",
     "pull": "no public name: modules share it, and hand it sequences of their own",
     "ranked": "no public name: modules share it, and hand it numbers of their own",
 }

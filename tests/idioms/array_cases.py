@@ -175,6 +175,18 @@ np.sum(A, 0, None, None, True, 1.0)
 A.sum(0, float)
 A.sum(0, None, r)
 A.sum(0, None, None, True)
+A.sum(0, None, None, False, 2.0)
+A.sum(0, None, None, True, x[0])
+A.sum(initial=x[0], where=A > 0.6)
+A.prod(1, None, None, False, 3.0)
+A.max(0, None, False, 0.6)
+A.max(0, None, False, 0.6, A > 0.0)
+A.min(1, initial=0.1)
+A.min(None, None, True, x[1])
+A.any(where=A > 0.6) * A
+A.copy("F") * A
+A.copy(order="K") * A
+np.copy(A, "F") * A
 np.mean(A, 0, float, None, True)
 A.mean(1, float)
 A.prod(0, float, None, True)

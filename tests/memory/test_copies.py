@@ -16,11 +16,6 @@ import ferrograd as fg
 from case_model import Case
 from op_support import DTYPES, REGISTRY, ROWS, parts, plain, tensors, with_arrays
 
-#: Operations that say themselves that they give a view where NumPy's function gives a copy.
-VIEWS = {
-    "unbind": "its pieces are views, as with PyTorch; NumPy's unstack goes through them, too",
-}
-
 
 def shares(results: Any, operands: list[Any]) -> bool:
     def memory(x: Any) -> np.ndarray:
@@ -41,7 +36,7 @@ def numpy_function(case: Case) -> Callable[..., Any] | None:
     return None
 
 
-NUMPY_S = [case for case in ROWS if numpy_function(case) and case.key not in VIEWS]
+NUMPY_S = [case for case in ROWS if numpy_function(case)]
 
 
 @pytest.mark.parametrize("case", NUMPY_S, ids=lambda case: case.key)

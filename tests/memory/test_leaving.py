@@ -3,6 +3,8 @@
 Owns: the names, our replacement where there is one, and the one function that may go on.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,6 +197,45 @@ NAMED: dict[str, Callable[[Any], Any]] = {
         v.reshape(2, 1)
     ),
 }
+
+
+#: Lines without a source, and how their errors begin.
+UNSEEN = {
+    "np.arange(0, v[0], 0.1)": "",
+    "A.dot(v)": "",
+    "np.random.default_rng(0).normal(v, 1.0)": "",
+    "list(map(np.asarray, [v]))": "__array__: ",
+    "np.kaiser(5, v)": "numpy.kaiser: ",
+    "cKDTree(v.reshape(2, 1))": "",
+    "import matplotlib.pyplot as plt; plt.plot(v)": "",
+}
+
+
+@pytest.mark.parametrize("line", UNSEEN)
+def test_without_a_source_the_error_still_says_what_to_do(line: str) -> None:
+    if "matplotlib" in line:
+        pytest.importorskip("matplotlib")
+    names = {"np": np, "A": A, "cKDTree": cKDTree, "v": fg.tensor(V, requires_grad=True)}
+    for file in ("<string>", "/nowhere/at/all.py"):
+        with pytest.raises(fg.errors.GraphCutError) as caught:
+            exec(compile(line, file, "exec"), names)
+        message = str(caught.value)
+        assert message.startswith(UNSEEN[line]), message
+        assert "detach()" in message or "write" in message, message
+
+
+def test_a_program_on_the_command_line_gets_the_error() -> None:
+    program = (
+        "import numpy as np, ferrograd as fg\n"
+        "np.ones((2, 2)).dot(fg.tensor([1.0, 2.0], requires_grad=True))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "GraphCutError: " in last, ended.stderr
+    assert "detach()" in last, last
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -4,6 +4,7 @@ Owns: when parameters are there, what lazy layers become, and what refuses.
 """
 
 import copy
+import itertools
 import pickle
 from typing import Any
 
@@ -226,7 +227,7 @@ def test_rare_classes() -> None:
     assert list(layer.state_dict())[:2] == ["head.weight", "tail.0.0.weight"]
     layer.reset_parameters()
     assert not fg.array_equal(every, layer.log_prob(x))
-    for cutoffs in ([], [4, 4], [0, 3], [20]):
+    for cutoffs in ([], [4, 4], [0, 3], [20], itertools.count(1), range(10**15)):
         with pytest.raises(ArgumentError, match=r"give numbers that rise, from 1 to 19"):
             nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
     with pytest.raises(fg.errors.IndexOutOfRangeError, match="class 20 of 20 classes"):

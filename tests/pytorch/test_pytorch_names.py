@@ -3,6 +3,7 @@
 Owns: creation from tensors, devices, numbers drawn in place, parts of sizes, folds into places.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,25 @@ def test_the_float_next_to_a_number_has_no_derivative() -> None:
         assert fg.nextafter(leaf(2), 1.0).requires_grad is False
     a = np.array([1.0, 0.0, -1.0], np.float32)
     np.testing.assert_array_equal(np.nextafter(fg.tensor(a), 2.0), np.nextafter(a, np.float32(2)))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_have_no_next_ones(dtype: str) -> None:
+    z, x = fg.ones(2, dtype=dtype), fg.ones(2)
+    calls: list[Callable[[], Any]] = [
+        lambda: fg.nextafter(z, z),
+        lambda: fg.nextafter(z, 1.0),
+        lambda: fg.nextafter(x, z),
+        lambda: fg.nextafter(x, 1j),
+        lambda: np.nextafter(z, 1.0),
+        lambda: x.nextafter(z),
+        lambda: x.clone().nextafter_(z),
+        lambda: z.clone().nextafter_(1.0),
+        lambda: fg.compile(fg.nextafter)(z, z),
+    ]
+    for call in calls:
+        with pytest.raises(fg.errors.DTypeError, match="nextafter"):
+            call()
 
 
 def test_equal_extremes_and_zeros_that_meet() -> None:

@@ -70,6 +70,10 @@ list(x)[0]
 max(x)
 sorted(x)[0]
 (lambda a, b, c: c)(*x)
+np.unstack(x)[1]
+fg.unstack(x)[1]
+fg.numpy.unstack(w)[0]
+fg.compile(fg.unstack)(x)[2]
 C[0]
 C[0].real
 C[0].imag
@@ -176,6 +180,7 @@ C[0, ...].real
 C[0, ...].imag
 S.diagonal()[0, ...]
 x.unbind()[0]
+np.unstack(A)[0][0, ...]
 x.select(0, 1)
 m.expand(())
 x.as_strided((), (), 1)

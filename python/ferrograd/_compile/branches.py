@@ -98,6 +98,10 @@ class _Branch:
             _check(self.op, self.like, self)
         return tensors
 
+    def keeps(self, address: int) -> bool:
+        """Whether a later call reads a copy of the memory that has this address."""
+        return self.f.keeps(address)
+
     def built(self, found: list[Tensor]) -> Any:
         """The results of the branch from these tensors."""
         assert self.results is not None, "the branch ran"

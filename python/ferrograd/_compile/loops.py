@@ -83,6 +83,7 @@ def scan(
         columns = list(zip(*stacked[:: -1 if reverse else 1], strict=True))
         return [*now, *(stack(list(column)) for column in columns)]
 
+    in_python.keeps = body.f.keeps  # type: ignore[attr-defined]
     found = None
     how = (count, reverse, min(every, max(count, 1)))
     if may_be_native():
@@ -183,6 +184,10 @@ def while_loop(
             now = step(*now)
         return now
 
+    def keeps(address: int) -> bool:
+        return condition.keeps(address) or step.f.keeps(address)
+
+    in_python.keeps = keeps  # type: ignore[attr-defined]
     found = None
     if may_be_native():
         found = natively(

@@ -38,11 +38,16 @@ class KeptFunction:
     of NumPy are copied.
     """
 
-    __slots__ = ("_arrays", "_function")
+    __slots__ = ("_arrays", "_function", "memories")
 
     def __init__(self, function: Callable[..., Any], tensors: list[Tensor], arrays: bool) -> None:
         self._arrays = arrays
-        self._function = _Copy(arrays, taken=tensors).whole(function)
+        copy = _Copy(arrays, taken=tensors)
+        self._function = copy.whole(function)
+        #: Where the arrays lie that were copied, but for those whose memory a tensor shows, too.
+        self.memories = [
+            place for place in copy.places() if not any(t.data_ptr() in place for t in tensors)
+        ]
 
     def build(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
         """The function for one run, with what stands for the tensors that it closes over."""
@@ -52,29 +57,41 @@ class KeptFunction:
 
 def bound_now(function: Callable[..., Any], arrays: bool = True) -> Callable[..., Any]:
     """A function that does what this one does now, with the tensors that it closes over."""
+    return _bound(function, arrays)[0]
+
+
+def _bound(function: Callable[..., Any], arrays: bool) -> tuple[Callable[..., Any], list[range]]:
+    """The function of `bound_now`, and where the arrays lie that it has copies of."""
     tensors: list[Tensor] = []
     kept = KeptFunction(function, tensors, arrays)
     for tensor in tensors:
         # What was written to it becomes a node now, which is older than those of every run.
         if tensor.requires_grad:
             get_gradient_edge(tensor)
-    return lambda *args, **kwargs: kept.build(tensors)(*args, **kwargs)
+    return lambda *args, **kwargs: kept.build(tensors)(*args, **kwargs), kept.memories
 
 
 class LaterFunction:
     """A function that is recorded now, and that a derivative may call later as it is now."""
 
-    __slots__ = ("_function", "_kept")
+    __slots__ = ("_function", "_kept", "_memories")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function: Callable[..., Any] | None = function
-        self._kept = bound_now(function) if is_grad_enabled() else None
+        self._kept: Callable[..., Any] | None = None
+        self._memories: list[range] = []
+        if is_grad_enabled():
+            self._kept, self._memories = _bound(function, True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is not None:
             return self._function(*args, **kwargs)
         assert self._kept is not None, "there are no derivatives without recording"
         return self._kept(*args, **kwargs)
+
+    def keeps(self, address: int) -> bool:
+        """Whether a later call reads a copy of the memory that has this address."""
+        return any(address in place for place in self._memories)
 
     def recorded(self) -> None:
         """Says that calls from now on are later ones."""
@@ -95,7 +112,8 @@ class _Copy:
         self._given = given
         self._cells: dict[int, CellType] = {}
         self._functions: dict[int, FunctionType] = {}
-        self._memories: dict[int, np.ndarray] = {}
+        #: The arrays that were copied, and their copies.
+        self._memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         #: Cells and functions that are made and not filled, with what they are copies of: no
         #: recursion, since a chain of functions may be as long as calls may be deep.
         self._open: list[tuple[Any, Any]] = []
@@ -114,6 +132,11 @@ class _Copy:
                 continue  # Nothing is bound to the name yet.
             new.cell_contents = self._of(contents)
         return copy
+
+    def places(self) -> list[range]:
+        """The addresses of the arrays that were copied."""
+        arrays = (array for array, _ in self._memories.values())
+        return [range(a.ctypes.data, a.ctypes.data + max(a.nbytes, 1)) for a in arrays]
 
     def _of(self, value: Any) -> Any:
         if isinstance(value, FunctionType):
@@ -179,9 +202,9 @@ class _Copy:
         if not dense or not is_small(memory):
             return value
         if id(memory) not in self._memories:
-            self._memories[id(memory)] = memory.ravel("K").copy()
+            self._memories[id(memory)] = memory, memory.ravel("K").copy()
         offset = 0 if value is memory else value.ctypes.data - memory.ctypes.data
-        own = self._memories[id(memory)]
+        own = self._memories[id(memory)][1]
         return np.ndarray(value.shape, value.dtype, own, offset, value.strides)
 
 

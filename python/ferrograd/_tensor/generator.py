@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _call_foreign, _is_recording_program, _taken, tensor
-from ferrograd.errors import ArgumentError, CompileError
+from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,11 +28,36 @@ _GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
 States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
 
 
+#: The most numbers of a seed.
+_LONGEST = 1 << 16
+
+
+def _seed(op: str, seed: Any) -> Any:
+    """A seed that NumPy takes: what it refuses would raise later, wherever all states are saved."""
+    if seed is None or isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, int | np.integer):
+        if seed < 0:
+            raise ArgumentError(f"{op}: seed is {seed}; give a whole number of at least 0")
+        return seed
+    if isinstance(seed, Tensor):
+        seed = np.asarray(seed.detach())
+    of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
+    several = type(seed) in {list, tuple, np.ndarray} and np.size(seed) <= _LONGEST
+    if not of_numpy and not several:
+        raise ArgumentTypeError(
+            f"{op}: seed is a {type(seed).__name__}; give a whole number, a list of at most"
+            f" {_LONGEST} of them, or what numpy.random.default_rng makes"
+        )
+    np.random.default_rng(seed)
+    return seed
+
+
 class Generator:
     """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        self._seed = seed
+        self._seed = _seed("Generator", seed)
         self._rng: np.random.Generator | None = None
         _GENERATORS.add(self)
 
@@ -54,6 +79,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts again from a seed."""
+        seed = _seed("manual_seed", seed)
         if _is_recording_program():
             _call_foreign("manual_seed", _Seeding(self, seed), [])
         else:

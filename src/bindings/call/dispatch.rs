@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
 use crate::bindings::call::door::{Call, Inputs, Keyword};
+use crate::bindings::call::numpy_positional;
 use crate::bindings::object::{PyTensor, wrap, wrap_of};
 use crate::bindings::package::NAMED;
 use crate::error::Error;
@@ -45,7 +46,13 @@ pub(crate) fn call<'py>(
     keywords: &[Keyword<'py>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut args = Args::new();
-    let options = bind(decl, positional, keywords, &mut args)?;
+    let options = match bind(decl, positional, keywords, &mut args) {
+        Ok(options) => options,
+        Err(error) => {
+            let folded = numpy_positional::folded(py, decl, positional, keywords);
+            return folded.unwrap_or(Err(error));
+        }
+    };
     let pending = attributes::before(decl, &args);
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
     let (elements, target) = (work(&args), options.target());

@@ -1,13 +1,16 @@
-//! Arguments that NumPy's methods take by position and ours by name: `A.sum(0, float)`, `A.flatten("F")`.
+//! Arguments that NumPy's methods take by position and ours by name: `A.sum(0, float)`, `A.flatten("F")`; and `initial` and
+//! `where`, which NumPy's functions take alone.
 //!
-//! Owns: their names, in NumPy's order. Never converts them.
+//! Owns: their names, in NumPy's order. Never computes with them.
 //! Invariant: a truth value or a number there is not taken, since PyTorch has `keepdim` and others in these places.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use crate::bindings::call::convert;
 use crate::bindings::call::door::Keyword;
+use crate::bindings::object::wrap;
 use crate::ops::core::declare::OpDecl;
 
 /// What follows the arguments that libraries agree about.
@@ -30,7 +33,7 @@ pub(crate) fn named<'py>(
     given: &[Bound<'py, PyAny>],
 ) -> Option<(usize, SmallVec<[Keyword<'py>; 4]>)> {
     let (last, before) = given.split_last()?;
-    if matches!(decl.name, "reshape" | "flatten") {
+    if matches!(decl.name, "reshape" | "flatten" | "clone") {
         let order = PyString::intern(last.py(), "order");
         let named = !before.is_empty() && last.is_instance_of::<PyString>();
         return named.then(|| (before.len(), SmallVec::from_iter([(order, last.clone())])));
@@ -45,4 +48,30 @@ pub(crate) fn named<'py>(
         (PyString::intern(value.py(), name), value.clone())
     };
     Some((at, pairs.map(keyword).collect()))
+}
+
+/// A call with `initial` or `where` of an operation that folds: by NumPy's function, whose dispatch knows what these mean.
+#[cold]
+pub(crate) fn folded<'py>(
+    py: Python<'py>,
+    decl: &OpDecl,
+    given: &[Bound<'py, PyAny>],
+    keywords: &[Keyword<'py>],
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    decl.facts.fold?;
+    let (function, x) = (decl.facts.numpy.first()?, given.first()?);
+    let is_fold = |(key, _): &Keyword<'_>| matches!(&*key.to_string_lossy(), "initial" | "where");
+    let beyond = given.len() > decl.positional() + names(decl.name).len();
+    if !beyond && !keywords.iter().any(is_fold) {
+        return None;
+    }
+    let call = || {
+        let x = wrap(py, convert::tensor_of(decl.name, "x", x)?)?;
+        let given: Vec<_> = std::iter::once(&x).chain(&given[1..]).collect();
+        let named = PyDict::new(py);
+        keywords.iter().try_for_each(|(key, value)| named.set_item(key, value))?;
+        let function = py.import("numpy")?.getattr(*function)?;
+        function.call(PyTuple::new(py, given)?, Some(&named))
+    };
+    Some(call())
 }

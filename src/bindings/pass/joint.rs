@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{PyTraverseError, PyVisit, intern};
 
+use crate::array::Storage;
 use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::door::detached;
@@ -110,6 +111,15 @@ impl Original for PythonFunction {
             call(py, &function, arguments).map(|(_, tensors)| tensors)
         });
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
+    }
+
+    fn keeps(&self, memory: &Storage) -> bool {
+        attached(|py| {
+            let function = self.0.get(py)?;
+            let keeps = function.getattr_opt(intern!(py, "keeps")).ok()??;
+            keeps.call1((memory.ptr().addr(),)).ok()?.extract::<bool>().ok()
+        })
+        .unwrap_or(false)
     }
 
     fn share(&self) -> Box<dyn Original> {

@@ -135,15 +135,10 @@ pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
     };
     let layout = x.layout();
     let ahead: isize = layout.strides().iter().zip(&choices).map(ahead).sum();
-    let (offset, dtype) = (layout.offset() + ahead, x.dtype());
-    let place = || Layout::scalar().with_offset(offset);
-    let out = Tensor::empty_as(&Layout::scalar(), dtype)?.read_as_element();
-    if !kernels::copy::copy_element(x.storage(), offset, out.storage(), dtype) {
-        kernels::copy(View::of(x.storage(), &place(), dtype), out.view_mut());
-        capture::element_of(out.storage(), x.storage());
-    }
+    let place = Layout::scalar().with_offset(layout.offset() + ahead);
+    let out = element_at(x, &place)?.read_as_element();
     if x.was_written()
-        && let Some(edge) = x.last_written(&place())
+        && let Some(edge) = x.last_written(&place)
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
@@ -151,6 +146,17 @@ pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
         return finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
     }
     seen(x, out, "index", || Steps::new(x.ndim(), choices))
+}
+
+/// A copy of the element at a place, without a history.
+#[inline]
+pub(crate) fn element_at(x: &Tensor, place: &Layout) -> Result<Tensor> {
+    let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
+    if !kernels::copy::copy_element(x.storage(), place.offset(), out.storage(), x.dtype()) {
+        kernels::copy(View::of(x.storage(), place, x.dtype()), out.view_mut());
+        capture::element_of(out.storage(), x.storage());
+    }
+    Ok(out)
 }
 
 /// What the steps lead to, recorded: a view, or a copy of it.

@@ -1,17 +1,23 @@
 //! Norms of vectors and matrices.
 //!
 //! Owns: their orders, and roots whose derivative is 0 at 0, so that a norm has a gradient everywhere.
-//! Never scales against overflow: as NumPy, it squares as it is.
+//! Never computes rows twice whose powers are in the range of floats; others are divided by a unit of their own first.
 //! Invariant: an order that is not computed here is refused, never approximated.
 
-use crate::array::{ShapeVec, normalize_axes};
+use smallvec::smallvec;
+
+use crate::array::{ShapeVec, capture, normalize_axes};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
+use crate::kernels::reduce::{Range, are_within, rescaled_squares};
 use crate::ops::core::arguments::Order;
 use crate::ops::core::declare::{Axes, Scalar};
-use crate::ops::core::elementwise::{binary_scalar, unary_with};
-use crate::ops::core::layout::{astype, sum_over};
-use crate::ops::elementwise::arith::POWER;
+use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
+use crate::ops::core::layout::{astype, reshape_dims, sum_over};
+use crate::ops::core::parts::pairs_of;
+use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::elementwise::arith::{DIVIDE, MULTIPLY, POWER};
 use crate::ops::elementwise::unary::abs_;
 use crate::ops::fold::reduce::{
     count, extreme_over, finish_shape, need_elements, resolve, squares_over,
@@ -49,6 +55,17 @@ elementwise_specs! {
             R::select(zero, R::lit(0.0), g * e * R::select(zero, R::lit(1.0), x).powf(e - 1.0))
         } }
     }
+    /// What numbers of magnitude `x` are divided by before their powers are summed: `x`, or the least such unit, where
+    /// these leave the range of floats, else 1. Derivative: zero.
+    fn unit_of_order(x; low = 0.0, high = 1.0, least = 0.0) = UNIT_OF_ORDER {
+        forward { float: |x; low, high, least| {
+            let far = R::select(x.lt(low), R::select(x.lt(least), least, x), R::lit(1.0));
+            let far = R::select(x.gt(high), x, far);
+            let far = R::select(x.lt(R::lit(f64::INFINITY)), far, R::lit(1.0));
+            R::select(x.eq(R::lit(0.0)), R::lit(1.0), far)
+        }; cost: 0.5; }
+        by x { zero }
+    }
 }
 
 fn unknown(what: String) -> Box<Error> {
@@ -78,23 +95,101 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     if x.dtype().is_complex() && order != 2.0 {
         return vector(&abs_(x)?, order, axes);
     }
-    let even = order > 0.0 && order % 2.0 == 0.0;
     match order {
-        2.0 => root(&squares_over(x, axes, true)?),
+        2.0 => length_over(x, axes),
         1.0 => sum_over(&abs_(x)?, axes, true),
         f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => smallest(&abs_(x)?, axes),
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
-        p => {
-            // A power without a kink at 0 keeps all its derivatives there.
-            let powers = if even {
-                binary_scalar(&POWER, x, Scalar::Float(p))?
-            } else {
-                power_of_magnitude(x, p)?
-            };
-            unary_with(&ROOT_OF_ORDER, &sum_over(&powers, axes, true)?, &[1.0 / p])
+        p => of_order(x, p, axes),
+    }
+}
+
+/// `sum(|x|^p)^(1/p)`.
+fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
+    let (Range { low, high, .. }, n) = (range(x.dtype()), count(x, axes) as f64);
+    // A recording, whose later runs may find other numbers, always divides by units.
+    if !capture::active() || n == 0.0 {
+        let sums = powers_over(x, p, axes)?;
+        // Then the units are 1.
+        if n == 0.0 || are_within(sums.view_of(), (2.0 * n * low, high / n / 2.0)) {
+            return root(&sums);
         }
     }
+    let unit = unit_of(x, p, axes)?;
+    let sums = powers_over(&binary(&DIVIDE, x, &unit)?, p, axes)?;
+    binary(&MULTIPLY, &root(&sums)?, &unit)
+}
+
+/// `sum(|x|^p)`.
+fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    // A power without a kink at 0 keeps all its derivatives there.
+    let powers = if p > 0.0 && p % 2.0 == 0.0 {
+        binary_scalar(&POWER, x, Scalar::Float(p))?
+    } else {
+        power_of_magnitude(x, p)?
+    };
+    sum_over(&powers, axes, true)
+}
+
+/// What each row is divided by before its powers are summed: 1, or the magnitude that decides.
+fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let (Range { low, high, unit }, n) = (range(x.dtype()), count(x, axes) as f64);
+    let magnitudes = abs_(&x.detach())?;
+    let decisive = if p > 0.0 { largest } else { smallest }(&magnitudes, axes)?;
+    let [one, other] = [low.powf(1.0 / p), (high / n).powf(1.0 / p)];
+    unary_with(&UNIT_OF_ORDER, &decisive, &[one.min(other), one.max(other), unit])
+}
+
+/// Where sums of powers have all their digits, and the least unit, a power of two: a gradient times it has all its digits.
+fn range(dtype: DType) -> Range {
+    let (least, high, digits) = match dtype.real() {
+        DType::F32 => (f32::MIN_POSITIVE.into(), f32::MAX.into(), f32::EPSILON.into()),
+        _ => (f64::MIN_POSITIVE, f64::MAX, f64::EPSILON),
+    };
+    Range { low: least / digits, high, unit: 4.0 * least }
+}
+
+/// The square root of the sum of squares over axes, which stay as size 1.
+fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let squares = squares_over(x, axes, true)?;
+    let Range { low, high, .. } = range(x.dtype());
+    if !capture::active() && are_within(squares.view_of(), (low, high)) {
+        return root(&squares);
+    }
+    let (squares, factors) = if x.dtype().is_complex() {
+        // The parts are elements of the rows.
+        let dims: ShapeVec = squares.shape().iter().copied().chain([1]).collect();
+        let (scaled, factors) = rescaled(&pairs_of(x)?, &reshape_dims(&squares, &dims)?)?;
+        let kept = squares.shape();
+        (reshape_dims(&scaled, kept)?, reshape_dims(&factors, kept)?)
+    } else {
+        rescaled(x, &squares)?
+    };
+    binary(&DIVIDE, &root(&squares)?, &factors)
+}
+
+/// The sums of squares of each row of real numbers times a factor, and the factors. Derivative: `2 g factor x factor`.
+fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
+    let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
+    let factors = Tensor::empty(squares.shape(), squares.dtype())?;
+    let range = range(x.dtype());
+    rescaled_squares(x.view_of(), squares.view_of(), scaled.view_mut(), factors.view_mut(), range);
+    let scaled = finish(scaled, &[x], |_| Record {
+        name: "sum_of_squares",
+        cost: 2.0 * move_cost(x),
+        params: (),
+        saved: smallvec![Save::input(0, &[0]), Save::value(&factors, &[0])],
+        backward: |(), g, cx| {
+            let (x, factors) = (cx.saved(0)?, cx.saved(1)?);
+            let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
+            // In this order nothing leaves the range of floats.
+            let twice = binary(&MULTIPLY, &twice, &factors)?;
+            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &factors))
+        },
+    })?;
+    Ok((scaled, factors))
 }
 
 /// The norm of matrices over two resolved axes, rows then columns, which stay as size 1.
@@ -132,7 +227,7 @@ fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Te
     };
     let mut dims = ShapeVec::from_slice(x.shape());
     (dims[rows], dims[columns]) = (1, 1);
-    crate::ops::core::layout::reshape_dims(&out, &dims)
+    reshape_dims(&out, &dims)
 }
 
 fn number(order: &Order) -> Result<f64> {

@@ -172,7 +172,7 @@ impl Tensor {
 
 crate::operations! { family "creation";
     /// A copy with storage of its own. Derivative: `g`.
-    [numpy("copy"), aliases("copy")]
+    [numpy("copy"), aliases("copy"), ignores(("order", None))]
     fn clone_(x: Tensor) -> Tensor {
         x.copied("clone").map(|copy| copy.in_kind_of(x))
     }

@@ -1,6 +1,6 @@
 //! Splitting along an axis.
 //!
-//! Owns: split in all its forms, chunk, unbind, narrow. Never copies: the parts are views.
+//! Owns: split in all its forms, chunk, unbind, narrow. Never copies but the elements of a vector: the parts are views.
 //! Invariant: the parts are outputs of one node, whose gradient is assembled once, not once per part.
 
 use crate::array::{ShapeVec, afford, normalize_axis};
@@ -11,7 +11,7 @@ use crate::ops::core::facts::Ambiguous;
 use crate::ops::core::layout::{broadcast_to, reshape_dims};
 use crate::ops::core::row_indices::integers;
 use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
-use crate::ops::core::view::slice_axis;
+use crate::ops::core::view::{element_at, slice_axis};
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
@@ -61,6 +61,11 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
             |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
         return parts.bounds.iter().map(slice).collect();
     }
+    finish_parts(outs, x, parts)
+}
+
+/// Records parts of an axis as outputs of one node.
+fn finish_parts(outs: Vec<Tensor>, x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     finish_many(outs, &[x], |_| RecordMany {
         name: if parts.dropped { "unbind" } else { "split" },
         cost: move_cost(x),
@@ -97,8 +102,8 @@ fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<
 /// Refuses more parts than there could be tensors.
 fn countable(op: &'static str, n: usize) -> Result<usize> {
     if n <= MOST_PARTS {
-        // A tensor, its bounds and its place in the node.
-        afford(n * 256)?;
+        // At most: a tensor, its object, its bounds and its places in the node and in the results.
+        afford(n * 400)?;
         return Ok(n);
     }
     Err(bad(op, format!("{n} parts"), "give at most 2**24 parts"))
@@ -256,13 +261,26 @@ crate::operations! { family "splitting";
         let part = |(start, end): (usize, usize)| slice_axis(x, axis, start, 1, end - start);
         Ok(OneOrTuple::Tuple(bounds.into_iter().map(part).collect::<Result<_>>()?))
     }
-    /// The slices along an axis, which disappears; views.
-    [numpy("unstack"), aliases("unstack")]
+    /// PyTorch's slices along an axis, which disappears; views.
     fn unbind(x: Tensor, axis: isize = 0) -> OneOrTuple {
         let axis = normalize_axis("unbind", axis, x.ndim())?;
         let n = countable("unbind", x.shape()[axis])?;
         let bounds = (0..n).map(|i| (i, i + 1)).collect();
         Ok(OneOrTuple::Tuple(parts(x, Parts { axis, bounds, dropped: true, dims: x.shape().into() })?))
+    }
+    /// The slices along an axis, which disappears: views, or the elements of a vector, values as `x[i]` is.
+    [numpy("unstack")]
+    fn unstack(x: Tensor, axis: isize = 0) -> OneOrTuple {
+        if x.ndim() != 1 {
+            return unbind(x, axis);
+        }
+        let n = countable("unstack", x.shape()[normalize_axis("unstack", axis, 1)?])?;
+        let bounds = (0..n).map(|i| (i, i + 1)).collect();
+        let read = |i: usize| element_at(x, &x.layout().select(0, i));
+        let elements = (0..n).map(read).collect::<Result<Vec<Tensor>>>()?;
+        let parts = Parts { axis: 0, bounds, dropped: true, dims: x.shape().into() };
+        let elements = finish_parts(elements, x, parts)?;
+        Ok(OneOrTuple::Tuple(elements.into_iter().map(Tensor::read_as_element).collect()))
     }
     /// `length` elements of an axis from `start` on; a view.
     fn narrow(x: Tensor, axis: isize, start: isize, length: isize) -> Tensor {

@@ -6,7 +6,7 @@ Invariant: the log-probabilities of a row, over all classes, are those of one di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -64,13 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        parts = [whole("AdaptiveLogSoftmaxWithLoss", "a cutoff", c, 0) for c in cutoffs]
-        rises = all(a < b for a, b in zip([0, *parts], [*parts, n_classes], strict=True))
-        if not parts or not rises:
-            raise ArgumentError(
-                f"AdaptiveLogSoftmaxWithLoss: cutoffs are {list(cutoffs)} of {n_classes} classes;"
-                f" give numbers that rise, from 1 to {n_classes - 1}"
-            )
+        parts = self._rising(cutoffs, n_classes)
         self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
         self.cutoffs, self.head_bias = [*parts, n_classes], head_bias
         self.shortlist_size, self.n_clusters = parts[0], len(parts)
@@ -82,6 +76,23 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             inner, outer = int(in_features // div_value ** (k + 1)), self._width(k)
             first = Linear(in_features, max(inner, 1), False, **options)
             self.tail.append(Sequential(first, Linear(max(inner, 1), outer, False, **options)))
+
+    @staticmethod
+    def _rising(cutoffs: Iterable[int], n_classes: int) -> list[int]:
+        """The cutoffs; the first one that does not rise inside the classes ends the search."""
+        parts: list[int] = []
+        for cutoff in cutoffs:
+            last = parts[-1] if parts else 0
+            parts.append(whole("AdaptiveLogSoftmaxWithLoss", "a cutoff", cutoff, 0))
+            if not last < parts[-1] < n_classes:
+                break
+        else:
+            if parts:
+                return parts
+        raise ArgumentError(
+            f"AdaptiveLogSoftmaxWithLoss: cutoffs are {parts} of {n_classes} classes;"
+            f" give numbers that rise, from 1 to {n_classes - 1}"
+        )
 
     def _width(self, cluster: int) -> int:
         return self.cutoffs[cluster + 1] - self.cutoffs[cluster]

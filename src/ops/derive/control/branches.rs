@@ -175,6 +175,14 @@ impl BackwardProgram for SwitchNode {
         Closures::Reached(&self.of.closures)
     }
 
+    fn outside(&self) -> (usize, &[Storage]) {
+        (self.of.requires.len(), &self.of.outside)
+    }
+
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.functions.0.iter().any(|function| function.keeps(memory))
+    }
+
     fn histories(&self) -> Vec<usize> {
         self.of.histories.clone()
     }

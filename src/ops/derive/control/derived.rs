@@ -4,6 +4,7 @@
 //! does, so that a recorded derivative of a choice holds all of its branches. Invariant: every branch of one choice gives
 //! gradients of the same tensors, zeros where it has none.
 
+use crate::array::Storage;
 use crate::error::Result;
 use crate::graph::Foreign;
 use crate::ops::derive::backward::Endpoint;
@@ -51,6 +52,10 @@ impl Original for Derived {
             None => spec.zeros(),
         };
         wanted.zip(&self.targets).map(filled).collect()
+    }
+
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.branch.keeps(memory)
     }
 
     fn share(&self) -> Box<dyn Original> {

@@ -142,7 +142,7 @@ struct Looped {
     results: Vec<Signature>,
     requires: Vec<bool>,
     closures: Vec<Endpoint>,
-    /// Memory that body and condition read beside their arguments.
+    /// Memory that the body reads beside its arguments, then that which the condition reads.
     outside: Vec<Storage>,
 }
 
@@ -192,7 +192,7 @@ impl Looped {
         if looped.histories().next().is_none() {
             return Ok(results);
         }
-        let saved = saved(given, &outside[..looped.outside()], &tape);
+        let saved = saved(given, &outside, &tape);
         record_node(LoopNode { of: self, original, left }, given, saved, results)
     }
 
@@ -238,6 +238,14 @@ impl BackwardProgram for LoopNode {
         Closures::Reached(&self.of.closures)
     }
 
+    fn outside(&self) -> (usize, &[Storage]) {
+        (self.of.arguments.len(), &self.of.outside)
+    }
+
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.original.keeps(memory)
+    }
+
     fn histories(&self) -> Vec<usize> {
         self.of.looped.histories().collect()
     }
@@ -250,9 +258,10 @@ impl BackwardProgram for LoopNode {
         // How often a loop with a condition runs is not known to a recording: missing gradients are zeros there.
         let whole = || looped.backward_plan(None).filter(|_| endless && capture::active());
         let Some(plan) = narrowed.or_else(whole) else { return Ok(None) };
-        let read: Vec<bool> = looped.read_backward().chain([true]).collect();
-        let taken = looped.carries()..cx.saved_count();
-        let taken = taken.map(|saved| restored(cx, saved, read[saved]));
+        let read = looped.read_backward().enumerate().skip(looped.carries());
+        // Behind that is what a condition reads, and last the tape.
+        let taken = read.chain([(cx.saved_count() - 1, true)]);
+        let taken = taken.map(|(saved, read)| restored(cx, saved, read));
         let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
         let results = looped.histories().map(|k| (k, self.of.result(k)));
         reads.extend(cotangents_of(cx, results, exact)?);

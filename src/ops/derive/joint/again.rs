@@ -3,6 +3,7 @@
 //! Owns: the call of the original within a pass, and its gradients. Never runs a program.
 //! Invariant: a gradient that is computed so has a history when the pass records, through arguments and closures.
 
+use crate::array::Storage;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, ModeGuard, NoHost, Since, frontier, next_node};
 use crate::ops::derive::backward::{Endpoint, Endpoints, GradOptions, grad_of};
@@ -20,6 +21,11 @@ pub trait Original: Send + Sync {
 
     /// The same function for another owner.
     fn share(&self) -> Box<dyn Original>;
+
+    /// Whether it has a copy of what this memory of others held, which it computes with when it is called again.
+    fn keeps(&self, _memory: &Storage) -> bool {
+        false
+    }
 
     /// Host-language objects that it owns.
     fn foreign(&self) -> Option<&dyn Foreign> {

@@ -128,6 +128,15 @@ impl BackwardProgram for Compiled {
         Closures::Exactly(&self.joint.closures)
     }
 
+    fn outside(&self) -> (usize, &[Storage]) {
+        let joint = &self.joint;
+        (joint.arguments.len() + joint.joint.residuals.len(), &joint.outside)
+    }
+
+    fn keeps(&self, memory: &Storage) -> bool {
+        self.original.keeps(memory)
+    }
+
     fn histories(&self) -> Vec<usize> {
         let cotangents = (0..).zip(&self.joint.cotangents);
         cotangents.filter_map(|(k, cotangent)| cotangent.map(|_| k)).collect()

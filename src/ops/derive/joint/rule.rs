@@ -6,8 +6,10 @@
 use std::borrow::Cow;
 
 use super::again::{Closures, computed};
+use crate::array::Storage;
 use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
+use crate::ops::derive::replay::in_order;
 use crate::tensor::{Edge, Tensor};
 
 /// A backward program with what its node needs.
@@ -23,6 +25,12 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
 
     /// Where gradients go beside the arguments.
     fn closures(&self) -> Closures<'_>;
+
+    /// The memory that the function closes over. The node saves it whole, from this value on.
+    fn outside(&self) -> (usize, &[Storage]);
+
+    /// Whether the function has a copy of what this memory held.
+    fn keeps(&self, memory: &Storage) -> bool;
 
     /// The numbers of the results that have a history.
     fn histories(&self) -> Vec<usize>;
@@ -85,20 +93,31 @@ pub(crate) fn record_node<P: BackwardProgram>(
     Ok(results.into_iter().enumerate().map(attach).collect())
 }
 
-/// Refuses to call a function again where memory that it closes over has changed: it would compute something else. That memory
-/// is saved behind the arguments.
-fn refuse_changed(cx: &Context<'_, Tensor>, arguments: usize) -> Result<()> {
-    let changed = |saved: usize| cx.payload(saved).is_some_and(|saved| !saved.is_current());
-    if !(arguments..cx.saved_count()).any(changed) {
-        return Ok(());
+/// Refuses to call a function again where memory that it closes over has changed: it would compute something else.
+fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> Result<()> {
+    let (first, outside) = program.outside();
+    for (saved, memory) in (first..).zip(outside) {
+        let same = match cx.payload(saved) {
+            Some(kept) => kept.is_in(memory),
+            // A hook packed it.
+            None => in_order(&cx.saved(saved)?)?.is_in(memory),
+        };
+        if !same && !(memory.is_lent() && program.keeps(memory)) {
+            return Err(changed());
+        }
     }
-    Err(Box::new(Error::State {
+    Ok(())
+}
+
+#[cold]
+fn changed() -> Box<Error> {
+    Box::new(Error::State {
         op: "backward".into(),
         what: "this backward calls the function of a compiled call, a loop or a branch again (create_graph is \
                set, or some results have no gradient), and a tensor that it closes over was changed meanwhile"
             .into(),
         remedy: "pass that tensor as an argument, or change a copy of it",
-    }))
+    })
 }
 
 struct ProgramRule<P>(P);
@@ -126,7 +145,7 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
         let grads = match self.replayed(cx)? {
             Some(grads) => grads,
             None => {
-                refuse_changed(cx, self.0.requires().len())?;
+                refuse_changed(cx, &self.0)?;
                 self.0.derived(cx)?
             }
         };
