@@ -28,12 +28,10 @@ BUILT = ROOT / "target" / "sanitize"
 #: Flags that the user wants besides.
 FLAGS = os.environ.get("RUSTFLAGS", "")
 #: An allocation that fails is an error that tests expect. Leaks are what `live_bytes` counts.
-ADDRESS = "allocator_may_return_null=1:detect_leaks=0"
+#: `threads/stack.rs` measures the stack by the addresses of variables, which must lie there.
+ADDRESS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_return=0"
 #: The interpreter handles faults itself, and tests limit the memory that freed blocks would keep.
-EXTENSION = (
-    f"{ADDRESS}:detect_stack_use_after_return=0:handle_segv=0"
-    ":quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
-)
+EXTENSION = f"{ADDRESS}:handle_segv=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
 #: Frames are larger, and Python recurses.
 STACK = 64 << 20
 #: Rust tests of what several threads share.

@@ -5,6 +5,7 @@
 
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_float};
+use crate::array::capture;
 use crate::threads::parallel_for;
 
 /// Rows of one piece of a split.
@@ -38,8 +39,11 @@ pub struct Range {
     pub unit: f64,
 }
 
-/// Whether all of some numbers lie in C order and between two others.
+/// Whether all of some numbers lie in C order and between two others. Never in a recording: later runs have other numbers.
 pub fn are_within(x: View, (low, high): (f64, f64)) -> bool {
+    if capture::active() {
+        return false;
+    }
     x.is_contiguous()
         && with_float!([x], T => {
             // SAFETY: so many elements lie there.
@@ -56,12 +60,12 @@ fn within<T: Number>(x: &[T], (low, high): (T, T)) -> bool {
 
 /// The sums of squares of the rows of `x` times a factor for each row: 1 where the sum that was computed is in range, or the
 /// row has no other. The axes of rows have size 1 in `sums`; all but `x` lie in C order.
-pub fn rescaled_squares(x: View, sums: View, scaled: ViewMut, factors: ViewMut, range: Range) {
-    launch!("rescaled_squares", [x, sums] => [scaled, factors]; range = range;
-        of_rows(x, sums, &scaled, &factors, range));
+pub fn rescaled_squares(x: View, sums: View, scaled: ViewMut, factors: ViewMut, range: &Range) {
+    launch!("rescaled_squares", [x, sums] => [scaled, factors]; range = *range;
+        of_rows(x, sums, &scaled, &factors, &range));
 }
 
-fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: Range) {
+fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: &Range) {
     assert!(
         sums.dims == scaled.dims && sums.dims == factors.dims && x.dims.len() == sums.dims.len()
     );
@@ -92,7 +96,7 @@ fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: Rang
         kept.for_range(start, end, &mut |[from]| {
             if !within(&sums[row..=row], ends) {
                 // SAFETY: `x` has this row.
-                let found = unsafe { again(x, from, &inner, (sums[row], range)) };
+                let found = unsafe { again(x, from, &inner, (sums[row], *range)) };
                 (scaled[row], factors[row]) = found;
             }
             row += 1;

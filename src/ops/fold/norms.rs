@@ -155,7 +155,7 @@ fn range(dtype: DType) -> Range {
 fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let squares = squares_over(x, axes, true)?;
     let Range { low, high, .. } = range(x.dtype());
-    if !capture::active() && are_within(squares.view_of(), (low, high)) {
+    if are_within(squares.view_of(), (low, high)) {
         return root(&squares);
     }
     let (squares, factors) = if x.dtype().is_complex() {
@@ -175,7 +175,7 @@ fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
     let factors = Tensor::empty(squares.shape(), squares.dtype())?;
     let range = range(x.dtype());
-    rescaled_squares(x.view_of(), squares.view_of(), scaled.view_mut(), factors.view_mut(), range);
+    rescaled_squares(x.view_of(), squares.view_of(), scaled.view_mut(), factors.view_mut(), &range);
     let scaled = finish(scaled, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
