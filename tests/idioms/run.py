@@ -145,9 +145,9 @@ def leaf(case: Case) -> None:
     wanted = value_of(case.on_arrays, case.arguments)
     slope = slope_of(case.on_arrays, case.arguments, case.direction)
     given = [fg.tensor(x, requires_grad=True) for x in case.arguments]
-    # A copy of a leaf is a leaf of its own.
+    # A copy of a leaf is a leaf of its own. A clone is memory where its source is.
     copies = any(word in case.program.text for word in ("copy.", "dataclasses."))
-    got = case.program.function(EAGER)(*(x * 1.0 for x in given) if copies else given)
+    got = case.program.function(EAGER)(*(x.clone() for x in given) if copies else given)
     case.compare("the value on leaves is", got.detach(), wanted, VALUE)
     if got.requires_grad:
         got.backward()
