@@ -61,7 +61,8 @@ pub(crate) fn folded<'py>(
     decl.facts.fold?;
     let (function, x) = (decl.facts.numpy.first()?, given.first()?);
     let is_fold = |(key, _): &Keyword<'_>| matches!(&*key.to_string_lossy(), "initial" | "where");
-    let beyond = given.len() > decl.positional() + names(decl.name).len();
+    let names = names(decl.name);
+    let beyond = !names.is_empty() && given.len() > decl.positional() + names.len();
     if !beyond && !keywords.iter().any(is_fold) {
         return None;
     }
