@@ -92,10 +92,11 @@ def rust_under_address(folder: Path, tests: list[str]) -> None:
     """`cargo test`, or these tests of it alone."""
     common = ["--locked", "--quiet", "--target", host(), "--target-dir", str(folder)]
     chosen = [f"--test={name}" for name in tests] or ["--tests"]
-    run("cargo test", "cargo", "test", *common, *chosen, ASAN_OPTIONS=ADDRESS)
+    environment = {"ASAN_OPTIONS": ADDRESS, "RUST_MIN_STACK": str(STACK)}
+    run("cargo test", "cargo", "test", *common, *chosen, **environment)
     if not tests:
         os.environ["RUSTDOCFLAGS"] = "-Zsanitizer=address"
-        run("cargo test --doc", "cargo", "test", *common, "--doc", ASAN_OPTIONS=ADDRESS)
+        run("cargo test --doc", "cargo", "test", *common, "--doc", **environment)
 
 
 def python_under_address(folder: Path, arguments: list[str]) -> None:

@@ -20,9 +20,11 @@ impl Counter {
     }
 }
 
-/// Runs a test on the stack of a main thread: an unoptimised frame is several times a release one.
+/// Runs a test on the stack of a main thread: an unoptimised frame is several times a release one, and an instrumented one needs
+/// what `RUST_MIN_STACK` says.
 pub fn on_a_main_stack(test: fn()) {
-    let main = std::thread::Builder::new().stack_size(8 << 20);
+    let asked = std::env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok());
+    let main = std::thread::Builder::new().stack_size(asked.unwrap_or(0).max(8 << 20));
     main.spawn(test).unwrap().join().unwrap();
 }
 
