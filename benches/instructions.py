@@ -39,7 +39,7 @@ PATHS = {
     "slice": ("v[2:5]", 1),
     "element": ("v[0]", 1),
     "element, recorded": ("p[0]", 1),
-    "add_": ("w.add_(v)", 1),
+    "add_": ("u.add_(v)", 1),
     "Adam, 16 x 16": ("adam.step()", 1),
     "value and gradient of Rosenbrock, 10": ("rosenbrock(x)", 1),
 }
@@ -95,7 +95,7 @@ def setting() -> dict[str, object]:
         "p": p,
         "q": fg.tensor([2.5], requires_grad=True),
         "v": v,
-        "w": v.clone(),
+        "u": v.clone(),
         "mask": v > 3.0,
         "adam": fg.optim.Adam([w]),
         "x": np.linspace(-0.4, 1.1, 10),
