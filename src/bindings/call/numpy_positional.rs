@@ -21,7 +21,10 @@ fn names(op: &str) -> &'static [&'static str] {
         "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" => {
             &["out", "keepdims"]
         }
-        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" => &["out"],
+        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" | "compress" => {
+            &["out"]
+        }
+        "trace" => &["dtype", "out"],
         _ => &[],
     }
 }
@@ -33,10 +36,15 @@ pub(crate) fn named<'py>(
     given: &[Bound<'py, PyAny>],
 ) -> Option<(usize, SmallVec<[Keyword<'py>; 4]>)> {
     let (last, before) = given.split_last()?;
-    if matches!(decl.name, "reshape" | "flatten" | "clone") {
-        let order = PyString::intern(last.py(), "order");
+    let word = match decl.name {
+        "reshape" | "flatten" | "clone" => Some("order"),
+        "argsort" => Some("kind"),
+        _ => None,
+    };
+    if let Some(word) = word {
+        let word = PyString::intern(last.py(), word);
         let named = !before.is_empty() && last.is_instance_of::<PyString>();
-        return named.then(|| (before.len(), SmallVec::from_iter([(order, last.clone())])));
+        return named.then(|| (before.len(), SmallVec::from_iter([(word, last.clone())])));
     }
     let (at, names) = (decl.positional(), names(decl.name));
     let rest = given.get(at..).filter(|rest| !rest.is_empty() && rest.len() <= names.len())?;
@@ -50,7 +58,8 @@ pub(crate) fn named<'py>(
     Some((at, pairs.map(keyword).collect()))
 }
 
-/// A call with `initial` or `where` of an operation that folds: by NumPy's function, whose dispatch knows what these mean.
+/// A call with `initial` or `where` of an operation that folds, or with `where` or `dtype` of a mean or a variance: by NumPy's
+/// function, whose dispatch knows what these mean.
 #[cold]
 pub(crate) fn folded<'py>(
     py: Python<'py>,
@@ -58,12 +67,19 @@ pub(crate) fn folded<'py>(
     given: &[Bound<'py, PyAny>],
     keywords: &[Keyword<'py>],
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    decl.facts.fold?;
+    let words: &[&str] = match decl.name {
+        "mean" => &["where"],
+        "std" | "var" => &["where", "dtype"],
+        _ => decl.facts.fold.map(|_| ["initial", "where"].as_slice())?,
+    };
     let (function, x) = (decl.facts.numpy.first()?, given.first()?);
-    let is_fold = |(key, _): &Keyword<'_>| matches!(&*key.to_string_lossy(), "initial" | "where");
     let names = names(decl.name);
     let beyond = !names.is_empty() && given.len() > decl.positional() + names.len();
-    if !beyond && !keywords.iter().any(is_fold) {
+    // The dtype of a variance is its third argument, where PyTorch has another.
+    let typed = words.contains(&"dtype")
+        && given.get(decl.positional()).is_some_and(|third| !third.is_instance_of::<PyInt>());
+    let is_word = |(key, _): &Keyword<'_>| words.contains(&&*key.to_string_lossy());
+    if !beyond && !typed && !keywords.iter().any(is_word) {
         return None;
     }
     let call = || {

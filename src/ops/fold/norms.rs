@@ -108,12 +108,12 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
 /// `sum(|x|^p)^(1/p)`.
 fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
-    let (Range { low, high, .. }, n) = (range(x.dtype()), count(x, axes) as f64);
+    let (most, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
     // A recording, whose later runs may find other numbers, always divides by units.
     if !capture::active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
         // Then the units are 1.
-        if n == 0.0 || are_within(sums.view_of(), (2.0 * n * low, high / n / 2.0)) {
+        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / most, most / n / 2.0)) {
             return root(&sums);
         }
     }
@@ -135,11 +135,16 @@ fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
 
 /// What each row is divided by before its powers are summed: 1, or the magnitude that decides.
 fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
-    let (Range { low, high, unit }, n) = (range(x.dtype()), count(x, axes) as f64);
+    let most = largest_magnitude(x.dtype(), p);
     let magnitudes = abs_(&x.detach())?;
     let decisive = if p > 0.0 { largest } else { smallest }(&magnitudes, axes)?;
-    let [one, other] = [low.powf(1.0 / p), (high / n).powf(1.0 / p)];
-    unary_with(&UNIT_OF_ORDER, &decisive, &[one.min(other), one.max(other), unit])
+    unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / most, most, range(x.dtype()).unit])
+}
+
+/// Up to this magnitude, and from its inverse on, numbers are in range with the powers that a norm and its first two derivatives
+/// are made of: the longest are `x^(2p - 2)` and `(x^p)^(1/p - 2)`.
+fn largest_magnitude(dtype: DType, p: f64) -> f64 {
+    range(dtype).low.powf(-1.0 / (2.0 * p.abs() + 2.0))
 }
 
 /// Where sums of powers have all their digits, and the least unit, a power of two: a gradient times it has all its digits.

@@ -99,6 +99,14 @@ fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<
     parts(x, Parts { axis, bounds, dropped: false, dims: x.shape().into() })
 }
 
+/// The slices of an axis, which disappears.
+fn slices(op: &'static str, x: &Tensor, axis: isize) -> Result<Parts> {
+    let axis = normalize_axis(op, axis, x.ndim())?;
+    let n = countable(op, x.shape()[axis])?;
+    let bounds = (0..n).map(|i| (i, i + 1)).collect();
+    Ok(Parts { axis, bounds, dropped: true, dims: x.shape().into() })
+}
+
 /// Refuses more parts than there could be tensors.
 fn countable(op: &'static str, n: usize) -> Result<usize> {
     if n <= MOST_PARTS {
@@ -263,24 +271,19 @@ crate::operations! { family "splitting";
     }
     /// PyTorch's slices along an axis, which disappears; views.
     fn unbind(x: Tensor, axis: isize = 0) -> OneOrTuple {
-        let axis = normalize_axis("unbind", axis, x.ndim())?;
-        let n = countable("unbind", x.shape()[axis])?;
-        let bounds = (0..n).map(|i| (i, i + 1)).collect();
-        Ok(OneOrTuple::Tuple(parts(x, Parts { axis, bounds, dropped: true, dims: x.shape().into() })?))
+        Ok(OneOrTuple::Tuple(parts(x, slices("unbind", x, axis)?)?))
     }
     /// The slices along an axis, which disappears: views, or the elements of a vector, values as `x[i]` is.
     [numpy("unstack")]
     fn unstack(x: Tensor, axis: isize = 0) -> OneOrTuple {
+        let slices = slices("unstack", x, axis)?;
         if x.ndim() != 1 {
-            return unbind(x, axis);
+            return Ok(OneOrTuple::Tuple(parts(x, slices)?));
         }
-        let n = countable("unstack", x.shape()[normalize_axis("unstack", axis, 1)?])?;
-        let bounds = (0..n).map(|i| (i, i + 1)).collect();
-        let read = |i: usize| element_at(x, &x.layout().select(0, i));
-        let elements = (0..n).map(read).collect::<Result<Vec<Tensor>>>()?;
-        let parts = Parts { axis: 0, bounds, dropped: true, dims: x.shape().into() };
-        let elements = finish_parts(elements, x, parts)?;
-        Ok(OneOrTuple::Tuple(elements.into_iter().map(Tensor::read_as_element).collect()))
+        let read = |&(i, _): &(usize, usize)| element_at(x, &x.layout().select(0, i));
+        let elements = slices.bounds.iter().map(read).collect::<Result<Vec<Tensor>>>()?;
+        let elements = finish_parts(elements, x, slices)?;
+        Ok(OneOrTuple::Tuple(elements.into_iter().map(Tensor::into_result).collect()))
     }
     /// `length` elements of an axis from `start` on; a view.
     fn narrow(x: Tensor, axis: isize, start: isize, length: isize) -> Tensor {

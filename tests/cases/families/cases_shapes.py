@@ -97,7 +97,7 @@ SPLIT = (
     op("dsplit", np.dsplit, call(GRID, 2), call(GRID, [1, 1])),
     op("chunk", chunk, call(A(7), 3), call(MAT, 3, axis=1), call(A(2), 5), call(MAT, 1, -1), call(A(0, 2), 2)),
     op("unbind", np.unstack, call(MAT), call(GRID, axis=1), call(GRID, axis=-1), call(VEC), call(A(2, 0))),
-    op("unstack", np.unstack, call(MAT), call(GRID, axis=1), call(GRID, axis=-1), call(VEC), call(VEC, -1), call(A(0))),
+    op("unstack", np.unstack, call(MAT), call(GRID, axis=1), call(GRID, axis=-1), call(VEC), call(VEC, axis=-1), call(A(0))),
     op("narrow", narrow, call(MAT, 0, 1, 2), call(MAT, -1, -3, 2), call(VEC, 0, 4, 0), call(A(0, 2), 0, 0, 0)),
 )
 
