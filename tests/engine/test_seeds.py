@@ -20,7 +20,7 @@ WRONG: dict[str, tuple[Any, type[Exception]]] = {
     "endless": (itertools.count(), fg.errors.ArgumentTypeError),
     "long": (range(10**12), fg.errors.ArgumentTypeError),
     "very long": (np.broadcast_to(1, 10**9), fg.errors.ArgumentTypeError),
-    "numbers": ([1, -2], ValueError),
+    "numbers": ([1, -2], fg.errors.ArgumentError),
 }
 FACES: dict[str, Callable[[Any], Any]] = {
     "Generator": fg.Generator,
@@ -46,14 +46,32 @@ def test_a_wrong_seed_raises_at_once_and_changes_nothing(face: str, name: str) -
 
 @pytest.mark.parametrize(
     "seed",
-    [0, 7, True, np.int32(7), 2**70, [1, 2], np.array([3, 4]), fg.tensor([1, 2]), None],
+    [
+        0,
+        7,
+        True,
+        np.int32(7),
+        2**70,
+        [1, 2],
+        np.array([3, 4]),
+        np.array(3),
+        fg.tensor([1, 2]),
+        None,
+    ],
     ids=str,
 )
 def test_seeds_of_numpy(seed: Any) -> None:
     drawn = fg.rand(3, generator=fg.Generator(seed))
     if seed is not None:
         given = seed.numpy() if isinstance(seed, fg.Tensor) else seed
+        given = given.item() if isinstance(given, np.ndarray) and given.ndim == 0 else given
         assert drawn.tolist() == np.random.default_rng(given).random(3).tolist()
     sequence = np.random.SeedSequence(4)
     numbers = fg.rand(3, generator=fg.Generator(sequence)).tolist()
     assert numbers == np.random.default_rng(np.random.SeedSequence(4)).random(3).tolist()
+
+
+@pytest.mark.parametrize("generator", [3, "a", fg.Generator])
+def test_a_generator_is_one(generator: Any) -> None:
+    with pytest.raises(fg.errors.ArgumentTypeError, match=r"generator is .* pass a ferrograd.Gen"):
+        fg.rand(1, generator=generator)

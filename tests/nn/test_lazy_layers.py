@@ -230,6 +230,9 @@ def test_rare_classes() -> None:
     for cutoffs in ([], [4, 4], [0, 3], [20], itertools.count(1), range(10**15)):
         with pytest.raises(ArgumentError, match=r"give numbers that rise, from 1 to 19"):
             nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
+    for value in (0, -1.0, float("nan")):
+        with pytest.raises(ArgumentError, match=r"div_value is .* give a number above 0"):
+            nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4], div_value=value)
     with pytest.raises(fg.errors.IndexOutOfRangeError, match="class 20 of 20 classes"):
         layer(x, fg.full((6,), 20))
     with pytest.raises(ShapeError, match=r"give \(N, 8\) and \(N\)"):

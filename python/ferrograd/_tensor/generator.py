@@ -42,6 +42,8 @@ def _seed(op: str, seed: Any) -> Any:
         return seed
     if isinstance(seed, Tensor):
         seed = np.asarray(seed.detach())
+    if isinstance(seed, np.ndarray) and seed.ndim == 0 and seed.dtype.kind in "iu":
+        return _seed(op, seed.item())
     of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
     several = type(seed) in {list, tuple, np.ndarray} and np.size(seed) <= _LONGEST
     if not of_numpy and not several:
@@ -49,7 +51,12 @@ def _seed(op: str, seed: Any) -> Any:
             f"{op}: seed is a {type(seed).__name__}; give a whole number, a list of at most"
             f" {_LONGEST} of them, or what numpy.random.default_rng makes"
         )
-    np.random.default_rng(seed)
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{op}: seed is {seed!r:.80} ({error}); give whole numbers of at least 0"
+        ) from None
     return seed
 
 
@@ -154,7 +161,14 @@ def _source(generator: Generator | np.random.Generator | None) -> np.random.Gene
     """The NumPy generator that is meant; the default one for None."""
     if generator is None:
         return _DEFAULT._rng or _DEFAULT._numpy()
-    return generator._numpy() if isinstance(generator, Generator) else generator
+    if isinstance(generator, Generator):
+        return generator._numpy()
+    if not isinstance(generator, np.random.Generator):
+        raise ArgumentTypeError(
+            f"random: generator is {generator!r:.80}; pass a ferrograd.Generator, or what"
+            " numpy.random.default_rng makes"
+        )
+    return generator
 
 
 class _Recorded(_thread._local):

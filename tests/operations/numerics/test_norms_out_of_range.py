@@ -91,6 +91,27 @@ def test_second_derivatives(name: str, scale: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+ORDERS = (3, 4, 6, 10, 2.5, 1.5, 0.5, 0.25, -0.25, -0.5, -1, -1.5, -2, -3, -4)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_at_every_scale(order: float, dtype: str) -> None:
+    """Those of the sum of powers leave the range long before the sum does."""
+
+    def norm(x: Any) -> Any:
+        return fg.linalg.norm(x, order)
+
+    row = np.array([1.0, 2.0, -3.0])
+    slope, curvature = fg.grad(norm)(row), fg.hessian(norm)(row)
+    most, rtol = (150, 1e-11) if dtype == "float64" else (15, 5e-4)
+    for exponent in range(-most, most + 1, most // 15):
+        x = (row * 10.0**exponent).astype(dtype)
+        np.testing.assert_allclose(fg.grad(norm)(x), slope, rtol=rtol)
+        found = np.asarray(fg.hessian(norm)(x), np.float64) * 10.0**exponent
+        np.testing.assert_allclose(found, curvature, rtol=rtol, atol=rtol * abs(curvature).max())
+
+
 @pytest.mark.parametrize("order", [2, 3, 4, 2.5])
 def test_rows_are_scaled_one_by_one(order: float) -> None:
     array = np.array([[3.0, 4.0], [3e200, 4e200], [3e-200, 4e-200], [0.0, 0.0], [5e-324, 0.0]])

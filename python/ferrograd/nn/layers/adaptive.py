@@ -65,6 +65,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ) -> None:
         super().__init__(name)
         parts = self._rising(cutoffs, n_classes)
+        if not div_value > 0:
+            raise ArgumentError(
+                f"AdaptiveLogSoftmaxWithLoss: div_value is {div_value}; give a number above 0"
+            )
         self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
         self.cutoffs, self.head_bias = [*parts, n_classes], head_bias
         self.shortlist_size, self.n_clusters = parts[0], len(parts)
