@@ -21,9 +21,7 @@ fn names(op: &str) -> &'static [&'static str] {
         "max" | "min" | "amax" | "amin" | "any" | "all" | "argmax" | "argmin" => {
             &["out", "keepdims"]
         }
-        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" | "compress" => {
-            &["out"]
-        }
+        "clip" | "cumprod" | "cumsum" | "dot" | "matmul" | "round" | "take" => &["out"],
         "trace" => &["dtype", "out"],
         _ => &[],
     }
