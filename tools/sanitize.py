@@ -34,6 +34,8 @@ ADDRESS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_ret
 EXTENSION = f"{ADDRESS}:handle_segv=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
 #: Frames are larger, and Python recurses.
 STACK = 64 << 20
+#: Passes within passes go some thousand frames deep; without optimisation each has kilobytes.
+RUST_STACK = 512 << 20
 #: Rust tests of what several threads share.
 OF_THREADS = (
     *("graph_arena", "graph_engine", "graph_host", "graph_parallel", "graph_threads"),
@@ -92,7 +94,7 @@ def rust_under_address(folder: Path, tests: list[str]) -> None:
     """`cargo test`, or these tests of it alone."""
     common = ["--locked", "--quiet", "--target", host(), "--target-dir", str(folder)]
     chosen = [f"--test={name}" for name in tests] or ["--tests"]
-    environment = {"ASAN_OPTIONS": ADDRESS, "RUST_MIN_STACK": str(STACK)}
+    environment = {"ASAN_OPTIONS": ADDRESS, "RUST_MIN_STACK": str(RUST_STACK)}
     run("cargo test", "cargo", "test", *common, *chosen, **environment)
     if not tests:
         os.environ["RUSTDOCFLAGS"] = "-Zsanitizer=address"
