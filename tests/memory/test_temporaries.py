@@ -7,6 +7,7 @@ finds in it what it was.
 import ctypes
 import functools
 import operator
+import os
 import platform
 import sys
 import threading
@@ -32,6 +33,8 @@ READS_STACK = (
     and platform.python_implementation() == "CPython"
     and platform.libc_ver()[0] == "glibc"
     and getattr(sys, "_is_gil_enabled", lambda: True)()
+    # A sanitizer's functions stand between the interpreter and the call: `make sanitize`.
+    and "asan" not in os.environ.get("LD_PRELOAD", "")
 )
 
 
