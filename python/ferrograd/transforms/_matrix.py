@@ -159,10 +159,9 @@ def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Ten
     A program keeps what each of its steps makes until it is recorded. So in a long one the passes
     are one loop, whose body is recorded once.
     """
-    size = out.numel() * max(x.numel() for x in inputs)
-    if size > _LARGEST and not attached and _is_recording_program():
-        rows = _rows_of_pass(out, inputs)
-        if rows < out.numel() and not _calls_back([out], inputs):
+    if not attached and _is_recording_program():
+        size, rows = out.numel() * max(x.numel() for x in inputs), _rows_of_pass(out, inputs)
+        if size > _LARGEST and rows < out.numel() and not _calls_back([out], inputs):
             return _loop(out, inputs, rows)
     made: Sequence[Tensor | None] = _jacobian(out, inputs, attached)
     return made
@@ -189,9 +188,10 @@ def _loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
 
 def _is_tall(out: Tensor, inputs: Sequence[Tensor]) -> bool:
     """Whether columns are taken: there are fewer of them than rows, and nobody watches rows."""
-    size = sum(x.numel() for x in inputs)
+    rows = out.numel()
     return (
-        out.numel() > max(size, _FEW_ROWS)
+        rows > _FEW_ROWS
+        and rows > sum(x.numel() for x in inputs)
         and all(x.dtype.kind == out.dtype.kind for x in inputs)
         and not _calls_back([out], inputs)
     )

@@ -51,7 +51,7 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
             " and use the mask inside the function: np.where(mask, 0, ...)"
         )
     if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "efdFD":
-        native = value.dtype.newbyteorder("=")
+        native = value.dtype if value.dtype.isnative else value.dtype.newbyteorder("=")
         return _leaf(value, native), ARRAY if isinstance(value, np.ndarray) else SCALAR
     raise refused(op, where, value)
 
