@@ -36,14 +36,14 @@ def _seed(op: str, seed: Any) -> Any:
     """A seed that NumPy takes: what it refuses would raise later, wherever all states are saved."""
     if seed is None or isinstance(seed, np.random.Generator):
         return seed
+    if isinstance(seed, Tensor):
+        seed = np.asarray(seed.detach())
+    if isinstance(seed, np.ndarray) and seed.ndim == 0 and seed.dtype.kind in "iu":
+        seed = seed.item()
     if isinstance(seed, int | np.integer):
         if seed < 0:
             raise ArgumentError(f"{op}: seed is {seed}; give a whole number of at least 0")
         return seed
-    if isinstance(seed, Tensor):
-        seed = np.asarray(seed.detach())
-    if isinstance(seed, np.ndarray) and seed.ndim == 0 and seed.dtype.kind in "iu":
-        return _seed(op, seed.item())
     of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
     several = type(seed) in {list, tuple, np.ndarray} and np.size(seed) <= _LONGEST
     if not of_numpy and not several:
