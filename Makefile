@@ -204,7 +204,7 @@ bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --o
 
 .PHONY: compare
 compare: $(VENV)/.wheel ## time this build beside another one (OLD=/path/to/its/python ARGS="--quick --only small")
-	$(BIN)/python benches/compare.py $(OLD) $(BIN)/python $(ARGS)
+	$(BIN)/python benches/compare_builds.py $(OLD) $(BIN)/python $(ARGS)
 
 .PHONY: clean
 clean: ## remove everything that make created

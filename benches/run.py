@@ -40,6 +40,20 @@ def chosen(only: str | None) -> list[harness.Case]:
     ]
 
 
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """The options that choose cases and rounds."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--rounds", type=int, help="rounds per case (default 15, quick 5)")
+    return parser
+
+
+def rounds_of(options: argparse.Namespace) -> int:
+    """How often each case is timed."""
+    return options.rounds or (5 if options.quick else 15)
+
+
 def environment(peers: list[str]) -> dict[str, str]:
     """What the figures depend on."""
     from importlib.metadata import version
@@ -63,10 +77,7 @@ def cpu_name() -> str:
 
 def main() -> None:
     """Reads the options, measures, prints."""
-    parser = argparse.ArgumentParser(description="time ferrograd beside other libraries")
-    parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
-    parser.add_argument("--rounds", type=int, help="rounds per case (default 15, quick 5)")
+    parser = parser_of("time ferrograd beside other libraries")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", type=Path, help="also write everything measured to this file")
     options = parser.parse_args()
@@ -74,7 +85,7 @@ def main() -> None:
     if not cases:
         sys.exit(f"no case matches {options.only!r}; the files are {', '.join(ALL)}")
     peers = available(options.peers.split(","))
-    rounds = options.rounds or (5 if options.quick else 15)
+    rounds = rounds_of(options)
 
     facts = environment(peers)
     print(", ".join(f"{name} {value}" for name, value in facts.items()))

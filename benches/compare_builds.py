@@ -1,4 +1,4 @@
-"""Times two builds of ferrograd in interleaved rounds: `python benches/compare.py OLD NEW`.
+"""Times two builds of ferrograd in interleaved rounds: `python benches/compare_builds.py OLD NEW`.
 
 OLD and NEW are interpreters with one build installed each. Every case of `cases` runs in a process
 of each build; a round times it once in either, close together in time. The table gives the median
@@ -8,22 +8,17 @@ of OLD ÷ NEW over the rounds: below 1 the new build is slower. `--only` and `--
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import run
+from run import harness
 
 
 def work(only: str, quick: bool) -> None:
     """Times one round of a case for each line of the input that names it; says what failed."""
-    import harness
-    import run
-
     cases = {case.name: case for case in run.chosen(only)}
     answer = sys.stdout
     sys.stdout = sys.stderr
@@ -77,11 +72,8 @@ def compare(name: str, builds: tuple[Build, Build], rounds: int) -> list[tuple[f
 
 def main() -> None:
     """Reads the options, measures, prints."""
-    parser = argparse.ArgumentParser(description="time two builds of ferrograd beside each other")
+    parser = run.parser_of("time two builds of ferrograd beside each other")
     parser.add_argument("builds", nargs="*", help="interpreters: the old build's, the new build's")
-    parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
-    parser.add_argument("--rounds", type=int, help="rounds per case (default 15, quick 5)")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -89,10 +81,8 @@ def main() -> None:
         return
     if len(options.builds) != 2:
         parser.error("give two interpreters: the old build's and the new build's")
-    import run
-
     builds = (Build(options.builds[0], options), Build(options.builds[1], options))
-    rounds = options.rounds or (5 if options.quick else 15)
+    rounds = run.rounds_of(options)
     print("| case | threads | old, min | new, min | old ÷ new |\n|---|---|---|---|---|")
     slower = []
     for case in run.chosen(options.only):
@@ -101,7 +91,7 @@ def main() -> None:
             print(f"| {case.name} | {case.threads} | {times} | | |", flush=True)
             continue
         ratio = statistics.median(old / new for old, new in times)
-        scale = run.harness.SCALE[case.unit]
+        scale = harness.SCALE[case.unit]
         cells = [f"{min(t) * scale:,.4g} {case.unit}" for t in zip(*times, strict=True)]
         print(f"| {case.name} | {case.threads} | {' | '.join(cells)} | {ratio:.3f} |", flush=True)
         if ratio < 0.95:
