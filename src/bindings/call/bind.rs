@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::door::Keyword;
-use crate::bindings::call::numpy_positional;
+use crate::bindings::call::numpy_arguments;
 use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, type_name};
@@ -34,7 +34,7 @@ pub(crate) fn bind<'py>(
         positional.len() > decl.positional() || last.is_instance_of::<PyString>()
     };
     let behind = positional.last().filter(|last| by_order(last));
-    let behind = behind.and_then(|_| numpy_positional::named(decl, positional));
+    let behind = behind.and_then(|_| numpy_arguments::named(decl, positional));
     let joined: Vec<Keyword<'py>>;
     let (positional, keywords) = match behind {
         Some((at, named)) => {

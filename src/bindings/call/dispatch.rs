@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
 use crate::bindings::call::door::{Call, Inputs, Keyword};
-use crate::bindings::call::numpy_positional;
+use crate::bindings::call::numpy_arguments;
 use crate::bindings::object::{PyTensor, wrap, wrap_of};
 use crate::bindings::package::NAMED;
 use crate::error::Error;
@@ -49,7 +49,7 @@ pub(crate) fn call<'py>(
     let options = match bind(decl, positional, keywords, &mut args) {
         Ok(options) => options,
         Err(error) => {
-            let folded = numpy_positional::folded(py, decl, positional, keywords);
+            let folded = numpy_arguments::folded(py, decl, positional, keywords);
             return folded.unwrap_or(Err(error));
         }
     };

@@ -14,7 +14,7 @@ pub(crate) mod entry;
 pub(crate) mod few;
 pub(crate) mod foreign;
 pub(crate) mod names;
-pub(crate) mod numpy_positional;
+pub(crate) mod numpy_arguments;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;

@@ -14,8 +14,8 @@ mod lexical;
 mod loops;
 mod outer;
 mod pairs;
-mod rescaled;
 mod run;
+mod scaled_sum_of_squares;
 mod turned;
 mod whole;
 
@@ -24,6 +24,6 @@ pub use differences::{projected_differences, weighted_differences};
 pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
 pub(super) use kinds::{Max, Sum};
 pub use pairs::{squared_distances, squared_distances_within};
-pub use rescaled::{Range, are_within, rescaled_squares};
 pub use run::{Reduction, reduce};
+pub use scaled_sum_of_squares::{Range, are_within, scaled_sum_of_squares};
 pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

@@ -10,7 +10,7 @@ use crate::array::{ShapeVec, capture, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
-use crate::kernels::reduce::{Range, are_within, rescaled_squares};
+use crate::kernels::reduce::{Range, are_within, scaled_sum_of_squares};
 use crate::ops::core::arguments::Order;
 use crate::ops::core::declare::{Axes, Scalar};
 use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
@@ -180,7 +180,13 @@ fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
     let factors = Tensor::empty(squares.shape(), squares.dtype())?;
     let range = range(x.dtype());
-    rescaled_squares(x.view_of(), squares.view_of(), scaled.view_mut(), factors.view_mut(), &range);
+    scaled_sum_of_squares(
+        x.view_of(),
+        squares.view_of(),
+        scaled.view_mut(),
+        factors.view_mut(),
+        &range,
+    );
     let scaled = finish(scaled, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),

@@ -6,27 +6,11 @@
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_float};
 use crate::array::capture;
+use crate::dtype::Element;
 use crate::threads::parallel_for;
 
 /// Rows of one piece of a split.
 const PIECE: usize = 1 << 14;
-
-/// A float, as these rows compute with it: in float64.
-trait Number: Copy + PartialOrd + Send + Sync + Into<f64> + 'static {
-    fn rounded(x: f64) -> Self;
-}
-
-macro_rules! numbers {
-    ($($t:ty),*) => {$(
-        impl Number for $t {
-            #[inline(always)]
-            fn rounded(x: f64) -> $t {
-                x as $t
-            }
-        }
-    )*};
-}
-numbers!(f64, f32);
 
 /// Where sums of squares have all their digits, and the least number to divide by.
 #[derive(Clone, Copy, Debug)]
@@ -48,20 +32,26 @@ pub fn are_within(x: View, (low, high): (f64, f64)) -> bool {
         && with_float!([x], T => {
             // SAFETY: so many elements lie there.
             let x = unsafe { std::slice::from_raw_parts(x.at::<T>(0), x.numel()) };
-            within(x, (T::rounded(low), T::rounded(high)))
+            within(x, (T::from_f64(low), T::from_f64(high)))
         })
 }
 
 /// Without a way out: that is faster where the answer is yes.
 #[inline(always)]
-fn within<T: Number>(x: &[T], (low, high): (T, T)) -> bool {
+fn within<T: Element + PartialOrd>(x: &[T], (low, high): (T, T)) -> bool {
     x.iter().fold(true, |within, x| within & (*x >= low) & (*x <= high))
 }
 
 /// The sums of squares of the rows of `x` times a factor for each row: 1 where the sum that was computed is in range, or the
 /// row has no other. The axes of rows have size 1 in `sums`; all but `x` lie in C order.
-pub fn rescaled_squares(x: View, sums: View, scaled: ViewMut, factors: ViewMut, range: &Range) {
-    launch!("rescaled_squares", [x, sums] => [scaled, factors]; range = *range;
+pub fn scaled_sum_of_squares(
+    x: View,
+    sums: View,
+    scaled: ViewMut,
+    factors: ViewMut,
+    range: &Range,
+) {
+    launch!("scaled_sum_of_squares", [x, sums] => [scaled, factors]; range = *range;
         of_rows(x, sums, &scaled, &factors, &range));
 }
 
@@ -87,8 +77,8 @@ fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: &Ran
             )
         };
         scaled.copy_from_slice(sums);
-        factors.fill(T::rounded(1.0));
-        let ends = (T::rounded(range.low), T::rounded(range.high));
+        factors.fill(T::from_f64(1.0));
+        let ends = (T::from_f64(range.low), T::from_f64(range.high));
         if within(sums, ends) {
             return;
         }
@@ -110,14 +100,14 @@ fn of_rows(x: View, sums: View, scaled: &ViewMut, factors: &ViewMut, range: &Ran
 /// `x` is readable along `inner` from there.
 #[cold]
 #[inline(never)]
-unsafe fn again<T: Number>(
+unsafe fn again<T: Element + PartialOrd>(
     x: View,
     from: isize,
     inner: &Axes<1>,
     (sum, range): (T, Range),
 ) -> (T, T) {
     // SAFETY: the caller's contract.
-    let element = |at: isize| -> f64 { unsafe { *x.at::<T>(from + at) }.into() };
+    let element = |at: isize| -> f64 { unsafe { *x.at::<T>(from + at) }.to_f64() };
     let (mut most, mut finite) = (0.0f64, true);
     inner.for_each(|[at]| {
         let x = element(at).abs();
@@ -125,12 +115,12 @@ unsafe fn again<T: Number>(
         most = most.max(x);
     });
     if !finite || most == 0.0 {
-        return (sum, T::rounded(1.0));
+        return (sum, T::from_f64(1.0));
     }
     let factor = 1.0 / power_of_two(most.max(range.unit));
     let mut squares = 0.0;
     inner.for_each(|[at]| squares += (element(at) * factor).powi(2));
-    (T::rounded(squares), T::rounded(factor))
+    (T::from_f64(squares), T::from_f64(factor))
 }
 
 /// The power of two at or below a normal number.
