@@ -11,12 +11,14 @@ import tracemalloc
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import ferrograd as fg
 from ferrograd import nn
+from ferrograd._saving import files
 from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError, ShapeError
 from processes import run
 
@@ -211,13 +213,26 @@ def rewrite():
 loading, ends = [1], set()
 sys.setswitchinterval(1e-5)
 thread = threading.Thread(target=rewrite); thread.start()
-for _ in range(150):
-    try: assert fg.load(path)["x"].shape == (1 << 19,)
-    except fg.errors.FileFormatError: ends.add("cut off")
-loading.clear(); thread.join()
+try:
+    for _ in range(150):
+        try: assert fg.load(path)["x"].shape == (1 << 19,)
+        except fg.errors.FileFormatError: ends.add("cut off")
+finally: loading.clear(); thread.join()
 assert ends
 """)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
+    class Shrinking(files._OnDisk):
+        def part(self, begin: int, end: int) -> np.ndarray:
+            os.truncate(tmp_path / "a", 0)
+            return super().part(begin, end)
+
+    fg.save({"x": fg.ones(3)}, tmp_path / "a")
+    ends = pytest.raises(fg.errors.FileFormatError, match="ends before byte 8 now")
+    with mock.patch.object(files, "_OnDisk", Shrinking), ends:
+        fg.load(tmp_path / "a")
 
 
 class TestFilesOfOthers:

@@ -139,13 +139,20 @@ def _tree(name: str, content: _OnDisk | _InMemory) -> Any:
     try:
         return _File(content).tree()
     except (ValueError, OverflowError, TypeError) as error:
-        pickled = content.part(0, min(4, content.size)).tobytes().startswith(_PICKLES)
+        pickled = _is_pickle(content)
         what = "it is a pickle or a file of torch.save, which is never run" if pickled else error
         remedy = "; write safetensors.torch.save_file(model.state_dict(), path)" if pickled else ""
         raise FileFormatError(
             f"load: {name!r} is no whole file of the safetensors format: {what}; nothing was"
             f" loaded{remedy}"
         ) from None
+
+
+def _is_pickle(content: _OnDisk | _InMemory) -> bool:
+    try:
+        return content.part(0, min(4, content.size)).tobytes().startswith(_PICKLES)
+    except ValueError:  # Another program has cut the file off meanwhile.
+        return False
 
 
 def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
