@@ -16,21 +16,22 @@
 pub mod array;
 #[cfg(feature = "python")]
 mod bindings;
+pub mod compile;
 pub mod dtype;
 pub mod error;
 pub mod graph;
 pub mod kernels;
 pub mod ops;
-pub mod program;
 pub mod tensor;
 pub mod threads;
 
+pub use crate::compile::bound_function::BoundReplay;
+pub use crate::compile::traced_function::Replay;
+pub use crate::ops::autograd::backward as autograd;
+pub use crate::ops::autograd::backward::{gradients as grad, no_grad};
+pub use crate::ops::autograd::checkpoint::checkpoint;
+pub use crate::ops::core::op_decl::{Axes, IndexItem, Ints, Operand, Scalar};
+pub use crate::ops::custom_op::{Function, FunctionContext};
 pub use dtype::{DType, Element};
 pub use error::{Error, Result};
-pub use ops::core::declare::{Axes, IndexItem, Ints, Operand, Scalar};
-pub use ops::derive::backward::{self as autograd, gradients as grad, no_grad};
-pub use ops::derive::bound::BoundReplay;
-pub use ops::derive::checkpoint::checkpoint;
-pub use ops::derive::replay::Replay;
-pub use ops::function::{Function, FunctionContext};
 pub use tensor::Tensor;

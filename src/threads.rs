@@ -6,14 +6,14 @@
 //! Invariant: a team's work is borrowed, so the caller leaves only after every helper that entered has left.
 //! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
 
-mod alone;
-mod blocks;
 mod caller;
 mod held_locks;
 mod lock;
 mod mutex;
+mod parallel_for;
 pub mod signals;
-pub mod stack;
+mod single_thread;
+pub mod stack_depth;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -24,14 +24,16 @@ use std::sync::{Arc, Once, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "python")]
-pub use alone::host_has_a_lock;
-pub use alone::{NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone};
-pub use blocks::{parallel_apart, parallel_for};
 pub use caller::Caller;
 pub use held_locks::assert_no_lock_held;
 pub use lock::{Guard, Lock, wait_while};
 pub use mutex::{Mutex, MutexGuard};
+pub use parallel_for::{parallel_apart, parallel_for};
+#[cfg(feature = "python")]
+pub use single_thread::host_has_a_lock;
+pub use single_thread::{
+    NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone,
+};
 
 /// The limit on threads, the caller included; 0 = not decided yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);

@@ -23,7 +23,7 @@ from instrumented import ROOT, build, in_place, output, tools
 PROFILE = ROOT / "tools" / "release.profdata"
 #: What `pgo_training.py` runs, each in a process of its own.
 PARTS = ("operations", "small", "benchmarks")
-#: Copies of a loop for the instruction sets, `kernels/leveled.rs`.
+#: Copies of a loop for the instruction sets, `kernels/multiversion.rs`.
 LEVEL = re.compile(r"::(?:avx512|avx2|baseline|every)(?:_\w+)?\b")
 #: Those of them that only machines without AVX2 run: they are to be small.
 RARE = re.compile(r"^ferrograd::kernels::[\w:]+::base(?:line)?(?:_\w+)?(?:::<|$)")

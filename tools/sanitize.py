@@ -6,7 +6,7 @@ a sanitizer ends the process that it finds something in, which fails the test ru
 
 `address` is AddressSanitizer over `cargo test` and over pytest on an instrumented extension; with
 `--wide` without the debug assertions, which leave the loops for AVX2 and AVX-512 out of the build
-(`src/kernels/leveled.rs`). `thread` is ThreadSanitizer over the Rust tests of threads: it needs a
+(`src/kernels/multiversion.rs`). `thread` is ThreadSanitizer over the Rust tests of threads: it needs a
 standard library that is instrumented as well, so it is skipped where the component rust-src is not
 installed. Unstable options of the compiler are allowed by `RUSTC_BOOTSTRAP`. Linux alone.
 """
@@ -28,7 +28,7 @@ BUILT = ROOT / "target" / "sanitize"
 #: Flags that the user wants besides.
 FLAGS = os.environ.get("RUSTFLAGS", "")
 #: An allocation that fails is an error that tests expect. Leaks are what `live_bytes` counts.
-#: `threads/stack.rs` measures the stack by the addresses of variables, which must lie there.
+#: `threads/stack_depth.rs` measures the stack by the addresses of variables, which must lie there.
 ADDRESS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_return=0"
 #: The interpreter handles faults itself, and tests limit the memory that freed blocks would keep.
 EXTENSION = f"{ADDRESS}:handle_segv=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16"

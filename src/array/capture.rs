@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
-use super::seen::Seen;
+use super::buffer_index::Seen;
 use crate::error::{Error, Result};
 
 /// Where a buffer of a capture came from.

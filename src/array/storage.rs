@@ -13,8 +13,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::access::Busy;
-use super::changes::Changes;
-use super::{capture, local, pool};
+use super::write_log::Changes;
+use super::{capture, pool, thread_cache};
 use crate::error::{Error, Result};
 use crate::threads::{add_alone, alone};
 
@@ -122,7 +122,7 @@ impl Storage {
         if nbytes >= WIDE_FROM {
             return Storage::alloc_wide(nbytes);
         }
-        let base = local::take(HEADER + nbytes);
+        let base = thread_cache::take(HEADER + nbytes);
         // SAFETY: the header fits at the base and the data behind it.
         unsafe { Storage::init(base, HEADER, nbytes, Kind::Block) }
     }
@@ -161,7 +161,7 @@ impl Storage {
         };
         // SAFETY: the caller's contract.
         unsafe { header.write(Header::new(base.add(offset), nbytes, kind)) };
-        local::add(nbytes as isize);
+        thread_cache::add(nbytes as isize);
         let storage = Storage(header);
         if capture::active() {
             capture::made(&storage);
@@ -188,7 +188,7 @@ impl Storage {
     pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
         let nbytes = data.len() * size_of::<T>();
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
-        local::add(nbytes as isize);
+        thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
         capture::filled(&storage);
         storage
@@ -404,9 +404,9 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
         unsafe { (*header.as_ptr()).changes = Changes::none() };
     }
     if kind == Kind::Block && nbytes < WIDE_FROM {
-        local::add(-(nbytes as isize));
+        thread_cache::add(-(nbytes as isize));
         // SAFETY: `alloc` took the same size.
-        unsafe { local::give(header.as_ptr().cast(), HEADER + nbytes) };
+        unsafe { thread_cache::give(header.as_ptr().cast(), HEADER + nbytes) };
     } else {
         // SAFETY: the caller's contract.
         unsafe { free_other(header, nbytes, kind) };
@@ -419,19 +419,19 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
 unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
     match kind {
         Kind::Block => {
-            local::add(-(nbytes as isize));
+            thread_cache::add(-(nbytes as isize));
             // SAFETY: `alloc_wide` used the same layout.
             unsafe { dealloc(header.as_ptr().cast(), wide_block(nbytes)) };
         }
         Kind::Pooled => {
-            local::add(-(nbytes as isize));
+            thread_cache::add(-(nbytes as isize));
             // SAFETY: `alloc_wide` took the block with the same size.
             unsafe { pool::give(header.as_ptr().cast(), nbytes + WIDE) };
         }
         Kind::Adopted(_) => {
             // SAFETY: `boxed` leaked this box.
             let adopted = unsafe { Box::from_raw(header.cast::<Adopted>().as_ptr()) };
-            local::add(-(adopted.counted as isize));
+            thread_cache::add(-(adopted.counted as isize));
         }
     }
 }

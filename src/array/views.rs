@@ -1,149 +1,218 @@
-//! The bridge to the ndarray crate: arrays in without a copy, typed views out.
+//! Views of a layout: the same storage under other dims, strides and offset.
 //!
-//! Owns: both conversions. Never exposes memory that somebody else could write meanwhile.
-//! Invariant: a view borrows the storage, has the dtype that was stored, and lies inside it.
+//! Owns: the constructor of every view. Never touches data.
+//! Invariant: a constructor returns a layout that addresses only elements its source addresses, so a
+//! layout that fits a storage has only views that fit it.
 
-use ndarray::{Array, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
+use smallvec::SmallVec;
 
-use super::{Layout, Storage, capture};
-use crate::dtype::{DType, Element};
-use crate::error::Result;
+use super::layout::{Dims, Layout, Strides};
+use super::shape::{ShapeVec, checked_numel};
+use crate::error::{Error, Result};
 
-/// Below this size a copy is cheaper than keeping a vector alive.
-const COPY_BELOW: usize = 1 << 12;
-
-/// The storage and layout of an owned array, whose buffer is taken over (or copied, if small).
-pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Storage, Layout)> {
-    if array.len() * size_of::<T>() < COPY_BELOW {
-        let elements: Vec<T> = array.iter().copied().collect();
-        return Ok((from_slice(&elements)?, Layout::contiguous(array.shape())?));
+/// Views. Arguments are valid axes and ranges (`normalize_axis` and the callers' checks come
+/// first); a violation is a bug of the caller and panics.
+impl Layout {
+    fn parts(&self) -> (Dims, Strides) {
+        (Dims::from_slice(self.dims()), Strides::from_slice(self.strides()))
     }
-    let (dims, strides) = (array.shape().to_vec(), array.strides().to_vec());
-    let (data, offset) = array.into_raw_vec_and_offset();
-    let layout = Layout::strided(&dims, &strides, offset.unwrap_or(0) as isize)?;
-    Ok((Storage::from_vec(data), layout))
-}
 
-/// The storage of a vector, which is taken over (or copied, if small).
-pub fn from_vec<T: Element>(data: Vec<T>) -> Result<Storage> {
-    if size_of_val(&data[..]) < COPY_BELOW {
-        return from_slice(&data);
+    /// Repeats axes of size 1, and adds leading axes, with stride 0.
+    pub fn broadcast_to(&self, dims: &[usize]) -> Result<Layout> {
+        checked_numel("broadcast_to", dims)?;
+        let (own, own_strides) = (self.dims(), self.strides());
+        let mut strides: Strides = SmallVec::from_elem(0, dims.len());
+        let fits = own.len() <= dims.len() && {
+            let lead = dims.len() - own.len();
+            own.iter().enumerate().all(|(i, &d)| {
+                if d == dims[lead + i] {
+                    strides[lead + i] = own_strides[i];
+                }
+                d == dims[lead + i] || d == 1
+            })
+        };
+        if !fits {
+            return Err(Box::new(Error::Broadcast {
+                op: "broadcast_to".into(),
+                a: own.into(),
+                b: dims.into(),
+            }));
+        }
+        Ok(Layout::raw(dims, &strides, self.offset()))
     }
-    Ok(Storage::from_vec(data))
-}
 
-/// The storage of a copy of elements.
-pub fn from_slice<T: Element>(data: &[T]) -> Result<Storage> {
-    // SAFETY: elements have no bytes between them that nobody wrote.
-    unsafe { from_bytes(data.as_ptr().cast(), size_of_val(data)) }
-}
-
-/// # Safety
-/// There are so many initialised bytes.
-unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
-    let storage = Storage::alloc(nbytes)?;
-    // SAFETY: the caller's contract; the storage is new and has room for them.
-    unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
-    capture::filled(&storage);
-    Ok(storage)
-}
-
-/// A view of initialised elements of dtype `dtype`; `None` when `T` is another type or the memory
-/// may be written by others. The caller vouches that the storage holds elements of `dtype`.
-pub(crate) fn array_view<'a, T: Element>(
-    storage: &'a Storage,
-    layout: &Layout,
-    dtype: DType,
-) -> Option<ArrayViewD<'a, T>> {
-    if T::DTYPE != dtype || storage.may_be_written_elsewhere() || !fits(storage, layout, dtype) {
-        return None;
+    /// Axis `i` of the result is axis `axes[i]` of this layout.
+    pub fn permute(&self, axes: &[usize]) -> Layout {
+        assert_eq!(axes.len(), self.ndim(), "permute needs every axis");
+        let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, axes.len());
+        for &axis in axes {
+            assert!(!std::mem::replace(&mut seen[axis], true), "permute repeats an axis");
+        }
+        let dims: Dims = axes.iter().map(|&a| self.dims()[a]).collect();
+        let strides: Strides = axes.iter().map(|&a| self.strides()[a]).collect();
+        Layout::raw(&dims, &strides, self.offset())
     }
-    let mut start = storage.ptr().cast::<T>().cast_const();
-    let mut strides = vec![0usize; layout.ndim()];
-    let mut reversed = Vec::new();
-    if layout.numel() > 0 {
-        start = start.wrapping_offset(layout.offset());
-        for (axis, (&d, &s)) in layout.dims().iter().zip(layout.strides()).enumerate() {
-            if s < 0 && d > 1 {
-                start = start.wrapping_offset((d as isize - 1) * s);
-                reversed.push(axis);
+
+    /// Exchanges two axes.
+    #[inline]
+    pub fn swap(&self, a: usize, b: usize) -> Layout {
+        if let Some(out) = self.swapped_inline(a, b) {
+            return out;
+        }
+        let (mut dims, mut strides) = self.parts();
+        dims.swap(a, b);
+        strides.swap(a, b);
+        Layout::raw(&dims, &strides, self.offset())
+    }
+
+    /// Removes an axis of size 1.
+    pub fn squeeze(&self, axis: usize) -> Layout {
+        assert_eq!(self.dims()[axis], 1, "squeeze needs an axis of size 1");
+        self.select(axis, 0)
+    }
+
+    /// Inserts an axis of size 1 before `axis` (`ndim` appends).
+    pub fn insert_axis(&self, axis: usize) -> Layout {
+        let (mut dims, mut strides) = self.parts();
+        let stride = match dims.get(axis) {
+            Some(&d) => strides[axis].wrapping_mul(d as isize),
+            None => 1,
+        };
+        dims.insert(axis, 1);
+        strides.insert(axis, stride);
+        Layout::raw(&dims, &strides, self.offset())
+    }
+
+    /// Element `i` of an axis, which disappears.
+    pub fn select(&self, axis: usize, i: usize) -> Layout {
+        let (dim, stride) = (self.dims()[axis], self.strides()[axis]);
+        assert!(i < dim, "index {i} on an axis of size {dim}");
+        let offset = self.offset() + i as isize * stride;
+        if let Some(out) = self.without_inline(axis, offset) {
+            return out;
+        }
+        let (mut dims, mut strides) = self.parts();
+        dims.remove(axis);
+        strides.remove(axis);
+        Layout::raw(&dims, &strides, offset)
+    }
+
+    /// Elements `start`, `start + step`, … of an axis, `len` of them.
+    pub fn slice(&self, axis: usize, start: usize, step: isize, len: usize) -> Layout {
+        let (dim, stride) = (self.dims()[axis], self.strides()[axis]);
+        let mut offset = self.offset();
+        if len > 0 {
+            let last =
+                (len as isize - 1).checked_mul(step).and_then(|r| r.checked_add_unsigned(start));
+            let inside = last.is_some_and(|l| l >= 0 && (l as usize) < dim);
+            assert!(inside && start < dim, "slice outside an axis of size {dim}");
+            offset += start as isize * stride;
+        }
+        self.with_axis(axis, len, if len > 1 { stride * step } else { stride }, offset)
+    }
+
+    /// The diagonal of two axes, which disappear, as a new last axis; `k > 0` lies above it.
+    pub fn diagonal(&self, k: isize, axis1: usize, axis2: usize) -> Layout {
+        assert_ne!(axis1, axis2, "diagonal needs two axes");
+        let (mut dims, mut strides) = self.parts();
+        let (row, column) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
+        let rows = dims[axis1].saturating_sub(row);
+        let len = rows.min(dims[axis2].saturating_sub(column));
+        let step = strides[axis1].wrapping_add(strides[axis2]);
+        let mut offset = self.offset();
+        if len > 0 {
+            offset += row as isize * strides[axis1] + column as isize * strides[axis2];
+        }
+        for axis in [axis1.max(axis2), axis1.min(axis2)] {
+            dims.remove(axis);
+            strides.remove(axis);
+        }
+        dims.push(len);
+        strides.push(step);
+        Layout::raw(&dims, &strides, offset)
+    }
+
+    /// Windows of `size` along an axis, `step` apart; the window's elements are a new last axis.
+    pub fn unfold(&self, axis: usize, size: usize, step: usize) -> Layout {
+        let (mut dims, mut strides) = self.parts();
+        assert!(size <= dims[axis] && step > 0, "windows of {size}, {step} apart");
+        dims.push(size);
+        strides.push(strides[axis]);
+        dims[axis] = (dims[axis] - size) / step + 1;
+        strides[axis] = if dims[axis] > 1 { strides[axis] * step as isize } else { strides[axis] };
+        Layout::raw(&dims, &strides, self.offset())
+    }
+
+    /// Each element as `k` smaller ones beside each other, which are a new last axis. Strides and offset count the smaller
+    /// ones.
+    pub fn refine(&self, k: usize) -> Layout {
+        let (mut dims, mut strides) = self.parts();
+        strides.iter_mut().for_each(|stride| *stride = stride.wrapping_mul(k as isize));
+        dims.push(k);
+        strides.push(1);
+        Layout::raw(&dims, &strides, self.offset().wrapping_mul(k as isize))
+    }
+
+    /// The `k` elements along the last axis as one larger one, the inverse of `refine`; `None` where they do not lie beside
+    /// each other, or the distances are no multiples of the larger one.
+    pub fn coarsen(&self, k: usize) -> Option<Layout> {
+        let (mut dims, mut strides) = self.parts();
+        let beside = (dims.pop()?, strides.pop()?) == (k, 1);
+        let k = k as isize;
+        let moves = |(d, s): (&usize, &isize)| *d > 1 && s % k != 0;
+        let empty = self.numel() == 0;
+        if !empty && (!beside || self.offset() % k != 0 || dims.iter().zip(&strides).any(moves)) {
+            return None;
+        }
+        strides.iter_mut().for_each(|stride| *stride /= k);
+        Some(Layout::raw(&dims, &strides, self.offset() / k))
+    }
+
+    /// The same elements in C order under other dims; `None` when that needs a copy (or the number
+    /// of elements differs).
+    pub fn reshape(&self, dims: &[usize]) -> Option<Layout> {
+        let numel = checked_numel("reshape", dims).ok()?;
+        if numel != self.numel() {
+            return None;
+        }
+        if self.is_contiguous() {
+            return Some(Layout::contiguous_unchecked(dims).with_offset(self.offset()));
+        }
+        let strides = regroup(self.dims(), self.strides(), dims)?;
+        Some(Layout::raw(dims, &strides, self.offset()))
+    }
+}
+
+/// Strides for `new` dims over the elements of an old layout that is not empty: runs of old axes
+/// that multiply to a run of new axes must be evenly spaced.
+fn regroup(old: &[usize], old_strides: &[isize], new: &[usize]) -> Option<Strides> {
+    let kept: ShapeVec = (0..old.len()).filter(|&i| old[i] != 1).collect();
+    let mut strides: Strides = SmallVec::from_elem(1, new.len());
+    let (mut i, mut j) = (0, 0);
+    while i < kept.len() && j < new.len() {
+        let (first_old, first_new) = (i, j);
+        let (mut have, mut want) = (old[kept[i]], new[j]);
+        while have != want {
+            if have < want {
+                i += 1;
+                have *= old[*kept.get(i)?];
+            } else {
+                j += 1;
+                want *= *new.get(j)?;
             }
-            strides[axis] = if d > 1 { s.unsigned_abs() } else { 0 };
         }
-    }
-    if !start.is_aligned() {
-        return None;
-    }
-    let shape = IxDyn(layout.dims()).strides(IxDyn(&strides));
-    // SAFETY: `fits` holds the layout inside the storage, which the view borrows; ndarray wants
-    // positive strides, so negative axes start at their end and are inverted below.
-    let mut view = unsafe { ArrayViewD::from_shape_ptr(shape, start) };
-    for axis in reversed {
-        view.invert_axis(Axis(axis));
-    }
-    Some(view)
-}
-
-/// Whether every element of a layout lies inside a storage.
-#[inline]
-pub(crate) fn fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
-    if !layout.is_contiguous() {
-        return strided_fits(storage, layout, dtype);
-    }
-    let (n, offset) = (layout.numel(), layout.offset());
-    let end = (offset as usize).saturating_add(n).saturating_mul(dtype.size());
-    n == 0 || (offset >= 0 && end <= storage.nbytes())
-}
-
-#[inline(never)]
-fn strided_fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
-    let capacity = (storage.nbytes() / dtype.size()) as isize;
-    match layout.extent() {
-        Some((low, high)) => low >= 0 && high < capacity,
-        None => layout.numel() == 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::{Array2, ArrayD};
-
-    #[test]
-    fn views_show_what_was_stored() {
-        let array = Array2::from_shape_fn((4, 6), |(i, j)| (10 * i + j) as f64);
-        let (storage, layout) = from_array(array.clone()).unwrap();
-        let view = array_view::<f64>(&storage, &layout, DType::F64).unwrap();
-        assert_eq!(view, array.clone().into_dyn());
-        let odd = layout.swap(0, 1).slice(0, 5, -2, 3).slice(1, 3, -1, 4);
-        let view = array_view::<f64>(&storage, &odd, DType::F64).unwrap();
-        assert_eq!(
-            view,
-            array.t().slice(ndarray::s![1..;2, ..]).slice(ndarray::s![..;-1, ..;-1]).into_dyn()
-        );
-        let wide = layout.select(0, 2).broadcast_to(&[3, 6]).unwrap();
-        let view = array_view::<f64>(&storage, &wide, DType::F64).unwrap();
-        assert!(view.outer_iter().all(|row| row == array.row(2).into_dyn()));
-    }
-
-    #[test]
-    fn a_view_is_refused_when_it_would_lie() {
-        let (storage, layout) = from_array(ArrayD::<f64>::zeros(IxDyn(&[3]))).unwrap();
-        assert!(array_view::<i64>(&storage, &layout, DType::F64).is_none());
-        assert!(array_view::<f64>(&storage, &layout.with_offset(1), DType::F64).is_none());
-        assert!(array_view::<f64>(&storage, &layout.with_offset(-1), DType::F64).is_none());
-        storage.export_writable();
-        assert!(array_view::<f64>(&storage, &layout, DType::F64).is_none());
-        storage.release_export();
-        assert!(array_view::<f64>(&storage, &layout, DType::F64).is_some());
-    }
-
-    #[test]
-    fn empty_and_scalar_arrays() {
-        for dims in [&[][..], &[0], &[2, 0, 3]] {
-            let array = ArrayD::<f32>::ones(IxDyn(dims));
-            let (storage, layout) = from_array(array.clone()).unwrap();
-            assert_eq!(array_view::<f32>(&storage, &layout, DType::F32).unwrap(), array);
+        for pair in kept[first_old..=i].windows(2) {
+            if old_strides[pair[0]] != old_strides[pair[1]].wrapping_mul(old[pair[1]] as isize) {
+                return None;
+            }
         }
+        let mut stride = old_strides[kept[i]];
+        for axis in (first_new..=j).rev() {
+            strides[axis] = stride;
+            stride = stride.wrapping_mul(new[axis] as isize);
+        }
+        i += 1;
+        j += 1;
     }
+    Some(strides)
 }

@@ -4,13 +4,14 @@
 //! Invariant: the GIL is released at the door and in the writing of files, and nowhere else.
 
 mod attach;
+mod backward;
 mod call;
+mod compile;
+mod custom_op;
 mod errors;
-mod exchange;
-mod function;
 mod graph;
+mod interop;
 mod module;
 mod object;
 mod package;
-mod pass;
 mod tensor;

@@ -11,15 +11,18 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::attach::only_in_the_main_interpreter;
-use crate::bindings::call::{foreign, late, names, observe};
-use crate::bindings::exchange::{dlpack, einops, memory, missing_modules, safetensors};
-use crate::bindings::graph::{collect, edge, group, hooks, introspect, packing, saved, site};
-use crate::bindings::object::members;
-use crate::bindings::pass::{
-    backward, bound, control, ended_transforms, host, joint, modes, replay, replayed, search,
-    short, transform_arguments,
+use crate::bindings::backward::{
+    depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
 };
-use crate::bindings::{errors, function, object, tensor};
+use crate::bindings::call::{host_call, lazy_methods, make, observe};
+use crate::bindings::compile::{bound_program, compiled_call, control_flow, joint_program, trace};
+use crate::bindings::graph::{
+    call_site, edge, garbage_collection, hooks, introspect, multi_grad_hook, saved_tensor_hooks,
+    saved_tensors,
+};
+use crate::bindings::interop::{dlpack, einops, memory_owner, missing_modules, safetensors};
+use crate::bindings::object::module_slots;
+use crate::bindings::{custom_op, errors, object, tensor};
 use crate::kernels::isa;
 use crate::threads;
 
@@ -61,32 +64,32 @@ functions! {
     tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
-    backward: backward, grad, _jacobian, _rows_of_pass, _grad_rows;
-    function: once_differentiable, _run, _wrap_forward;
-    members: _below, _watch_members, _shorten_module;
+    grad_api: backward, grad, _jacobian, _rows_of_pass, _grad_rows;
+    custom_op: once_differentiable, _run, _wrap_forward;
+    module_slots: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
         _switch_recorded_arrays, _records_arrays,
         _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
         set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
         registered as _registry;
-    site: _switch_anomaly, _switch_sites, is_anomaly_enabled, is_anomaly_check_nan_enabled,
+    call_site: _switch_anomaly, _switch_sites, is_anomaly_enabled, is_anomaly_check_nan_enabled,
         _cut_because;
     edge: get_gradient_edge;
-    group: register_multi_grad_hook, _watch_passes;
-    packing: _push_saved_hooks, _end_saved_hooks, _forbid_saved_hooks,
+    multi_grad_hook: register_multi_grad_hook, _watch_passes;
+    saved_tensor_hooks: _push_saved_hooks, _end_saved_hooks, _forbid_saved_hooks,
         _increment_version, _checkpoint;
-    collect: _collecting;
-    foreign: _call_foreign;
+    garbage_collection: _collecting;
+    host_call: _call_foreign;
     introspect: _output_of, _graph_facts, _vanishing;
     observe: _observe, _unobserve;
     ended_transforms: _end_transform, _of_ended_transform;
     transform_arguments: _has_history, _push_arguments, _pop_arguments;
-    search: _depends_on, _depends_on_others, _runs_python, _calls_back;
-    replay: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
+    depends_on: _depends_on, _depends_on_others, _runs_python, _calls_back;
+    trace: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
         _was_change_refused;
-    joint: _record_joint;
-    control: _scan, _while_loop, _switch;
-    short: _traced_call, _short_push;
+    joint_program: _record_joint;
+    control_flow: _scan, _while_loop, _switch;
+    fast_grad: _traced_call, _short_push;
     safetensors: _safetensors_header, _safetensors_write;
 }
 
@@ -107,18 +110,18 @@ macro_rules! classes {
 classes! {
     "TensorIterator": tensor::TensorIterator,
     "Node": object::node::PyNode,
-    "SavedTensor": saved::SavedHandle,
+    "SavedTensor": saved_tensors::SavedHandle,
     "_WeakNode": introspect::WeakNode,
-    "_Memory": memory::Memory,
+    "_Memory": memory_owner::Memory,
     "GradientEdge": edge::GradientEdge,
     "RemovableHandle": hooks::RemovableHandle,
-    "Program": replay::PyProgram,
-    "JointProgram": joint::PyJoint,
-    "BoundProgram": bound::PyBoundProgram,
-    "_Replayed": replayed::Replayed,
-    "Function": function::Function,
-    "CustomFunction": function::CustomFunction,
-    "FunctionContext": function::FunctionContext,
+    "Program": trace::PyProgram,
+    "JointProgram": joint_program::PyJoint,
+    "BoundProgram": bound_program::PyBoundProgram,
+    "_Replayed": compiled_call::Replayed,
+    "Function": custom_op::Function,
+    "CustomFunction": custom_op::CustomFunction,
+    "FunctionContext": custom_op::FunctionContext,
 }
 
 /// The compiled part of ferrograd.
@@ -127,23 +130,23 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     only_in_the_main_interpreter(py)?;
     isa::chosen().map_err(errors::to_python)?;
-    site::register();
-    host::register();
+    call_site::register();
+    engine_host::register();
     // The addresses of NumPy's functions, which a finaliser at the interpreter's end could not import any more.
     py.get_type::<PyUntypedArray>();
     let (members, class) = (m.dict(), py.get_type::<object::PyTensor>());
     members.set_item("__version__", env!("CARGO_PKG_VERSION"))?;
     members.set_item("Tensor", &class)?;
-    object::recycle::begin(py)?;
+    object::free_list::begin(py)?;
     tensor::slots::begin(py);
-    if object::recycle::HAS_GIL {
+    if object::free_list::HAS_GIL {
         threads::host_has_a_lock();
     }
-    late::fill(&class)?;
+    make::fill(&class)?;
     members.set_item("__getattr__", wrap_pyfunction!(__getattr__, m)?)?;
     members.set_item("__dir__", wrap_pyfunction!(__dir__, m)?)?;
     let callbacks = py.import("gc")?.getattr("callbacks")?;
-    callbacks.call_method1("append", (wrap_pyfunction!(collect::_collecting, m)?,))?;
+    callbacks.call_method1("append", (wrap_pyfunction!(garbage_collection::_collecting, m)?,))?;
     missing_modules::watch(py)?;
     einops::wait(py)
 }
@@ -156,14 +159,14 @@ fn member<'py>(m: &Bound<'py, PyModule>, name: &str) -> PyResult<Option<Bound<'p
     }
     if let Some(class) = class(py, name) {
         if name == "CustomFunction" {
-            function::mark(&class)?;
+            custom_op::mark(&class)?;
         }
         return Ok(Some(class.into_any()));
     }
     match name {
-        "_namespaces" => names::namespaces(m).map(Some),
+        "_namespaces" => lazy_methods::namespaces(m).map(Some),
         "__all__" => Ok(Some(PyList::new(py, public())?.into_any())),
-        _ => match names::function(m, name)? {
+        _ => match lazy_methods::function(m, name)? {
             Some(operation) => Ok(Some(operation)),
             None => errors::named(py, name),
         },
@@ -204,7 +207,7 @@ fn __dir__<'py>(m: &Bound<'py, PyModule>) -> PyResult<Bound<'py, PyList>> {
 /// The names of all functions.
 fn functions() -> Vec<&'static str> {
     let mut all = FUNCTIONS.to_vec();
-    all.extend(names::functions().map(|(_, name)| name));
+    all.extend(lazy_methods::functions().map(|(_, name)| name));
     all
 }
 

@@ -12,11 +12,11 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
-use super::extras::Extras;
+use super::attachments::Extras;
 use super::hook::Foreign;
-use super::packing::PackedValue;
 use super::rule::{Rule, RuleRef};
 use super::saved::{Packed, Saved};
+use super::saved_value_hooks::PackedValue;
 use super::value::Value;
 
 /// The inputs of a node: `None` where the operand needs no gradient.

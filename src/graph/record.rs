@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use super::arena::{self, NodeRef};
+use super::call_site;
 use super::mode::{self, Mode, PACKING};
 use super::node::{Flags, Node};
-use super::packing;
 use super::rule::RuleRef;
-use super::site;
+use super::saved_value_hooks;
 use super::value::Value;
 use super::{Edges, SavedValues};
 use crate::error::Result;
@@ -77,7 +77,8 @@ fn admitted<V: Value>(rule: &RuleRef<V>, saved: &mut SavedValues<V>, mode: Mode)
     for entry in saved.iter() {
         entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
-    let foreign = mode.has(PACKING) && !saved.is_empty() && packing::pack(&rule.name(), saved)?;
+    let foreign =
+        mode.has(PACKING) && !saved.is_empty() && saved_value_hooks::pack(&rule.name(), saved)?;
     Ok(if foreign { Flags::FOREIGN } else { Flags::NONE })
 }
 
@@ -113,7 +114,7 @@ pub fn record_plain<V: Value>(
 /// Has the node remember where the program called it, if the mode asks for that.
 #[inline(always)]
 fn watched<V: Value>(node: &NodeRef<V>, mode: Mode) {
-    if site::watched(mode) {
-        site::remember(node);
+    if call_site::watched(mode) {
+        call_site::remember(node);
     }
 }

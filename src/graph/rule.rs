@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use super::context::Context;
 use super::hook::Foreign;
+use super::rule_context::Context;
 use super::value::Value;
 use crate::error::{Error, Result};
 

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arena::{Edge, NodeBorrow, NodeRef};
-use super::packing::PackedValue;
-use super::site;
+use super::call_site;
+use super::saved_value_hooks::PackedValue;
 use super::value::Value;
 use crate::error::{CalledAt, Error, Result};
 
@@ -201,7 +201,7 @@ fn located<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Erro
     if let Error::Modified { saved_at, .. } = &mut *error
         && let Some(site) = node.get().extras().and_then(|extras| extras.call_site())
     {
-        *saved_at = CalledAt(Some(site::latest(&site).to_owned()));
+        *saved_at = CalledAt(Some(call_site::latest(&site).to_owned()));
     }
     error
 }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arena::{Arena, Edge};
-use super::packing::Pack;
-use super::together::Together;
+use super::fused_nodes::Together;
+use super::saved_value_hooks::Pack;
 use crate::error::{Error, Result};
 
 /// A value that operations record and gradients are made of.

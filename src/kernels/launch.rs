@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::elementwise::Loop;
-use super::host::{Host, Mark};
+use super::host_call::{Host, Mark};
 use super::reduce::Reduction;
 use super::view::{View, ViewMut, is_c_order};
 use crate::array::capture;

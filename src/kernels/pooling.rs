@@ -6,7 +6,7 @@
 
 use super::convolution::Geometry;
 use super::launch::launch;
-use super::leveled::leveled;
+use super::multiversion::leveled;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
@@ -190,7 +190,7 @@ fn under(g: &Geometry, tap: usize) -> (usize, usize, usize) {
 leveled! {
     /// The larger of `n` elements of `to` and as many of `from`, each `step` apart; the first of equals, and NaN stays.
     unsafe fn larger<T: Number>(to: *mut T, from: *const T, step: usize, n: usize) = larger_body,
-        crate::kernels::leveled::Levels::UpToAvx2
+        crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety

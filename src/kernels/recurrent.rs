@@ -10,7 +10,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::elementwise::Loop;
 use super::launch::launch;
-use super::leveled::{Levels, leveled};
+use super::multiversion::{Levels, leveled};
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::Element;
 use crate::threads::parallel_for;

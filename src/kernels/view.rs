@@ -235,7 +235,9 @@ fn several(dtypes: &[DType]) -> ! {
     panic!("a kernel takes operands of one dtype and was given {dtypes:?}")
 }
 
-pub(crate) use super::choice::{with_computing, with_elements, with_float, with_number, with_word};
+pub(crate) use super::dtype_dispatch::{
+    with_computing, with_elements, with_float, with_number, with_word,
+};
 
 /// Whether dims and strides describe C order without gaps.
 #[inline]

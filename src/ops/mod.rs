@@ -7,18 +7,18 @@
 #[macro_use]
 pub mod core;
 
-pub mod change;
-pub mod derive;
+pub mod autograd;
+pub mod custom_op;
 pub mod elementwise;
 #[cfg(feature = "fft")]
 pub mod fft;
-pub mod fold;
-pub mod function;
 pub mod index;
+pub mod inplace;
 #[cfg(feature = "linalg")]
 pub mod linalg;
 pub mod nn;
 pub mod product;
+pub mod reduce;
 pub mod shape;
 pub mod signal;
 

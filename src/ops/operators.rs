@@ -15,10 +15,10 @@ use std::ops::{
 };
 
 use crate::error::Result;
-use crate::ops::change::inplace;
-use crate::ops::core::declare::{Operand, Scalar};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, SUBTRACT};
+use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
 fn or_panic<T>(op: &'static Elementwise, result: Result<T>) -> T {
@@ -58,17 +58,17 @@ macro_rules! operators {
         impl $assign<&Tensor> for Tensor {
             fn $assign_method(&mut self, other: &Tensor) {
                 let other = Operand::Tensor(other.clone());
-                or_panic(&$spec, inplace::binary_(&$spec, self, &other));
+                or_panic(&$spec, methods::binary_(&$spec, self, &other));
             }
         }
         impl $assign<Tensor> for Tensor {
             fn $assign_method(&mut self, other: Tensor) {
-                or_panic(&$spec, inplace::binary_(&$spec, self, &Operand::Tensor(other)));
+                or_panic(&$spec, methods::binary_(&$spec, self, &Operand::Tensor(other)));
             }
         }
         impl<N: Into<Scalar>> $assign<N> for Tensor {
             fn $assign_method(&mut self, other: N) {
-                or_panic(&$spec, inplace::binary_(&$spec, self, &Operand::Scalar(other.into())));
+                or_panic(&$spec, methods::binary_(&$spec, self, &Operand::Scalar(other.into())));
             }
         }
     )*};

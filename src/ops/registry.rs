@@ -5,8 +5,8 @@
 
 use std::sync::LazyLock;
 
-use crate::ops::core::declare::OpDecl;
-use crate::ops::{elementwise, fold, index, nn, product, shape, signal};
+use crate::ops::core::op_decl::OpDecl;
+use crate::ops::{elementwise, index, nn, product, reduce, shape, signal};
 
 #[cfg(feature = "fft")]
 use crate::ops::fft;
@@ -15,11 +15,11 @@ use crate::ops::linalg;
 
 /// The families, in the order of the documentation.
 static FAMILIES: &[&[OpDecl]] = &[
-    elementwise::arith::DECLS,
+    elementwise::arithmetic::DECLS,
     elementwise::unary::DECLS,
     elementwise::special::DECLS,
     elementwise::rounding::DECLS,
-    elementwise::neighbour::DECLS,
+    elementwise::nextafter::DECLS,
     elementwise::extremes::DECLS,
     elementwise::activation::DECLS,
     elementwise::gelu::DECLS,
@@ -28,17 +28,17 @@ static FAMILIES: &[&[OpDecl]] = &[
     elementwise::closeness::DECLS,
     elementwise::bitwise::DECLS,
     elementwise::select::DECLS,
-    elementwise::blend::DECLS,
-    fold::reduce::DECLS,
+    elementwise::ternary::DECLS,
+    reduce::reduce::DECLS,
     shape::reshape::DECLS,
     shape::join::DECLS,
-    shape::pairs::DECLS,
+    shape::view_as_real::DECLS,
     index::getitem::DECLS,
-    index::select::DECLS,
+    index::select_slice::DECLS,
     product::matmul::DECLS,
     product::products::DECLS,
     product::einsum::DECLS,
-    product::functors::DECLS,
+    product::functor_decls::DECLS,
     #[cfg(feature = "linalg")]
     linalg::solve::DECLS,
     #[cfg(feature = "linalg")]
@@ -56,13 +56,13 @@ static FAMILIES: &[&[OpDecl]] = &[
     #[cfg(feature = "linalg")]
     linalg::eig::DECLS,
     #[cfg(feature = "linalg")]
-    linalg::functions::DECLS,
+    linalg::matrix_functions::DECLS,
     #[cfg(feature = "linalg")]
     linalg::lstsq::DECLS,
     #[cfg(feature = "linalg")]
-    linalg::chain::DECLS,
-    fold::softmax::DECLS,
-    nn::dense::DECLS,
+    linalg::multi_dot::DECLS,
+    reduce::softmax::DECLS,
+    nn::linear::DECLS,
     elementwise::thresholds::DECLS,
     nn::distances::DECLS,
     nn::loss::DECLS,
@@ -72,7 +72,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     nn::attention::DECLS,
     nn::convolution::DECLS,
     nn::pooling::DECLS,
-    nn::sampling::DECLS,
+    nn::grid_sample::DECLS,
     nn::recurrent::DECLS,
     elementwise::cast::DECLS,
     shape::create::DECLS,
@@ -80,23 +80,23 @@ static FAMILIES: &[&[OpDecl]] = &[
     index::membership::DECLS,
     shape::split::DECLS,
     shape::flip::DECLS,
-    shape::grid::DECLS,
+    shape::meshgrid::DECLS,
     shape::repeat::DECLS,
     shape::diagonal::DECLS,
     signal::window::DECLS,
     signal::pad::DECLS,
     index::gather::DECLS,
-    fold::scatter::DECLS,
-    fold::scatter_reduce::DECLS,
+    reduce::scatter::DECLS,
+    reduce::scatter_reduce::DECLS,
     index::take::DECLS,
-    fold::scan::DECLS,
-    fold::norms::DECLS,
-    fold::logsumexp::DECLS,
-    fold::sort::DECLS,
-    fold::unique::DECLS,
-    fold::nan::DECLS,
-    fold::quantile::DECLS,
-    fold::statistics::DECLS,
+    reduce::scan::DECLS,
+    reduce::norms::DECLS,
+    reduce::logsumexp::DECLS,
+    reduce::sort::DECLS,
+    reduce::unique::DECLS,
+    reduce::nan_reductions::DECLS,
+    reduce::quantile::DECLS,
+    reduce::statistics::DECLS,
     signal::numerical::DECLS,
     #[cfg(feature = "fft")]
     fft::fourier::DECLS,
@@ -107,7 +107,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     #[cfg(feature = "fft")]
     fft::shift::DECLS,
     #[cfg(feature = "fft")]
-    fft::trigonometric::DECLS,
+    fft::dct_dst::DECLS,
 ];
 
 /// Every operation, in the order of the families.

@@ -11,14 +11,14 @@ use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
-use crate::ops::core::declare::Scalar;
+use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::reshape_dims;
-use crate::ops::core::together::together;
+use crate::ops::core::fused_backward::together;
+use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::view::{Part, Step, view_through};
-use crate::ops::elementwise::arith::ADD;
+use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
-use crate::tensor::{Edge, Marks, SavedTensor, Tensor, packing};
+use crate::tensor::{Edge, Marks, SavedTensor, Tensor, saved_tensor_hooks};
 
 static ARENA: Arena<Tensor> = Arena::new();
 
@@ -55,7 +55,7 @@ impl Value for Tensor {
     }
 
     fn packer() -> Option<Arc<dyn Pack<Tensor>>> {
-        packing::packer()
+        saved_tensor_hooks::packer()
     }
 
     fn holds_nan(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
-use crate::tensor::cut::cut_edge;
+use crate::tensor::cut_edge::cut_edge;
 use crate::tensor::{Cause, Creation, Edge, Marks, Tensor};
 
 impl Tensor {

@@ -13,8 +13,8 @@ use crate::graph::Value;
 #[cfg(feature = "python")]
 use crate::tensor::Node;
 use crate::tensor::history::History;
-use crate::tensor::holders::Holders;
-use crate::tensor::retain::Retention;
+use crate::tensor::retain_grad::Retention;
+use crate::tensor::shared_grads::Holders;
 use crate::tensor::{Accumulate, Edge, Tensor};
 use crate::threads::{Guard, Lock};
 

@@ -6,33 +6,33 @@
 //! Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod autograd;
-mod cause;
-mod changed;
 mod construct;
-mod cut;
+mod cut_edge;
+mod detach_reason;
 mod display;
-mod gradients;
+mod flags;
+mod grad;
 mod handle;
-mod marks;
+mod inplace;
 mod meta;
-pub(crate) mod packing;
-mod results;
 mod saved;
+pub(crate) mod saved_tensor_hooks;
+mod unrecorded;
 
-pub use cause::Cause;
-pub(crate) use cause::CutCause;
-use changed::{creation, history, region};
-pub(crate) use creation::Creation;
-pub(crate) use cut::with_cut_edge;
-pub(crate) use gradients::effects;
-use gradients::{holders, leaf, retain};
+pub use accumulator::Accumulate;
+pub(crate) use cut_edge::with_cut_edge;
+pub use detach_reason::Cause;
+pub(crate) use detach_reason::CutCause;
+pub(crate) use flags::Marks;
+pub(crate) use grad::effects;
+use grad::{accumulator, retain_grad, shared_grads};
 pub use handle::Tensor;
 pub(crate) use history::Write;
-pub use leaf::Accumulate;
-pub(crate) use marks::Marks;
+use inplace::{history, region, view_origin};
 pub use meta::{Identity, Meta};
 pub(crate) use region::{Region, same_elements, same_places};
 pub use saved::SavedTensor;
+pub(crate) use view_origin::Creation;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

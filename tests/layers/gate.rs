@@ -35,8 +35,14 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 
 fn is_gated(body: &str) -> bool {
     let refuses = "if capture::active() {\n        return false;\n    }\n";
-    let gates =
-        ["launch!(", "record(Launch", "launch::record(", "launch::run_kernel(", "recorded::"];
+    let gates = [
+        "launch!(",
+        "record(Launch",
+        "launch::record(",
+        "launch::run_kernel(",
+        "traced_offsets::",
+        "launch_norm::",
+    ];
     let first = body.trim_start_matches([' ', '{', '\n']);
     first.starts_with(refuses) || gates.iter().any(|gate| body.contains(gate))
 }

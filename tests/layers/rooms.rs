@@ -16,32 +16,53 @@ const OPS: &[&str] = &[
     "elementwise",
     "shape",
     "index",
-    "change",
+    "inplace",
     "product",
     "linalg",
-    "fold",
+    "reduce",
     "signal",
     "fft",
     "nn",
-    "function",
-    "derive",
+    "custom_op",
+    "autograd",
     "operators",
     "value",
     "registry",
 ];
 
-/// The rooms of `src/program`.
-const PROGRAM: &[&str] = &["steps", "passes", "run", "record", "control"];
+/// The rooms of `src/compile`.
+const COMPILE: &[&str] = &[
+    "ir",
+    "passes",
+    "exec",
+    "trace",
+    "host_code",
+    "leaf_state",
+    "traced_function",
+    "bound_function",
+    "autograd",
+    "control_flow",
+];
 
 /// The rooms of `src/bindings`.
 const BINDINGS: &[&str] = &[
-    "attach", "package", "errors", "object", "exchange", "call", "function", "graph", "pass",
-    "tensor", "module",
+    "attach",
+    "package",
+    "errors",
+    "object",
+    "interop",
+    "call",
+    "custom_op",
+    "graph",
+    "backward",
+    "compile",
+    "tensor",
+    "module",
 ];
 
 /// What a file of Rust may name all the same: (file, room, why).
 const RUST_ALSO: &[(&str, &str, &str)] = &[(
-    "src/ops/core/formulas/sym.rs",
+    "src/ops/core/formulas/symbolic.rs",
     "elementwise",
     "the symbolic reading of a derivative calls the operation of each letter of its alphabet",
 )];
@@ -140,7 +161,7 @@ fn rooms_of_operations_point_one_way() {
 
 #[test]
 fn rooms_of_programs_point_one_way() {
-    report("a room of programs names one above it", upward("program", PROGRAM));
+    report("a room of programs names one above it", upward("compile", COMPILE));
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod sync {
     pub(super) use loom::hint::spin_loop;
     pub(super) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
-    /// As `src/threads/alone.rs`, in the models that have a host with a lock.
+    /// As `src/threads/single_thread.rs`, in the models that have a host with a lock.
     pub(super) fn alone() -> bool {
         super::hosted::alone()
     }

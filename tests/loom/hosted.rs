@@ -1,6 +1,6 @@
 //! Counting by loads and stores under a host's lock, while other threads give the lock up.
 //!
-//! Owns the number of reasons that `src/threads/alone.rs` keeps in a static, and the models of it. Models beside this file
+//! Owns the number of reasons that `src/threads/single_thread.rs` keeps in a static, and the models of it. Models beside this file
 //! have no host: there nobody is ever alone.
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ thread_local! {
     static REASONS: RefCell<Option<Rc<AtomicUsize>>> = const { RefCell::new(None) };
 }
 
-/// As in `src/threads/alone.rs`.
+/// As in `src/threads/single_thread.rs`.
 pub(super) fn alone() -> bool {
     REASONS.with_borrow(|reasons| {
         reasons.as_ref().is_some_and(|reasons| reasons.load(Ordering::Acquire) == 0)

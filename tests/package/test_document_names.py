@@ -46,7 +46,7 @@ def test_a_file_that_a_page_names_exists(page: Path) -> None:
     assert {name for name in named if not exists(name, page)} == set()
 
 
-@pytest.mark.parametrize("layer", ["src/ops", "src/program", "src/bindings", "python/ferrograd"])
+@pytest.mark.parametrize("layer", ["src/ops", "src/compile", "src/bindings", "python/ferrograd"])
 def test_the_rooms_of_a_layer_stand_in_the_order_that_is_tested(layer: str) -> None:
     name = layer.rpartition("/")[2].upper().replace("FERROGRAD", "PYTHON")
     (listed,) = re.findall(

@@ -9,14 +9,14 @@ use pyo3::types::{PyBool, PyString, PyType};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::Keyword;
+use crate::bindings::call::intercept::Keyword;
 use crate::bindings::call::numpy_arguments;
 use crate::bindings::call::result_options::ResultOptions;
 use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
 use crate::bindings::errors::{bad_type, type_name};
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
-use crate::ops::core::declare::{Arg, Kind, OpDecl, Operand, Param, Scalar};
+use crate::ops::core::op_decl::{Arg, Kind, OpDecl, Operand, Param, Scalar};
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, type_name};
-use crate::bindings::object::counted::Counted;
+use crate::bindings::object::python_rule_count::Counted;
 use crate::graph::Foreign;
 use crate::threads::{Mutex, assert_no_lock_held};
 

@@ -18,12 +18,13 @@ use crate::bindings::call::sequence::{
 };
 use crate::bindings::call::slice;
 use crate::bindings::errors::{bad_type, to_python, type_name};
-use crate::bindings::exchange::foreign::{self, OverrideRule};
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::foreign_arrays;
+use crate::bindings::interop::foreign_arrays::OverrideRule;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
 use crate::dtype::{DType, Kind};
 use crate::error::Error;
-use crate::ops::core::declare::{IndexItem, Ints, Nested, OpDecl, Operand, Scalar};
+use crate::ops::core::op_decl::{IndexItem, Ints, Nested, OpDecl, Operand, Scalar};
 use crate::ops::shape::join;
 use crate::tensor::Tensor;
 
@@ -129,7 +130,7 @@ pub(crate) fn operand_like(
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
 ) -> PyResult<Option<Tensor>> {
-    if foreign::should_defer(rule, ob)? {
+    if foreign_arrays::should_defer(rule, ob)? {
         return Ok(None);
     }
     tensor_like(op, ob)

@@ -12,14 +12,14 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
-use crate::bindings::call::door::{Call, Inputs, Keyword};
+use crate::bindings::call::intercept::{Call, Inputs, Keyword};
 use crate::bindings::call::numpy_arguments;
 use crate::bindings::object::{PyTensor, wrap, wrap_of};
 use crate::bindings::package::NAMED;
 use crate::error::Error;
-use crate::ops::change::inplace;
-use crate::ops::change::into::computed_into;
-use crate::ops::core::declare::{Arg, OpDecl, Output};
+use crate::ops::core::op_decl::{Arg, OpDecl, Output};
+use crate::ops::inplace::methods;
+use crate::ops::inplace::out::computed_into;
 use crate::ops::registry;
 use crate::tensor::Tensor;
 
@@ -91,7 +91,7 @@ pub(crate) fn change<'py>(
     let name = decl.in_place.unwrap_or(decl.name);
     let call = Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords));
     call.change(&positional[0], work(&args), || {
-        inplace::apply(decl, name, &mut args).map_err(|error| naming(decl, error))
+        methods::apply(decl, name, &mut args).map_err(|error| naming(decl, error))
     })
 }
 

@@ -14,14 +14,16 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::bindings::attach::attached;
 use crate::bindings::call::dispatch::{self, Keywords, Positional};
-use crate::bindings::call::door::{self, Keyword};
-use crate::bindings::call::{attributes, few, show::documentation};
+use crate::bindings::call::intercept;
+use crate::bindings::call::intercept::Keyword;
+use crate::bindings::call::signature_text::documentation;
+use crate::bindings::call::{attributes, small_ops};
 use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::Mode;
-use crate::ops::core::declare::{OpDecl, Shortcut};
 use crate::ops::core::elementwise::{binary, unary_with};
+use crate::ops::core::op_decl::{OpDecl, Shortcut};
 use crate::ops::registry;
 use crate::tensor::Tensor;
 
@@ -96,14 +98,14 @@ unsafe fn enter(
 ) -> *mut c::PyObject {
     let decl = registry()[index];
     let mode = Mode::current();
-    if kwnames.is_null() && !door::intercepts(mode) {
+    if kwnames.is_null() && !intercept::intercepts(mode) {
         // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
         let few = unsafe {
             match (&decl.shortcut, slf.is_null(), nargs) {
-                (Shortcut::Unary(op, []), false, 0) => few::one(op, slf, mode),
-                (Shortcut::Unary(op, []), true, 1) => few::one(op, *args, mode),
-                (Shortcut::Binary(op), false, 1) => few::two(op, slf, *args, mode),
-                (Shortcut::Binary(op), true, 2) => few::two(op, *args, *args.add(1), mode),
+                (Shortcut::Unary(op, []), false, 0) => small_ops::one(op, slf, mode),
+                (Shortcut::Unary(op, []), true, 1) => small_ops::one(op, *args, mode),
+                (Shortcut::Binary(op), false, 1) => small_ops::two(op, slf, *args, mode),
+                (Shortcut::Binary(op), true, 2) => small_ops::two(op, *args, *args.add(1), mode),
                 _ => None,
             }
         };
@@ -158,7 +160,7 @@ unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
     unsafe {
         let ob = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), ob);
         let tensor = &(*ptr::from_ref(ob.cast_exact::<PyTensor>().ok()?.get())).tensor;
-        (tensor.size() <= door::SMALL).then_some(tensor)
+        (tensor.size() <= intercept::SMALL).then_some(tensor)
     }
 }
 

@@ -5,20 +5,20 @@
 
 pub(crate) mod bind;
 pub(crate) mod callback;
-pub(crate) mod caller;
+pub(crate) mod called_by_interpreter;
 pub(crate) mod convert;
 pub(crate) mod default_dtype;
 pub(crate) mod dispatch;
-pub(crate) mod door;
 pub(crate) mod entry;
-pub(crate) mod few;
-pub(crate) mod foreign;
-pub(crate) mod names;
+pub(crate) mod host_call;
+pub(crate) mod intercept;
+pub(crate) mod lazy_methods;
 pub(crate) mod numpy_arguments;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;
 pub(crate) mod slice;
+pub(crate) mod small_ops;
 pub(crate) mod thread_state;
 
-pub(crate) use names::{attributes, late, show};
+pub(crate) use lazy_methods::{attributes, make, signature_text};

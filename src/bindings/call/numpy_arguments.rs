@@ -9,9 +9,9 @@ use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::Keyword;
+use crate::bindings::call::intercept::Keyword;
 use crate::bindings::object::wrap;
-use crate::ops::core::declare::OpDecl;
+use crate::ops::core::op_decl::OpDecl;
 
 /// What follows the arguments that libraries agree about.
 fn names(op: &str) -> &'static [&'static str] {

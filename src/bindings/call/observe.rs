@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::bindings::call::door::Keyword;
-use crate::bindings::call::show::value_of;
+use crate::bindings::call::intercept::Keyword;
+use crate::bindings::call::signature_text::value_of;
 use crate::graph::{FORWARD, Mode, ModeGuard, TRACING};
-use crate::ops::core::declare::OpDecl;
+use crate::ops::core::op_decl::OpDecl;
 
 thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };

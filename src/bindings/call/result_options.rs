@@ -9,11 +9,11 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use crate::array::broadcast_shapes;
 use crate::bindings::errors::type_name;
 use crate::bindings::errors::{bad_type, python, to_python};
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, remember};
 use crate::error::{Dims, Error};
-use crate::ops::change::inplace::{admit_dtype, put_result};
-use crate::ops::core::declare::{OpDecl, Returns};
+use crate::ops::core::op_decl::{OpDecl, Returns};
+use crate::ops::inplace::methods::{admit_dtype, put_result};
 use crate::tensor::Tensor;
 
 /// `out=` and `name=` of one call.

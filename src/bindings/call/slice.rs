@@ -7,7 +7,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
-use crate::ops::core::declare::IndexItem;
+use crate::ops::core::op_decl::IndexItem;
 
 /// The item of an index that a slice is.
 pub(crate) fn item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {

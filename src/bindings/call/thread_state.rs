@@ -9,15 +9,16 @@ use pyo3::prelude::*;
 
 use crate::bindings::call::observe::{self, Observers};
 use crate::graph::{Mode, ModeGuard};
-use crate::tensor::packing;
+use crate::tensor::saved_tensor_hooks;
 use crate::threads::assert_no_lock_held;
-use crate::threads::stack::{self, Stack};
+use crate::threads::stack_depth;
+use crate::threads::stack_depth::Stack;
 
 /// The state of this thread, restored when the value is dropped.
 #[must_use = "the state is restored when the guard is dropped"]
 pub(crate) struct ThreadStateGuard {
     _mode: ModeGuard,
-    _blocks: packing::BlocksGuard,
+    _blocks: saved_tensor_hooks::BlocksGuard,
     _observers: Observers,
 }
 
@@ -27,7 +28,7 @@ impl ThreadStateGuard {
         assert_no_lock_held();
         ThreadStateGuard {
             _mode: ModeGuard::new(Mode::current()),
-            _blocks: packing::keep(),
+            _blocks: saved_tensor_hooks::keep(),
             _observers: observe::keep(py),
         }
     }
@@ -43,7 +44,7 @@ const RESERVE: usize = 96 << 10;
 #[inline]
 pub(crate) fn room(op: &str) -> PyResult<()> {
     assert_no_lock_held();
-    match stack::current() {
+    match stack_depth::current() {
         Some(Stack { left, size }) if left < RESERVE.min(size / 3) => Err(too_deep(op, left, size)),
         _ => Ok(()),
     }

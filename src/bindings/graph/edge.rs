@@ -9,8 +9,8 @@ use crate::bindings::errors::bad_value;
 use crate::bindings::graph::hooks::edge_of;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::{PyNode, wrap_node};
-use crate::ops::derive::backward::Endpoint;
-use crate::ops::function::Spec;
+use crate::ops::autograd::backward::Endpoint;
+use crate::ops::custom_op::Spec;
 use crate::tensor::Edge;
 
 /// The place of a tensor in the graph: usable instead of the tensor as output or input of `autograd.grad` and as root

@@ -17,8 +17,8 @@ use crate::bindings::errors::{from_python, to_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, read_only, remember};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
-use crate::ops::core::layout::astype;
-use crate::ops::function::Spec;
+use crate::ops::core::broadcast::astype;
+use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, Meta, Node, Tensor};
 
 /// A hook's name for messages.

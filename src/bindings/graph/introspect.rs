@@ -11,20 +11,21 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::call::attributes::attributes;
 use crate::bindings::call::sequence::all_of;
+use crate::bindings::custom_op;
+use crate::bindings::custom_op::context_of;
 use crate::bindings::errors::{bad_type, bad_value, python};
-use crate::bindings::exchange::numpy;
-use crate::bindings::function::{self, context_of};
+use crate::bindings::interop::numpy;
 use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
-use crate::ops::derive::inspect;
-use crate::ops::function::Spec;
+use crate::ops::autograd::graph_size;
+use crate::ops::custom_op::Spec;
 use crate::tensor::{Accumulate, Edge, Node, Tensor};
 
 impl PyNode {
     /// Shape and dtype of an output, where they are known.
     pub(crate) fn spec(&self, index: u32) -> Option<Spec> {
-        let rule = function::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
+        let rule = custom_op::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
         if let Some(spec) = rule.or_else(|| self.known(index)) {
             return Some(spec.clone());
         }
@@ -44,7 +45,7 @@ impl PyNode {
         if let Some(attributes) = attributes(py, &self.node)? {
             return Ok(attributes.into_any());
         }
-        let given = function::attributes_of(py, &self.node)?;
+        let given = custom_op::attributes_of(py, &self.node)?;
         Ok(given.unwrap_or_else(|| PyDict::new(py).into_any()))
     }
 
@@ -167,7 +168,7 @@ pub(crate) fn _output_of<'py>(
 pub(crate) fn _vanishing<'py>(
     tensor: &Bound<'py, PyTensor>,
 ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-    let found = inspect::vanishing(&tensor.get().tensor);
+    let found = graph_size::vanishing(&tensor.get().tensor);
     let wrapped = |nodes: Vec<Node>| {
         nodes.into_iter().map(|node| Ok(wrap_node(tensor.py(), node)?.into_any())).collect()
     };
@@ -207,7 +208,7 @@ impl WeakNode {
 #[pyfunction]
 pub(crate) fn _graph_facts<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyDict>> {
     let py = tensor.py();
-    let found = inspect::facts(&tensor.get().tensor);
+    let found = graph_size::facts(&tensor.get().tensor);
     let facts = PyDict::new(py);
     facts.set_item("operations", found.operations)?;
     facts.set_item("leaves", found.leaves)?;

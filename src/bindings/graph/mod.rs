@@ -3,12 +3,12 @@
 //! Owns: what Python may ask of the graph and hang on it. Never changes a graph by looking at it.
 //! Invariant: Python functions are called with no lock held.
 
-pub(crate) mod collect;
+pub(crate) mod call_site;
 pub(crate) mod edge;
-pub(crate) mod group;
+pub(crate) mod garbage_collection;
 pub(crate) mod hooks;
 pub(crate) mod introspect;
+pub(crate) mod multi_grad_hook;
 pub(crate) mod node;
-pub(crate) mod packing;
-pub(crate) mod saved;
-pub(crate) mod site;
+pub(crate) mod saved_tensor_hooks;
+pub(crate) mod saved_tensors;

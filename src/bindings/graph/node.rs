@@ -9,10 +9,10 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::function::context_of;
-use crate::bindings::graph::collect::Metadata;
+use crate::bindings::custom_op::context_of;
+use crate::bindings::graph::garbage_collection::Metadata;
 use crate::bindings::graph::hooks::{self, RemovableHandle};
-use crate::bindings::graph::saved;
+use crate::bindings::graph::saved_tensors;
 use crate::bindings::object::node::{PyNode, display_name, leaf_object, wrap_node};
 use crate::bindings::object::{PyTensor, wrap};
 
@@ -58,7 +58,7 @@ impl PyNode {
     #[getter]
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
-        for (name, tensor) in saved::all(&self.node)? {
+        for (name, tensor) in saved_tensors::all(&self.node)? {
             named.set_item(name, wrap(py, tensor)?)?;
         }
         Ok(named)
@@ -95,7 +95,7 @@ impl PyNode {
     /// `_saved_self`, `_saved_other`, `_saved_result`: PyTorch's names for values in `saved`; `_raw_saved_self` and so on
     /// are handles that take hooks. The node of a custom function has what its context has.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(found) = saved::attribute(py, &self.node, name)? {
+        if let Some(found) = saved_tensors::attribute(py, &self.node, name)? {
             return Ok(found);
         }
         if !name.starts_with("__")

@@ -3,10 +3,10 @@
 //! Owns: the objects and the ways from a handle to its object. Never computes and never walks a graph.
 //! Invariant: while the object of a node, or of a tensor with state, lives, wrapping the same yields it.
 
-pub(crate) mod counted;
-pub(crate) mod members;
+pub(crate) mod free_list;
+pub(crate) mod module_slots;
 pub(crate) mod node;
-pub(crate) mod recycle;
+pub(crate) mod python_rule_count;
 mod tensor;
 
 pub(crate) use tensor::{

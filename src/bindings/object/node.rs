@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::object::{PyTensor, object_of};
-use crate::ops::function::Spec;
+use crate::ops::custom_op::Spec;
 use crate::tensor::{Accumulate, Node, Tensor};
 use crate::threads::{Mutex, MutexGuard, assert_no_lock_held};
 

@@ -10,11 +10,11 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyWeakrefMethods, PyWeakrefReference};
 
+use crate::bindings::object::free_list;
 use crate::bindings::object::node::CoOwned;
-use crate::bindings::object::recycle;
 use crate::dtype::{Complex128, DType, Half, with_dtype};
 use crate::error::Result;
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
 use crate::tensor::{Meta, Tensor};
 
 /// A multi-dimensional array that remembers how it was computed.
@@ -54,7 +54,7 @@ pub(crate) fn wrap_computed<'py>(
     compute: impl FnOnce() -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let plain = |tensor: &Tensor| (tensor.meta().is_none() && !tensor.is_view()).then_some(None);
-    recycle::computed(py, compute, plain, |tensor| wrap_slow(py, tensor))
+    free_list::computed(py, compute, plain, |tensor| wrap_slow(py, tensor))
 }
 
 /// The same of a tensor that may be a view of `source`.
@@ -70,7 +70,7 @@ pub(crate) fn wrap_part<'py>(
         true if tensor.storage().same(from.tensor.storage()) => Some(Some(base_of(source))),
         true => None,
     };
-    recycle::computed(py, compute, base, |tensor| wrap_of(source, tensor))
+    free_list::computed(py, compute, base, |tensor| wrap_of(source, tensor))
 }
 
 /// The object that a view of `source` is a view of.
@@ -94,7 +94,7 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     // The memory of a view that an operation made of its own intermediate is the view's alone.
     let alone = tensor.is_view() && tensor.storage().is_alone();
     let tensor = if alone { tensor.owner() } else { tensor };
-    Ok(recycle::object(py, tensor, None)?.into_any())
+    Ok(free_list::object(py, tensor, None)?.into_any())
 }
 
 /// The same for a result of an operation on `source`, which it may be a view of.
@@ -121,7 +121,7 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
         return wrap(py, tensor.into_value());
     }
     let linked = tensor.meta().is_some();
-    let object = recycle::object(py, tensor, Some(base_of(source)))?;
+    let object = free_list::object(py, tensor, Some(base_of(source)))?;
     if linked {
         remember(&object)?;
     }
@@ -133,7 +133,7 @@ fn wrap_known(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     if let Some(object) = known_object(py, &tensor) {
         return Ok(object);
     }
-    let object = recycle::object(py, tensor, None)?;
+    let object = free_list::object(py, tensor, None)?;
     remember(&object)?;
     Ok(object.into_any())
 }
@@ -161,7 +161,7 @@ pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
 
 /// A tensor that requires grad, as Python sees it.
 pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
-    let object = recycle::object(py, tensor, None)?;
+    let object = free_list::object(py, tensor, None)?;
     object.get().tensor.make_leaf(true)?;
     remember(&object)?;
     Ok(object)

@@ -10,18 +10,19 @@ use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyInt, PyNotImplemented, PyString};
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::Call;
+use crate::bindings::call::intercept::Call;
 use crate::bindings::errors::bad_type;
-use crate::bindings::exchange::foreign::{self, OverrideRule};
+use crate::bindings::interop::foreign_arrays;
+use crate::bindings::interop::foreign_arrays::OverrideRule;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::SPARSE_PRODUCT;
-use crate::bindings::tensor::temporary;
+use crate::bindings::tensor::temporary_elision;
 use crate::dtype::DType;
-use crate::ops::change::inplace;
+use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::core::layout::astype;
-use crate::ops::core::over::binary_over;
-use crate::ops::elementwise::{arith, bitwise, compare, unary as maths};
+use crate::ops::core::reuse_temporary::binary_over;
+use crate::ops::elementwise::{arithmetic, bitwise, compare, unary as maths};
+use crate::ops::inplace::methods;
 use crate::ops::product::matmul;
 use crate::tensor::Tensor;
 
@@ -35,7 +36,7 @@ fn not_implemented(py: Python<'_>) -> Bound<'_, PyAny> {
 #[cold]
 fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
     let text = other.is_instance_of::<PyString>() || other.is_instance_of::<PyBytes>();
-    if text && op.name == arith::MULTIPLY.name {
+    if text && op.name == arithmetic::MULTIPLY.name {
         convert::tensor_of(op.name, "the operand", other).map(|_| not_implemented(other.py()))
     } else {
         Ok(not_implemented(other.py()))
@@ -51,7 +52,7 @@ fn forward<'py>(
     let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
     let call = Call::operator(op.name, &operands);
     if let Ok(b) = other.cast_exact::<PyTensor>() {
-        let over = temporary::spare(op, slf, b);
+        let over = temporary_elision::spare(op, slf, b);
         let b = &b.get().tensor;
         return call.tensor(a.size().max(b.size()), || match over {
             Some(over) => binary_over(op, a, b, over),
@@ -111,12 +112,12 @@ fn in_place(
     Memory(slf): Memory<'_, '_>,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    foreign::refuse_in_place(op.name, other)?;
+    foreign_arrays::refuse_in_place(op.name, other)?;
     let x = &slf.get().tensor;
     let operand = convert::operand_of(op.name, "the operand", other)?;
     let operands = [slf.as_any(), other];
     let call = Call::operator(op.name, &operands);
-    call.change(slf.as_any(), x.size(), || inplace::binary_(op, x, &operand)).map(drop)
+    call.change(slf.as_any(), x.size(), || methods::binary_(op, x, &operand)).map(drop)
 }
 
 fn alone<'py>(op: &'static Elementwise, slf: &Bound<'py, PyTensor>) -> Object<'py> {
@@ -148,7 +149,8 @@ fn is_two(other: &Bound<'_, PyAny>) -> bool {
 #[cold]
 fn square_of_mask<'py>(mask: &Bound<'py, PyTensor>) -> Object<'py> {
     let x = &mask.get().tensor;
-    Call::operator(arith::POWER.name, &[mask.as_any()]).tensor(x.size(), || astype(x, DType::I8))
+    Call::operator(arithmetic::POWER.name, &[mask.as_any()])
+        .tensor(x.size(), || astype(x, DType::I8))
 }
 
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -161,72 +163,75 @@ fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pymethods]
 impl PyTensor {
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::ADD, slf, other)
+        forward(&arithmetic::ADD, slf, other)
     }
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::ADD, slf, other)
+        reflected(&arithmetic::ADD, slf, other)
     }
     fn __iadd__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::ADD, slf, other)
+        in_place(&arithmetic::ADD, slf, other)
     }
     fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::SUBTRACT, slf, other)
+        forward(&arithmetic::SUBTRACT, slf, other)
     }
     fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::SUBTRACT, slf, other)
+        reflected(&arithmetic::SUBTRACT, slf, other)
     }
     fn __isub__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::SUBTRACT, slf, other)
+        in_place(&arithmetic::SUBTRACT, slf, other)
     }
     fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::MULTIPLY, slf, other)
+        forward(&arithmetic::MULTIPLY, slf, other)
     }
     fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::MULTIPLY, slf, other)
+        reflected(&arithmetic::MULTIPLY, slf, other)
     }
     fn __imul__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::MULTIPLY, slf, other)
+        in_place(&arithmetic::MULTIPLY, slf, other)
     }
     fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::DIVIDE, slf, other)
+        forward(&arithmetic::DIVIDE, slf, other)
     }
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::DIVIDE, slf, other)
+        reflected(&arithmetic::DIVIDE, slf, other)
     }
     fn __itruediv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::DIVIDE, slf, other)
+        in_place(&arithmetic::DIVIDE, slf, other)
     }
     fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::FLOOR_DIVIDE, slf, other)
+        forward(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
     fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::FLOOR_DIVIDE, slf, other)
+        reflected(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
     fn __ifloordiv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::FLOOR_DIVIDE, slf, other)
+        in_place(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
     fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arith::REMAINDER, slf, other)
+        forward(&arithmetic::REMAINDER, slf, other)
     }
     fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arith::REMAINDER, slf, other)
+        reflected(&arithmetic::REMAINDER, slf, other)
     }
     fn __imod__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arith::REMAINDER, slf, other)
+        in_place(&arithmetic::REMAINDER, slf, other)
     }
     fn __divmod__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        Ok((forward(&arith::FLOOR_DIVIDE, slf, other)?, forward(&arith::REMAINDER, slf, other)?))
+        Ok((
+            forward(&arithmetic::FLOOR_DIVIDE, slf, other)?,
+            forward(&arithmetic::REMAINDER, slf, other)?,
+        ))
     }
     fn __rdivmod__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         Ok((
-            reflected(&arith::FLOOR_DIVIDE, slf, other)?,
-            reflected(&arith::REMAINDER, slf, other)?,
+            reflected(&arithmetic::FLOOR_DIVIDE, slf, other)?,
+            reflected(&arithmetic::REMAINDER, slf, other)?,
         ))
     }
     fn __pow__<'py>(
@@ -238,7 +243,7 @@ impl PyTensor {
         if slf.get().tensor.dtype() == DType::Bool && is_two(other) {
             return square_of_mask(slf);
         }
-        forward(&arith::POWER, slf, other)
+        forward(&arithmetic::POWER, slf, other)
     }
     fn __rpow__<'py>(
         slf: &Bound<'py, Self>,
@@ -246,14 +251,14 @@ impl PyTensor {
         modulo: &Bound<'py, PyAny>,
     ) -> Object<'py> {
         refuse_modulo(modulo)?;
-        reflected(&arith::POWER, slf, other)
+        reflected(&arithmetic::POWER, slf, other)
     }
     fn __ipow__(
         slf: Memory<'_, '_>,
         other: &Bound<'_, PyAny>,
         _modulo: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        in_place(&arith::POWER, slf, other)
+        in_place(&arithmetic::POWER, slf, other)
     }
 
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
@@ -263,13 +268,13 @@ impl PyTensor {
         }
         match convert::operand_like("matmul", OverrideRule::Operator, other)? {
             Some(b) => product(operands, a, &b),
-            None if foreign::is_sparse(other) => sparse_product(slf.as_any(), other),
+            None if foreign_arrays::is_sparse(other) => sparse_product(slf.as_any(), other),
             None => Ok(not_implemented(other.py())),
         }
     }
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let b = &slf.get().tensor;
-        if foreign::is_sparse(other) {
+        if foreign_arrays::is_sparse(other) {
             return sparse_product(other, slf.as_any());
         }
         match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
@@ -279,7 +284,7 @@ impl PyTensor {
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        alone(&arith::NEGATIVE, slf)
+        alone(&arithmetic::NEGATIVE, slf)
     }
     fn __pos__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         // A copy, as NumPy's: a change of `+a` never reaches `a`. Without axes it is a value.

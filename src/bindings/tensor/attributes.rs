@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::Call;
+use crate::bindings::call::intercept::Call;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap_of};
 use crate::bindings::package;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ops::core::declare::Ints;
-use crate::ops::elementwise::arith::conjugate;
+use crate::ops::core::op_decl::Ints;
+use crate::ops::elementwise::arithmetic::conjugate;
 use crate::ops::elementwise::complex;
 use crate::ops::shape::reshape;
 

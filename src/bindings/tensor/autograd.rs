@@ -1,20 +1,20 @@
 //! A tensor's place in the graph: gradient, leaf state, history, `backward`.
 //!
-//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::derive` does.
+//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
 //! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
+use crate::bindings::backward::grad_api;
 use crate::bindings::call::convert;
 use crate::bindings::errors::{bad_type, python, type_name};
 use crate::bindings::object::node::{PyNode, co_own, wrap_node};
 use crate::bindings::object::{PyTensor, remember, wrap};
-use crate::bindings::pass::backward;
 use crate::bindings::tensor::conversion::{KEEP, refuse_in_transform};
 use crate::error::Dims;
-use crate::ops::change::inplace;
-use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
 /// Warns where a gradient is looked for that no backward keeps.
@@ -108,7 +108,7 @@ impl PyTensor {
                 "assign None to clear it, or an array of that shape",
             ));
         }
-        let given = backward::gradient_of(given, tensor.dtype())?;
+        let given = grad_api::gradient_of(given, tensor.dtype())?;
         python(tensor.set_grad(Some(given)))
     }
 
@@ -124,7 +124,7 @@ impl PyTensor {
             return python(self.tensor.set_grad(None));
         }
         match self.tensor.grad() {
-            Some(grad) => python(inplace::fill_(&grad, &Operand::Scalar(Scalar::Float(0.0)))),
+            Some(grad) => python(methods::fill_(&grad, &Operand::Scalar(Scalar::Float(0.0)))),
             None => Ok(()),
         }
     }
@@ -138,7 +138,7 @@ impl PyTensor {
         create_graph: bool,
         inputs: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        backward::run_backward(slf, gradient, retain_graph, create_graph, inputs)
+        grad_api::run_backward(slf, gradient, retain_graph, create_graph, inputs)
     }
 
     /// The same data outside the graph; memory and version are shared.
@@ -156,7 +156,7 @@ impl PyTensor {
     #[setter]
     fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = convert::tensor_of("data", "the value", value)?;
-        python(inplace::copy_(&slf.get().tensor.detached(), &value.detach()))
+        python(methods::copy_(&slf.get().tensor.detached(), &value.detach()))
     }
 
     /// Keeps this tensor's gradient in `grad` although it is no leaf.

@@ -9,17 +9,17 @@ use pyo3::prelude::*;
 use crate::array::capture;
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
-use crate::bindings::call::door::Call;
+use crate::bindings::call::intercept::Call;
 use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
-use crate::bindings::exchange::dlpack;
-use crate::bindings::exchange::numpy;
-use crate::bindings::object::{PyTensor, leaf, recycle, remember};
+use crate::bindings::interop::dlpack;
+use crate::bindings::interop::numpy;
+use crate::bindings::object::{PyTensor, free_list, leaf, remember};
 use crate::bindings::tensor::attributes::{converted, is_device};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::{GRAD, Mode, TRANSFORM};
-use crate::ops::core::declare::Scalar;
+use crate::ops::core::op_decl::Scalar;
 use crate::ops::shape::create;
 use crate::tensor::{Cause, Tensor};
 
@@ -140,7 +140,7 @@ pub(crate) fn value_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyT
         Some(number) => Tensor::scalar(number),
         None => copied(data, None)?,
     };
-    recycle::object(data.py(), tensor.in_mode(), None)
+    free_list::object(data.py(), tensor.in_mode(), None)
 }
 
 /// Gives a new tensor its leaf state.
@@ -174,7 +174,7 @@ pub(crate) fn tensor<'py>(
     on_cpu("tensor", device)?;
     refuse_cut(data)?;
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
-    let object = recycle::object(data.py(), tensor, None)?;
+    let object = free_list::object(data.py(), tensor, None)?;
     finish(&object, requires_grad, name)?;
     Ok(object)
 }
@@ -199,7 +199,7 @@ pub(crate) fn taken<'py>(
         }
         _ => copied(array, dtype)?,
     };
-    let object = recycle::object(array.py(), tensor.in_mode().into_memory(), None)?;
+    let object = free_list::object(array.py(), tensor.in_mode().into_memory(), None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }
@@ -297,7 +297,7 @@ pub(crate) fn full<'py>(
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
     let tensor = create::repeated(&dims, value, dtype)?.in_mode().into_memory();
-    let object = recycle::object(py, tensor, None)?;
+    let object = free_list::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)
 }

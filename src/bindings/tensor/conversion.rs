@@ -11,14 +11,14 @@ use pyo3::types::{PyInt, PyTuple};
 
 use crate::array::capture;
 use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
-use crate::bindings::exchange::memory::Lending;
-use crate::bindings::exchange::numpy;
-use crate::bindings::graph::site::assigning;
+use crate::bindings::graph::call_site::assigning;
+use crate::bindings::interop::memory_owner::Lending;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, item};
 use crate::bindings::package;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
-use crate::ops::change::inplace::refuse_read_only;
+use crate::ops::inplace::methods::refuse_read_only;
 use crate::tensor::Tensor;
 
 /// Whether taking the values out of this tensor loses a gradient.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::item;
 use crate::bindings::object::node::display_name;

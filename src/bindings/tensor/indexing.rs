@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::{Call, Inputs};
+use crate::bindings::call::intercept::{Call, Inputs};
 use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::object::PyTensor;
 use crate::error::{Error, Result};
-use crate::ops::change::assign;
-use crate::ops::core::declare::{Axes, IndexItem, Operand};
 use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::op_decl::{Axes, IndexItem, Operand};
 use crate::ops::elementwise::compare;
-use crate::ops::fold::reduce;
 use crate::ops::index::getitem;
+use crate::ops::inplace::assign;
+use crate::ops::reduce::reduce;
 use crate::tensor::Tensor;
 
 #[pymethods]

@@ -1,18 +1,18 @@
 //! Methods that change their tensor and are no operations of the registry.
 //!
 //! Owns: `fill_`, `zero_`, `copy_`, `detach_`, `@=`, and what a tensor says of its memory. Never checks or writes:
-//! `ops::change` does. Invariant: each returns its receiver.
+//! `ops::inplace` does. Invariant: each returns its receiver.
 
 use pyo3::prelude::*;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::door::Call;
-use crate::bindings::exchange::foreign;
+use crate::bindings::call::intercept::Call;
+use crate::bindings::interop::foreign_arrays;
 use crate::bindings::object::{PyTensor, remember};
 use crate::bindings::tensor::arithmetic::{Memory, product_work};
 use crate::error::Result;
-use crate::ops::change::inplace;
-use crate::ops::core::declare::{Arg, Operand, Scalar};
+use crate::ops::core::op_decl::{Arg, Operand, Scalar};
+use crate::ops::inplace::methods;
 use crate::ops::product::matmul;
 use crate::tensor::Tensor;
 
@@ -37,13 +37,13 @@ impl PyTensor {
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> Slf<'py> {
         let filling = convert::value_of("fill_", "the value", value, slf.get().tensor.dtype())?;
         let work = slf.get().tensor.size();
-        changed("fill_", &[slf.as_any(), value], slf, work, |x| inplace::fill_(x, &filling))
+        changed("fill_", &[slf.as_any(), value], slf, work, |x| methods::fill_(x, &filling))
     }
 
     /// Sets every element to zero.
     fn zero_<'py>(slf: &Bound<'py, Self>) -> Slf<'py> {
         let (zero, work) = (Operand::Scalar(Scalar::Int(0)), slf.get().tensor.size());
-        changed("zero_", &[slf.as_any()], slf, work, |x| inplace::fill_(x, &zero))
+        changed("zero_", &[slf.as_any()], slf, work, |x| methods::fill_(x, &zero))
     }
 
     /// Copies the elements of another tensor, broadcast to this one's shape. Derivative: zero for the old elements,
@@ -51,7 +51,7 @@ impl PyTensor {
     fn copy_<'py>(slf: &Bound<'py, Self>, src: &Bound<'py, PyAny>) -> Slf<'py> {
         let source = convert::tensor_of("copy_", "the source", src)?;
         let work = slf.get().tensor.size();
-        changed("copy_", &[slf.as_any(), src], slf, work, |x| inplace::copy_(x, &source))
+        changed("copy_", &[slf.as_any(), src], slf, work, |x| methods::copy_(x, &source))
     }
 
     /// Takes the tensor out of the graph; views cannot be taken out.
@@ -60,12 +60,12 @@ impl PyTensor {
     }
 
     fn __imatmul__(Memory(slf): Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        foreign::refuse_in_place("matmul", other)?;
+        foreign_arrays::refuse_in_place("matmul", other)?;
         let b = convert::tensor_of("matmul", "the operand", other)?;
         let work = product_work(&slf.get().tensor, &b);
         let product = |x: &Tensor| {
             let mut args = [Arg::Tensor(x.clone()), Arg::Tensor(b)];
-            inplace::apply(&matmul::DECLS[0], "matmul", &mut args)
+            methods::apply(&matmul::DECLS[0], "matmul", &mut args)
         };
         changed("matmul", &[slf.as_any(), other], slf, work, product).map(drop)
     }

@@ -6,7 +6,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::call::door::Call;
+use crate::bindings::call::intercept::Call;
 use crate::bindings::errors::bad_value;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::{self, LazyImport};

@@ -12,16 +12,16 @@ mod display;
 mod indexing;
 mod inplace;
 mod like;
+mod optimizer_update;
 mod pickle;
 mod protocols;
 pub(crate) mod slots;
-mod temporary;
-mod update;
+mod temporary_elision;
 
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,
     value_of,
 };
 pub(crate) use indexing::TensorIterator;
+pub(crate) use optimizer_update::_update;
 pub(crate) use pickle::rebuild;
-pub(crate) use update::_update;

@@ -6,10 +6,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::bindings::backward::transform_arguments::_has_history;
 use crate::bindings::errors::to_python;
-use crate::bindings::exchange::numpy;
+use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, remember};
-use crate::bindings::pass::transform_arguments::_has_history;
 use crate::error::Error;
 use crate::tensor::Tensor;
 

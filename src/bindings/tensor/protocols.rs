@@ -9,7 +9,8 @@ use pyo3::types::{PyDict, PyNotImplemented, PyTuple};
 
 use crate::bindings::call::dispatch;
 use crate::bindings::errors::{bad_type, bad_value};
-use crate::bindings::exchange::foreign::{self, OverrideRule};
+use crate::bindings::interop::foreign_arrays;
+use crate::bindings::interop::foreign_arrays::OverrideRule;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package;
 
@@ -56,7 +57,7 @@ impl PyTensor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         for input in inputs {
-            if foreign::should_defer(OverrideRule::Ufunc, &input)? {
+            if foreign_arrays::should_defer(OverrideRule::Ufunc, &input)? {
                 return Ok(PyNotImplemented::get(py).to_owned().into_any());
             }
         }

@@ -1,7 +1,7 @@
 //! The slots of operators for a few floats, and of basic indices, which stand in front of those that pyo3 makes.
 //!
 //! Owns: the C functions, and pyo3's, to which everything goes that is not of this sort: subclasses, other operands, modes
-//! in which somebody watches or code of the host may run. Never computes: `ops::core::formulas::few` does.
+//! in which somebody watches or code of the host may run. Never computes: `ops::core::formulas::small` does.
 //! Invariant: what a slot here answers is what pyo3's answers; without a GIL they are not used.
 
 use std::ffi::c_int;
@@ -15,12 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::call::few::{self, Answer, Object};
-use crate::bindings::call::{door, slice};
-use crate::bindings::object::{PyTensor, recycle, wrap_part};
+use crate::bindings::call::small_ops;
+use crate::bindings::call::small_ops::{Answer, Object};
+use crate::bindings::call::{intercept, slice};
+use crate::bindings::object::{PyTensor, free_list, wrap_part};
 use crate::graph::Mode;
-use crate::ops::core::declare::IndexItem;
-use crate::ops::elementwise::{arith, compare};
+use crate::ops::core::op_decl::IndexItem;
+use crate::ops::elementwise::{arithmetic, compare};
 use crate::ops::index::getitem;
 
 /// pyo3's slots.
@@ -44,7 +45,7 @@ macro_rules! binary_slots {
         unsafe extern "C" fn $name(a: Object, b: Object) -> Object {
             // SAFETY: the caller's contract.
             unsafe {
-                match (few::two($op, a, b, Mode::current()), BEFORE.get()) {
+                match (small_ops::two($op, a, b, Mode::current()), BEFORE.get()) {
                     (Some(object), _) => object,
                     (None, Some(before)) => (before.$name)(a, b),
                     (None, None) => ptr::null_mut(),
@@ -55,10 +56,10 @@ macro_rules! binary_slots {
 }
 
 binary_slots! {
-    add: &arith::ADD;
-    subtract: &arith::SUBTRACT;
-    multiply: &arith::MULTIPLY;
-    divide: &arith::DIVIDE;
+    add: &arithmetic::ADD;
+    subtract: &arithmetic::SUBTRACT;
+    multiply: &arithmetic::MULTIPLY;
+    divide: &arithmetic::DIVIDE;
 }
 
 /// # Safety
@@ -80,7 +81,7 @@ unsafe extern "C" fn power(a: Object, b: Object, modulo: Object) -> Object {
 unsafe extern "C" fn negative(a: Object) -> Object {
     // SAFETY: the caller's contract.
     unsafe {
-        match (few::one(&arith::NEGATIVE, a, Mode::current()), BEFORE.get()) {
+        match (small_ops::one(&arithmetic::NEGATIVE, a, Mode::current()), BEFORE.get()) {
             (Some(object), _) => object,
             (None, Some(before)) => (before.negative)(a),
             (None, None) => ptr::null_mut(),
@@ -101,7 +102,7 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
     };
     // SAFETY: the caller's contract.
     unsafe {
-        match (few::two(spec, a, b, Mode::current()), BEFORE.get()) {
+        match (small_ops::two(spec, a, b, Mode::current()), BEFORE.get()) {
             (Some(object), _) => object,
             (None, Some(before)) => (before.compare)(a, b, op),
             (None, None) => ptr::null_mut(),
@@ -131,13 +132,13 @@ unsafe extern "C" fn subscript(a: Object, key: Object) -> Object {
 /// The objects live, and the thread is attached.
 #[inline]
 unsafe fn part(a: Object, key: Object) -> Answer {
-    if !door::is_quiet(Mode::current()) {
+    if !intercept::is_quiet(Mode::current()) {
         return None;
     }
     // SAFETY: the caller's contract; `exact` saw a tensor.
     let (py, x, source, key) = unsafe {
         let py = Python::assume_attached();
-        let x = recycle::exact(a)?;
+        let x = free_list::exact(a)?;
         let source = Bound::from_borrowed_ptr(py, a).cast_into_unchecked::<PyTensor>();
         (py, x, source, Borrowed::from_ptr(py, key))
     };
@@ -183,9 +184,9 @@ fn item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
 unsafe fn power_of_number(a: Object, b: Object) -> Answer {
     // SAFETY: the caller's contract.
     unsafe {
-        let exponent = few::number(b)?.as_f64();
-        let same = arith::POWER.beside_number.and_then(|beside| beside(exponent))?;
-        few::one(same, a, Mode::current())
+        let exponent = small_ops::number(b)?.as_f64();
+        let same = arithmetic::POWER.beside_number.and_then(|beside| beside(exponent))?;
+        small_ops::one(same, a, Mode::current())
     }
 }
 
@@ -195,7 +196,7 @@ pub(crate) fn begin(py: Python<'_>) {
     // SAFETY: the class lives for ever, as do its slots, and nobody else changes them while the module is being made.
     unsafe {
         let (numbers, mapping) = ((*class).tp_as_number.as_mut(), (*class).tp_as_mapping.as_mut());
-        let (true, Some(numbers), Some(mapping)) = (recycle::HAS_GIL, numbers, mapping) else {
+        let (true, Some(numbers), Some(mapping)) = (free_list::HAS_GIL, numbers, mapping) else {
             return;
         };
         let found = || {

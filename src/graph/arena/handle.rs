@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::local;
+use super::generation::Word;
 use super::slot::{self, Slot};
-use super::word::Word;
+use super::thread_state;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
@@ -84,7 +84,7 @@ impl<V: Value> Drop for NodeRef<V> {
     #[inline]
     fn drop(&mut self) {
         if word(&self.slot).decrement() {
-            local::vacate_all(self.slot.cast());
+            thread_state::vacate_all(self.slot.cast());
         }
     }
 }

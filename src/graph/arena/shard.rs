@@ -9,9 +9,9 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::remote_list::RemoteList;
+use super::generation::Word;
+use super::remote_free_list::RemoteList;
 use super::slot::{Header, Kind};
-use super::word::Word;
 
 const FIRST_PAGE: usize = 64;
 const LARGEST_PAGE: usize = 1024;

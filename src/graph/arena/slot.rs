@@ -8,11 +8,11 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+use super::generation::Word;
 use super::handle::NodeRef;
-use super::local;
 use super::shard::Shard;
 use super::sync::AtomicPtr;
-use super::word::Word;
+use super::thread_state;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
@@ -139,6 +139,6 @@ impl Drop for Release {
         // SAFETY: pages are never freed, so the header is valid.
         let header = unsafe { self.header.as_ref() };
         let next = header.word.retire();
-        local::give_back(self.header, next == LAST_GENERATION);
+        thread_state::give_back(self.header, next == LAST_GENERATION);
     }
 }

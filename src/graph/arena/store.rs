@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::handle::NodeRef;
-use super::local;
 use super::shard::{self, Shard};
 use super::slot::Slot;
+use super::thread_state;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
@@ -56,7 +56,7 @@ impl<V: Value> Arena<V> {
         node: impl FnOnce() -> Node<V>,
         fill: impl FnOnce(&mut Node<V>) -> Result<(), E>,
     ) -> Result<NodeRef<V>, E> {
-        let slot = local::with_shard(&self.shards, Slot::<V>::KIND, |shard| {
+        let slot = thread_state::with_shard(&self.shards, Slot::<V>::KIND, |shard| {
             // SAFETY: `with_shard` lends a shard of this arena's kind that the current thread owns.
             unsafe { shard.pop() }
         });

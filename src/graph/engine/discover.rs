@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use super::plan::{Item, Plan, TARGET};
 use crate::error::{Error, Result};
 use crate::graph::arena::{Edge, NodeBorrow, NodeRef, Stamps};
-use crate::graph::context::NOWHERE;
 use crate::graph::node::{Flags, Node};
+use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 
 thread_local! {

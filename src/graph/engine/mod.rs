@@ -4,22 +4,22 @@
 //! Invariant: no leaf changes before the whole pass has succeeded (save where a leaf asks to be told at once), and the
 //! bits of every gradient are the same whatever the number of threads.
 
-mod batch;
+mod anomaly;
+mod batched_rules;
 mod commit;
 mod discover;
+mod fusion;
+mod grad_table;
 mod host;
+mod one_rule;
 mod pass;
 mod plan;
-mod single;
 mod step;
-mod stretch;
-mod table;
 mod walk;
-mod watch;
 
 pub use discover::{discovered, estimate, frontier, search};
+pub(super) use grad_table::InputGrads;
 pub use host::{Host, NoHost, detach_if_long};
+pub use one_rule::vjp;
 pub use pass::{Pass, Since, Targets};
-pub use single::vjp;
-pub(super) use table::InputGrads;
-use walk::{head, parallel, schedule, serial};
+use walk::{linear_chain, parallel, schedule, serial};

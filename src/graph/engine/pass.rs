@@ -5,21 +5,21 @@
 
 use smallvec::SmallVec;
 
+use super::anomaly;
 use super::commit::{commit, commit_all};
 use super::discover::Finder;
-use super::head::Head;
+use super::fusion;
 use super::host::{GATE_NS, Host, detach_if_long};
+use super::linear_chain::Head;
 use super::parallel;
 use super::plan::Plan;
 use super::schedule::Schedule;
 use super::serial::{self, Walk};
 use super::step::{Outcome, PassOptions, Seeds};
-use super::stretch;
-use super::watch;
 use crate::error::Result;
 use crate::graph::arena::Edge;
+use crate::graph::call_site;
 use crate::graph::mode::{ANOMALY, Mode, ModeGuard, SERIAL};
-use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads;
 
@@ -90,7 +90,7 @@ impl<V: Value> Pass<'_, V> {
         let options = PassOptions::new(self.retain_graph, self.create_graph, capture)
             .with_batch(batch)
             .with_hooks_since(self.since.hooks);
-        let _site = site::set_site(site::here());
+        let _site = call_site::set_site(call_site::here());
         // Serial when anomalies are looked for: the first is then found first.
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
@@ -161,14 +161,14 @@ impl Run<'_> {
     ) -> Result<Option<Vec<Option<V>>>> {
         let Run { host, options, lanes, rows } = self;
         let plan = finder.finish(targets, options.capture)?;
-        if options.batch.is_some() && (!plan.is_plain() || site::watched(Mode::current())) {
+        if options.batch.is_some() && (!plan.is_plain() || call_site::watched(Mode::current())) {
             return Ok(None);
         }
         let long = lanes > 1 && plan.cost * rows >= GATE_NS;
         let schedule = long.then(|| Schedule::new(plan));
         let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
         let forks =
-            |schedule: &Schedule| schedule.forkable >= GATE_NS && !stretch::prevail(plan, options);
+            |schedule: &Schedule| schedule.forkable >= GATE_NS && !fusion::prevail(plan, options);
         if let Some(schedule) = schedule.filter(forks) {
             let seeds = std::mem::take(seeds);
             let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;
@@ -208,7 +208,7 @@ fn finish<V: Value>(
     }
     if options.checks() {
         for (k, grad) in &outcome.commits {
-            watch::arriving(plan.items[*k as usize].node.get(), grad)?;
+            anomaly::arriving(plan.items[*k as usize].node.get(), grad)?;
         }
     }
     commit_all(plan, options, host, (outcome.commits, lanes))?;

@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::arena::{NodeBorrow, NodeId};
-use crate::graph::context::NOWHERE;
 use crate::graph::hook::{AtEnd, RunningPass};
+use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 use crate::threads::Mutex;
 

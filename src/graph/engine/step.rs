@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::batch;
+use super::anomaly;
+use super::batched_rules;
+use super::grad_table::{ByInput, InputGrads};
 use super::plan::{Plan, RUN, TARGET};
-use super::table::{ByInput, InputGrads};
-use super::watch;
 use crate::error::{Error, Result};
 use crate::graph::arena::{NodeBorrow, last_seq, set_last_seq};
-use crate::graph::context::{Context, NOWHERE};
-use crate::graph::extras::Extras;
+use crate::graph::attachments::Extras;
+use crate::graph::call_site;
 use crate::graph::hook::Sink;
 use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
-use crate::graph::site;
+use crate::graph::rule_context::{Context, NOWHERE};
 use crate::graph::value::Value;
 
 /// The gradients of a node's outputs.
@@ -90,7 +90,7 @@ impl PassOptions {
 
     /// Whether rules run as they are: neither watched nor for batches.
     pub(super) fn is_plain(self) -> bool {
-        self.batch.is_none() && !site::watched(self.mode)
+        self.batch.is_none() && !call_site::watched(self.mode)
     }
 
     /// Prepares the thread for a rule, a hook or a commit.
@@ -169,8 +169,8 @@ fn rule<V: Value>(
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
-    if site::watched(options.mode) {
-        return watch::rule(plan, options, k, grads, input_grads);
+    if call_site::watched(options.mode) {
+        return anomaly::rule(plan, options, k, grads, input_grads);
     }
     bare_rule(plan, options, k, grads, input_grads)
 }
@@ -196,11 +196,11 @@ pub(super) fn bare_rule<V: Value>(
         let cx = Context::new(item.node, grads, values, targets, input_grads, create_graph);
         called(cx.with_batch(Some(rows)))
     } else {
-        batch::by_rows(item.node, options, (grads, rows), values, targets, input_grads)
+        batched_rules::by_rows(item.node, options, (grads, rows), values, targets, input_grads)
     };
     done.map_err(|error| {
         saved.restore();
-        watch::explained(node, error)
+        anomaly::explained(node, error)
     })
 }
 
@@ -218,13 +218,13 @@ pub(super) fn plain_rule<V: Value>(
     let cx = Context::new(node, grads, values, targets, input_grads, options.create_graph);
     called(cx).map_err(|error| {
         saved.restore();
-        watch::explained(&node, error)
+        anomaly::explained(&node, error)
     })
 }
 
 #[cold]
 fn freed<V: Value>(node: &Node<V>) -> Box<Error> {
-    watch::explained(node, Error::GraphFreed { op: node.name() }.into())
+    anomaly::explained(node, Error::GraphFreed { op: node.name() }.into())
 }
 
 /// Runs a rule.

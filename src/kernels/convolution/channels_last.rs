@@ -5,9 +5,9 @@
 
 use super::super::gemm::turn;
 use super::direct::{SPLIT, Sides};
-use super::lanes::{MOST, OUT};
-use super::steps::{Cut, Part, Steps};
-use super::tiles::{Number, Scratch};
+use super::im2col::{Number, Scratch};
+use super::shifted_taps::{Cut, Part, Steps};
+use super::simd_loops::{MOST, OUT};
 use crate::error::Result;
 use crate::threads::parallel_for;
 

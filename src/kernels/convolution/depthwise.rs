@@ -5,9 +5,9 @@
 //! order. So the results are the same at any number of threads.
 
 use super::direct::{SPLIT, Sides};
-use super::lanes::Lines;
-use super::steps::{Part, Steps};
-use super::tiles::{Number, Scratch, copy_apart};
+use super::im2col::{Number, Scratch, copy_apart};
+use super::shifted_taps::{Part, Steps};
+use super::simd_loops::Lines;
 use crate::error::Result;
 use crate::threads::parallel_for;
 

@@ -5,9 +5,9 @@
 //! result is the same at any number of threads.
 
 use super::geometry::Geometry;
-use super::lanes::{Lines, MOST, OUT, windows_available};
-use super::steps::{Cut, Part, Steps};
-use super::tiles::{Number, Scratch, copy_apart, copy_run};
+use super::im2col::{Number, Scratch, copy_apart, copy_run};
+use super::shifted_taps::{Cut, Part, Steps};
+use super::simd_loops::{Lines, MOST, OUT, windows_available};
 use crate::error::Result;
 use crate::threads::parallel_for;
 

@@ -6,13 +6,13 @@
 mod channels_last;
 mod depthwise;
 mod direct;
-mod full;
+mod full_1d;
 mod geometry;
-mod lanes;
+mod im2col;
 mod product;
-mod steps;
-mod tiles;
+mod shifted_taps;
+mod simd_loops;
 
-pub use full::convolve as convolve_full;
+pub use full_1d::convolve as convolve_full;
 pub use geometry::Geometry;
 pub use product::{convolve, correlate, spread};

@@ -9,8 +9,8 @@
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
 use super::geometry::Geometry;
-use super::steps::{Cut, Steps};
-use super::tiles::{Number, Scratch, gather, multiply, scatter};
+use super::im2col::{Number, Scratch, gather, multiply, scatter};
+use super::shifted_taps::{Cut, Steps};
 use super::{channels_last, depthwise, direct};
 use crate::error::Result;
 use crate::threads::parallel_for;

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use smallvec::{SmallVec, smallvec};
 
 use super::copy::copy;
-use super::registers;
-use super::truncate::Truncate;
+use super::float_to_int::Truncate;
+use super::float_to_int_simd;
 use crate::array::Storage;
 use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
 use crate::error::Result;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
-use crate::kernels::leveled::{Levels, leveled};
+use crate::kernels::multiversion::{Levels, leveled};
 use crate::kernels::view::{Axes, View, ViewMut};
 use crate::threads::parallel_for;
 
@@ -52,7 +52,7 @@ macro_rules! conversions {
                 #[inline(always)]
                 unsafe fn first(a: *const $a, b: *mut $b, n: usize) -> usize {
                     // SAFETY: the caller's contract.
-                    unsafe { registers::$first(a, b, n) }
+                    unsafe { float_to_int_simd::$first(a, b, n) }
                 }
             )?)?
         })*
@@ -367,7 +367,7 @@ fn run_watched(route: &Route, src: View, dst: ViewMut, lost: Option<&AtomicBool>
     let rows: usize = axes.dims.iter().product();
     let part = |start: usize, end: usize, skip: usize, n: usize| {
         if lost.is_some() {
-            registers::forget_invalid();
+            float_to_int_simd::forget_invalid();
         }
         axes.for_range(start, end, &mut |at| {
             let a = src.byte_at(at[1] + skip as isize * from);
@@ -376,7 +376,7 @@ fn run_watched(route: &Route, src: View, dst: ViewMut, lost: Option<&AtomicBool>
             unsafe { convert(route, (a, from), src.dtype.size(), (b, to), n) };
         });
         if let Some(lost) = lost
-            && registers::was_invalid()
+            && float_to_int_simd::was_invalid()
         {
             lost.store(true, Ordering::Relaxed);
         }

@@ -6,12 +6,12 @@
 
 use std::ptr;
 
-use super::turn::turn;
+use super::transpose::turn;
 use crate::array::{Storage, capture, room_for};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
-use crate::kernels::leveled::leveled;
+use crate::kernels::multiversion::leveled;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
@@ -322,7 +322,7 @@ impl<W: Copy> Job<W> {
 
 leveled! {
     /// Copies elements in the reverse order, at least one. The sides do not overlap.
-    unsafe fn reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = reversed_body, crate::kernels::leveled::Levels::UpToAvx2
+    unsafe fn reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = reversed_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
@@ -344,7 +344,7 @@ leveled! {
     /// sides do not overlap.
     pub(in crate::kernels) unsafe fn runs(
         sides: (*const u8, *mut u8), bytes: usize, count: usize, steps: [isize; 2],
-    ) = runs_body, crate::kernels::leveled::Levels::UpToAvx2
+    ) = runs_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety

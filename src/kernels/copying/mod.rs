@@ -4,11 +4,11 @@
 //! Never computes with elements beyond their conversion. Invariant: a copy has the bits of what it copies.
 
 pub mod cast;
+pub(in crate::kernels) mod cast_run;
 pub mod copy;
+mod f16;
 pub mod fill;
-mod halves;
-pub(in crate::kernels) mod neighbours;
-mod registers;
-pub(crate) mod stream;
-pub mod truncate;
-pub(in crate::kernels) mod turn;
+pub mod float_to_int;
+mod float_to_int_simd;
+pub(crate) mod nontemporal;
+pub(in crate::kernels) mod transpose;

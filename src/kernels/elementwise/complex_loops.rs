@@ -4,11 +4,11 @@
 //! its complex loops. Never holds a formula. Invariant: a value does not depend on its neighbours, although they choose
 //! the lane.
 
+use super::loop_table::Loop;
 use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
-use super::table::Loop;
 use crate::dtype::{Complex64, Complex128};
 use crate::kernels::math::{Argument, complex::is_far};
-use crate::kernels::number::complex_lane::{ComplexElement, ComplexLane};
+use crate::kernels::number::complex_scalar::{ComplexElement, ComplexLane};
 
 /// Which arguments of a complex text need `CAREFUL` lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

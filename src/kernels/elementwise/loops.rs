@@ -4,10 +4,10 @@
 //! of every level. Never allocates, splits or looks at strides.
 //! Invariant: the loop body is one inlined text, compiled once per dtype and level.
 
-use super::table::{Loop, LoopTable};
+use super::loop_table::{Loop, LoopTable};
 use crate::kernels::math::Argument;
-use crate::kernels::number::lane::Lane;
 use crate::kernels::number::real::{Lit, Real};
+use crate::kernels::number::scalar::Lane;
 
 /// Which arguments of a text need `WIDE` lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,36 +3,36 @@
 //! Owns: the tables, the plans, and the ways around a plan. Never names an operation.
 //! Invariant: an element has the same bits whichever way it is reached.
 
-mod apply;
-mod choose;
+mod casting;
 pub mod complex_loops;
-mod converted;
-mod drive;
-mod gather;
+mod dispatch;
+pub mod integer_division;
+mod launch_loop;
+mod loop_table;
 pub mod loops;
-mod neighbour;
-mod plan;
-pub mod quotients;
-pub mod rows;
-mod shortcuts;
+mod nextafter;
+pub mod row_broadcast;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
-mod table;
-mod turned;
+mod small;
+mod strided;
+mod tile_copy;
+mod transposed;
+mod where_loops;
 
-pub use apply::{In, apply, select};
-pub(crate) use apply::{Input, run_loop, word};
-pub use choose::where_loop;
-pub(crate) use converted::apply_converted;
-pub use drive::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run, split_above};
+pub(crate) use backward_call::Small;
+pub(crate) use casting::apply_converted;
+pub use dispatch::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run, split_above};
 pub use flat::{Flat, FlatIn};
 pub(crate) use flat::{apply_flat, select_flat};
+#[cfg(feature = "python")]
+pub(crate) use floats::{Few, Number, Run, apply_few};
+pub use launch_loop::{In, apply, select};
+pub(crate) use launch_loop::{Input, run_loop, word};
+pub use loop_table::{Loop, LoopTable};
 pub use loops::{Kernel, Predicate};
-pub use neighbour::NEXT_AFTER;
+pub use nextafter::NEXT_AFTER;
 #[cfg(feature = "python")]
-use shortcuts::straight;
-use shortcuts::{direct, flat, small};
-pub(crate) use small::Small;
-#[cfg(feature = "python")]
-pub(crate) use straight::{Few, Number, Run, apply_few};
-pub use table::{Loop, LoopTable};
+use small::floats;
+use small::{backward_call, contiguous, flat};
+pub use where_loops::where_loop;

@@ -6,12 +6,12 @@
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
+use super::along_axis::{Strips, cost};
+use super::batched::{Strip, passes, room_of};
 use super::complex;
-use super::lanes::{Strip, passes, room_of};
-use super::number::{Number, Real};
-use super::strips::{Strips, cost};
-use crate::kernels::room::bytes_of;
+use super::float::{Number, Real};
 use crate::kernels::view::{View, ViewMut};
+use crate::kernels::workspace::bytes_of;
 
 /// The bytes of neighbouring lines at a position that are moved at a time: whole cache lines, and so few that the rows of
 /// short lines stay in the first cache; half as many of long lines.

@@ -8,24 +8,25 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
+use super::along_axis::{Pass, Source, run};
+use super::batched;
+use super::batched::Together;
 use super::columns;
-use super::lanes::{self, Together};
-use super::number::{Number, Real, scale};
-use super::planner;
-use super::strips::{Pass, Source, run};
+use super::factorization;
+use super::float::{Number, Real, scale};
 use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
-use crate::kernels::room::{Parts, bytes_of};
 use crate::kernels::view::{View, ViewMut, one_dtype};
+use crate::kernels::workspace::{Parts, bytes_of};
 
 /// The plan of complex lines of `n` points.
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
     T::complex().get((n, u8::from(forward)), || {
-        let plan = planner::plan(n, direction);
-        if lanes::unusual::<T>(n) {
-            return Arc::new(Together { passes: lanes::passes(n), few: plan });
+        let plan = factorization::plan(n, direction);
+        if batched::unusual::<T>(n) {
+            return Arc::new(Together { passes: batched::passes(n), few: plan });
         }
         plan
     })
@@ -48,7 +49,7 @@ where
     }
 
     fn group(&self) -> usize {
-        lanes::group::<T>(self.plan.len())
+        batched::group::<T>(self.plan.len())
     }
 
     fn room(&self, _: usize) -> usize {

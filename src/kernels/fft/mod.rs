@@ -3,21 +3,21 @@
 //! Owns: the transforms, their plans and the strips that lines are gathered in. Never knows norms by name: they are factors.
 //! Invariant: how a line is transformed follows from the shapes, not from the threads.
 
+mod along_axis;
+mod batched;
 mod columns;
 mod complex;
-mod half;
-mod lanes;
-mod mirror;
-mod number;
-mod pairs;
-mod planner;
-mod plans;
-mod reorder;
-mod strips;
-mod tables;
-mod trigonometric;
+mod dct_dst;
+mod dct_reorder;
+mod factorization;
+mod float;
+mod mirrored;
+mod plan_cache;
+mod real;
+mod real_plan;
+mod twiddles;
 
+pub use along_axis::working_bytes;
 pub use complex::complex_to_complex;
-pub use half::{complex_to_real, real_to_complex};
-pub use strips::working_bytes;
-pub use trigonometric::{Edges, Family, trigonometric};
+pub use dct_dst::{Edges, Family, trigonometric};
+pub use real::{complex_to_real, real_to_complex};

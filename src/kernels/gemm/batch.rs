@@ -6,8 +6,8 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
+use super::matrix_vector::Task;
 use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
-use super::vector::Task;
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;

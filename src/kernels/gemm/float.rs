@@ -6,10 +6,10 @@
 
 use gemm_common::Parallelism;
 
-use super::super::room::Bits;
+use super::float_blocked;
+use super::float_tile::FloatTile;
 use super::product::{Mat, Size};
-use super::real;
-use super::real_tile::FloatTile;
+use crate::kernels::workspace::Bits;
 
 /// A float type with micro-kernels.
 pub(in crate::kernels) trait FloatGemm: FloatTile + Bits {
@@ -134,10 +134,18 @@ pub(super) unsafe fn by_tiles<T: FloatGemm>(
             return false;
         }
         if c.cs == 1 {
-            real::multiply(tiles, s, c, keep, a, b, factor);
+            float_blocked::multiply(tiles, s, c, keep, a, b, factor);
         } else if c.rs == 1 {
             let s = Size { m: s.n, n: s.m, k: s.k };
-            real::multiply(tiles, s, c.transposed(), keep, b.transposed(), a.transposed(), factor);
+            float_blocked::multiply(
+                tiles,
+                s,
+                c.transposed(),
+                keep,
+                b.transposed(),
+                a.transposed(),
+                factor,
+            );
         } else {
             return false;
         }

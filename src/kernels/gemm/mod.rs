@@ -4,22 +4,22 @@
 //! Owns: which product goes which way. Never copies an operand to transpose it.
 //! Invariant: no element depends on the block that it lies in.
 
-mod along;
 mod batch;
-mod complex;
-mod direct;
-mod down;
+mod complex_blocked;
+mod complex_tile;
 mod float;
-mod plain;
+mod float_blocked;
+mod float_pack;
+mod float_tile;
+mod matrix_vector;
+mod naive;
+mod narrow;
 mod product;
-mod real;
-mod real_pack;
-mod real_tile;
-mod short;
-mod tile;
-mod vector;
+mod row_dots;
+mod small_k;
+mod weighted_row_sum;
 
-pub(super) use complex::multiply as multiply_complex;
+pub(super) use complex_blocked::multiply as multiply_complex;
 pub(super) use float::{FloatGemm, multiply, turn};
 pub(super) use product::{Mat, Size};
 

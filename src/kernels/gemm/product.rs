@@ -9,7 +9,7 @@
 use super::super::cast::{lifted, lifted_out};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{complex, direct, float, plain, short, vector};
+use super::{complex_blocked, float, matrix_vector, naive, narrow, small_k};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
@@ -84,7 +84,7 @@ pub(super) trait Gemm: Copy + Send + Sync + 'static {
     ///
     /// # Safety
     /// As `ByVector::by_vector`.
-    unsafe fn by_rows(_task: vector::Task<Self>) -> bool {
+    unsafe fn by_rows(_task: matrix_vector::Task<Self>) -> bool {
         false
     }
 }
@@ -97,21 +97,21 @@ macro_rules! float_gemm {
                 // SAFETY: the caller's contract.
                 unsafe {
                     // The smallest have the same bits whatever their strides.
-                    if s.m * s.n * s.k <= plain::TINY {
-                        plain::small(s, a, b, c)
-                    } else if !vector::product(s, a, b, c)
-                        && !short::by_square(s, a, b, c)
-                        && !short::of_columns(s, a, b, c)
-                        && !direct::direct(s, a, b, c)
+                    if s.m * s.n * s.k <= naive::TINY {
+                        naive::small(s, a, b, c)
+                    } else if !matrix_vector::product(s, a, b, c)
+                        && !narrow::by_square(s, a, b, c)
+                        && !narrow::of_columns(s, a, b, c)
+                        && !small_k::direct(s, a, b, c)
                         && !(tiles && float::by_tiles(s, c, false, a, b, 1.0))
                     {
                         float::by_crate(s, c, false, a, b, 1.0)
                     }
                 }
             }
-            unsafe fn by_rows(task: vector::Task<$t>) -> bool {
+            unsafe fn by_rows(task: matrix_vector::Task<$t>) -> bool {
                 // SAFETY: the caller's contract.
-                unsafe { vector::ByVector::by_vector(task) }
+                unsafe { matrix_vector::ByVector::by_vector(task) }
             }
         }
     )*};
@@ -124,10 +124,10 @@ macro_rules! complex_gemm {
             unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>, _: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if s.m * s.n * s.k <= plain::FEW {
-                        plain::product(s, a, b, c)
+                    if s.m * s.n * s.k <= naive::FEW {
+                        naive::product(s, a, b, c)
                     } else {
-                        complex::multiply(s, c, false, a, b, false)
+                        complex_blocked::multiply(s, c, false, a, b, false)
                     }
                 }
             }

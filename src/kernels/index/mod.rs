@@ -3,17 +3,17 @@
 //! Owns: offsets, and the loops that move and fold rows by them. Never parses an index expression.
 //! Invariant: an offset lies inside the axis that it was made for.
 
-mod along;
-mod folds;
-mod last;
+mod add_to_slice;
+mod along_axis;
+mod last_write;
 mod offsets;
-mod part;
-mod recorded;
+mod row_reductions;
 mod rows;
+mod traced_offsets;
 
-pub use along::{Way, take_checked, write_checked, writes_checked};
-pub use folds::{Folding, fold_at, others_at};
-pub use last::take_last;
+pub use add_to_slice::add_part;
+pub use along_axis::{Way, take_checked, write_checked, writes_checked};
+pub use last_write::take_last;
 pub use offsets::{Indexed, Offsets, offsets, offsets_along, offsets_where};
-pub use part::add_part;
+pub use row_reductions::{Folding, fold_at, others_at};
 pub use rows::{add_at, put, take};

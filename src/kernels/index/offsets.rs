@@ -45,7 +45,9 @@ impl Offsets {
     /// order, positive and falling) and its stride there.
     pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
         match self.object {
-            Some(object) if capture::active() => super::recorded::restrided(self, object, axes),
+            Some(object) if capture::active() => {
+                super::traced_offsets::restrided(self, object, axes)
+            }
             _ => self.with_strides(axes),
         }
     }
@@ -112,7 +114,7 @@ pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<O
     if capture::active() {
         let again = axes.to_vec();
         let find = move |indices: &[View]| combined(op, indices, &again);
-        return super::recorded::found(indices, Box::new(find));
+        return super::traced_offsets::found(indices, Box::new(find));
     }
     combined(op, indices, axes)
 }
@@ -191,7 +193,7 @@ pub fn offsets_along(
     if capture::active() {
         let (dims, strides) = (dims.to_vec(), strides.to_vec());
         let find = move |index: &[View]| along(op, index[0], axis, &dims, &strides);
-        return super::recorded::found(&[index], Box::new(find));
+        return super::traced_offsets::found(&[index], Box::new(find));
     }
     along(op, index, axis, dims, strides)
 }
@@ -235,7 +237,7 @@ fn along(
 pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
     if capture::active() {
-        super::recorded::check_mask(&mask)?;
+        super::traced_offsets::check_mask(&mask)?;
     }
     if mask.numel() == 0 {
         // An empty array may have axes longer than a walk over them could last.

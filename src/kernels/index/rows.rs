@@ -7,7 +7,8 @@
 use super::super::number::ring::Ring;
 use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use super::offsets::Offsets;
-use super::recorded::{self, Move};
+use super::traced_offsets;
+use super::traced_offsets::Move;
 use crate::array::capture;
 use crate::dtype::with_dtype;
 use crate::threads::parallel_for;
@@ -18,7 +19,8 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
     let body: Move = |reads, out, offsets| taken(reads[0], offsets, out);
-    let _paused = capture::active().then(|| recorded::moved("take", &[src], &out, offsets, body));
+    let _paused =
+        capture::active().then(|| traced_offsets::moved("take", &[src], &out, offsets, body));
     taken(src, offsets, out);
 }
 
@@ -30,7 +32,8 @@ pub(super) fn taken(src: View, offsets: &Offsets, out: ViewMut) {
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: the last of equal offsets stays.
 pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: Move = |reads, dst, offsets| laid(dst, offsets, reads[0]);
-    let _paused = capture::active().then(|| recorded::moved("put", &[src], &dst, offsets, body));
+    let _paused =
+        capture::active().then(|| traced_offsets::moved("put", &[src], &dst, offsets, body));
     laid(dst, offsets, src);
 }
 
@@ -115,7 +118,8 @@ unsafe fn move_line<W: Copy>(
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: Move = |reads, dst, offsets| summed(dst, offsets, reads[0]);
-    let _paused = capture::active().then(|| recorded::moved("add_at", &[src], &dst, offsets, body));
+    let _paused =
+        capture::active().then(|| traced_offsets::moved("add_at", &[src], &dst, offsets, body));
     summed(dst, offsets, src);
 }
 

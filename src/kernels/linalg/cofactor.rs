@@ -7,13 +7,13 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::abreast;
+use super::batch::{Stack, each_of};
+use super::batched_small;
 use super::factor::decompose;
-use super::field::{Field, with_field};
+use super::golub_kahan::Singular;
 use super::lu::Lu;
-use super::singular::Singular;
-use super::stack::{Stack, each_of};
-use super::triangle;
+use super::scalar::{Field, with_field};
+use super::triangular_solve;
 
 /// The condition beyond which the inverse is not trusted: what it is off by and what the determinant is off by cancel for the most
 /// part, and are `1e-8` each.
@@ -32,7 +32,7 @@ fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     if a.rows == 0 {
         return Ok(());
     }
-    let four = |at| abreast::cofactor(&a, &out, WORST, at);
+    let four = |at| batched_small::cofactor(&a, &out, WORST, at);
     each_of::<T>(&[&a], 8 * a.rows.pow(3), four, |index| {
         let matrix = a.load::<T>(index);
         let found = by_inverse(&matrix).or_else(|| by_values(matrix));
@@ -50,7 +50,7 @@ fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
 /// `det(a) a⁻ᵀ` of a matrix far from singular, by one factorisation.
 fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
     let lu = Lu::new(a.clone());
-    let x = triangle::inverse(&lu)?;
+    let x = triangular_solve::inverse(&lu)?;
     let (det, mut power) = lu.parted_determinant();
     let fits = det != T::zero() && det.is_finite() && norm1(a) * norm1(&x) < WORST;
     if !fits {

@@ -8,12 +8,13 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::abreast;
-use super::field::{Field, largest, subtract, with_field};
-use super::singular::{self, Singular, turn};
-use super::stack::{Stack, each, each_of};
-use super::vectors::add_times;
-use super::{hermitian, reflections};
+use super::batch::{Stack, each, each_of};
+use super::batched_small;
+use super::gemv::add_times;
+use super::golub_kahan;
+use super::golub_kahan::{Singular, turn};
+use super::scalar::{Field, largest, subtract, with_field};
+use super::{hermitian_eigen, householder_qr};
 
 /// The sweeps after which an iteration is given up.
 pub(super) fn limit(n: usize) -> usize {
@@ -46,7 +47,7 @@ pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
 
 fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let four = |at| abreast::cholesky(&a, &out, at);
+    let four = |at| batched_small::cholesky(&a, &out, at);
     each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let mut matrix = a.load::<T>(index);
         if !lower_factor(&mut matrix, 0, a.rows) {
@@ -129,7 +130,7 @@ fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
     let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
     let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
-    let four = |at| abreast::qr(&a, &q, &r, at);
+    let four = |at| batched_small::qr(&a, &q, &r, at);
     let _ = each_of::<T>(&[&a], work, four, |index| {
         q.put(index, &factor::<T>(&a, index, &r, true));
         true
@@ -149,7 +150,7 @@ fn qr_upper_of<T: Field>(a: View, r: ViewMut) {
 fn factor<T: Field>(a: &Stack<'_>, index: usize, r: &Stack<'_>, wanted: bool) -> DMatrix<T> {
     let matrix = a.load::<T>(index);
     let unit = scale(&matrix).unwrap_or(1.0);
-    let (q, upper) = reflections::factors(over(matrix, unit), wanted);
+    let (q, upper) = householder_qr::factors(over(matrix, unit), wanted);
     r.store(index, |i, k| if i > k { T::zero() } else { upper[(i, k)] * T::from_real(unit) });
     q
 }
@@ -168,7 +169,7 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
         let whole = if known == 0 {
             DMatrix::identity(u.rows, u.rows)
         } else {
-            reflections::factors(square, true).0
+            householder_qr::factors(square, true).0
         };
         out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
         true
@@ -178,7 +179,7 @@ fn complete_of<T: Field>(u: View, out: ViewMut) {
 /// Singular vectors and falling singular values; `None` for NaN and infinity, or without convergence.
 pub(super) fn decompose<T: Field>(a: DMatrix<T>) -> Option<Singular<T>> {
     let unit = scale(&a)?;
-    let mut found = singular::decompose(&over(a, unit))?;
+    let mut found = golub_kahan::decompose(&over(a, unit))?;
     found.s.iter_mut().for_each(|s| *s *= unit);
     Some(found)
 }
@@ -196,7 +197,7 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
         return Ok(());
     }
     let work = 8 * a.rows * a.columns * a.rows.min(a.columns);
-    let four = |at| abreast::svd(&a, &u, &s, &vt, at);
+    let four = |at| batched_small::svd(&a, &u, &s, &vt, at);
     each_of::<T>(&[&a], work, four, |index| match decompose::<T>(a.load(index)) {
         Some(found) => {
             u.put(index, &found.u);
@@ -218,11 +219,11 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     if s.rows == 0 {
         return Ok(());
     }
-    let four = |at| abreast::singular_values(&a, &s, at);
+    let four = |at| batched_small::singular_values(&a, &s, at);
     each_of::<T>(&[&a], 4 * a.rows * a.columns * s.rows, four, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = scale(&matrix) else { return false };
-        let Some(found) = singular::values(over(matrix, unit)) else { return false };
+        let Some(found) = golub_kahan::values(over(matrix, unit)) else { return false };
         s.store(index, |i, _| found[i] * unit);
         true
     })
@@ -240,17 +241,17 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
     if a.rows == 0 {
         return Ok(());
     }
-    let four = |at| abreast::eigh(&a, lower, &w, &v, at);
+    let four = |at| batched_small::eigh(&a, lower, &w, &v, at);
     each_of::<T>(&[&a], 8 * a.rows.pow(3), four, |index| {
         let mut matrix = a.load::<T>(index);
         if !lower {
             matrix.adjoint_mut();
         }
-        hermitian::without_upper(&mut matrix);
+        hermitian_eigen::without_upper(&mut matrix);
         let Some(unit) = scale(&matrix) else {
             return false;
         };
-        let Some((values, mut vectors)) = hermitian::eigen(over(matrix, unit)) else {
+        let Some((values, mut vectors)) = hermitian_eigen::eigen(over(matrix, unit)) else {
             return false;
         };
         w.store(index, |i, _| values[i] * unit);

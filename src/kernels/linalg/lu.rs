@@ -7,8 +7,8 @@
 use nalgebra::DMatrix;
 
 use super::factor::{over, scale};
-use super::field::{Field, subtract};
-use super::triangle;
+use super::scalar::{Field, subtract};
+use super::triangular_solve;
 
 /// Columns of a panel that are eliminated one by one.
 const PANEL: usize = 8;
@@ -66,7 +66,7 @@ impl<T: Field> Lu<T> {
         lu.eliminate(0, steps);
         if columns > steps {
             let (left, mut right) = lu.packed.columns_range_pair_mut(..steps, steps..);
-            triangle::unit_lower(left.as_view(), right.as_view_mut());
+            triangular_solve::unit_lower(left.as_view(), right.as_view_mut());
         }
         lu
     }
@@ -114,7 +114,7 @@ impl<T: Field> Lu<T> {
         self.eliminate(first, half);
         let (left, mut right) = self.packed.columns_range_pair_mut(first..half, half..end);
         let (mut top, mut rest) = right.rows_range_pair_mut(first..half, half..);
-        triangle::unit_lower(left.rows_range(first..half), top.as_view_mut());
+        triangular_solve::unit_lower(left.rows_range(first..half), top.as_view_mut());
         subtract(&mut rest, left.rows_range(half..n), top.as_view());
         self.eliminate(half, end);
     }

@@ -4,32 +4,32 @@
 //! Invariant: an item of a stack that fails is named by its index; items are independent, so any split gives one result.
 
 // Elements are named by row and column.
+mod batch;
 #[allow(clippy::needless_range_loop)]
-mod abreast;
+mod batched_small;
 mod cofactor;
-mod diagonals;
-#[cfg(test)]
-mod draws;
+mod divide_conquer;
 mod factor;
-mod field;
-mod functions;
-mod hermitian;
+mod golub_kahan;
+mod hermitian_eigen;
+mod householder_qr;
 mod lu;
-mod packed;
-mod reflections;
+mod lu_packed;
+mod matrix_functions;
+mod real_schur;
+mod scalar;
 mod schur;
-mod singular;
 mod solve;
-mod spectrum;
-mod stack;
+#[cfg(test)]
+mod test_matrices;
 // As above.
+mod gemv;
 #[allow(clippy::needless_range_loop)]
-mod triangle;
-mod vectors;
+mod triangular_solve;
 
 pub use cofactor::cofactor;
 pub use factor::{cholesky, complete, eigh, qr, qr_upper, singular_values, svd};
-pub use functions::{Function, function};
-pub use packed::{lu, lu_solve, order, solve_and_keep};
+pub use lu_packed::{lu, lu_solve, order, solve_and_keep};
+pub use matrix_functions::{Function, function};
 pub use schur::{eig, eigvals, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

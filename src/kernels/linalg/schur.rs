@@ -8,9 +8,10 @@ use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
+use super::batch::{Stack, each};
 use super::factor::{over, scale};
-use super::spectrum::{self, Form};
-use super::stack::{Stack, each};
+use super::real_schur;
+use super::real_schur::Form;
 use crate::dtype::Complex128;
 
 /// An upper triangular `t` and a unitary `z` with `z t zᴴ = a`.
@@ -45,7 +46,7 @@ impl Triangular {
         if n < 2 {
             return Some(Triangular { t: a, z: DMatrix::identity(n, n) });
         }
-        let (z, t) = spectrum::reduce(a).parts(true);
+        let (z, t) = real_schur::reduce(a).parts(true);
         let mut form = Triangular { t, z };
         let (mut last, mut step, mut total) = (n - 1, 0, 0);
         loop {
@@ -176,7 +177,7 @@ fn eigen(
     } else {
         let matrix = a.load(index);
         unit = scale(&matrix)?;
-        (values, vectors) = spectrum::eigen(over(matrix, unit), wanted)?;
+        (values, vectors) = real_schur::eigen(over(matrix, unit), wanted)?;
     }
     lengthen(&mut vectors);
     values.iter_mut().for_each(|value| *value *= unit);

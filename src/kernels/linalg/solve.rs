@@ -7,12 +7,13 @@ use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::abreast;
+use super::batch::{Stack, each_of};
+use super::batched_small;
 use super::factor::over;
-use super::field::{Field, with_field};
 use super::lu::{Lu, divisible};
-use super::stack::{Stack, each_of};
-use super::triangle::{self, solve_general};
+use super::scalar::{Field, with_field};
+use super::triangular_solve;
+use super::triangular_solve::solve_general;
 
 /// Sign and logarithm of the magnitude of a determinant.
 fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
@@ -35,7 +36,7 @@ pub fn det(a: View, out: ViewMut) {
 
 fn det_of<T: Field>(a: View, out: ViewMut) {
     let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
-    let four = |at| abreast::det(&a, &out, at);
+    let four = |at| batched_small::det(&a, &out, at);
     let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let product = Lu::<T>::new(a.load(index)).determinant();
         out.store(index, |_, _| product);
@@ -54,7 +55,7 @@ pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
 fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a);
     let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
-    let four = |at| abreast::slogdet(&a, &sign, &log, at);
+    let four = |at| batched_small::slogdet(&a, &sign, &log, at);
     let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
         let (s, l) = log_det::<T>(a.load(index));
         sign.store(index, |_, _| s);
@@ -77,10 +78,10 @@ pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
 
 fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let four = |at| abreast::inverse(&a, &out, at);
+    let four = |at| batched_small::inverse(&a, &out, at);
     each_of::<T>(&[&a], 2 * a.rows.pow(3), four, |index| {
         let lu = Lu::<T>::new(a.load(index));
-        let Some(x) = triangle::inverse(&lu) else { return false };
+        let Some(x) = triangular_solve::inverse(&lu) else { return false };
         out.put(index, &x);
         true
     })
@@ -95,7 +96,7 @@ fn solve_of<T: Field>(a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    let four = |at| abreast::solve(&a, &b, &out, at);
+    let four = |at| batched_small::solve(&a, &b, &out, at);
     each_of::<T>(&[&a, &b], work, four, |index| {
         keep(&out, index, solve_general::<T>(a.load(index), b.load(index)))
     })
@@ -124,7 +125,7 @@ fn solve_triangular_of<T: Field>(
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let (lower, transposed, unit) = reading;
-    let four = |at| abreast::solve_triangular(&a, &b, &out, reading, at);
+    let four = |at| batched_small::solve_triangular(&a, &b, &out, reading, at);
     each_of::<T>(&[&a, &b], a.rows.pow(2) * b.columns, four, |index| {
         let (mut a, mut x) = (a.load::<T>(index), b.load(index));
         if transposed {
@@ -134,7 +135,7 @@ fn solve_triangular_of<T: Field>(
             a.fill_diagonal(T::one());
         }
         let (a, unit) = divisible(a);
-        let solved = triangle::solve(&a, lower != transposed, &mut x);
+        let solved = triangular_solve::solve(&a, lower != transposed, &mut x);
         keep(&out, index, solved.then(|| over(x, unit)))
     })
 }

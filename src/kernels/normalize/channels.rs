@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use super::super::launch::{self, Run, launch};
-use super::super::leveled::{Levels, leveled};
 use super::super::view::{View, ViewMut, with_float};
-use super::columns::{self, Columns, WIDTH};
+use super::batch_norm;
+use super::batch_norm::{Columns, WIDTH};
 use super::rows::{Number, fill, sum};
-use super::sets::InVectors;
+use super::simd::InVectors;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
+use crate::kernels::multiversion::{Levels, leveled};
 use crate::threads::parallel_for;
 
 /// Memory is what limits these loops: AVX-512 has no part in it.
@@ -137,7 +138,7 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
         let at = &at;
         if in_columns(x.dims, across) {
             // SAFETY: the views hold the columns, and the parameters an element for every channel.
-            return each_columns(x.dims, |some| unsafe { columns::forward::<T>(*at, some, eps) });
+            return each_columns(x.dims, |some| unsafe { batch_norm::forward::<T>(*at, some, eps) });
         }
         each_set(x.dims, across, |set| {
             // SAFETY: the views hold the runs of every set, and the parameters an element for every channel.
@@ -237,7 +238,7 @@ fn backward([x, w, stats, g]: [View; 4], eps: f64, across: bool, writes: &[ViewM
         let at = &at;
         if in_columns(x.dims, across) {
             // SAFETY: as in `forward`; there are sums for every column.
-            each_columns(x.dims, |some| unsafe { columns::backward::<T>(*at, some, eps) });
+            each_columns(x.dims, |some| unsafe { batch_norm::backward::<T>(*at, some, eps) });
         } else {
             each_set(x.dims, across, |set| {
                 // SAFETY: as in `forward`; there are sums for every run.

@@ -3,11 +3,11 @@
 //! Owns: forward passes, first-order backward passes and statistics. Never keeps what follows from input and statistics.
 //! Invariant: sums run over blocks that follow from the shape, so results are the same at any number of threads.
 
+mod batch_norm;
 mod channels;
-mod columns;
-mod recorded;
+mod launch_norm;
 mod rows;
-mod sets;
+mod simd;
 mod variance;
 
 pub use channels::{channels_backward, channels_forward, channels_scaled};

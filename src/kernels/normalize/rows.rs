@@ -8,13 +8,13 @@
 use std::hint::black_box;
 use std::ops::{Add, Mul, Sub};
 
-use super::super::leveled::leveled;
 use super::super::view::{View, ViewMut, with_float};
-use super::recorded;
-use super::sets::InVectors;
+use super::launch_norm;
+use super::simd::InVectors;
 use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
 /// Running sums that a block has side by side.
@@ -104,8 +104,8 @@ pub fn forward(
     y: ViewMut,
     stats: ViewMut,
 ) {
-    let _paused =
-        capture::active().then(|| recorded::forward(x, [weight, bias], (eps, centred), &y, &stats));
+    let _paused = capture::active()
+        .then(|| launch_norm::forward(x, [weight, bias], (eps, centred), &y, &stats));
     rows_forward(x, [weight, bias], eps, centred, &y, &stats);
 }
 
@@ -225,7 +225,7 @@ pub fn backward(
     out: Gradients,
 ) -> Result<()> {
     let _paused =
-        capture::active().then(|| recorded::backward([x, stats, g], weight, centred, &out));
+        capture::active().then(|| launch_norm::backward([x, stats, g], weight, centred, &out));
     rows_backward(x, weight, stats, g, centred, out)
 }
 

@@ -5,10 +5,10 @@
 //! tree, so a result is the same at any number of threads.
 
 use super::super::launch::launch;
-use super::super::leveled::leveled;
 use super::super::reduce::Tree;
 use super::super::view::{View, ViewMut, with_float};
 use super::rows::{Number, sum};
+use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
 /// Elements of a block: 16 KiB of float64.

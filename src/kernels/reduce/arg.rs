@@ -7,15 +7,15 @@ use std::mem::MaybeUninit;
 
 use super::super::cast::with_copy;
 use super::super::launch::launch;
-use super::super::leveled::leveled;
 use super::super::view::{Axes, View, ViewMut, with_float};
+use super::complex_arg;
 use super::fold::{self, Fold, LEAF, NARROW, WIDE};
 use super::inner::Partials;
-use super::kinds::{Max, Min};
-use super::lexical;
-use super::turned::Tile;
+use super::reductions::{Max, Min};
+use super::transposed_rows::Tile;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
 /// Elements of one piece of a split search.
@@ -77,7 +77,7 @@ fn arg_lines(largest: bool, input: View, axis: usize, out: ViewMut) -> Result<()
         }
         DType::I64 => by_extreme::<i64>(largest, input, axis, out),
         DType::U64 => by_extreme::<u64>(largest, input, axis, out),
-        DType::C128 => lexical::arg_lines(largest, input, axis, &out),
+        DType::C128 => complex_arg::arg_lines(largest, input, axis, &out),
         rare => {
             let lines = |copied: View| arg_lines(largest, copied, axis, out);
             return with_copy(rare.computes(), input, lines);

@@ -7,10 +7,10 @@
 use std::array::from_fn;
 
 use super::super::isa::{Level, level};
-use super::super::number::complex_lane::ComplexElement;
 use super::fold::{Fold, halve, lanes_by, prefetch};
-use super::kinds::{Prod, Sum};
+use super::reductions::{Prod, Sum};
 use crate::dtype::{Complex, Complex128};
+use crate::kernels::number::complex_scalar::ComplexElement;
 
 /// Elements of a block, each in a lane of its own: as many products do not wait for each other.
 const BLOCK: usize = 16;

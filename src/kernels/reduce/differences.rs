@@ -4,9 +4,9 @@
 //! close together the products would cancel. Invariant: the order of a sum depends on sizes only.
 
 use super::super::launch::launch;
-use super::super::leveled::leveled;
 use super::super::view::{View, ViewMut, with_float};
-use super::pairs::{Number, PIECE, WIDTH};
+use super::pairwise_distances::{Number, PIECE, WIDTH};
+use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
 /// The operands as addresses: the factors, both sides, and the result.

@@ -7,8 +7,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::leveled::{Levels, leveled};
-use super::turned;
+use super::transposed_rows;
+use crate::kernels::multiversion::{Levels, leveled};
 
 /// Elements that are merged into lanes before the lanes are merged: the leaf of the pairwise tree.
 pub(crate) const LEAF: usize = 1024;
@@ -275,7 +275,7 @@ pub(crate) unsafe fn rows<F: Fold>(
     // SAFETY: the caller's contract.
     unsafe {
         if F::TURNS && (1..WIDE).contains(&n) && rows >= NARROW {
-            return turned::rows::<F>(p, n, stride, out, step, rows);
+            return transposed_rows::rows::<F>(p, n, stride, out, step, rows);
         }
         if n <= LEAF {
             return leaves::<F>(p, n, stride, out, step, rows);

@@ -8,8 +8,8 @@ use std::mem::MaybeUninit;
 
 use super::super::view::{Axes, View, ViewMut};
 use super::fold::{self, Fold, LEAF, Tree};
-use super::loops::{Loops, move_line};
-use super::run::Plan;
+use super::launch_reduce::Plan;
+use super::loop_table::{Loops, move_line};
 use crate::array::repeated;
 use crate::error::Result;
 use crate::threads::parallel_for;

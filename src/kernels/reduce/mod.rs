@@ -5,25 +5,25 @@
 
 mod arg;
 mod complex;
+mod complex_arg;
+mod contiguous;
 mod differences;
-mod extremes;
+mod float_extremes;
 mod fold;
 mod inner;
-mod kinds;
-mod lexical;
-mod loops;
+mod launch_reduce;
+mod loop_table;
 mod outer;
-mod pairs;
-mod run;
+mod pairwise_distances;
+mod reductions;
 mod scaled_sum_of_squares;
-mod turned;
-mod whole;
+mod transposed_rows;
 
 pub use arg::arg_reduce;
+pub use contiguous::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};
 pub use differences::{projected_differences, weighted_differences};
 pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
-pub(super) use kinds::{Max, Sum};
-pub use pairs::{squared_distances, squared_distances_within};
-pub use run::{Reduction, reduce};
+pub use launch_reduce::{Reduction, reduce};
+pub use pairwise_distances::{squared_distances, squared_distances_within};
+pub(super) use reductions::{Max, Sum};
 pub use scaled_sum_of_squares::{Range, are_within, scaled_sum_of_squares};
-pub use whole::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};

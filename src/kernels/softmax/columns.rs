@@ -3,8 +3,8 @@
 //! Owns: the tiles of neighbouring columns, of which each is a sum of its own. Never transposes. Invariant: a column is
 //! shifted by its maximum, and its sum is one of blocks of rows, whatever tile it is in.
 
-use super::super::leveled::leveled_fma;
-use super::float::{Float, Shape, by_rows};
+use super::row_blocks::{Float, Shape, by_rows};
+use crate::kernels::multiversion::leveled_fma;
 
 /// Columns of a tile at most.
 const WIDEST: usize = 256;

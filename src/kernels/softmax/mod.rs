@@ -4,10 +4,10 @@
 //! Invariant: rows are independent, and each is shifted by its maximum.
 
 mod columns;
-mod entropy;
-mod float;
+mod cross_entropy;
+mod masked_rows;
+mod row_blocks;
 mod rows;
-mod spread;
 
-pub use entropy::{cross_entropy, cross_entropy_backward, levels};
+pub use cross_entropy::{cross_entropy, cross_entropy_backward, levels};
 pub use rows::{log_softmax, log_softmax_backward, softmax, softmax_backward};

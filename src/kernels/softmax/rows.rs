@@ -4,12 +4,12 @@
 //! Invariant: every row is shifted by its maximum, so nothing overflows that has a finite result.
 
 use super::super::launch::launch;
-use super::super::leveled::leveled_fma;
 use super::super::reduce::LEAF;
 use super::super::view::{View, ViewMut, with_float};
 use super::columns::{back_columns, by_tiles, soft_columns};
-use super::float::{Float, Shape, by_rows, shifted_sum_body};
-use super::spread::{Spread, spread};
+use super::masked_rows::{Spread, spread};
+use super::row_blocks::{Float, Shape, by_rows, shifted_sum_body};
+use crate::kernels::multiversion::leveled_fma;
 
 /// `out = softmax(x)` along an axis.
 pub fn softmax(x: View, axis: usize, out: ViewMut) {

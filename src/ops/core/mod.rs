@@ -7,17 +7,17 @@
 mod declaration;
 #[macro_use]
 mod formulas;
-pub mod halves;
-pub(crate) mod integers;
-pub mod layout;
-pub(crate) mod operand;
-pub(crate) mod parts;
+pub mod broadcast;
+pub(crate) mod complex_as_real;
+pub mod f16;
+pub(crate) mod int_range;
+pub(crate) mod kernel_view;
 pub(crate) mod row_indices;
 pub(crate) mod structured;
 pub(crate) mod view;
 
-pub use declaration::{arguments, declare, facts, operations};
+pub use declaration::{arguments, declare_op, op_decl, op_facts};
 #[cfg(feature = "python")]
-pub(crate) use formulas::over;
-pub(crate) use formulas::{chain_rule, slot, together};
-pub use formulas::{elementwise, formula, sym};
+pub(crate) use formulas::reuse_temporary;
+pub(crate) use formulas::{chain_rule, fused_backward, operand};
+pub use formulas::{elementwise, formula, symbolic};

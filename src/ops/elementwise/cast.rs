@@ -7,7 +7,7 @@
 use crate::array::{Layout, ShapeVec, sort_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::layout;
+use crate::ops::core::broadcast;
 use crate::tensor::Tensor;
 
 /// Refuses a conversion that NumPy's rule of this name does not allow.
@@ -78,13 +78,13 @@ impl Tensor {
     /// # Errors
     /// `Memory` when there is none for the result; what the host makes of a warning about lost values.
     pub fn astype(&self, dtype: DType) -> Result<Tensor> {
-        layout::cast_aloud(self, dtype)
+        broadcast::cast_aloud(self, dtype)
     }
 }
 
 /// The values of `x` in `out`, a new tensor; without axes, of the kind of `x`.
 fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    layout::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
+    broadcast::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
 }
 
 crate::operations! { family "casting";

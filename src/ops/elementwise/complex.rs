@@ -7,15 +7,15 @@ use smallvec::smallvec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::parts::Part;
-use crate::ops::core::declare::{Operand, Scalar};
+use crate::kernels::real_imag::Part;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::complex_as_real::{joined, part_of, part_view};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
-use crate::ops::core::layout::astype;
-use crate::ops::core::parts::{joined, part_of, part_view};
+use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
-use crate::ops::elementwise::arith::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
@@ -32,7 +32,7 @@ fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
     }
     let dtype = common.to_complex().real();
     let dims = crate::array::broadcast_shapes("complex", &[re.shape(), im.shape()])?;
-    let fit = |x: &Tensor| crate::ops::core::layout::broadcast_to(&astype(x, dtype)?, &dims);
+    let fit = |x: &Tensor| crate::ops::core::broadcast::broadcast_to(&astype(x, dtype)?, &dims);
     Ok([fit(re)?, fit(im)?])
 }
 

@@ -1,15 +1,15 @@
 //! Integer arithmetic with NumPy's results, where Rust's operators differ or would panic.
 //!
 //! Owns: power and shifts of the integers that have loops, as NumPy computes them (quotients have loops of their own in
-//! `kernels/elementwise/quotients.rs`). Never panics. Invariant: what is shifted out is gone.
+//! `kernels/elementwise/integer_division.rs`). Never panics. Invariant: what is shifted out is gone.
 
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::kernels::View;
 use crate::kernels::launch::decide;
-use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::Slot;
-use crate::ops::core::layout::astype;
+use crate::ops::core::op_decl::{Axes, Scalar};
 
 /// An integer type with loops of its own.
 pub(crate) trait Whole: Copy {

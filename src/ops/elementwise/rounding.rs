@@ -4,9 +4,9 @@
 //! Invariant: integers stay the integers they are, unless decimals before the point are asked for.
 
 use crate::dtype::{DType, Half};
+use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::unary_with;
-use crate::ops::core::layout::astype;
-use crate::ops::elementwise::arith::{divide, multiply};
+use crate::ops::elementwise::arithmetic::{divide, multiply};
 use crate::ops::elementwise::complex::by_parts;
 use crate::ops::elementwise::unary::rint;
 use crate::tensor::Tensor;
@@ -34,7 +34,7 @@ crate::operations! { family "elementwise" [in_place];
             let rounded = x.dtype().is_float() || x.dtype() == DType::Bool;
             return if rounded { rint(x) } else { x.duplicate() };
         }
-        let power = Tensor::full(&[], crate::ops::core::declare::Scalar::Float(10f64.powi(decimals.unsigned_abs().min(400) as i32)), x.dtype().to_float())?;
+        let power = Tensor::full(&[], crate::ops::core::op_decl::Scalar::Float(10f64.powi(decimals.unsigned_abs().min(400) as i32)), x.dtype().to_float())?;
         if decimals > 0 {
             return divide(&rint(&multiply(x, &power)?)?, &power);
         }

@@ -10,13 +10,13 @@ use crate::dtype::{DType, Weak};
 use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::select_flat;
-use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::broadcast::{astype, broadcast_to, choose};
 use crate::ops::core::elementwise::{Elementwise, Slot, binary, binary_operands, unary_with};
-use crate::ops::core::integers::in_range;
-use crate::ops::core::layout::{astype, broadcast_to, choose};
-use crate::ops::elementwise::arith::{MAXIMUM, MINIMUM};
-use crate::ops::elementwise::blend::ternary;
+use crate::ops::core::int_range::in_range;
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
+use crate::ops::elementwise::ternary::ternary;
 use crate::tensor::Tensor;
 
 pub(crate) fn dtype_of(a: &Operand, b: &Operand) -> DType {

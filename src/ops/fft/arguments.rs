@@ -6,9 +6,9 @@
 use crate::array::{ShapeVec, normalize_axes, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::declare::Axes;
-use crate::ops::core::layout::astype;
-use crate::ops::fft::lines::Way;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::op_decl::Axes;
+use crate::ops::fft::transforms::Way;
 use crate::tensor::Tensor;
 
 #[cold]

@@ -4,9 +4,9 @@
 //! Invariant: real input becomes complex by a recorded conversion, so that its gradient is real.
 
 use crate::error::Result;
-use crate::ops::core::declare::{Axes, Ints};
+use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::fft::arguments::{Norm, area, as_complex, each_once, line, sizes};
-use crate::ops::fft::lines::{complex, resized};
+use crate::ops::fft::transforms::{complex, resized};
 use crate::tensor::Tensor;
 
 fn single(

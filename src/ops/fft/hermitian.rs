@@ -3,7 +3,7 @@
 //! Owns: their declarations. Never conjugates: each is a transform of `real` in the other direction.
 //! Invariant: the factors are those of the direction that the name says.
 
-use crate::ops::core::declare::{Axes, Ints};
+use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::fft::real::{Area, half_area, half_line, whole_area, whole_line};
 use crate::tensor::Tensor;
 

@@ -4,9 +4,9 @@
 //! Invariant: every transform is linear, so its derivative is its adjoint.
 
 mod arguments;
+pub mod dct_dst;
 pub mod fourier;
 pub mod hermitian;
-mod lines;
 pub mod real;
 pub mod shift;
-pub mod trigonometric;
+mod transforms;

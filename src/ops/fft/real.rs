@@ -6,12 +6,12 @@
 
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::core::declare::{Axes, Ints};
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::fft::arguments::{
     Norm, area, as_complex, as_real, each_once, line, points, sizes, wrong,
 };
-use crate::ops::fft::lines::{Way, complex, complex_of_own, from_half, resized, to_half};
+use crate::ops::fft::transforms::{Way, complex, complex_of_own, from_half, resized, to_half};
 use crate::tensor::Tensor;
 
 /// The axes of a call as it was written.

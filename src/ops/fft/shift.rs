@@ -5,7 +5,7 @@
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::Result;
-use crate::ops::core::declare::Axes;
+use crate::ops::core::op_decl::Axes;
 use crate::ops::shape::flip::roll_axes;
 use crate::tensor::Tensor;
 

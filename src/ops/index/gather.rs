@@ -9,8 +9,8 @@ use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::index::Way;
-use crate::ops::core::declare::Operand;
-use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
     RowIndices, add_rows, integers, put_rows, scatter_rows, value_for,
 };

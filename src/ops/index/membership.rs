@@ -5,7 +5,7 @@
 use crate::array::afford;
 use crate::dtype::DType;
 use crate::kernels;
-use crate::ops::core::layout::{astype, readable};
+use crate::ops::core::broadcast::{astype, readable};
 use crate::tensor::Tensor;
 
 crate::operations! { family "searching";
@@ -21,7 +21,7 @@ crate::operations! { family "searching";
         }
         let (values, known) = (astype(&elements.detach(), dtype)?, astype(&test_elements.detach(), dtype)?);
         let out = Tensor::empty(elements.shape(), DType::Bool)?;
-        kernels::order::among(known.view_of(), values.view_of(), invert, out.view_mut())?;
+        kernels::sort::among(known.view_of(), values.view_of(), invert, out.view_mut())?;
         Ok(out.underived([elements, test_elements].into_iter()))
     }
 }

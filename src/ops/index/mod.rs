@@ -7,6 +7,6 @@ pub mod gather;
 pub mod getitem;
 pub mod membership;
 pub mod nonzero;
-pub mod select;
+pub mod select_slice;
 pub(crate) mod subscript;
 pub mod take;

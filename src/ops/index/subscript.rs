@@ -6,8 +6,8 @@
 use crate::array::{ShapeVec, broadcast_shapes, checked_numel};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::ops::core::declare::IndexItem;
-use crate::ops::core::layout::broadcast_to;
+use crate::ops::core::broadcast::broadcast_to;
+use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::row_indices::{RowIndices, integers};
 use crate::ops::core::view::{Step, StepList};
 use crate::ops::index::nonzero::coordinates;

@@ -5,13 +5,13 @@
 
 use smallvec::smallvec;
 
-use super::common::{cost, h, hermitian, mul, refuse, room, square};
+use super::helpers::{cost, h, hermitian, mul, refuse, room, square};
 use super::solve::{Reading, solved_triangular};
 use crate::error::Result;
 use crate::kernels;
 use crate::ops::core::structured::{Record, Save, finish};
-use crate::ops::elementwise::conjugated::conjugated;
-use crate::ops::linalg::common::mm;
+use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::linalg::helpers::mm;
 use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;
 

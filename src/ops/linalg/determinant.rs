@@ -7,17 +7,17 @@
 
 use smallvec::smallvec;
 
-use super::common::{add, columns, cost, each, lead, mul, not_converged, room, square, sub, t};
+use super::helpers::{add, columns, cost, each, lead, mul, not_converged, room, square, sub, t};
 use super::solve::{inverse, times_inverse_adjoint};
 use crate::array::afford;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::kernels::launch::decide;
-use crate::ops::core::declare::IndexItem;
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::structured::{Record, RecordMany, Save, finish, finish_many};
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
 

@@ -7,21 +7,21 @@
 
 use smallvec::smallvec;
 
-use super::common::{
+use super::helpers::{
     across, add, columns, cost, h, mm, mul, not_converged, room, square, sub, with_last,
 };
-use super::gauge::refuse_phase;
 use super::schur::recorded;
 use super::solve::inverse;
 use super::svd::over_gaps;
+use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
 use crate::ops::core::view::{Step, view_through};
 use crate::ops::elementwise::complex::real;
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 

@@ -5,13 +5,13 @@
 
 use smallvec::smallvec;
 
-use super::common::{columns, cost, h, hermitian, mm, not_converged, room, square, with_last};
-use super::gauge::refuse_phase;
+use super::helpers::{columns, cost, h, hermitian, mm, not_converged, room, square, with_last};
 use super::svd::over_gaps;
+use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::structured::{RecordMany, Save, finish_many};
-use crate::ops::linalg::common::add;
+use crate::ops::linalg::helpers::add;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 

@@ -4,7 +4,7 @@
 //! the solution of least norm. Never solves normal equations.
 //! Invariant: the rank is decided by the same cut as the pseudo-inverse.
 
-use super::common::{columns, h, lead, matrices, mm, mul, rows, sub, with_last};
+use super::helpers::{columns, h, lead, matrices, mm, mul, rows, sub, with_last};
 use super::qr;
 use super::solve::{Reading, solved_triangular};
 use super::svd::{default_cutoff, pseudo_inverse, values_from};
@@ -12,11 +12,11 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::Axes;
-use crate::ops::core::layout::{astype, reshape_dims, sum_over};
+use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
+use crate::ops::core::op_decl::Axes;
 use crate::ops::elementwise::compare::greater;
 use crate::ops::elementwise::complex::real;
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::tensor::Tensor;
 
 fn check(a: &Tensor, b: &Tensor) -> Result<()> {

@@ -5,7 +5,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{
+use super::helpers::{
     add, columns, cost, h, lead, matrices, mm, negative, paired, room, rows, singular,
     some_columns, some_rows, sub,
 };
@@ -14,10 +14,10 @@ use crate::array::{ShapeVec, broadcast_shapes, repeated};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::IndexItem;
-use crate::ops::core::layout::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims};
+use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::structured::{Record, Save, finish};
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::index::gather::take_along_axis;
 use crate::ops::index::getitem::index;
 use crate::ops::shape::diagonal::{tril, triu};

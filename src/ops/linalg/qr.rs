@@ -6,7 +6,7 @@
 use smallvec::smallvec;
 
 use super::cholesky::half_diagonal;
-use super::common::{
+use super::helpers::{
     add, columns, cost, h, lead, matrices, mm, mul, room, rows, skew, some_columns, sub, with_last,
 };
 use super::solve::{Reading, solved_triangular};
@@ -16,8 +16,8 @@ use crate::graph;
 use crate::kernels;
 use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::Axes;
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::op_decl::Axes;
 use crate::ops::core::structured::{Cx, Record, RecordMany, Save, batched, finish, finish_many};
 use crate::ops::shape::diagonal::triu;
 use crate::ops::shape::join::concatenate;

@@ -7,14 +7,14 @@
 
 use smallvec::smallvec;
 
-use super::common::{add, columns, cost, h, mm, mul, refuse, rows, skew, some_columns, sub};
-use super::gauge::refuse_phase;
+use super::helpers::{add, columns, cost, h, mm, mul, refuse, rows, skew, some_columns, sub};
 use super::solve::{Reading, solved_triangular};
+use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
-use crate::ops::core::declare::Axes;
-use crate::ops::core::layout::astype;
+use crate::ops::core::broadcast::astype;
+use crate::ops::core::op_decl::Axes;
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::diagonal::{tril, triu};

@@ -5,7 +5,7 @@
 
 use smallvec::smallvec;
 
-use super::common::{
+use super::helpers::{
     columns, cost, each, h, lead, matrices, mm, mul, negative, paired, room, rows, singular,
     square, t, with_last,
 };
@@ -15,9 +15,9 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::layout::{broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::broadcast::{broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 

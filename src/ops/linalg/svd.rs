@@ -6,21 +6,21 @@
 
 use smallvec::smallvec;
 
-use super::common::{
+use super::helpers::{
     across, add, columns, cost, down, h, matrices, mm, mul, negative, not_converged, room, rows,
     skew, square, sub, with_last,
 };
-use super::gauge::refuse_phase;
 use super::qr::complete;
+use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::{Axes, Operand};
-use crate::ops::core::layout::{any_true, astype};
+use crate::ops::core::broadcast::{any_true, astype};
+use crate::ops::core::op_decl::{Axes, Operand};
 use crate::ops::core::structured::{Cx, Record, RecordMany, Save, finish, finish_many};
-use crate::ops::elementwise::arith::divide;
+use crate::ops::elementwise::arithmetic::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
 use crate::ops::shape::diagonal::{diag_embed, tril};

@@ -6,16 +6,16 @@
 use crate::array::{afford, checked_numel};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{
+use crate::ops::core::broadcast::{
     as_real_float, astype, broadcast_to, real_float, reshape_dims, swap_axes,
 };
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::view::slice_axis;
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::select::where_;
-use crate::ops::fold::softmax::softmax_axis;
 use crate::ops::product::matmul::matmul;
+use crate::ops::reduce::softmax::softmax_axis;
 use crate::ops::shape::join::{concatenate, stack};
 use crate::tensor::Tensor;
 

@@ -6,16 +6,16 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::geometry::{ConvParams, bad, of_images, pair, reach, unfit};
+use super::window_geometry::{ConvParams, bad, of_images, pair, reach, unfit};
 use crate::error::{Dims, Result};
 use crate::kernels::convolution::{self, Geometry};
 use crate::ops::core::arguments::Padding;
-use crate::ops::core::declare::Ints;
+use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, real_float, reshape_dims, sum_over};
+use crate::ops::core::op_decl::Ints;
 use crate::ops::core::structured::{Record, Save, finish, from_end};
 use crate::ops::core::view::{Step, view_through};
-use crate::ops::elementwise::arith::ADD;
+use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 

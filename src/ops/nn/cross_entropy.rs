@@ -11,14 +11,14 @@ use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
-use crate::ops::core::declare::{Operand, Scalar};
+use crate::ops::core::broadcast::{any_true, as_real_float, astype, reshape_dims, sum_over};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{any_true, as_real_float, astype, reshape_dims, sum_over};
-use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY};
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY};
 use crate::ops::elementwise::compare::{EQUAL, NOT_EQUAL};
 use crate::ops::elementwise::select::where_;
-use crate::ops::fold::softmax::{class_losses, log_softmax_axis};
 use crate::ops::index::gather::gather;
+use crate::ops::reduce::softmax::{class_losses, log_softmax_axis};
 use crate::tensor::Tensor;
 
 /// Logits with the classes at axis 1, and the shape the losses have in the end.
@@ -167,7 +167,7 @@ fn row_weights(
     match weight {
         None => astype(&binary_scalar(&NOT_EQUAL, numbers, Scalar::Int(ignore))?, dtype),
         Some(w) => {
-            let table = crate::ops::core::layout::broadcast_to(
+            let table = crate::ops::core::broadcast::broadcast_to(
                 &reshape_dims(w, &[1, w.size()])?,
                 &[numbers.size(), w.size()],
             )?;

@@ -10,16 +10,16 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::reduce::{
     projected_differences, squared_distances, squared_distances_within, weighted_differences,
 };
-use crate::ops::core::declare::Scalar;
-use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{
+use crate::ops::core::broadcast::{
     as_real_float, astype, broadcast_to, reshape_dims, sum_over, swap_axes,
 };
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, negative};
-use crate::ops::fold::norms::root;
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, negative};
 use crate::ops::product::matmul::matmul;
+use crate::ops::reduce::norms::root;
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
 

@@ -6,11 +6,11 @@
 
 use crate::array::normalize_axis;
 use crate::error::{Dims, Error, Result};
-use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::broadcast::{astype, sum_over};
 use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
-use crate::ops::core::layout::{astype, sum_over};
-use crate::ops::elementwise::arith::{DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT};
-use crate::ops::fold::norms::root;
+use crate::ops::core::op_decl::{Axes, Scalar};
+use crate::ops::elementwise::arithmetic::{DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT};
+use crate::ops::reduce::norms::root;
 use crate::tensor::Tensor;
 
 elementwise_specs! {
@@ -135,7 +135,7 @@ crate::operations! { family "losses" [float32];
         let (a, b) = (astype(x1, dtype)?, astype(x2, dtype)?);
         let product = binary(&MULTIPLY, &a, &b)?;
         let axis = normalize_axis("cosine_similarity", axis, product.ndim())?;
-        let spread = |x: &Tensor| crate::ops::core::layout::broadcast_to(x, product.shape());
+        let spread = |x: &Tensor| crate::ops::core::broadcast::broadcast_to(x, product.shape());
         let lengths = binary(&MULTIPLY, &length(&spread(&a)?, axis, eps)?, &length(&spread(&b)?, axis, eps)?)?;
         binary(&DIVIDE, &sum_over(&product, &[axis], false)?, &lengths)
     }

@@ -4,17 +4,17 @@
 //! Invariant: beside every fused kernel stands the recorded text that gives higher derivatives.
 
 pub mod attention;
-mod channels;
+mod channel_norm;
 pub mod convolution;
 pub mod cross_entropy;
-pub mod dense;
 pub mod distances;
-mod geometry;
+pub mod grid_sample;
 pub mod likelihood;
+pub mod linear;
 pub mod loss;
 pub mod normalize;
 pub mod pooling;
 pub mod recurrent;
-mod recurrent_recorded;
-pub mod sampling;
-mod taps;
+mod recurrent_composed;
+mod weighted_gather;
+mod window_geometry;

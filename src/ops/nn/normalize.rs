@@ -6,16 +6,17 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::channels::{self, Running};
+use super::channel_norm;
+use super::channel_norm::Running;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::{Ints, Scalar};
+use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{astype, real_float, reshape_dims, sum_over};
+use crate::ops::core::op_decl::{Ints, Scalar};
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
-use crate::ops::fold::reduce::mean_over;
+use crate::ops::reduce::reduce::mean_over;
 use crate::tensor::Tensor;
 
 pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -239,12 +240,12 @@ crate::operations! { family "normalisation" [float32];
     /// `layer_norm` of groups of channels (axis 1) of each row, then one weight and bias per channel. Derivative: as that of `layer_norm`.
     [namespace("nn.functional")]
     fn group_norm(x: Tensor, num_groups: isize, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {
-        channels::group_norm(x, num_groups, [weight, bias], eps)
+        channel_norm::group_norm(x, num_groups, [weight, bias], eps)
     }
     /// Normalises each channel (axis 1) over all rows: with the batch's mean and variance while training, moving the running ones (in place) towards them, else with the running ones; then one weight and bias per channel. Derivative: as that of `layer_norm` while training, else `g weight / sqrt(var + eps)`.
     [namespace("nn.functional")]
     fn batch_norm(x: Tensor, running_mean: Option<Tensor> = None, running_var: Option<Tensor> = None, weight: Option<Tensor> = None, bias: Option<Tensor> = None, training: bool = false, momentum: f64 = 0.1, eps: f64 = 1e-5) -> Tensor {
         let running = Running { mean: running_mean, var: running_var, momentum };
-        channels::batch_norm(x, running, [weight, bias], training, eps)
+        channel_norm::batch_norm(x, running, [weight, bias], training, eps)
     }
 }

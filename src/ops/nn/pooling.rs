@@ -6,19 +6,19 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::geometry::{ConvParams, bad, pair, planes, unfit};
+use super::window_geometry::{ConvParams, bad, pair, planes, unfit};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
 use crate::kernels::convolution::Geometry;
 use crate::kernels::pooling;
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::Ints;
+use crate::ops::core::broadcast::{as_real_float, astype, broadcast_to, reshape_dims};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{as_real_float, astype, broadcast_to, reshape_dims};
+use crate::ops::core::op_decl::Ints;
 use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
-use crate::ops::elementwise::arith::MULTIPLY;
-use crate::ops::fold::reduce::mean_over;
+use crate::ops::elementwise::arithmetic::MULTIPLY;
+use crate::ops::reduce::reduce::mean_over;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 

@@ -9,14 +9,14 @@ use smallvec::smallvec;
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, recurrent::Loops};
+use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::{Elementwise, binary};
-use crate::ops::core::layout::{astype, real_float, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many, move_cost};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::activation::SIGMOID;
-use crate::ops::elementwise::arith::ADD;
+use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::elementwise::unary::TANH;
-use crate::ops::nn::recurrent_recorded::{gru_recorded, lstm_recorded};
+use crate::ops::nn::recurrent_composed::{gru_recorded, lstm_recorded};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 

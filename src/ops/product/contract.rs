@@ -7,9 +7,9 @@ use crate::array::{Layout, ShapeVec};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::elementwise::{In, apply};
-use crate::ops::core::layout::{readable, reshape_dims};
-use crate::ops::elementwise::arith::MULTIPLY;
-use crate::ops::product::functor::Gemm;
+use crate::ops::core::broadcast::{readable, reshape_dims};
+use crate::ops::elementwise::arithmetic::MULTIPLY;
+use crate::ops::product::functor_ops::Gemm;
 use crate::tensor::Tensor;
 
 /// Multiply-adds that one nanosecond of one core does in float64, about.

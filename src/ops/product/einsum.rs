@@ -13,11 +13,11 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::multiplies_rows;
 use crate::ops::core::arguments::Tensors;
+use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, permute_axes, reshape_dims, sum_over};
 use crate::ops::core::view::{Step, view_through};
-use crate::ops::elementwise::arith::MULTIPLY;
-use crate::ops::product::einsum_text::{Label, Labels, Plan, plan};
+use crate::ops::elementwise::arithmetic::MULTIPLY;
+use crate::ops::product::einsum_parse::{Label, Labels, Plan, plan};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 

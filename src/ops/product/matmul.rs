@@ -9,11 +9,13 @@ use crate::array::{ShapeVec, broadcast_shapes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
+use crate::ops::core::broadcast::{
+    astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes,
+};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::layout::{astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
-use crate::ops::elementwise::arith::MULTIPLY;
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::arithmetic::MULTIPLY;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::tensor::Tensor;
 
 /// Multiply-adds that one nanosecond of one core does in float64, about.

@@ -5,9 +5,9 @@
 
 pub(crate) mod contract;
 pub mod einsum;
-pub(crate) mod einsum_text;
-pub(crate) mod fiber;
-pub mod functor;
-pub mod functors;
+pub(crate) mod einsum_parse;
+pub(crate) mod fibers;
+pub mod functor_decls;
+pub mod functor_ops;
 pub mod matmul;
 pub mod products;

@@ -6,9 +6,9 @@
 use crate::dtype::{Complex128, DType};
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::Scalar;
-use crate::ops::core::integers::in_range;
-use crate::ops::core::layout::broadcast_to;
+use crate::ops::core::broadcast::broadcast_to;
+use crate::ops::core::int_range::in_range;
+use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Marks, Tensor};
 

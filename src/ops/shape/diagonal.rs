@@ -5,7 +5,7 @@
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::{Error, Result};
-use crate::ops::core::layout::{broadcast_to, choose, reshape_dims, sum_over};
+use crate::ops::core::broadcast::{broadcast_to, choose, reshape_dims, sum_over};
 use crate::ops::core::view::{Step, embed, view_through};
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;

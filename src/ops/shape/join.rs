@@ -10,10 +10,10 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
-use crate::ops::core::layout::{astype, reshape_dims};
+use crate::ops::core::broadcast::{astype, reshape_dims};
 use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
 use crate::ops::core::view::{Step, slice_axis, view_through};
-use crate::ops::shape::grid::{at_least_1d, at_least_2d, at_least_3d};
+use crate::ops::shape::meshgrid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
 
 fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {

@@ -6,10 +6,10 @@
 pub mod create;
 pub mod diagonal;
 pub mod flip;
-pub mod grid;
 pub mod join;
-pub mod pairs;
-pub(crate) mod reinterpret;
+pub mod meshgrid;
 pub mod repeat;
 pub mod reshape;
 pub mod split;
+pub mod view_as_real;
+pub(crate) mod view_dtype;

@@ -5,12 +5,12 @@
 
 use crate::array::ShapeVec;
 use crate::error::{Error, Result};
-use crate::ops::core::declare::Ints;
-use crate::ops::core::layout::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::op_decl::Ints;
 use crate::ops::core::row_indices::{RowIndices, integers, scatter_rows, take_rows};
 
 use crate::kernels;
-use crate::ops::core::layout::vector;
+use crate::ops::core::broadcast::vector;
 use crate::ops::core::structured::edges_of;
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;

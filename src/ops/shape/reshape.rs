@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use crate::array::{ShapeVec, checked_numel, is_axis_of_number, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::arguments::Regarded;
-use crate::ops::core::declare::{Axes, Ints};
-use crate::ops::core::layout::{
+use crate::ops::core::broadcast::{
     broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes, with_axes,
 };
+use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::view::view_identity;
-use crate::ops::shape::reinterpret::as_dtype;
+use crate::ops::shape::view_dtype::as_dtype;
 use crate::tensor::Tensor;
 
 /// Resolves a reshape target with at most one `-1`.

@@ -6,9 +6,9 @@
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::OneOrTuple;
-use crate::ops::core::declare::Nested;
-use crate::ops::core::facts::Ambiguous;
-use crate::ops::core::layout::{broadcast_to, reshape_dims};
+use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
+use crate::ops::core::op_decl::Nested;
+use crate::ops::core::op_facts::Ambiguous;
 use crate::ops::core::row_indices::integers;
 use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
 use crate::ops::core::view::{element_at, slice_axis};

@@ -9,25 +9,25 @@ use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::layout::{
+use crate::ops::core::broadcast::{
     any_true, astype, broadcast_to, readable, real_numbers, reshape_dims, sum_over, swap_axes,
     vector,
 };
+use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::core::view::{Step, embed, slice_axis, view_through};
-use crate::ops::elementwise::arith::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
 };
-use crate::ops::elementwise::conjugated::conjugated;
+use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::{clip, where_};
-use crate::ops::fold::scan::reversed;
-use crate::ops::fold::sort::{order_along, search};
 use crate::ops::index::gather::gathered;
 use crate::ops::product::matmul::product;
+use crate::ops::reduce::scan::reversed;
+use crate::ops::reduce::sort::{order_along, search};
 use crate::ops::shape::join::concatenate;
 use crate::ops::signal::window::windows;
 use crate::tensor::Tensor;

@@ -7,8 +7,8 @@
 use crate::array::{Layout, ShapeVec, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::ops::core::declare::{Ints, Scalar};
-use crate::ops::core::layout::{astype, broadcast_to};
+use crate::ops::core::broadcast::{astype, broadcast_to};
+use crate::ops::core::op_decl::{Ints, Scalar};
 use crate::ops::core::row_indices::integers;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{Step, Steps, shown as shown_through, slice_axis, view_through};

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::array::{ShapeVec, checked_numel, collected, normalize_axis};
 use crate::error::{Error, Result};
-use crate::ops::core::declare::{Axes, Ints};
-use crate::ops::core::layout::{permute_axes, reshape_dims};
+use crate::ops::core::broadcast::{permute_axes, reshape_dims};
+use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{Step, view_through};

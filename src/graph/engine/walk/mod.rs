@@ -4,9 +4,9 @@
 //! schedule. Never decides what a pass reaches and never commits to a leaf.
 //! Invariant: gradients are summed in the same order whichever walk brings them.
 
-pub(super) mod head;
-pub(super) mod lane;
+pub(super) mod grad_slots;
+pub(super) mod linear_chain;
 pub(super) mod parallel;
 pub(super) mod schedule;
 pub(super) mod serial;
-pub(super) mod slots;
+pub(super) mod worker;

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use super::lane::{self, Lane};
+use super::grad_slots::Slots;
 use super::schedule::{NO_POSITION, Schedule};
 use super::serial;
-use super::slots::Slots;
+use super::worker;
+use super::worker::Lane;
 use crate::error::{Error, Result};
+use crate::graph::call_site;
 use crate::graph::engine::host::Host;
 use crate::graph::engine::plan::Plan;
 use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
-use crate::graph::site;
 use crate::graph::value::Value;
 use crate::threads::{self, Caller, Mutex};
 
@@ -77,7 +78,7 @@ pub(in crate::graph::engine) fn walk<V: Value>(
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         shared.slots.seed(output, seed)?;
     }
-    threads::with_team(&|team| lane::help(&shared, team), |team| {
+    threads::with_team(&|team| worker::help(&shared, team), |team| {
         let mut lane = Lane::new(&shared, team, Some(host));
         lane.begin();
         lane.work();
@@ -109,7 +110,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             plan,
             schedule,
             options,
-            site: site::here(),
+            site: call_site::here(),
             on_behalf_of: Caller::current(),
             slots: Slots::new(plan.outputs as usize, options),
             awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),

@@ -4,9 +4,9 @@
 //! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their contributions.
 
 use super::parallel::OFFER_NS;
-use crate::graph::context::NOWHERE;
 use crate::graph::engine::plan::Plan;
 use crate::graph::node::Flags;
+use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 
 /// The rank of an edge to an output that an earlier edge of the same node already serves.

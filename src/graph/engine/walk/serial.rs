@@ -4,11 +4,11 @@
 //! Invariant: when a node is reached, all its consumers have run.
 
 use crate::error::{Error, Result};
+use crate::graph::engine::fusion;
+use crate::graph::engine::grad_table::Table;
 use crate::graph::engine::host::Host;
 use crate::graph::engine::plan::{Item, Plan};
 use crate::graph::engine::step::{self, Grads, Outcome, PassOptions, Seeds};
-use crate::graph::engine::stretch;
-use crate::graph::engine::table::Table;
 use crate::graph::node::Flags;
 use crate::graph::value::Value;
 use crate::threads::signals::Clock;
@@ -65,7 +65,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
 
     fn nodes(&mut self) -> Result<()> {
         let (order, items) = (&self.plan.order[..], &self.plan.items[..]);
-        let joins = stretch::allowed(self.options);
+        let joins = fusion::allowed(self.options);
         let mut at = 0;
         while at < order.len() {
             if let Some(&later) = order.get(at + AHEAD) {
@@ -73,7 +73,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
             }
             let item = &items[order[at] as usize];
             let node = item.node.get();
-            if joins && stretch::begins(node) {
+            if joins && fusion::begins(node) {
                 let ran = self.stretch(at)?;
                 at += ran;
                 if ran > 0 {

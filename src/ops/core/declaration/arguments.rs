@@ -7,10 +7,11 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::declare::{
+use crate::ops::core::f16;
+use crate::ops::core::f16::{Halves, Narrow};
+use crate::ops::core::op_decl::{
     Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
 };
-use crate::ops::core::halves::{self, Halves, Narrow};
 use crate::tensor::Tensor;
 
 /// A Rust type that a parameter of an operation can have.
@@ -162,7 +163,7 @@ impl FromArg for DType {
         halves.meet_dtype(*param);
     }
     fn widened(param: DType) -> Result<DType> {
-        Ok(halves::wide(param))
+        Ok(f16::wide(param))
     }
 }
 
@@ -195,23 +196,23 @@ macro_rules! from_arg_ref {
     };
 }
 
-from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, halves| halves.meet(name, t.dtype()), halves::widen);
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, halves| halves.meet(name, t.dtype()), f16::widen);
 from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)], |operand| match operand {
     Operand::Tensor(tensor) => Arg::Tensor(tensor.clone()),
     Operand::Scalar(scalar) => Arg::Scalar(*scalar),
 }, |operand, name, halves| if let Operand::Tensor(t) = operand { halves.meet(name, t.dtype()) }, |operand| Ok(match operand {
-    Operand::Tensor(t) => Operand::Tensor(halves::widen(t)?),
+    Operand::Tensor(t) => Operand::Tensor(f16::widen(t)?),
     Operand::Scalar(s) => Operand::Scalar(*s),
 }));
 /// Several tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
-from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(halves::widen).collect());
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
 
 /// Several tensors, each an argument of its own, as the first parameter of an operation.
 pub struct Variadic(Vec<Tensor>);
 
-from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(halves::widen).collect::<Result<_>>()?)));
+from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
 
 impl std::ops::Deref for Variadic {
     type Target = [Tensor];
@@ -241,7 +242,7 @@ pub struct Input(Tensor);
 from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
     Arg::Tensor(t) => Input(t),
     Arg::Scalar(s) => Input(Tensor::scalar(s))
-], |t| Arg::Tensor(t.0.clone()), |t, name, halves| halves.meet(name, t.dtype()), |t| halves::widen(t).map(Input));
+], |t| Arg::Tensor(t.0.clone()), |t, name, halves| halves.meet(name, t.dtype()), |t| f16::widen(t).map(Input));
 
 impl std::ops::Deref for Input {
     type Target = Tensor;

@@ -5,7 +5,7 @@
 //! Invariant: whatever a binding needs to know of an operation stands in its declaration.
 
 pub mod arguments;
-pub mod declare;
-pub mod facts;
+pub mod op_decl;
+pub mod op_facts;
 #[macro_use]
-pub mod operations;
+pub mod declare_op;

@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::graph::{Context, Rule};
 use crate::kernels::elementwise::{In, LoopTable, Small, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
-use crate::ops::core::sym::{self, Sym};
+use crate::ops::core::symbolic;
+use crate::ops::core::symbolic::Sym;
 use crate::tensor::Tensor;
 
 /// What a derivative reads: tensors or constants, restored once.
@@ -191,10 +192,10 @@ impl Elementwise {
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
         let Some(place) = sum.flat().filter(|_| fits) else { return false };
         match &self.by[i] {
-            Derivative::Identity => small.add_first(place, sym::sums()),
+            Derivative::Identity => small.add_first(place, symbolic::sums()),
             Derivative::Zero => false,
             Derivative::Formula { uses, table, .. } => {
-                small.add(table, self.numbered(uses), place, sym::sums())
+                small.add(table, self.numbered(uses), place, symbolic::sums())
             }
         }
     }
@@ -267,7 +268,7 @@ fn symbolic(
     text: fn(&[Sym]) -> Sym,
     read: &Operands,
 ) -> Result<Tensor> {
-    sym::evaluate(g, |tape| {
+    symbolic::evaluate(g, |tape| {
         let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
         for &source in uses {
             arguments.push(match read.find(source) {

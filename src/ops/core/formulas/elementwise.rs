@@ -9,13 +9,14 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
 use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
-use crate::ops::core::declare::{Operand, Scalar};
-use crate::ops::core::facts::WholeNumbers;
-use crate::ops::core::integers::{self, in_range};
-use crate::ops::core::layout::broadcast_to;
-pub use crate::ops::core::slot::Slot;
-use crate::ops::core::slot::{refuse_number, stands_for_number};
-use crate::ops::core::sym::Sym;
+use crate::ops::core::broadcast::broadcast_to;
+use crate::ops::core::int_range;
+use crate::ops::core::int_range::in_range;
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::core::op_facts::WholeNumbers;
+pub use crate::ops::core::operand::Slot;
+use crate::ops::core::operand::{refuse_number, stands_for_number};
+use crate::ops::core::symbolic::Sym;
 use crate::tensor::{Edge, Tensor};
 
 /// Where an argument of a derivative comes from.
@@ -289,8 +290,8 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
     if let (Some(complex), true) = (op.complex, a.dtype().promote(b.dtype()).is_complex()) {
         return complex(&[a, b]);
     }
-    if op.compares && integers::differ_in_sign(a.dtype(), b.dtype()) {
-        return integers::compare(op, a, b);
+    if op.compares && int_range::differ_in_sign(a.dtype(), b.dtype()) {
+        return int_range::compare(op, a, b);
     }
     if a.dtype() == b.dtype() && op.takes(a.dtype()) {
         if a.layout().takes_in(b.layout()) {

@@ -103,9 +103,9 @@ macro_rules! derivative {
             text: $text,
             ..$crate::loop_table!($kind: |$($arg),* ; $($p),*| $body;)
         };
-        fn symbolic(symbols: &[$crate::ops::core::sym::Sym]) -> $crate::ops::core::sym::Sym {
+        fn symbolic(symbols: &[$crate::ops::core::symbolic::Sym]) -> $crate::ops::core::symbolic::Sym {
             #[allow(dead_code)]
-            type R = $crate::ops::core::sym::Sym;
+            type R = $crate::ops::core::symbolic::Sym;
             #[allow(unused_imports)]
             use $crate::kernels::number::real::Real;
             let mut _symbols = symbols.iter().copied();
@@ -154,12 +154,12 @@ macro_rules! elementwise_specs {
                 const ALL: &[$crate::ops::core::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
                 const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::union(ALL);
                 $crate::ops::core::elementwise::Elementwise {
-                    name: $crate::ops::core::operations::python_name(stringify!($name)),
+                    name: $crate::ops::core::declare_op::python_name(stringify!($name)),
                     forward: &FORWARD,
                     whole_numbers: const {
-                        $crate::ops::core::facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
+                        $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
                     },
-                    compares: const { $crate::ops::core::facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
+                    compares: const { $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
                     guard: $crate::optional!($($guard)?),
                     beside_number: $crate::optional!($($beside)?),
                     complex: $crate::optional!($($complex)?),
@@ -227,23 +227,23 @@ macro_rules! elementwise {
         )*}
         $crate::family_facts!($([$($fact $(($($given),*))?),*])?);
         /// The registry rows of this family.
-        pub static DECLS: &[$crate::ops::core::declare::OpDecl] = &[$({
-            const FACTS: $crate::ops::core::facts::Facts = FAMILY.ufunc(&[]) $($(.$key(&[$($($value),*)?]))*)?;
-            const PARAMS: &[$crate::ops::core::declare::Param] =
+        pub static DECLS: &[$crate::ops::core::op_decl::OpDecl] = &[$({
+            const FACTS: $crate::ops::core::op_facts::Facts = FAMILY.ufunc(&[]) $($(.$key(&[$($($value),*)?]))*)?;
+            const PARAMS: &[$crate::ops::core::op_decl::Param] =
                 $crate::elementwise_params!(($($x),+) [$($($p = $default),+)?]);
-            const RETURNS: $crate::ops::core::declare::Returns = $crate::ops::core::declare::Returns::Tensor;
-            $crate::ops::core::declare::OpDecl {
-                name: $crate::ops::core::operations::python_name(stringify!($name)),
+            const RETURNS: $crate::ops::core::op_decl::Returns = $crate::ops::core::op_decl::Returns::Tensor;
+            $crate::ops::core::op_decl::OpDecl {
+                name: $crate::ops::core::declare_op::python_name(stringify!($name)),
                 family: $family,
                 doc: concat!($($doc, "\n",)* ""),
                 params: PARAMS,
-                has_attributes: $crate::ops::core::declare::has_attributes(PARAMS),
+                has_attributes: $crate::ops::core::op_decl::has_attributes(PARAMS),
                 returns: RETURNS,
                 differentiable: !$spec.by.is_empty(),
-                in_place: $crate::ops::core::declare::in_place(&FACTS, PARAMS, RETURNS, $crate::ops::core::operations::underscored(stringify!($name), concat!(stringify!($name), "_"))),
+                in_place: $crate::ops::core::op_decl::in_place(&FACTS, PARAMS, RETURNS, $crate::ops::core::declare_op::underscored(stringify!($name), concat!(stringify!($name), "_"))),
                 facts: FACTS,
                 call: {
-                    fn call(args: &mut [$crate::ops::core::declare::Arg]) -> $crate::error::Result<$crate::ops::core::declare::Output> {
+                    fn call(args: &mut [$crate::ops::core::op_decl::Arg]) -> $crate::error::Result<$crate::ops::core::op_decl::Output> {
                         $crate::elementwise_call!(args $name $spec ($($x),+) $(($($p = $default),+))?)
                     }
                     call
@@ -293,9 +293,9 @@ macro_rules! elementwise_params {
         ]
     };
     (@row $name:ident $kind:ident) => {
-        $crate::ops::core::declare::Param {
+        $crate::ops::core::op_decl::Param {
             name: stringify!($name),
-            kind: $crate::ops::core::declare::Kind::$kind,
+            kind: $crate::ops::core::op_decl::Kind::$kind,
             optional: false,
             default: None,
         }
@@ -353,7 +353,7 @@ macro_rules! elementwise_call {
     }};
     ($args:ident $name:ident $spec:ident ($a:ident, $b:ident)) => {{
         use $crate::ops::core::arguments::{IntoOutput, take_arg};
-        use $crate::ops::core::declare::Operand;
+        use $crate::ops::core::op_decl::Operand;
         let $a: Operand = take_arg($args, 0, stringify!($a), None)?;
         let $b: Operand = take_arg($args, 1, stringify!($b), None)?;
         Ok($crate::ops::core::elementwise::binary_operands(&$spec, &$a, &$b)?.into_output())
@@ -365,9 +365,9 @@ macro_rules! elementwise_call {
 #[doc(hidden)]
 macro_rules! elementwise_shortcut {
     ($spec:ident ($x:ident) [$($default:expr),*]) => {
-        $crate::ops::core::declare::Shortcut::Unary(&$spec, &[$($default),*])
+        $crate::ops::core::op_decl::Shortcut::Unary(&$spec, &[$($default),*])
     };
     ($spec:ident ($a:ident, $b:ident) []) => {
-        $crate::ops::core::declare::Shortcut::Binary(&$spec)
+        $crate::ops::core::op_decl::Shortcut::Binary(&$spec)
     };
 }

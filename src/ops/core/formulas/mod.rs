@@ -7,12 +7,12 @@
 pub(crate) mod chain_rule;
 pub mod elementwise;
 #[cfg(feature = "python")]
-pub(crate) mod few;
+pub(crate) mod small;
 #[macro_use]
 pub mod formula;
-mod mixed;
+pub(crate) mod fused_backward;
+mod mixed_dtypes;
+pub(crate) mod operand;
 #[cfg(feature = "python")]
-pub(crate) mod over;
-pub(crate) mod slot;
-pub mod sym;
-pub(crate) mod together;
+pub(crate) mod reuse_temporary;
+pub mod symbolic;

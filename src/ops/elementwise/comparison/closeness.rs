@@ -7,10 +7,10 @@ use crate::array::broadcast_shapes;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::elementwise::{In, LoopTable, apply};
-use crate::ops::core::declare::{Axes, Scalar};
+use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::elementwise::binary_scalar;
-use crate::ops::core::layout::{astype, broadcast_to};
-use crate::ops::elementwise::arith::{ADD, MULTIPLY, subtract};
+use crate::ops::core::op_decl::{Axes, Scalar};
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, subtract};
 use crate::ops::elementwise::compare::{
     equal, isfinite, isnan, less_equal, logical_and, logical_or,
 };

@@ -4,8 +4,8 @@
 //! Invariant: the order is an integer of at least 0; anything else gives NaN.
 
 use crate::error::Error;
-use crate::ops::core::declare::Scalar;
 use crate::ops::core::elementwise::{binary_scalar, unary};
+use crate::ops::core::op_decl::Scalar;
 use crate::ops::elementwise::unary::DIGAMMA;
 use crate::tensor::Tensor;
 

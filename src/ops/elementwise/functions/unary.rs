@@ -235,7 +235,7 @@ elementwise! { family "elementwise" [in_place];
 /// The operation that a method of `Real` stands for when a derivative records itself.
 pub(crate) mod real {
     use crate::ops::core::elementwise::Elementwise;
-    use crate::ops::elementwise::{activation, arith, special, unary};
+    use crate::ops::elementwise::{activation, arithmetic, special, unary};
 
     macro_rules! stands_for {
         ($($method:ident $module:ident::$spec:ident),* $(,)?) => {$(
@@ -250,8 +250,8 @@ pub(crate) mod real {
         atan unary::ARCTAN, asinh unary::ARCSINH, acosh unary::ARCCOSH, atanh unary::ARCTANH,
         sigmoid activation::SIGMOID, erf unary::ERF, erfc unary::ERFC, erfinv unary::ERFINV,
         lgamma unary::LGAMMA, digamma unary::DIGAMMA, trigamma special::TRIGAMMA, floor unary::FLOOR, ceil unary::CEIL, round unary::RINT,
-        trunc unary::TRUNC, powf arith::POWER, atan2 arith::ARCTAN2, hypot arith::HYPOT, max arith::MAXIMUM,
-        min arith::MINIMUM, copysign arith::COPYSIGN, fmod arith::FMOD, polygamma special::POLYGAMMA,
+        trunc unary::TRUNC, powf arithmetic::POWER, atan2 arithmetic::ARCTAN2, hypot arithmetic::HYPOT, max arithmetic::MAXIMUM,
+        min arithmetic::MINIMUM, copysign arithmetic::COPYSIGN, fmod arithmetic::FMOD, polygamma special::POLYGAMMA,
         sinc special::SINC_ORDER,
     }
 }

@@ -1,0 +1,149 @@
+//! The bridge to the ndarray crate: arrays in without a copy, typed views out.
+//!
+//! Owns: both conversions. Never exposes memory that somebody else could write meanwhile.
+//! Invariant: a view borrows the storage, has the dtype that was stored, and lies inside it.
+
+use ndarray::{Array, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
+
+use super::{Layout, Storage, capture};
+use crate::dtype::{DType, Element};
+use crate::error::Result;
+
+/// Below this size a copy is cheaper than keeping a vector alive.
+const COPY_BELOW: usize = 1 << 12;
+
+/// The storage and layout of an owned array, whose buffer is taken over (or copied, if small).
+pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Storage, Layout)> {
+    if array.len() * size_of::<T>() < COPY_BELOW {
+        let elements: Vec<T> = array.iter().copied().collect();
+        return Ok((from_slice(&elements)?, Layout::contiguous(array.shape())?));
+    }
+    let (dims, strides) = (array.shape().to_vec(), array.strides().to_vec());
+    let (data, offset) = array.into_raw_vec_and_offset();
+    let layout = Layout::strided(&dims, &strides, offset.unwrap_or(0) as isize)?;
+    Ok((Storage::from_vec(data), layout))
+}
+
+/// The storage of a vector, which is taken over (or copied, if small).
+pub fn from_vec<T: Element>(data: Vec<T>) -> Result<Storage> {
+    if size_of_val(&data[..]) < COPY_BELOW {
+        return from_slice(&data);
+    }
+    Ok(Storage::from_vec(data))
+}
+
+/// The storage of a copy of elements.
+pub fn from_slice<T: Element>(data: &[T]) -> Result<Storage> {
+    // SAFETY: elements have no bytes between them that nobody wrote.
+    unsafe { from_bytes(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// # Safety
+/// There are so many initialised bytes.
+unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
+    let storage = Storage::alloc(nbytes)?;
+    // SAFETY: the caller's contract; the storage is new and has room for them.
+    unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
+    capture::filled(&storage);
+    Ok(storage)
+}
+
+/// A view of initialised elements of dtype `dtype`; `None` when `T` is another type or the memory
+/// may be written by others. The caller vouches that the storage holds elements of `dtype`.
+pub(crate) fn array_view<'a, T: Element>(
+    storage: &'a Storage,
+    layout: &Layout,
+    dtype: DType,
+) -> Option<ArrayViewD<'a, T>> {
+    if T::DTYPE != dtype || storage.may_be_written_elsewhere() || !fits(storage, layout, dtype) {
+        return None;
+    }
+    let mut start = storage.ptr().cast::<T>().cast_const();
+    let mut strides = vec![0usize; layout.ndim()];
+    let mut reversed = Vec::new();
+    if layout.numel() > 0 {
+        start = start.wrapping_offset(layout.offset());
+        for (axis, (&d, &s)) in layout.dims().iter().zip(layout.strides()).enumerate() {
+            if s < 0 && d > 1 {
+                start = start.wrapping_offset((d as isize - 1) * s);
+                reversed.push(axis);
+            }
+            strides[axis] = if d > 1 { s.unsigned_abs() } else { 0 };
+        }
+    }
+    if !start.is_aligned() {
+        return None;
+    }
+    let shape = IxDyn(layout.dims()).strides(IxDyn(&strides));
+    // SAFETY: `fits` holds the layout inside the storage, which the view borrows; ndarray wants
+    // positive strides, so negative axes start at their end and are inverted below.
+    let mut view = unsafe { ArrayViewD::from_shape_ptr(shape, start) };
+    for axis in reversed {
+        view.invert_axis(Axis(axis));
+    }
+    Some(view)
+}
+
+/// Whether every element of a layout lies inside a storage.
+#[inline]
+pub(crate) fn fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
+    if !layout.is_contiguous() {
+        return strided_fits(storage, layout, dtype);
+    }
+    let (n, offset) = (layout.numel(), layout.offset());
+    let end = (offset as usize).saturating_add(n).saturating_mul(dtype.size());
+    n == 0 || (offset >= 0 && end <= storage.nbytes())
+}
+
+#[inline(never)]
+fn strided_fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
+    let capacity = (storage.nbytes() / dtype.size()) as isize;
+    match layout.extent() {
+        Some((low, high)) => low >= 0 && high < capacity,
+        None => layout.numel() == 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, ArrayD};
+
+    #[test]
+    fn views_show_what_was_stored() {
+        let array = Array2::from_shape_fn((4, 6), |(i, j)| (10 * i + j) as f64);
+        let (storage, layout) = from_array(array.clone()).unwrap();
+        let view = array_view::<f64>(&storage, &layout, DType::F64).unwrap();
+        assert_eq!(view, array.clone().into_dyn());
+        let odd = layout.swap(0, 1).slice(0, 5, -2, 3).slice(1, 3, -1, 4);
+        let view = array_view::<f64>(&storage, &odd, DType::F64).unwrap();
+        assert_eq!(
+            view,
+            array.t().slice(ndarray::s![1..;2, ..]).slice(ndarray::s![..;-1, ..;-1]).into_dyn()
+        );
+        let wide = layout.select(0, 2).broadcast_to(&[3, 6]).unwrap();
+        let view = array_view::<f64>(&storage, &wide, DType::F64).unwrap();
+        assert!(view.outer_iter().all(|row| row == array.row(2).into_dyn()));
+    }
+
+    #[test]
+    fn a_view_is_refused_when_it_would_lie() {
+        let (storage, layout) = from_array(ArrayD::<f64>::zeros(IxDyn(&[3]))).unwrap();
+        assert!(array_view::<i64>(&storage, &layout, DType::F64).is_none());
+        assert!(array_view::<f64>(&storage, &layout.with_offset(1), DType::F64).is_none());
+        assert!(array_view::<f64>(&storage, &layout.with_offset(-1), DType::F64).is_none());
+        storage.export_writable();
+        assert!(array_view::<f64>(&storage, &layout, DType::F64).is_none());
+        storage.release_export();
+        assert!(array_view::<f64>(&storage, &layout, DType::F64).is_some());
+    }
+
+    #[test]
+    fn empty_and_scalar_arrays() {
+        for dims in [&[][..], &[0], &[2, 0, 3]] {
+            let array = ArrayD::<f32>::ones(IxDyn(dims));
+            let (storage, layout) = from_array(array.clone()).unwrap();
+            assert_eq!(array_view::<f32>(&storage, &layout, DType::F32).unwrap(), array);
+        }
+    }
+}

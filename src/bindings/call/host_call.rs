@@ -1,0 +1,159 @@
+//! Python code in the middle of a recorded function, which every run of the program calls again.
+//!
+//! Owns: the way of tensors into such code and out of it, and what the code of one run shares: a dict. Never decides what
+//! is recorded: `compile::host_code` does. Invariant: an exception of the code reaches the caller as it was raised.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::bindings::attach::attached;
+use crate::bindings::call::callback::Callback;
+use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::errors::{from_python, python};
+use crate::bindings::object::{PyTensor, wrap};
+use crate::compile::host_code;
+use crate::compile::host_code::{HostCode, Object};
+use crate::error::{Error, Result};
+use crate::graph::Foreign;
+use crate::tensor::Tensor;
+use crate::threads::Mutex;
+
+/// A Python function of a dict, which the code of one run shares, and of tensors; it returns a list of tensors. What its
+/// methods `hold` and `give_back` say is given back where a run was in vain.
+struct PythonCode(Callback);
+
+fn as_raised(raised: PyErr) -> Box<Error> {
+    from_python(raised, "")
+}
+
+impl PythonCode {
+    fn function<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.0.get(py).ok_or_else(|| {
+            let what = "the collector took the function away".into();
+            Box::new(Error::Internal { op: "compile".into(), what })
+        })
+    }
+
+    fn results(returned: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+        let list = returned.cast::<PyList>()?;
+        let tensor = |ob: Bound<'_, PyAny>| Ok(ob.cast::<PyTensor>()?.get().tensor.detach());
+        list.iter().map(tensor).collect()
+    }
+}
+
+impl HostCode for PythonCode {
+    fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>> {
+        attached(|py| {
+            let function = self.function(py)?;
+            let call = || {
+                room("compile")?;
+                let _kept = ThreadStateGuard::new(py);
+                let shared = shared(py, run)?;
+                let inputs = inputs.into_iter().map(|input| wrap(py, input));
+                let arguments: Vec<_> = std::iter::once(Ok(shared.into_any()))
+                    .chain(inputs)
+                    .collect::<PyResult<_>>()?;
+                PythonCode::results(&function.call1(PyTuple::new(py, arguments)?)?)
+            };
+            call().map_err(as_raised)
+        })
+    }
+
+    fn new_run(&self) -> Object {
+        new_run()
+    }
+
+    fn hold(&self) -> Result<Option<Object>> {
+        attached(|py| {
+            let hold = self.function(py)?.getattr_opt(pyo3::intern!(py, "hold"));
+            let Some(hold) = hold.map_err(as_raised)? else { return Ok(None) };
+            let state = hold.call0().map_err(as_raised)?;
+            Ok(Some(Arc::new(state.unbind()) as Object))
+        })
+    }
+
+    fn give_back(&self, held: &Object) {
+        attached(|py| {
+            let (Ok(function), Some(state)) = (self.function(py), held.downcast_ref::<Py<PyAny>>())
+            else {
+                return;
+            };
+            if let Err(raised) = function.call_method1(pyo3::intern!(py, "give_back"), (state,)) {
+                raised.write_unraisable(py, Some(&function));
+            }
+        });
+    }
+
+    fn foreign(&self) -> &dyn Foreign {
+        &self.0
+    }
+}
+
+/// A Python object as the code of a step.
+pub(crate) fn python_code(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostCode>> {
+    Ok(Arc::new(PythonCode(Callback::new(op, function)?)))
+}
+
+/// What the code of a new run shares.
+pub(crate) fn new_run() -> Object {
+    attached(|py| Arc::new(PyDict::new(py).unbind()) as Object)
+}
+
+/// The dict that the code of a run shares.
+pub(crate) fn shared<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, PyDict>> {
+    let dict = run.downcast_ref::<Py<PyDict>>().map(|dict| dict.bind(py).clone());
+    python(dict.ok_or_else(|| {
+        Box::new(Error::Internal { op: "compile".into(), what: "a run shares no dict".into() })
+    }))
+}
+
+/// A name that is kept for ever, once for each that there is.
+#[cold]
+pub(crate) fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock();
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
+
+/// Calls `function(shared, *inputs)`, which returns a list of tensors; in a recording, every run of the program calls it
+/// again.
+#[pyfunction]
+pub(crate) fn _call_foreign<'py>(
+    name: &str,
+    function: &Bound<'py, PyAny>,
+    inputs: Vec<Bound<'py, PyTensor>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = function.py();
+    let code = python_code(name, function)?;
+    let tensors: Vec<&Tensor> = inputs.iter().map(|input| &input.get().tensor).collect();
+    let results = host_code::call(lasting(name), &tensors, code)?;
+    let results: Vec<_> =
+        results.into_iter().map(|result| wrap(py, result)).collect::<PyResult<_>>()?;
+    PyList::new(py, results)
+}
+
+/// Tells the garbage collector of the Python objects that host code owns.
+pub(crate) fn traverse<'a>(
+    owners: impl Iterator<Item = &'a dyn Foreign>,
+    visit: &PyVisit<'_>,
+) -> std::result::Result<(), PyTraverseError> {
+    let mut found = Ok(());
+    for owner in owners {
+        owner.visit(&mut |ob: &dyn Any| {
+            if let (Ok(()), Some(ob)) = (&found, ob.downcast_ref::<Py<PyAny>>()) {
+                found = visit.call(ob);
+            }
+        });
+    }
+    found
+}

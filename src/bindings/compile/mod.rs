@@ -1,0 +1,10 @@
+//! Compiled functions as Python calls them: tracing, guards, the match of arguments, and runs of programs.
+
+pub(crate) mod argument_match;
+pub(crate) mod bound_program;
+pub(crate) mod compiled_call;
+pub(crate) mod control_flow;
+mod guards;
+pub(crate) mod joint_program;
+pub(crate) mod run_count;
+pub(crate) mod trace;

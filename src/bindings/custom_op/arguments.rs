@@ -1,0 +1,95 @@
+//! The arguments of one call: which are tensors, and where.
+//!
+//! Owns: the tensor objects in order of appearance and one tree per argument of forward.
+//! Never converts: an argument that is not a tensor reaches forward as it is.
+//! Invariant: slot `i` belongs to argument `i` of forward, however the argument was passed.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+
+use crate::bindings::custom_op::class_info::Form;
+use crate::bindings::custom_op::context::Arrays;
+use crate::bindings::custom_op::outputs::as_tensor;
+use crate::bindings::custom_op::pytree::{Search, Tree, tensor_leaf};
+use crate::bindings::interop::numpy::is_array;
+use crate::bindings::object::PyTensor;
+use crate::tensor::Tensor;
+
+/// The places of tensors in each argument.
+pub(super) type Slots = SmallVec<[Tree; 3]>;
+
+/// What a call was given.
+pub(super) struct Arguments<'py> {
+    pub(super) tensors: SmallVec<[Bound<'py, PyAny>; 3]>,
+    pub(super) slots: Slots,
+    /// The addresses of the arguments that are arrays.
+    pub(super) arrays: Arrays,
+}
+
+impl<'py> Arguments<'py> {
+    /// Finds the tensors in positional and keyword arguments.
+    pub(super) fn find(
+        form: &Form,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Arguments<'py>> {
+        let (tensors, slots) = (SmallVec::new(), SmallVec::new());
+        let mut found = Arguments { tensors, slots, arrays: Arrays::new() };
+        for arg in args.iter_borrowed() {
+            let tree = found.tree(&form.name, &arg)?;
+            found.slots.push(tree);
+        }
+        if let Some(kwargs) = kwargs {
+            found.keywords(form, args.len(), kwargs)?;
+        }
+        Ok(found)
+    }
+
+    #[inline]
+    fn tree(&mut self, op: &str, arg: &Bound<'py, PyAny>) -> PyResult<Tree> {
+        if arg.is_exact_instance_of::<PyTensor>() {
+            self.tensors.push(arg.clone());
+            return Ok(Tree::Tensor(self.tensors.len() as u32 - 1));
+        }
+        if is_array(arg) {
+            self.arrays.push(arg.as_ptr() as usize);
+            return Ok(Tree::Array);
+        }
+        let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
+        let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));
+        Search { leaf: &mut leaf, op }.tree(arg, 0)
+    }
+
+    fn keywords(&mut self, form: &Form, given: usize, kwargs: &Bound<'py, PyDict>) -> PyResult<()> {
+        let py = kwargs.py();
+        let signature = form.signature(py)?;
+        let mut extra = given.max(signature.positional.len()) + signature.keywords.len();
+        for (name, value) in kwargs.iter() {
+            let position = match signature.position(py, &name)? {
+                Some(i) if i >= signature.positional.len() => i.max(given),
+                Some(i) => i,
+                None => {
+                    extra += 1;
+                    extra - 1
+                }
+            };
+            let tree = self.tree(&form.name, &value)?;
+            while self.slots.len() <= position {
+                self.slots.push(Tree::Constant);
+            }
+            self.slots[position] = tree;
+        }
+        Ok(())
+    }
+
+    /// The tensors themselves.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Tensor> {
+        self.tensors.iter().filter_map(as_tensor)
+    }
+
+    /// The number of the tensor object `ob` among the arguments.
+    pub(super) fn position(&self, ob: &Py<PyAny>) -> Option<usize> {
+        self.tensors.iter().position(|x| x.is(ob))
+    }
+}

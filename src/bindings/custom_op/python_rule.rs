@@ -1,0 +1,367 @@
+//! The trampoline: the node through which the engine calls a backward written in Python.
+//!
+//! Owns: what the call was made on, its context, and the places of tensors in arguments and outputs.
+//! Never owns a tensor: saved ones are the node's, given to the context while backward runs.
+//! Invariant: one call per pass, attached, on the caller's thread; user exceptions pass unchanged.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+use smallvec::SmallVec;
+
+use crate::array::capture::was_read_refused;
+use crate::bindings::attach::attached;
+use crate::bindings::call::entry::existing_dict;
+use crate::bindings::call::thread_state::ThreadStateGuard;
+use crate::bindings::custom_op::arguments::Slots;
+use crate::bindings::custom_op::context::FunctionContext;
+use crate::bindings::custom_op::gradients::{Fitted, ReturnedGradients};
+use crate::bindings::custom_op::host_function::{
+    BackwardStretch, RepeatedCall, begin_anew, no_second,
+};
+use crate::bindings::custom_op::outputs::as_tensor;
+use crate::bindings::custom_op::pytree::Tree;
+use crate::bindings::custom_op::saved::{BackwardCall, SavedObjects, object};
+use crate::bindings::errors::from_python;
+use crate::bindings::object::python_rule_count::Counted;
+use crate::bindings::object::{read_only, wrap};
+use crate::bindings::package;
+use crate::error::Result;
+use crate::graph::{Context, Foreign, ModeGuard, Rule};
+use crate::ops::custom_op::{SavedKind, Spec, intermediate, keep_whole};
+use crate::tensor::{Edge, Tensor, with_cut_edge};
+
+/// What backward is called on.
+pub(super) enum Callee {
+    /// A `Function`: its class.
+    Class(Py<PyType>),
+    /// A `CustomFunction`: the instance.
+    Instance(Py<PyAny>),
+    /// A call of `run` or `wrap_forward`: its backward function and its attributes.
+    Op { backward: Py<PyAny>, attrs: Py<PyAny> },
+}
+
+/// The rule of a node made by a custom function.
+pub(super) struct Trampoline {
+    pub(super) name: Arc<str>,
+    pub(super) callee: Callee,
+    pub(super) context: Py<FunctionContext>,
+    pub(super) slots: Slots,
+    pub(super) inputs: SmallVec<[Spec; 2]>,
+    pub(super) outputs: SmallVec<[Spec; 1]>,
+    /// The structure of the outputs; `None` for one tensor.
+    pub(super) tree: Option<Arc<Tree>>,
+    pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
+    /// The call, if a step of a recorded function makes it again.
+    pub(super) repeated: Option<RepeatedCall>,
+    /// Whether calls of the class are such steps.
+    pub(super) reads: Arc<AtomicBool>,
+    pub(super) raw_absent: bool,
+    pub(super) strict: bool,
+    /// Tells the garbage collector that there is something to look for.
+    pub(super) _counted: Counted,
+}
+
+type Cx<'a> = Context<'a, Tensor>;
+/// Attributes of a context: names and values.
+type Attributes<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+type Grads<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
+
+impl Trampoline {
+    pub(super) fn note(&self) -> String {
+        format!("raised in the backward of {}", self.name)
+    }
+
+    fn backward_of<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = pyo3::intern!(py, "backward");
+        match &self.callee {
+            Callee::Instance(instance) => instance.bind(py).getattr(name),
+            Callee::Op { backward, .. } => Ok(backward.bind(py).clone()),
+            Callee::Class(class) => match class.bind(py).getattr_opt(name)? {
+                Some(backward) => Ok(backward),
+                None => class.bind(py).getattr(pyo3::intern!(py, "vjp")),
+            },
+        }
+    }
+
+    /// Restores the saved tensors with their edges, so that a backward may differentiate by them; under `create_graph` the
+    /// cut ones get an edge that refuses. Each goes straight into its object, which is all that backward asks for.
+    fn restore(&self, py: Python<'_>, cx: &Cx<'_>) -> Result<SavedObjects> {
+        let mut cut: Option<Edge> = None;
+        let mut restored = SavedObjects::new();
+        for (i, kind) in self.saved_kinds.iter().enumerate() {
+            let tensor = match kind {
+                SavedKind::Nothing => {
+                    restored.push(py.None());
+                    continue;
+                }
+                SavedKind::Intermediate if cx.create_graph() => {
+                    let edge =
+                        cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
+                    cx.saved(i)?.detach().attach(edge.clone())
+                }
+                SavedKind::Intermediate => cx.saved(i)?.into_detached(),
+                SavedKind::Tensor => cx.saved_with_edge(i)?.into_detached(),
+            };
+            let found = object(py, tensor, self.context.get().original(py, i).as_ref());
+            restored.push(found.map_err(|raised| from_python(raised, self.note()))?);
+        }
+        Ok(restored)
+    }
+
+    /// The arguments of backward: one gradient per output, in the outputs' structure.
+    fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
+        if self.outputs.len() > 1 {
+            keep_whole();
+        }
+        let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
+            match cx.take_grad(k as usize) {
+                Some(grad) => Ok(read_only(py, grad)?.unbind()),
+                None if self.raw_absent => Ok(py.None()),
+                None => Ok(read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
+            }
+        };
+        let mut grads = Grads::new();
+        let mut one = |tree: &Tree| tree.build(py, None, &mut leaf);
+        match self.tree.as_deref() {
+            None => grads.push(leaf(0)?.into_bound(py)),
+            Some(Tree::Sequence(sequence)) => {
+                for tree in &sequence.1 {
+                    grads.push(one(tree)?.into_bound(py));
+                }
+            }
+            Some(tree) => grads.push(one(tree)?.into_bound(py)),
+        }
+        Ok(grads)
+    }
+
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        backward: &Bound<'py, PyAny>,
+        grads: &Grads<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = self.context.bind(py);
+        if let Callee::Op { attrs, .. } = &self.callee {
+            let grads = PyTuple::new(py, grads)?;
+            let op = functor_op(&self.name, self.slots.len(), attrs, grads, context)?;
+            return backward.call1((op,));
+        }
+        if self.strict {
+            return backward.call1((PyTuple::new(py, grads)?, context));
+        }
+        match grads.as_slice() {
+            [grad] => backward.call1((context, grad)),
+            [a, b] => backward.call1((context, a, b)),
+            _ => {
+                let all = std::iter::once(context.as_any()).chain(grads);
+                backward.call1(PyTuple::new(py, all.collect::<Vec<_>>())?)
+            }
+        }
+    }
+
+    fn run(&self, py: Python<'_>, cx: &mut Cx<'_>) -> Result<()> {
+        let python = |raised| from_python(raised, self.note());
+        let backward = self.backward_of(py).map_err(python)?;
+        let once = cx.create_graph() && is_once(&backward).map_err(python)?;
+        let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
+        let restored = self.restore(py, cx)?;
+        let stretch = self.stretch(py, &restored, cx)?;
+        let grads = self.gradients(py, cx).map_err(python)?;
+        let context = self.context.get();
+        context.begin_backward(BackwardCall::new(restored, needs));
+        let returned = {
+            let _kept = ThreadStateGuard::new(py);
+            let _off = once.then(|| ModeGuard::grad(false));
+            let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
+            cut.and_then(|cut| {
+                let returned = self.call(py, &backward, &grads);
+                self.put_back(py, cut)?;
+                returned
+            })
+        };
+        context.end_backward();
+        if returned.is_err() && self.repeated.is_none() && stretch.is_some() && was_read_refused() {
+            return Err(begin_anew(&self.name, &self.reads));
+        }
+        let returned = returned.map_err(python)?;
+        let gradients = ReturnedGradients { rule: self, once, grads: &grads };
+        let mut found = Fitted::new();
+        gradients.find(&returned, &mut found)?;
+        match (stretch, &self.repeated) {
+            (Some(stretch), Some(call)) => {
+                found = stretch.replace(py, &self.name, call, found, cx, self.inputs.len())?;
+            }
+            (Some(stretch), None) if stretch.reads_values() => {
+                return Err(begin_anew(&self.name, &self.reads));
+            }
+            _ => {}
+        }
+        gradients.give(&mut found, cx)
+    }
+
+    /// In a recording, the stretch in which the backward of a class that can be called again runs.
+    fn stretch(
+        &self,
+        py: Python<'_>,
+        saved: &SavedObjects,
+        cx: &Cx<'_>,
+    ) -> Result<Option<BackwardStretch>> {
+        if matches!(self.callee, Callee::Op { .. }) {
+            return Ok(None);
+        }
+        let saved = saved.iter().filter_map(|ob| as_tensor(ob.bind(py)));
+        let stretch = BackwardStretch::begin(self.repeated.as_ref(), saved, cx);
+        if stretch.is_some() && self.repeated.is_some() && cx.create_graph() {
+            return Err(no_second(&self.name));
+        }
+        Ok(stretch)
+    }
+
+    /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
+    #[cold]
+    fn cut_attributes<'py>(&self, py: Python<'py>, cx: &Cx<'_>) -> PyResult<Attributes<'py>> {
+        let mut originals = Attributes::new();
+        let Some(dict) = existing_dict(self.context.bind(py).as_any()) else {
+            return Ok(originals);
+        };
+        let mut edge: Option<Edge> = None;
+        for (name, value) in dict.copy()?.iter() {
+            let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else {
+                continue;
+            };
+            let edge =
+                edge.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx)).clone();
+            dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
+            originals.push((name, value));
+        }
+        Ok(originals)
+    }
+
+    fn put_back(&self, py: Python<'_>, originals: Attributes<'_>) -> PyResult<()> {
+        if originals.is_empty() {
+            return Ok(());
+        }
+        let dict = existing_dict(self.context.bind(py).as_any());
+        dict.map_or(Ok(()), |dict| {
+            originals.into_iter().try_for_each(|(name, value)| dict.set_item(name, value))
+        })
+    }
+}
+
+/// Whether `once_differentiable` marked this backward.
+fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match backward.getattr_opt(pyo3::intern!(backward.py(), "__once_differentiable__"))? {
+        Some(mark) => mark.is_truthy(),
+        None => Ok(false),
+    }
+}
+
+/// Shape and dtype of the outputs of a custom function's node; `None` for any other node.
+pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[Spec]> {
+    Some(&node.rule().as_any()?.downcast_ref::<Trampoline>()?.outputs)
+}
+
+/// The attributes of a custom function's call, if it has any.
+pub(crate) fn attributes_of<'py>(
+    py: Python<'py>,
+    node: &crate::tensor::Node,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let rule = node.rule().as_any().and_then(|rule| rule.downcast_ref::<Trampoline>());
+    match rule.map(|rule| (&rule.callee, &rule.context)) {
+        None => Ok(None),
+        Some((Callee::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
+        Some((_, context)) => context.bind(py).getattr_opt(pyo3::intern!(py, "attrs")),
+    }
+}
+
+/// Whether a node is a custom function's.
+pub(crate) fn is_custom(node: &crate::tensor::Node) -> bool {
+    node.rule().as_any().is_some_and(|rule| rule.is::<Trampoline>())
+}
+
+/// The context of a custom function's node; `None` for any other node.
+pub(crate) fn context_of<'py>(
+    py: Python<'py>,
+    node: &crate::tensor::Node,
+) -> Option<Bound<'py, PyAny>> {
+    let rule = node.rule().as_any()?.downcast_ref::<Trampoline>()?;
+    Some(rule.context.bind(py).clone().into_any())
+}
+
+impl Rule<Tensor> for Trampoline {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.name)
+    }
+
+    fn backward(&self, cx: &mut Cx<'_>) -> Result<()> {
+        if !cx.create_graph() {
+            return attached(|py| self.run(py, cx));
+        }
+        // Whatever forward left behind outside the context, in a closure say, refuses as well.
+        let edge = intermediate(self.name.to_string().into(), cx);
+        with_cut_edge(edge, || attached(|py| self.run(py, cx)))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        Some(self)
+    }
+}
+
+impl Foreign for Trampoline {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        visit(self.context.as_any());
+        match &self.callee {
+            Callee::Class(class) => visit(class.as_any()),
+            Callee::Instance(instance) => visit(instance),
+            Callee::Op { backward, attrs } => {
+                visit(backward);
+                visit(attrs);
+            }
+        }
+        let mut own = |ob: &Py<PyAny>| visit(ob);
+        self.slots.iter().for_each(|slot| slot.visit(&mut own));
+        if let Some(call) = &self.repeated {
+            own(&call.object);
+        }
+        if let Some(tree) = &self.tree
+            && Arc::strong_count(tree) == 1
+        {
+            tree.visit(&mut own);
+        }
+    }
+
+    fn clear(&self) {
+        self.context.get().release();
+    }
+}
+
+/// What a backward function sees: an `Op` of `ferrograd.functors`.
+fn functor_op<'py>(
+    name: &str,
+    inputs: usize,
+    attrs: &Py<PyAny>,
+    grads: Bound<'py, PyTuple>,
+    context: &Bound<'py, FunctionContext>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = context.py();
+    let class = package::OP.get(py)?;
+    let saved = context.get().saved(py)?;
+    let (sources, outputs) = saved.split_at(inputs);
+    class.call1((
+        PyString::new(py, name),
+        PyTuple::new(py, sources)?,
+        PyTuple::new(py, outputs)?,
+        attrs,
+        grads,
+        context.get().needs_input_grad(py)?,
+    ))
+}

@@ -1,0 +1,204 @@
+//! Tensors to DLPack capsules.
+//!
+//! Owns: `__dlpack__`, and who may write to what is shared: a consumer that could not know that the
+//! memory is read-only gets a copy, one that asks for `copy=False` is counted as a writer.
+//! Never converts a dtype. Invariant: a capsule keeps the storage alive until its deleter has run.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::{Storage, capture};
+use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::interop::dlpack::format::{
+    CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
+};
+use crate::bindings::object::PyTensor;
+use crate::error::Error;
+use crate::graph::grad_enabled;
+use crate::ops::shape::create;
+use crate::tensor::Tensor;
+use crate::threads::NotAlone;
+
+/// What a capsule of ours points to; the managed part stands first.
+#[repr(C)]
+struct Exported<M> {
+    managed: M,
+    dims: Vec<i64>,
+    steps: Vec<i64>,
+    storage: Storage,
+    counted: bool,
+    /// The consumer may delete this without holding the GIL.
+    _others: NotAlone,
+}
+
+impl<M> Drop for Exported<M> {
+    fn drop(&mut self) {
+        if self.counted {
+            self.storage.release_export();
+        }
+    }
+}
+
+/// # Safety
+/// `managed` was made by `capsule_of` and nobody uses it any more.
+unsafe extern "C" fn delete<M>(managed: *mut M) {
+    // SAFETY: `capsule_of` leaked this box, whose first field is the managed part.
+    drop(unsafe { Box::from_raw(managed.cast::<Exported<M>>()) });
+}
+
+/// The destructor of a capsule: deletes what no consumer has taken.
+unsafe extern "C" fn forget<M: Managed>(capsule: *mut ffi::PyObject) {
+    // SAFETY: Python calls this with a live capsule; a consumer that took the content renamed it.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 1 {
+            delete::<M>(ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast());
+        }
+    }
+}
+
+fn capsule_of<'py, M: Managed>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    flags: u64,
+    counted: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    capture::check_read("dlpack", tensor.storage())?;
+    let storage = tensor.storage().clone();
+    if counted {
+        storage.export_writable();
+    }
+    let mut dims: Vec<i64> = tensor.shape().iter().map(|&d| d as i64).collect();
+    let mut steps: Vec<i64> = tensor.layout().strides().iter().map(|&s| s as i64).collect();
+    let described = DlTensor {
+        data: tensor.ptr().cast(),
+        device: [CPU, 0],
+        ndim: dims.len() as i32,
+        code: tensor.dtype().row().dlpack,
+        bits: (tensor.dtype().size() * 8) as u8,
+        lanes: 1,
+        shape: dims.as_mut_ptr(),
+        strides: steps.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    let managed = M::new(described, flags, delete::<M>);
+    let _others = NotAlone::new();
+    let exported = Exported { managed, dims, steps, storage, counted, _others };
+    let exported = Box::into_raw(Box::new(exported));
+    // SAFETY: the box stays until `delete`, which either `forget` or the consumer calls; when no
+    // capsule could be made it is ours again.
+    unsafe {
+        let made = ffi::PyCapsule_New(exported.cast(), M::NAME.as_ptr(), Some(forget::<M>));
+        if made.is_null() {
+            drop(Box::from_raw(exported));
+        }
+        Bound::from_owned_ptr_or_err(py, made)
+    }
+}
+
+/// What the caller of `__dlpack__` said about copying.
+enum CopyRequest {
+    /// Nothing: a consumer that does not know the whole protocol.
+    Silent,
+    /// `copy=None`: share, and respect the read-only flag.
+    Either,
+    Copy,
+    Share,
+}
+
+fn copy_request(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<CopyRequest> {
+    let given = kwargs.map(|k| k.get_item("copy")).transpose()?.flatten();
+    Ok(match given {
+        None => CopyRequest::Silent,
+        Some(copy) if copy.is_none() => CopyRequest::Either,
+        Some(copy) if copy.is_truthy()? => CopyRequest::Copy,
+        Some(_) => CopyRequest::Share,
+    })
+}
+
+/// Refuses devices and streams that a tensor in main memory does not have.
+fn check_export(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let Some(kwargs) = kwargs else { return Ok(false) };
+    let mut versioned = false;
+    for (key, value) in kwargs {
+        match key.extract::<String>()?.as_str() {
+            "copy" => {}
+            _ if value.is_none() => {}
+            "max_version" => versioned = value.extract::<(u32, u32)>()?.0 >= 1,
+            "dl_device" if value.extract::<(i32, i32)>()?.0 == CPU => {}
+            "dl_device" => {
+                let what = format!("device {value} was asked for, and tensors live on the CPU");
+                return Err(refused("__dlpack__", what, "ask for (1, 0) or leave dl_device out"));
+            }
+            "stream" => {
+                let what = "a stream was given, and the CPU has none";
+                return Err(refused("__dlpack__", what, "pass stream=None"));
+            }
+            other => {
+                let what = format!("unexpected keyword argument {other:?}");
+                let remedy = "the parameters are stream, max_version, dl_device, copy";
+                return Err(bad_type("__dlpack__()", what, remedy));
+            }
+        }
+    }
+    Ok(versioned)
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The tensor's memory for another library, as DLPack 1.0 has it.
+    ///
+    /// Shared read-only with consumers that know the whole protocol (`copy=None`), writable and
+    /// counted as `numpy(writable=True)` with `copy=False`; every other consumer gets a copy.
+    #[pyo3(
+        signature = (**kwargs),
+        text_signature = "($self, *, stream=None, max_version=None, dl_device=None, copy=None)"
+    )]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = &self.tensor;
+        let versioned = check_export(kwargs)?;
+        if grad_enabled() && tensor.requires_grad() {
+            let remedy = "use detach() or no_grad() to mean it";
+            return Err(to_python(Box::new(Error::GraphCut { op: "__dlpack__".into(), remedy })));
+        }
+        let (source, flags, counted) = match copy_request(kwargs)? {
+            CopyRequest::Either if versioned => (tensor.clone(), READ_ONLY, false),
+            CopyRequest::Share => (writable(tensor)?, 0, true),
+            _ => (duplicate(tensor)?, IS_COPIED, false),
+        };
+        if versioned {
+            capsule_of::<Versioned>(py, &source, flags, counted)
+        } else {
+            capsule_of::<Legacy>(py, &source, flags, counted)
+        }
+    }
+
+    /// The device of the memory: `(1, 0)`, the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (CPU, 0)
+    }
+}
+
+/// The tensor, as memory that others are going to write to.
+fn writable(tensor: &Tensor) -> PyResult<Tensor> {
+    if tensor.requires_grad() || !tensor.storage().is_writable() {
+        let what = if tensor.requires_grad() {
+            "the tensor requires grad, and writing to it elsewhere would falsify gradients"
+        } else {
+            "the memory is a read-only array's"
+        };
+        return Err(refused("__dlpack__", what, "leave copy=False out, or share t.clone()"));
+    }
+    python(tensor.whole_memory().keep_saved())?;
+    // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
+    tensor.storage().bump_version("__dlpack__(copy=False)");
+    Ok(tensor.clone())
+}
+
+pub(super) fn duplicate(tensor: &Tensor) -> PyResult<Tensor> {
+    python(create::clone_(&tensor.detach()))
+}

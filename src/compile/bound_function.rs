@@ -1,0 +1,157 @@
+//! A recorded function that is bound to its arguments: no memory is allocated by its runs.
+//!
+//! Owns: the arguments, the results, and what a run does beside them. Never records again: what makes a program stale ends
+//! the bound one. Invariant: results are those of the recorded function for what the arguments hold when a run begins.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::leaf_state::Gradients;
+use super::traced_function::{Replay, elements_of};
+pub use crate::compile::Callable;
+use crate::compile::{Bound, Source, Step};
+use crate::error::{Error, Result};
+use crate::ops::inplace::write_access::Writings;
+use crate::tensor::Tensor;
+
+const OP: &str = "bind";
+
+/// The status of a call from C.
+const DONE: c_int = 0;
+/// Another thread runs it.
+const BUSY: c_int = 1;
+/// The program must be recorded again.
+const STALE: c_int = 2;
+/// A step failed.
+const FAILED: c_int = 3;
+
+/// A recorded function and the memory of its arguments and results.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ferrograd::{Replay, Tensor};
+/// let mut x = Tensor::from(vec![0.5, 1.0]);
+/// let exp = |xs: &[Tensor]| Ok::<_, Box<ferrograd::Error>>(vec![xs[0].exp()?]);
+/// let (replay, _) = Replay::record(&[x.clone()], false, exp)?;
+/// let run = Arc::new(replay).bind(&[x.clone()])?;
+/// x += &Tensor::from(vec![-0.5, -1.0]);
+/// run.run()?;
+/// assert_eq!(run.results()[0].to_vec::<f64>()?, [1.0, 1.0]);
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
+pub struct BoundReplay {
+    replay: Arc<Replay>,
+    memory: Bound,
+    results: Vec<Tensor>,
+    /// The gradients that runs add to.
+    gradients: Gradients,
+}
+
+impl Replay {
+    /// Binds the program to the memory of arguments, which is read by every run, and to results, which every run overwrites.
+    ///
+    /// # Errors
+    /// `Argument` for arguments of another number, dtype or shape, and those that are not contiguous; `Captured` when an
+    /// argument is memory that the function changes.
+    pub fn bind(self: &Arc<Replay>, arguments: &[Tensor]) -> Result<BoundReplay> {
+        self.check(OP, arguments)?;
+        if let Some(number) = arguments.iter().position(|argument| !argument.is_contiguous()) {
+            return Err(Box::new(Error::Argument {
+                op: OP.into(),
+                what: format!("the elements of argument {number} do not lie in C order"),
+                remedy: "pass a copy that is contiguous".into(),
+            }));
+        }
+        self.refuse_written(OP, arguments)?;
+        let inputs = arguments.iter().map(|a| (a.storage().full_handle(), elements_of(a)));
+        let gradients = self.surroundings().ok_or_else(stale)?;
+        let taken = gradients.memory().iter().map(|memory| (memory.clone(), 0));
+        let memory = self.program().bound(inputs.chain(taken).collect())?;
+        let result = |number: usize| {
+            let output = &self.program().outputs()[number];
+            match (self.program().source(output.buffer), memory.copy(output.buffer)) {
+                (Source::Input(_) | Source::Constant(_), Some(copy)) => {
+                    let (layout, dtype) = (output.layout.clone(), output.dtype);
+                    Ok(Tensor::assemble(copy.clone(), layout, dtype, None))
+                }
+                _ => self.result(number, memory.results(), |i| Ok(arguments[i].clone())),
+            }
+        };
+        let results = (0..self.results()).map(result).collect::<Result<_>>()?;
+        Ok(BoundReplay { replay: self.clone(), memory, results, gradients })
+    }
+}
+
+impl BoundReplay {
+    /// The results, which are the same tensors after every run.
+    pub fn results(&self) -> &[Tensor] {
+        &self.results
+    }
+
+    /// Computes the results from what the arguments hold.
+    ///
+    /// # Errors
+    /// `State` while another thread runs it; `Captured` when what the function read or decided while it was recorded is
+    /// different now; what a step reports.
+    pub fn run(&self) -> Result<()> {
+        let found = self.replay.surroundings();
+        if found.is_none_or(|found| !found.are(&self.gradients)) {
+            return Err(stale());
+        }
+        let finish = || {
+            self.replay.finish(self.memory.results(), &self.gradients)?;
+            self.results.iter().for_each(|result| {
+                result.storage().bump_version(OP);
+            });
+            Ok(())
+        };
+        let _outside = self.replay.begin(&self.gradients)?;
+        let _results = Writings::of_run(OP, self.results.iter().map(Tensor::storage))?;
+        self.results.iter().try_for_each(Tensor::keep_saved)?;
+        match self.replay.program().run_bound(&self.memory, finish) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Box::new(Error::State {
+                op: OP.into(),
+                what: "another thread runs this bound function".into(),
+                remedy: "bind the function once for each thread",
+            })),
+            Err(error) if matches!(*error, Error::Diverged { .. }) => Err(stale()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A function for C that runs this: 0 when it is done, 1 while another thread runs it, 2 when the function must be bound
+    /// again, 3 when a step fails, 4 for a bug.
+    ///
+    /// # Errors
+    /// `Captured` when steps call code of the host language.
+    pub fn callable(self: &Arc<BoundReplay>) -> Result<Callable> {
+        if self.replay.program().steps().iter().any(Step::is_foreign) {
+            return Err(Box::new(Error::Captured {
+                op: OP.into(),
+                what: "the function calls Python code, which C cannot".into(),
+                remedy: "call it from Python",
+            }));
+        }
+        let bound = self.clone();
+        let body = move || match bound.run() {
+            Ok(()) => DONE,
+            Err(error) => match *error {
+                Error::State { .. } => BUSY,
+                Error::Captured { .. } => STALE,
+                _ => FAILED,
+            },
+        };
+        Ok(Callable::new(body))
+    }
+}
+
+/// That the function must be bound again.
+#[cold]
+pub(crate) fn stale() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: OP.into(),
+        what: "what the function read or decided while it was recorded is different now".into(),
+        remedy: "call the function itself with these arguments, then bind it again",
+    })
+}

@@ -1,0 +1,72 @@
+//! What a program tells people of itself.
+//!
+//! Owns: texts of steps and lists of memory. Never runs or changes anything.
+//! Invariant: steps are told in the order in which they run.
+
+use super::program::Program;
+use crate::compile::ir::{Action, Source, Step};
+
+/// The most letters of what a loop computes.
+const LETTERS: usize = 48;
+
+/// A step: its kind, and what it computes as far as that is known.
+pub type Told = (&'static str, Vec<String>);
+
+impl Step {
+    fn kind(&self) -> &'static str {
+        match self.action {
+            Action::Map(_) => "map",
+            Action::Chain(_) => "chain",
+            Action::Sequence(_) => "sequence",
+            Action::Decision(_) => "decision",
+            Action::Foreign(_) => "foreign",
+            _ => "kernel",
+        }
+    }
+
+    /// What it computes: one text for each loop.
+    pub(in crate::compile) fn texts(&self) -> Vec<String> {
+        match &self.action {
+            Action::Map(map) => vec![clipped(map.formula().1)],
+            Action::Chain(chain) => chain.texts.clone(),
+            Action::Sequence(steps) => steps.iter().flat_map(Step::texts).collect(),
+            Action::Reduce(op, _) => vec![format!("{op:?}").to_lowercase()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn clipped(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(LETTERS) {
+        Some((at, _)) => format!("{}…", &one_line[..at]),
+        None => one_line,
+    }
+}
+
+impl Program {
+    /// The kind of each step, and what it computes.
+    pub fn told(&self) -> Vec<Told> {
+        self.steps().iter().map(|step| (step.kind(), step.texts())).collect()
+    }
+
+    /// The memory that steps use: number, where it comes from, and its bytes.
+    pub fn memory(&self) -> Vec<(u32, String, usize)> {
+        let mut used: Vec<u32> = self.steps().iter().flat_map(Step::buffers).collect();
+        used.extend(self.outputs().iter().map(|output| output.buffer));
+        used.sort_unstable();
+        used.dedup();
+        let told = |id: u32| {
+            let from = match self.source(id) {
+                Source::Input(number) if *number < self.arguments() => format!("argument {number}"),
+                Source::Input(_) | Source::Outside(_) => "outside".to_owned(),
+                Source::Constant(_) => "constant".to_owned(),
+                Source::Output => "result".to_owned(),
+                Source::Temporary => "temporary".to_owned(),
+                Source::Unused => return None,
+            };
+            Some((id, from, self.nbytes(id)))
+        };
+        used.into_iter().filter_map(told).collect()
+    }
+}

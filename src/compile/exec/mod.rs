@@ -1,0 +1,18 @@
+//! The executor: programs, the memory of their runs, and the ways to call them.
+//!
+//! Owns: `Program`, frames, bound programs, the entry from C, and what a program tells people of itself. Never records.
+//! Invariant: runs may go on side by side; each has a frame of its own.
+mod bound_program;
+mod c_entry;
+mod explain;
+mod frame;
+mod io_lists;
+mod lazy_plan;
+pub(in crate::compile) mod program;
+mod session;
+
+pub use bound_program::Bound;
+pub use c_entry::{Callable, Entry};
+pub use explain::Told;
+pub use program::{Program, Results, States, places};
+pub(in crate::compile) use session::Session;

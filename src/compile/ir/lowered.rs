@@ -1,0 +1,334 @@
+//! Code: steps over a few elements, with all that can be decided about them decided.
+//!
+//! Owns: which steps need no kernel's entrance (direct calls of loops over contiguous rows, short copies and fills,
+//! reductions of one leaf), and their run. Never changes what a step computes: how work is cut changes no bit.
+//! Invariant: what a piece of code touches is what its step touches.
+
+use smallvec::SmallVec;
+
+use super::scalar_arithmetic::Arithmetic;
+use super::step::{Action, Argument, Id, Map, Slice, Step};
+use super::strided_small;
+use super::strided_small::Gathered;
+use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
+use crate::kernels::reduce::{WHOLE_LEAF, Whole, whole};
+use crate::kernels::view::Axes;
+
+/// The longest rows: above, the driver's padding and splitting are worth their cost.
+const FEW: usize = 256;
+/// The shortest of several rows: the driver gathers shorter ones.
+const SHORTEST_ROW: usize = 4;
+/// The most elements of several rows.
+const MOST: usize = 2048;
+/// Nanoseconds per element from which on the driver's padding of the end of a row is worth its cost.
+const PADDED: f32 = 0.6;
+/// The widest vector, in elements.
+const VECTOR: usize = 8;
+
+/// Where the first element of an operand lies.
+#[derive(Clone, Copy, Default)]
+pub(in crate::compile) struct At {
+    buffer: Id,
+    offset: isize,
+}
+
+impl At {
+    pub(in crate::compile) fn of(slice: &Slice) -> At {
+        At { buffer: slice.buffer, offset: slice.offset }
+    }
+
+    #[inline(always)]
+    pub(in crate::compile) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+        addresses[self.buffer as usize].wrapping_offset(self.offset)
+    }
+}
+
+/// A loop over one row, without parameters: the commonest code, small for the sake of the cache.
+#[derive(Clone, Copy)]
+pub(in crate::compile) struct Row {
+    table: Loop,
+    pub(super) n: u32,
+    count: u32,
+    pub(super) ins: [Near; 3],
+    pub(super) out: Near,
+}
+
+/// An `At` whose offset is small.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Near {
+    buffer: Id,
+    offset: u32,
+}
+
+impl Near {
+    fn of(at: At) -> Option<Near> {
+        Some(Near { buffer: at.buffer, offset: at.offset.try_into().ok()? })
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self, addresses: &[*mut u8]) -> *mut u8 {
+        addresses[self.buffer as usize].wrapping_add(self.offset as usize)
+    }
+}
+
+/// A loop over rows that lie evenly apart.
+pub(in crate::compile) struct Rows {
+    table: Loop,
+    count: usize,
+    ins: [At; MAX_OPERANDS],
+    out: At,
+    params: SmallVec<[f64; 2]>,
+    /// Elements of a row.
+    n: usize,
+    rows: usize,
+    /// Bytes from row to row, of each operand and, last, of the output.
+    steps: [isize; MAX_OPERANDS + 1],
+}
+
+/// A copy of rows.
+pub(in crate::compile) struct Copied {
+    from: At,
+    to: At,
+    /// Bytes of a row.
+    nbytes: usize,
+    rows: usize,
+    /// Bytes from row to row, on either side.
+    steps: [isize; 2],
+}
+
+/// A fill of neighbours.
+pub(in crate::compile) struct Filled {
+    to: At,
+    bits: u64,
+    size: usize,
+    n: usize,
+}
+
+/// A reduction of one leaf.
+pub(in crate::compile) struct Leaf {
+    from: At,
+    to: At,
+    n: usize,
+    loops: Whole,
+}
+
+/// What the executor runs.
+pub(in crate::compile) enum Code {
+    /// A loop over one row.
+    Row(Row),
+    /// Arithmetic of a few numbers.
+    Arithmetic(Arithmetic),
+    /// A loop.
+    Rows(Box<Rows>),
+    /// A copy.
+    Copied(Box<Copied>),
+    /// A fill.
+    Filled(Box<Filled>),
+    /// A reduction.
+    Leaf(Box<Leaf>),
+    /// A loop or a copy over elements that lie anyhow.
+    Gathered(Box<Gathered>),
+    /// The step of this number.
+    Step(usize),
+}
+
+/// The code of steps.
+pub(in crate::compile) fn lower(steps: &[Step]) -> Vec<Code> {
+    let code = |(number, step)| lowered(step).unwrap_or(Code::Step(number));
+    steps.iter().enumerate().map(code).collect()
+}
+
+/// Whether a step is called without its kernel's entrance.
+pub(in crate::compile) fn is_direct(step: &Step) -> bool {
+    lowered(step).is_some()
+}
+
+/// Whether a loop with this result may be, if its operands allow it.
+pub(in crate::compile) fn may_be_rows(out: &Slice) -> bool {
+    let row = out.dims.last().copied().unwrap_or(1);
+    out.numel() <= FEW || row <= FEW && out.numel() <= MOST
+}
+
+fn lowered(step: &Step) -> Option<Code> {
+    match &step.action {
+        Action::Map(map) => rows(map).or_else(|| strided_small::of_map(map)),
+        Action::Fill(bits) => {
+            let out = &step.writes[0];
+            let (to, size, n) = (At::of(out), out.dtype.size(), out.numel());
+            let few = n <= FEW && out.is_contiguous();
+            few.then(|| Code::Filled(Box::new(Filled { to, bits: *bits, size, n })))
+        }
+        Action::Copy => {
+            let (from, to) = (&step.reads[0], &step.writes[0]);
+            copied(from, to).or_else(|| strided_small::of_copy(from, to))
+        }
+        Action::Reduce(op, axes) => {
+            let (input, out) = (&step.reads[0], &step.writes[0]);
+            let n = input.numel();
+            let one = axes.len() == input.dims.len()
+                && (1..=WHOLE_LEAF).contains(&n)
+                && input.is_contiguous();
+            let loops = whole(*op, input.dtype).filter(|_| one)?;
+            Some(Code::Leaf(Box::new(Leaf { from: At::of(input), to: At::of(out), n, loops })))
+        }
+        _ => None,
+    }
+}
+
+/// Rows of a loop, if all operands have contiguous ones.
+fn rows(map: &Map) -> Option<Code> {
+    let rank = map.out.dims.len();
+    let mut ins = [At::default(); MAX_OPERANDS];
+    let mut strides: [&[isize]; MAX_OPERANDS + 1] = [&map.out.strides; MAX_OPERANDS + 1];
+    let mut sizes = [map.out.dtype.size(); MAX_OPERANDS + 1];
+    for (k, argument) in map.ins.iter().enumerate() {
+        let Argument::Slice(slice) = argument else { return None };
+        debug_assert_eq!(slice.dims, map.out.dims, "operands of one shape");
+        (ins[k], strides[k], sizes[k]) = (At::of(slice), &slice.strides, slice.dtype.size());
+    }
+    debug_assert!(strides.iter().all(|s| s.len() == rank));
+    let mut axes = Axes::new(&map.out.dims, strides).collapse(false);
+    let (n, inner) = axes.pop();
+    let (rows, outer) = axes.pop();
+    let single = rows == 1 && axes.dims.is_empty();
+    let long = (SHORTEST_ROW..=FEW).contains(&n) && rows.saturating_mul(n) <= MOST;
+    let cheap = map.cost < PADDED || n.is_multiple_of(VECTOR);
+    let fits = axes.dims.is_empty() && inner.iter().all(|&s| s == 1 || n == 1);
+    if !fits || n * rows == 0 || !(single && n <= FEW || long && cheap) {
+        return None;
+    }
+    let steps = std::array::from_fn(|k| outer[k] * sizes[k] as isize);
+    let (table, count, params) = (map.table, map.ins.len(), map.params.clone());
+    let out = At::of(&map.out);
+    let rows = Rows { table, count, ins, out, params, n, rows, steps };
+    let Some(row) = Row::of(&rows) else { return Some(Code::Rows(Box::new(rows))) };
+    Some(Arithmetic::of(map, &row).map_or(Code::Row(row), Code::Arithmetic))
+}
+
+fn copied(from: &Slice, to: &Slice) -> Option<Code> {
+    let size = to.dtype.size();
+    let mut axes = Axes::new(&to.dims, [&from.strides, &to.strides]).collapse(false);
+    let (n, inner) = axes.pop();
+    let (rows, outer) = axes.pop();
+    let few = n <= FEW && rows.saturating_mul(n) <= MOST && (rows == 1 || n >= SHORTEST_ROW);
+    if !axes.dims.is_empty() || !few || inner != [1, 1] && n != 1 {
+        return None;
+    }
+    let steps = outer.map(|step| step * size as isize);
+    let (from, to) = (At::of(from), At::of(to));
+    Some(Code::Copied(Box::new(Copied { from, to, nbytes: n * size, rows, steps })))
+}
+
+impl Row {
+    /// The same loop in short.
+    fn of(rows: &Rows) -> Option<Row> {
+        let mut ins = [Near::default(); 3];
+        if rows.rows != 1 || rows.count > ins.len() || !rows.params.is_empty() {
+            return None;
+        }
+        for (near, &at) in ins.iter_mut().zip(&rows.ins[..rows.count]) {
+            *near = Near::of(at)?;
+        }
+        let (n, count, out) = (rows.n as u32, rows.count as u32, Near::of(rows.out)?);
+        Some(Row { table: rows.table, n, count, ins, out })
+    }
+
+    /// # Safety
+    /// The buffers lie at these addresses.
+    #[inline(always)]
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let mut ptrs = [std::ptr::null::<u8>(); 3];
+        for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count as usize]) {
+            *ptr = at.address(addresses);
+        }
+        let (out, no_params) = (self.out.address(addresses), std::ptr::NonNull::dangling());
+        // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
+        unsafe { (self.table)(ptrs.as_ptr(), out, self.n as usize, no_params.as_ptr()) };
+    }
+}
+
+impl Rows {
+    /// # Safety
+    /// The buffers lie at these addresses.
+    #[inline(always)]
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
+        for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count]) {
+            *ptr = at.address(addresses);
+        }
+        let mut out = self.out.address(addresses);
+        let params = self.params.as_ptr();
+        // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
+        unsafe { (self.table)(ptrs.as_ptr(), out, self.n, params) };
+        for _ in 1..self.rows {
+            for (ptr, step) in ptrs.iter_mut().zip(&self.steps[..self.count]) {
+                *ptr = ptr.wrapping_offset(*step);
+            }
+            out = out.wrapping_offset(self.steps[MAX_OPERANDS]);
+            // SAFETY: as above, for the next row.
+            unsafe { (self.table)(ptrs.as_ptr(), out, self.n, params) };
+        }
+    }
+}
+
+impl Copied {
+    /// # Safety
+    /// As `Rows::run`.
+    #[inline(always)]
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let (mut from, mut to) = (self.from.address(addresses), self.to.address(addresses));
+        for _ in 0..self.rows {
+            // SAFETY: the rows lie inside their buffers; a copy's sides do not overlap.
+            unsafe { copy_few(from, to, self.nbytes) };
+            (from, to) = (from.wrapping_offset(self.steps[0]), to.wrapping_offset(self.steps[1]));
+        }
+    }
+}
+
+/// Copies bytes; those of a few numbers without a call.
+///
+/// # Safety
+/// Both sides hold as many and do not overlap.
+#[inline(always)]
+pub(in crate::compile) unsafe fn copy_few(from: *const u8, to: *mut u8, nbytes: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match nbytes {
+            8 => to.copy_from_nonoverlapping(from, 8),
+            16 => to.copy_from_nonoverlapping(from, 16),
+            32 => to.copy_from_nonoverlapping(from, 32),
+            _ => to.copy_from_nonoverlapping(from, nbytes),
+        }
+    }
+}
+
+impl Filled {
+    /// # Safety
+    /// As `Rows::run`.
+    #[inline(always)]
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let to = self.to.address(addresses);
+        let [a, b, c, d, ..] = self.bits.to_ne_bytes();
+        // SAFETY: the elements lie inside their buffer, aligned, and nobody else sees them.
+        unsafe {
+            match self.size {
+                8 => std::slice::from_raw_parts_mut(to.cast::<u64>(), self.n).fill(self.bits),
+                4 => std::slice::from_raw_parts_mut(to.cast::<u32>(), self.n)
+                    .fill(u32::from_ne_bytes([a, b, c, d])),
+                _ => to.write_bytes(a, self.n),
+            }
+        }
+    }
+}
+
+impl Leaf {
+    /// # Safety
+    /// As `Rows::run`.
+    #[inline(always)]
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        // SAFETY: the elements and the result lie inside their buffers.
+        unsafe {
+            (self.loops.leaf)(self.from.address(addresses), self.n, self.to.address(addresses));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Loops and copies over a few elements that lie anyhow: reversed, transposed, broadcast.
+//!
+//! Owns: where each element lies, found once. Never runs long loops: the driver walks those.
+//! Invariant: elements are read before any is written, and how they are read changes no bit.
+
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use super::lowered::{At, Code};
+use super::step::{Argument, Map, Slice};
+use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
+use crate::kernels::fused::chain::WIDEST;
+
+/// The most elements: a piece of each operand lies on the stack.
+const MOST: usize = 64;
+
+/// Elements of one operand.
+struct Elements {
+    at: At,
+    /// Bytes of one.
+    size: usize,
+    /// Where they lie, in bytes from the first; `None` for neighbours.
+    offsets: Option<Box<[isize]>>,
+}
+
+/// A loop over pieces that are gathered first, or a copy of elements.
+pub(in crate::compile) struct Gathered {
+    /// The loop; a copy has none.
+    table: Option<Loop>,
+    ins: SmallVec<[Elements; 3]>,
+    out: Elements,
+    params: SmallVec<[f64; 2]>,
+    n: usize,
+}
+
+impl Elements {
+    fn of(slice: &Slice) -> Elements {
+        let size = slice.dtype.size();
+        let offsets = (!slice.is_contiguous()).then(|| {
+            let mut offsets = vec![0isize];
+            for (&dim, &stride) in slice.dims.iter().zip(&slice.strides) {
+                let step = stride * size as isize;
+                let along = |start: &isize| (0..dim as isize).map(|i| start + i * step).collect();
+                offsets = offsets.iter().flat_map(|start| -> Vec<isize> { along(start) }).collect();
+            }
+            offsets.into_boxed_slice()
+        });
+        Elements { at: At::of(slice), size, offsets }
+    }
+}
+
+fn is_few(slice: &Slice) -> bool {
+    (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= WIDEST
+}
+
+/// A loop whose result is one contiguous row, if it is short.
+pub(in crate::compile) fn of_map(map: &Map) -> Option<Code> {
+    if !is_few(&map.out) || !map.out.is_contiguous() {
+        return None;
+    }
+    let elements = |argument: &Argument| match argument {
+        Argument::Slice(slice) if slice.dtype.size() > WIDEST => None,
+        Argument::Slice(slice) => Some(Elements::of(slice)),
+        Argument::Number(..) => None,
+    };
+    let ins: Option<SmallVec<[Elements; 3]>> = map.ins.iter().map(elements).collect();
+    let (table, params) = (Some(map.table), map.params.clone());
+    let (out, n) = (Elements::of(&map.out), map.out.numel());
+    Some(Code::Gathered(Box::new(Gathered { table, ins: ins?, out, params, n })))
+}
+
+/// A copy, if it is short.
+pub(in crate::compile) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
+    if !is_few(to) || from.numel() != to.numel() {
+        return None;
+    }
+    let ins = SmallVec::from_iter([Elements::of(from)]);
+    let (out, n) = (Elements::of(to), to.numel());
+    let params = SmallVec::new();
+    Some(Code::Gathered(Box::new(Gathered { table: None, ins, out, params, n })))
+}
+
+impl Gathered {
+    /// # Safety
+    /// The buffers lie at these addresses.
+    pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
+        let mut pieces = [[MaybeUninit::<u64>::uninit(); MOST]; MAX_OPERANDS];
+        let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
+        for ((elements, piece), ptr) in self.ins.iter().zip(&mut pieces).zip(&mut ptrs) {
+            let from = elements.at.address(addresses).cast_const();
+            *ptr = match &elements.offsets {
+                None => from,
+                Some(offsets) => {
+                    let piece: *mut u8 = piece.as_mut_ptr().cast();
+                    // SAFETY: the elements lie inside their buffer, and the piece has room for them.
+                    unsafe { gather(from, offsets, elements.size, piece) };
+                    piece
+                }
+            };
+        }
+        let out = self.out.at.address(addresses);
+        match (self.table, &self.out.offsets) {
+            // SAFETY: every operand holds `n` elements in a row, the result has room for them, and an operand that is
+            // no piece is the output or apart from it.
+            (Some(table), _) => unsafe { table(ptrs.as_ptr(), out, self.n, self.params.as_ptr()) },
+            // SAFETY: the elements lie inside their buffer; a copy's sides do not overlap.
+            (None, Some(offsets)) => unsafe { scatter(ptrs[0], out, offsets, self.out.size) },
+            // SAFETY: as above.
+            (None, None) => unsafe {
+                out.copy_from_nonoverlapping(ptrs[0], self.n * self.out.size);
+            },
+        }
+    }
+}
+
+/// # Safety
+/// An element of this size lies at each offset, and `to` has room for all.
+unsafe fn gather(from: *const u8, offsets: &[isize], size: usize, to: *mut u8) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match size {
+            8 => each(offsets, |i, at| *to.cast::<u64>().add(i) = read(from, at)),
+            4 => each(offsets, |i, at| *to.cast::<u32>().add(i) = read(from, at)),
+            _ => each(offsets, |i, at| *to.add(i) = read(from, at)),
+        }
+    }
+}
+
+/// # Safety
+/// `from` holds as many elements of this size as there are offsets, and an element lies at each.
+unsafe fn scatter(from: *const u8, to: *mut u8, offsets: &[isize], size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match size {
+            8 => each(offsets, |i, at| write(to, at, *from.cast::<u64>().add(i))),
+            4 => each(offsets, |i, at| write(to, at, *from.cast::<u32>().add(i))),
+            _ => each(offsets, |i, at| write(to, at, *from.add(i))),
+        }
+    }
+}
+
+#[inline(always)]
+fn each(offsets: &[isize], mut f: impl FnMut(usize, isize)) {
+    offsets.iter().enumerate().for_each(|(i, &at)| f(i, at));
+}
+
+#[inline(always)]
+unsafe fn read<T: Copy>(from: *const u8, at: isize) -> T {
+    // SAFETY: the caller's contract: an aligned element lies there.
+    unsafe { *from.offset(at).cast::<T>() }
+}
+
+#[inline(always)]
+unsafe fn write<T>(to: *mut u8, at: isize, value: T) {
+    // SAFETY: the caller's contract: an aligned element lies there.
+    unsafe { *to.offset(at).cast::<T>() = value };
+}

@@ -1,0 +1,24 @@
+//! Compiled functions: a function is traced once, and its program runs in its place.
+//!
+//! A trace is the list of kernels that one run launched. `trace` makes it, `ir` represents it, `passes` rewrite it, `exec`
+//! runs it; these know kernels and memory only. `control_flow` and `autograd` add loops, branches and derivatives, and stand
+//! above the operations. Invariant: a run computes the bits that the traced run computed, from what its inputs and the memory
+//! outside hold when it begins.
+
+pub mod autograd;
+pub mod bound_function;
+pub mod control_flow;
+mod exec;
+pub mod host_code;
+mod ir;
+mod leaf_state;
+mod passes;
+mod trace;
+pub mod traced_function;
+
+pub use control_flow::{
+    BackwardPlan, Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace, Ways,
+};
+pub use exec::{Bound, Callable, Entry, Program, Results, States, Told, places};
+pub use ir::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};
+pub use trace::{Joint, Narrowed, Recorded, Recording, Taken};

@@ -1,0 +1,257 @@
+//! What is the same in every run is computed once, when the program is made.
+//!
+//! Owns: numbers that steps read from memory that always holds them, and small memory that only such numbers reach.
+//! Never computes what reads an argument or memory outside, and leaves steps as they are where there is no memory for a
+//! constant. Invariant: a step reads the bits that it read before.
+
+use std::collections::HashMap;
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::Storage;
+use crate::compile::ir::execute::run_step;
+use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::launch::known_to_programs;
+
+/// Bytes of the largest memory that is kept for its constant values.
+const MOST: usize = 16 << 10;
+
+/// Computes constants, and lets steps read them.
+pub(in crate::compile) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) {
+    numbers(steps, buffers);
+    arrays(steps, buffers);
+    order(steps, buffers);
+}
+
+/// How many steps write to each buffer.
+pub(in crate::compile) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
+    let mut count = vec![0; buffers];
+    steps.iter().flat_map(|s| &s.writes).for_each(|w| count[w.buffer as usize] += 1);
+    count
+}
+
+/// Whether a slice is all of its buffer, in C order.
+pub(in crate::compile) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
+    slice.offset == 0
+        && slice.is_contiguous()
+        && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes
+}
+
+/// Replaces reads of memory that holds one number in all places by the number.
+fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
+    let writers = writers(steps, buffers.len());
+    let mut known: Vec<Option<(u64, DType)>> = vec![None; buffers.len()];
+    for step in steps {
+        if let Action::Map(map) = &step.action
+            && let Some(map) = with_numbers(map, &known, buffers)
+        {
+            *step = match value(&map) {
+                Some(bits) => filled(bits, map.out),
+                None => Step::of_map(step.name, map),
+            };
+        }
+        if let (Action::Copy, [read]) = (&step.action, &step.reads[..])
+            && let Some((bits, dtype)) = known[read.buffer as usize]
+            && dtype == read.dtype
+        {
+            *step = filled(bits, step.writes[0].clone());
+        }
+        if let (Action::Fill(bits), [out]) = (&step.action, &step.writes[..])
+            && known_to_programs(out.dtype)
+            && matches!(buffers[out.buffer as usize].source, Source::Temporary)
+            && writers[out.buffer as usize] == 1
+            && is_whole(out, buffers)
+        {
+            known[out.buffer as usize] = Some((*bits, out.dtype));
+        }
+    }
+}
+
+fn filled(bits: u64, out: Slice) -> Step {
+    let (reads, writes) = (SmallVec::new(), smallvec![out]);
+    Step { name: "fill", reads, writes, action: Action::Fill(bits) }
+}
+
+/// The loop with numbers in the place of slices that hold one, if there are any.
+fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -> Option<Map> {
+    let number = |argument: &Argument| {
+        let Argument::Slice(slice) = argument else { return None };
+        let buffer = slice.buffer as usize;
+        let bits = match (known[buffer], &buffers[buffer].source) {
+            (Some((bits, dtype)), _) if dtype == slice.dtype => bits,
+            (None, Source::Constant(storage)) if slice.is_value() => read(storage, slice),
+            _ => return None,
+        };
+        Some(Argument::Number(bits, slice.dtype))
+    };
+    let all = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, Argument::Number(..)));
+    if !all && map.ins.iter().all(|argument| number(argument).is_none()) {
+        return None;
+    }
+    let mut changed = map.clone();
+    for argument in &mut changed.ins {
+        if let Some(number) = number(argument) {
+            *argument = number;
+        }
+    }
+    Some(changed)
+}
+
+/// The bytes of the element that stands for all: an operand of a loop, which are `known_to_programs`.
+fn read(storage: &Storage, slice: &Slice) -> u64 {
+    let mut word = 0u64;
+    assert!(slice.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
+    // SAFETY: the slice lies inside its buffer, and its element fits the word.
+    unsafe {
+        let from = storage.ptr().offset(slice.offset);
+        (&raw mut word).cast::<u8>().copy_from_nonoverlapping(from, slice.dtype.size());
+    }
+    word
+}
+
+/// What a loop computes from numbers alone: the same for every element.
+fn value(map: &Map) -> Option<u64> {
+    let mut ptrs = [std::ptr::null::<u8>(); crate::kernels::elementwise::MAX_OPERANDS];
+    for (ptr, argument) in ptrs.iter_mut().zip(&map.ins) {
+        let Argument::Number(bits, _) = argument else { return None };
+        *ptr = (&raw const *bits).cast();
+    }
+    let mut word = 0u64;
+    assert!(map.out.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
+    // SAFETY: every operand holds one element of the loop's dtypes, and the word has room for the result.
+    unsafe { (map.table)(ptrs.as_ptr(), (&raw mut word).cast(), 1, map.params.as_ptr()) };
+    Some(word)
+}
+
+/// Runs the steps whose results are the same in every run, and makes their memory constant.
+fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
+    let folded = foldable(steps, buffers);
+    let mut addresses: Vec<*mut u8> = buffers.iter().map(address).collect();
+    let mut made: Vec<(usize, Storage)> = Vec::new();
+    for (step, _) in steps.iter().zip(&folded).filter(|(_, folded)| **folded) {
+        let out = step.writes[0].buffer as usize;
+        if addresses[out].is_null() {
+            let Ok(storage) = Storage::zeroed(buffers[out].nbytes) else { return };
+            addresses[out] = storage.ptr();
+            made.push((out, storage));
+        }
+        // SAFETY: the step reads constants and writes memory that was just made, at these addresses.
+        if unsafe { run_step(step, &addresses, &mut Vec::new()) }.is_err() {
+            return;
+        }
+    }
+    for (buffer, storage) in made {
+        buffers[buffer].source = Source::Constant(storage);
+    }
+    let mut gone = folded.into_iter();
+    steps.retain(|_| !gone.next().unwrap_or(false));
+}
+
+fn address(buffer: &Buffer) -> *mut u8 {
+    match &buffer.source {
+        Source::Constant(storage) => storage.ptr(),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// The steps that can be run once: they read constants and what such steps make, no other step writes where they write,
+/// and who reads it stands behind the last of these.
+fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
+    // Buffers that other steps write, or read too early.
+    let mut spoilt = vec![false; buffers.len()];
+    loop {
+        let mut made = vec![false; buffers.len()];
+        let mut read = vec![false; buffers.len()];
+        let mut again = false;
+        let mut folded = Vec::with_capacity(steps.len());
+        for step in steps {
+            let constant = |slice: &Slice| {
+                let b = slice.buffer as usize;
+                matches!(buffers[b].source, Source::Constant(_)) || made[b] && !spoilt[b]
+            };
+            let out = step.writes.first().map_or(0, |out| out.buffer as usize);
+            let fold = is_pure(step, buffers) && !spoilt[out] && step.reads.iter().all(constant);
+            folded.push(fold);
+            if fold {
+                made[out] = true;
+                spoilt[out] = read[out];
+                again |= read[out];
+                continue;
+            }
+            for written in &step.writes {
+                let b = written.buffer as usize;
+                again |= made[b] && !spoilt[b];
+                spoilt[b] = true;
+            }
+            step.reads.iter().for_each(|slice| read[slice.buffer as usize] = true);
+        }
+        if !again {
+            return folded;
+        }
+    }
+}
+
+/// Whether a step is of a kind that depends on its operands alone, and writes little memory of the run.
+fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
+    let pure =
+        matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
+    pure && step.writes.iter().all(|out| {
+        let buffer = &buffers[out.buffer as usize];
+        matches!(buffer.source, Source::Temporary) && buffer.nbytes <= MOST
+    })
+}
+
+/// Gives loops copies in C order of the few constants that lie otherwise.
+fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
+    let mut known: HashMap<Slice, Slice> = HashMap::new();
+    for step in steps {
+        let any = |map: &&Map| map.ins.iter().any(|argument| lies_otherwise(argument, buffers));
+        let Some(map) = step.map().filter(any) else {
+            continue;
+        };
+        let mut ordered = map.clone();
+        for argument in &mut ordered.ins {
+            if !lies_otherwise(argument, buffers) {
+                continue;
+            }
+            let Argument::Slice(slice) = argument else { continue };
+            let nbytes = slice.numel() * slice.dtype.size();
+            let copy = match known.get(slice) {
+                Some(copy) => copy.clone(),
+                None => match copied(slice, nbytes, buffers) {
+                    Ok(copy) => copy,
+                    Err(_) => return,
+                },
+            };
+            known.insert(slice.clone(), copy.clone());
+            *slice = copy;
+        }
+        *step = Step::of_map(step.name, ordered);
+    }
+}
+
+/// Whether an operand is few elements of a constant, in another order than that of C.
+fn lies_otherwise(argument: &Argument, buffers: &[Buffer]) -> bool {
+    let Argument::Slice(slice) = argument else { return false };
+    matches!(buffers[slice.buffer as usize].source, Source::Constant(_))
+        && !slice.is_contiguous()
+        && !slice.is_value()
+        && slice.numel() * slice.dtype.size() <= MOST
+}
+
+/// A constant with a copy of these elements.
+fn copied(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
+    let storage = Storage::alloc(nbytes)?;
+    let source = Source::Constant(storage);
+    let copy = Slice::contiguous(buffers.len() as Id, slice.dtype, &slice.dims);
+    buffers.push(Buffer { source, nbytes });
+    let (from, to) = (&buffers[slice.buffer as usize], &buffers[copy.buffer as usize]);
+    let addresses = [address(from), address(to)];
+    let (reads, writes) = (smallvec![slice.clone().within(0)], smallvec![copy.clone().within(1)]);
+    let step = Step { name: "copy", reads, writes, action: Action::Copy };
+    // SAFETY: the step reads a constant and writes another that was just made, at these addresses.
+    unsafe { run_step(&step, &addresses, &mut Vec::new())? };
+    Ok(copy)
+}

@@ -1,0 +1,395 @@
+//! Replay of tensor functions: record one call, run the program of its launches on other tensors.
+//!
+//! Owns: the arguments of the recorded call, which are copies, and results as tensors. Never records a derivative: a
+//! recorded function may differentiate, a program has no history. Invariant: results are those of the recorded function,
+//! bit for bit; memory outside that the program writes counts as changed.
+
+use smallvec::SmallVec;
+
+pub(crate) use super::leaf_state::Gradients;
+use super::leaf_state::{Leaves, is_made, refuse_own_gradients, restore_grads};
+use crate::array::{Elements, Layout, Storage, capture};
+use crate::compile::host_code::foreign;
+pub use crate::compile::{Output, Program};
+use crate::compile::{Recorded, Recording, Source};
+use crate::dtype::DType;
+use crate::error::{Dims, Error, Result};
+use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
+use crate::ops::custom_op::Spec;
+use crate::ops::inplace::write_access::Writings;
+use crate::tensor::Tensor;
+use crate::tensor::effects;
+
+const OP: &str = "compile";
+
+/// What an argument must be like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its shape.
+    pub dims: SmallVec<[usize; 4]>,
+}
+
+impl Signature {
+    /// That of a tensor.
+    pub(crate) fn of(x: &Tensor) -> Signature {
+        Signature { dtype: x.dtype(), dims: x.shape().into() }
+    }
+
+    /// Bytes of the elements.
+    pub(crate) fn nbytes(&self) -> usize {
+        self.dims.iter().product::<usize>() * self.dtype.size()
+    }
+
+    /// The shape and dtype, with another axis before the others.
+    pub(crate) fn spec(&self, leading: Option<usize>) -> Spec {
+        let dims = leading.into_iter().chain(self.dims.iter().copied()).collect();
+        Spec { dims, dtype: self.dtype }
+    }
+}
+
+/// Calls `f`, and gives back what it changed when `taken` has what is wanted of its results.
+///
+/// # Errors
+/// What `f` reports; `Captured` where a program of `f` would be refused.
+#[cfg(feature = "python")]
+pub(crate) fn tried<T, R, E: From<Box<Error>>>(
+    f: impl FnOnce() -> Result<T, E>,
+    taken: impl FnOnce(T) -> Result<R, E>,
+) -> Result<R, E> {
+    let _mode = ModeGuard::switch(SERIAL, true);
+    let _recording = Recording::begin(&[], &[], false)?;
+    capture::begins_in_transform(Mode::current().has(TRANSFORM));
+    let touched = effects::Scope::begin();
+    let found = f();
+    let touched = touched.end();
+    let taken = found.and_then(|found| {
+        let _paused = capture::Pause::new();
+        taken(found)
+    });
+    restore_grads(&touched);
+    taken
+}
+
+/// A recorded function of tensors.
+///
+/// ```
+/// use ferrograd::{Replay, Tensor, grad};
+/// let x = Tensor::from(vec![0.5, 1.0]);
+/// let slope = |xs: &[Tensor]| {
+///     let x = xs[0].detach().with_grad();
+///     grad(&[x.sin()?.sum_all()?], &[x])
+/// };
+/// let (replay, first) = Replay::record(&[x], false, slope)?;
+/// let again = replay.run(&[Tensor::from(vec![2.0, 3.0])])?;
+/// assert!((again[0].to_vec::<f64>()?[1] - 3.0f64.cos()).abs() < 1e-15);
+/// # Ok::<(), Box<ferrograd::Error>>(())
+/// ```
+pub struct Replay {
+    program: Program,
+    arguments: Vec<Signature>,
+    /// How many outputs of the program are results of the function; gradients of leaves follow.
+    results: usize,
+    leaves: Leaves,
+}
+
+impl Replay {
+    /// Calls `f` with copies of the arguments, and records what it computes. Returns the program and what `f` returned.
+    /// With `weak`, some of the arguments stand for numbers: a function that uses float32 is refused then.
+    ///
+    /// # Errors
+    /// What `f` reports; `Captured` when the function cannot be recorded.
+    pub fn record<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        weak: bool,
+        f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
+    ) -> Result<(Replay, Vec<Tensor>), E> {
+        let (replay, results) = Replay::attempt(arguments, weak, false, f)?;
+        let missing = || Error::Internal { op: OP.into(), what: "there is no program".into() };
+        Ok((replay.ok_or_else(|| Box::new(missing()))?, results))
+    }
+
+    /// The same, but with `may_keep`, a call after which somebody keeps tensors that it computed (an optimiser's state,
+    /// made at its first step) counts as a plain call: what it did stands, and there is no program.
+    ///
+    /// # Errors
+    /// As `record`.
+    pub fn attempt<E: From<Box<Error>>>(
+        arguments: &[Tensor],
+        weak: bool,
+        may_keep: bool,
+        f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
+    ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
+        let requires: Vec<bool> = arguments.iter().map(Tensor::requires_grad).collect();
+        let copies = copied_in_kind(arguments, &requires)?;
+        // One thread makes every launch; inside, kernels use as many as ever.
+        let _mode = ModeGuard::switch(SERIAL, true);
+        let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
+        let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
+        let recording = Recording::begin(&storages, &given, weak)?;
+        capture::begins_in_transform(Mode::current().has(TRANSFORM));
+        let touched = effects::Scope::begin();
+        let results = f(&copies);
+        let touched = touched.end();
+        let results = results.inspect_err(|_| restore_grads(&touched))?;
+        refuse_own_gradients(&touched, &copies)?;
+        let grads: Vec<Option<Tensor>> = touched.iter().map(|leaf| leaf.meta.grad()).collect();
+        let added = touched.iter().zip(&grads).filter(|(leaf, grad)| is_made(leaf, grad));
+        let added: Vec<&Tensor> = added.filter_map(|(_, grad)| grad.as_ref()).collect();
+        let places: Vec<Recorded<'_>> =
+            results.iter().chain(added.iter().copied()).map(place).collect();
+        // A result that is the gradient of a leaf is held by the leaf.
+        let is_gradient = |x: &&Tensor| added.iter().any(|grad| grad.storage().same(x.storage()));
+        let own = results.iter().filter(|x| !is_gradient(x));
+        let held: Vec<&Storage> = copies.iter().chain(own).map(Tensor::storage).collect();
+        let program = recording.finish(copies.len(), &places, &held, may_keep);
+        let Some(mut program) = program.inspect_err(|_| restore_grads(&touched))? else {
+            return Ok((None, results));
+        };
+        let leaves = Leaves::of(&touched, &grads, results.len(), &mut program);
+        let arguments = copies.iter().map(Signature::of).collect();
+        Ok((Some(Replay { program, arguments, results: results.len(), leaves }), results))
+    }
+
+    /// The number of results of the function.
+    pub fn results(&self) -> usize {
+        self.results
+    }
+
+    /// Whether something that the function read beside its arguments is not what it was: gradients of leaves that are
+    /// there or not, numbers. Then it must be recorded again.
+    pub fn is_stale(&self) -> bool {
+        self.surroundings().is_none()
+    }
+
+    /// The memory of gradients that a run adds to, which it takes after its arguments; `None` where the program is stale.
+    #[inline]
+    pub(crate) fn surroundings(&self) -> Option<Gradients> {
+        if self.program.is_stale() { None } else { self.leaves.gradients(&self.program) }
+    }
+
+    /// The same for a run: gradients that others may be reading are copied first.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy.
+    #[inline]
+    pub(crate) fn own_surroundings(&self) -> Result<Option<Gradients>> {
+        if self.program.is_stale() {
+            return Ok(None);
+        }
+        self.leaves.own()?;
+        Ok(self.leaves.gradients(&self.program))
+    }
+
+    /// Whether gradients that a run adds to are no memory of its arguments.
+    pub(crate) fn are_apart(&self, gradients: &Gradients, arguments: &[Elements<'_>]) -> bool {
+        let mut given = self.arguments.iter().zip(arguments);
+        gradients.is_empty()
+            || given.all(|(signature, elements)| gradients.are_apart(elements, signature.nbytes()))
+    }
+
+    /// Whether an argument is memory that a run writes.
+    pub(crate) fn writes_to(&self, argument: &Tensor) -> bool {
+        self.program.written_outside().any(|storage| storage.same(argument.storage()))
+    }
+
+    /// Objects of the host language that the program owns.
+    pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
+        foreign(&self.program)
+    }
+
+    /// What the arguments are like.
+    pub fn arguments(&self) -> &[Signature] {
+        &self.arguments
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Computes the results from other arguments of the same dtypes and shapes.
+    ///
+    /// # Errors
+    /// `Argument` for arguments of another number, dtype or shape; what a step reports.
+    pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.check(OP, arguments)?;
+        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
+        let gradients = self.own_surroundings()?;
+        let mut elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        let gradients = gradients.as_ref().filter(|found| self.are_apart(found, &elements));
+        let Some(gradients) = gradients else {
+            return Err(Box::new(Error::State {
+                op: OP.into(),
+                what: "what the function read beside its arguments has changed".into(),
+                remedy: "record the function again",
+            }));
+        };
+        self.refuse_written(OP, arguments)?;
+        elements.extend(gradients.elements());
+        let writing = self.begin(gradients)?;
+        let results = self.program.compute(&elements)?;
+        drop(writing);
+        self.finish(&results, gradients)?;
+        let outputs = 0..self.results;
+        outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
+    }
+
+    /// For each buffer of the program's results the number of the result that is all of it, in C order; `None` where there
+    /// are other results, or other uses of them.
+    #[cfg(feature = "python")]
+    pub(crate) fn plain(&self) -> Option<Vec<usize>> {
+        let outputs = &self.program.outputs()[..self.results];
+        if self.leaves.are_results() || outputs.len() != self.program.results().len() {
+            return None;
+        }
+        let whole = |buffer, output: &Output| {
+            let layout = &output.layout;
+            output.buffer == buffer
+                && layout.offset() == 0
+                && layout.is_contiguous()
+                && layout.numel() * output.dtype.size() == self.program.nbytes(buffer)
+        };
+        let number = |&buffer| outputs.iter().position(|output| whole(buffer, output));
+        self.program.results().iter().map(number).collect()
+    }
+
+    /// Result `number` of a run that had this memory for its results; `argument` gives an argument by its number.
+    pub(crate) fn result<E: From<Box<Error>>>(
+        &self,
+        number: usize,
+        results: &[Storage],
+        argument: impl FnOnce(usize) -> Result<Tensor, E>,
+    ) -> Result<Tensor, E> {
+        let Output { buffer, ref layout, dtype } = self.program.outputs()[number];
+        let (storage, layout): (Storage, Layout) = match self.program.source(buffer) {
+            Source::Input(number) => {
+                let argument = argument(*number)?;
+                let offset = argument.layout().offset() + layout.offset();
+                (argument.storage().clone(), layout.with_offset(offset))
+            }
+            Source::Outside(storage) => (storage.full_handle(), layout.clone()),
+            Source::Constant(storage) => (storage.copy()?, layout.clone()),
+            Source::Unused | Source::Temporary => (Storage::alloc(0)?, layout.clone()),
+            Source::Output => (self.program.result(buffer, results).clone(), layout.clone()),
+        };
+        Ok(Tensor::assemble(storage, layout, dtype, None))
+    }
+
+    /// To be called before a run, and held meanwhile: what saved values need of the memory that it changes is copied.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy, `InPlace` when a view of that memory lives.
+    pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<Writings<'a>> {
+        let written = self.program.written_outside().chain(self.leaves.written(gradients));
+        let writing = Writings::of_run(OP, written)?;
+        keep_saved_memory(&self.program)?;
+        self.leaves.before_run(gradients)?;
+        Ok(writing)
+    }
+
+    /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.
+    pub(crate) fn finish(&self, results: &[Storage], gradients: &Gradients) -> Result<()> {
+        for storage in self.program.written_outside() {
+            storage.bump_version(OP);
+        }
+        self.leaves
+            .set(gradients, |number| self.result(number, results, |_| Err(argument_as_gradient())))
+    }
+
+    /// Refuses arguments that are memory which a run writes.
+    pub(super) fn refuse_written(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
+        if !arguments.iter().any(|argument| self.writes_to(argument)) {
+            return Ok(());
+        }
+        Err(Box::new(Error::Captured {
+            op: op.into(),
+            what: "an argument is memory that the function changes".into(),
+            remedy: "pass a copy of it",
+        }))
+    }
+
+    pub(super) fn check(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
+        if capture::active() {
+            return Err(Box::new(Error::State {
+                op: op.into(),
+                what: "a program cannot run while another one is recorded".into(),
+                remedy: "call the function that it was made from",
+            }));
+        }
+        let fits = |(t, s): (&Tensor, &Signature)| t.dtype() == s.dtype && t.shape() == &s.dims[..];
+        if arguments.len() == self.arguments.len()
+            && arguments.iter().zip(&self.arguments).all(fits)
+        {
+            return Ok(());
+        }
+        let list = |of: &mut dyn Iterator<Item = (DType, &[usize])>| {
+            let texts: Vec<String> = of.map(|(d, s)| format!("{d}{}", Dims::from(s))).collect();
+            texts.join(", ")
+        };
+        let got = list(&mut arguments.iter().map(|t| (t.dtype(), t.shape())));
+        let want = list(&mut self.arguments.iter().map(|s| (s.dtype, &s.dims[..])));
+        Err(Box::new(Error::Argument {
+            op: op.into(),
+            what: format!("the arguments are {got}, and the program was recorded for {want}"),
+            remedy: "record the function again for these".into(),
+        }))
+    }
+}
+
+/// Copies of the arguments of a call, memory where they are memory; those that require grad are leaves.
+pub(crate) fn copied_in_kind(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copies = copied(arguments, requires)?;
+    Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.in_kind_of(x)).collect())
+}
+
+/// Copies of arguments, values where they have no axes; those that require grad are leaves.
+pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copy = |(x, &requires): (&Tensor, &bool)| {
+        let copy = x.duplicate()?;
+        Ok(if requires { copy.with_grad() } else { copy })
+    };
+    arguments.iter().zip(requires).map(copy).collect()
+}
+
+pub(crate) fn place(t: &Tensor) -> Recorded<'_> {
+    (t.storage(), t.layout(), t.dtype())
+}
+
+#[cold]
+fn argument_as_gradient() -> Box<Error> {
+    Box::new(Error::Captured {
+        op: OP.into(),
+        what: "an argument becomes the gradient of a leaf".into(),
+        remedy: "give the leaf a copy of it",
+    })
+}
+
+/// Where the elements of a contiguous tensor lie.
+pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
+    Elements::of(x.storage(), elements_of(x))
+}
+
+/// Where they begin, in bytes.
+pub(super) fn elements_of(x: &Tensor) -> usize {
+    x.layout().offset().unsigned_abs() * x.dtype().size()
+}
+
+/// The elements in C order, copied if they lie otherwise.
+pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
+    if x.is_contiguous() { Ok(x.clone()) } else { x.duplicate() }
+}
+
+/// To be called before a program runs: what saved values need of the memory outside that it writes is copied.
+///
+/// # Errors
+/// `Memory` when there is none for a copy; then nothing has changed.
+pub(crate) fn keep_saved_memory(program: &Program) -> Result<()> {
+    for (storage, layout, dtype) in program.elements_written_outside() {
+        if storage.may_be_saved() {
+            Tensor::assemble(storage.data_handle(), layout.clone(), *dtype, None).copy_saved()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Anomaly mode: gradients are looked at for NaN, and errors name the forward call.
+//!
+//! Owns those checks and the words of their messages. Never runs unless a mode asks for it; a pass that checks is serial.
+//! Invariant: every gradient that a rule gives is checked, so the first NaN found is the first there was.
+
+use std::collections::HashSet;
+
+use super::grad_table::InputGrads;
+use super::plan::Plan;
+use super::step::{self, PassOptions};
+use crate::error::{Error, Result};
+use crate::graph::call_site;
+use crate::graph::mode::{ANOMALY, Mode};
+use crate::graph::node::Node;
+use crate::graph::value::Value;
+
+/// Runs the rule of node `k`; what it records is called where the node was.
+#[cold]
+pub(super) fn rule<V: Value>(
+    plan: &Plan<'_, V>,
+    options: PassOptions,
+    k: u32,
+    grads: &mut [Option<V>],
+    input_grads: &mut dyn InputGrads<V>,
+) -> Result<()> {
+    let node: &Node<V> = plan.items[k as usize].node.get();
+    let _site = call_site::set_site(call_site::of_backward(node));
+    if !options.checks() {
+        return step::bare_rule(plan, options, k, grads, input_grads);
+    }
+    for grad in grads.iter().flatten() {
+        arriving(node, grad)?;
+    }
+    step::bare_rule(plan, options, k, grads, &mut Checked { node, input_grads })
+}
+
+/// Refuses a gradient that holds NaN though no rule gave one that does.
+#[cold]
+pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
+    if !grad.holds_nan() {
+        return Ok(());
+    }
+    let what = format!(
+        "the gradient that reached \"{}\" holds NaN, and no operation made it",
+        node.name()
+    );
+    let remedy =
+        "look at the gradient given to backward, at hooks, and at sums of opposite infinities";
+    Err(explained(node, Error::State { op: "backward".into(), what, remedy }.into()))
+}
+
+/// Passes gradients on unless they hold NaN.
+struct Checked<'a, V: Value> {
+    node: &'a Node<V>,
+    input_grads: &'a mut dyn InputGrads<V>,
+}
+
+impl<V: Value> InputGrads<V> for Checked<'_, V> {
+    fn give(&mut self, input: usize, target: u32, v: V) -> Result<()> {
+        if v.holds_nan() {
+            return Err(made_nan(self.node, input));
+        }
+        self.input_grads.give(input, target, v)
+    }
+}
+
+#[cold]
+fn made_nan<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
+    let name = node.name();
+    let made = format!("\"{name}\" made NaN of gradients without NaN, for its input {input}");
+    let Some(origin) = origin(node) else {
+        let remedy = "keep its operands away from where the derivative is infinite or undefined";
+        return Error::State { op: "backward".into(), what: made, remedy }.into();
+    };
+    let what =
+        format!("{made}; the first NaN of the forward is the result of \"{}\"", origin.name());
+    let remedy = "keep that operation's operands in its domain";
+    let error: Box<Error> = Error::State { op: "backward".into(), what, remedy }.into();
+    if std::ptr::eq(origin, node) { error } else { explained(origin, error) }
+}
+
+/// The earliest node at or behind `node` whose result held NaN though those of its recorded inputs did not.
+fn origin<V: Value>(node: &Node<V>) -> Option<&Node<V>> {
+    let marked = |node: &Node<V>| node.extras().is_some_and(|extras| extras.holds_nan());
+    let mut first: Option<&Node<V>> = None;
+    let mut seen: HashSet<*const Node<V>> = HashSet::new();
+    let mut pending = vec![node];
+    while let Some(node) = pending.pop() {
+        let mut passed_on = false;
+        for edge in node.edges().iter().flatten() {
+            let input: &Node<V> = edge.node();
+            if marked(input) {
+                passed_on = true;
+                if seen.insert(std::ptr::from_ref(input)) {
+                    pending.push(input);
+                }
+            }
+        }
+        if !passed_on && marked(node) && first.is_none_or(|known| node.seq() < known.seq()) {
+            first = Some(node);
+        }
+    }
+    first
+}
+
+/// The error with a note that says where the operation of `node` was called, if that is known or was asked for.
+#[cold]
+pub(super) fn explained<V: Value>(node: &Node<V>, error: Box<Error>) -> Box<Error> {
+    let name = node.name();
+    let note = match node.extras().and_then(|extras| extras.call_site()) {
+        Some(site) => {
+            let calls = site.replace('\n', "\n  ");
+            format!("forward call of \"{name}\" (most recent call last):\n  {calls}")
+        }
+        None if Mode::current().has(ANOMALY) => {
+            format!("the forward call of \"{name}\" is unknown: it ran outside detect_anomaly()")
+        }
+        None => return error,
+    };
+    Error::Noted { error, note }.into()
+}

@@ -1,0 +1,53 @@
+//! One rule on its own: the gradients of a node's inputs from those of its outputs.
+//!
+//! Owns nothing; it frees nothing, runs no hook and commits nothing.
+//! Invariant: the thread's mode is what it was, and an input that needs no gradient gets none.
+
+use super::grad_table::ByInput;
+use super::step::PassOptions;
+use crate::error::{Error, Result};
+use crate::graph::arena::NodeRef;
+use crate::graph::mode::{Mode, ModeGuard};
+use crate::graph::rule_context::{Context, NOWHERE};
+use crate::graph::value::Value;
+
+/// Runs the rule of `node` alone; recorded if `create_graph`.
+///
+/// # Errors
+/// `Argument` when there is not one gradient (or `None`) per output, `GraphFreed` when the saved values are gone,
+/// and whatever the rule raises.
+pub fn vjp<V: Value>(
+    node: &NodeRef<V>,
+    mut gradients: Vec<Option<V>>,
+    create_graph: bool,
+) -> Result<Vec<Option<V>>> {
+    let want = node.outputs() as usize;
+    if gradients.len() != want {
+        return Err(Error::Argument {
+            op: node.name(),
+            what: format!("{} gradients for {want} outputs", gradients.len()),
+            remedy: "give one gradient or None per output".into(),
+        }
+        .into());
+    }
+    let Some(saved) = node.saved.enter(false) else {
+        return Err(Error::GraphFreed { op: node.name() }.into());
+    };
+    let mode = ModeGuard::new(Mode::current());
+    let options = PassOptions::new(true, create_graph, true);
+    options.enter();
+    let targets: Vec<u32> =
+        node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NOWHERE }).collect();
+    let mut collected = ByInput::new(options, targets.len());
+    let mut cx = Context::new(
+        node.borrow(),
+        &mut gradients,
+        saved.values(),
+        &targets,
+        &mut collected,
+        create_graph,
+    );
+    node.rule().backward(&mut cx)?;
+    drop(mode);
+    Ok(collected.grads)
+}

@@ -1,0 +1,157 @@
+//! Conversions between float16 and the wider floats by the instructions for them, which most processors have.
+//!
+//! Owns: their loops over whole vectors. Never converts what is left of a vector. Invariant: the bits are those of the
+//! conversions of one element: to the nearest, ties to even, a NaN stays one.
+
+use super::cast::Convert;
+use crate::dtype::{Half, half_of};
+use crate::kernels::multiversion::Levels;
+
+/// Calls what converts the first of `n` neighbours by instructions for it, if they are there, and says how many it converted.
+macro_rules! by_instructions {
+    ($name:ident($a:expr, $b:expr, $n:expr)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            if instructions::there() { instructions::$name($a, $b, $n) } else { 0 }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = ($a, $b, $n);
+            0
+        }
+    }};
+}
+
+impl Convert<Half> for f32 {
+    const LEVELS: Levels = Levels::Baseline;
+    #[inline(always)]
+    fn convert(x: Half) -> f32 {
+        f32::from(x)
+    }
+    #[inline(always)]
+    unsafe fn first(a: *const Half, b: *mut f32, n: usize) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { by_instructions!(widen(a, b, n)) }
+    }
+}
+impl Convert<f32> for Half {
+    const LEVELS: Levels = Levels::Baseline;
+    #[inline(always)]
+    fn convert(x: f32) -> Half {
+        Half::from_f32(x)
+    }
+    #[inline(always)]
+    unsafe fn first(a: *const f32, b: *mut Half, n: usize) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { by_instructions!(round(a, b, n)) }
+    }
+}
+
+impl Convert<Half> for f64 {
+    const LEVELS: Levels = Levels::Baseline;
+    #[inline(always)]
+    fn convert(x: Half) -> f64 {
+        f64::from(x)
+    }
+    #[inline(always)]
+    unsafe fn first(a: *const Half, b: *mut f64, n: usize) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { by_instructions!(widen64(a, b, n)) }
+    }
+}
+impl Convert<f64> for Half {
+    const LEVELS: Levels = Levels::Baseline;
+    #[inline(always)]
+    fn convert(x: f64) -> Half {
+        half_of(x)
+    }
+    #[inline(always)]
+    unsafe fn first(a: *const f64, b: *mut Half, n: usize) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { by_instructions!(round64(a, b, n)) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod instructions {
+    use std::arch::x86_64::{
+        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_castps256_ps128,
+        _mm256_cvtph_ps, _mm256_cvtps_pd, _mm256_cvtps_ph, _mm256_extractf128_ps, _mm256_loadu_ps,
+        _mm256_storeu_pd, _mm256_storeu_ps,
+    };
+
+    use crate::dtype::{Half, sticky};
+    use crate::kernels::isa::{Level, level};
+
+    /// Numbers of a vector.
+    const WIDTH: usize = 8;
+
+    pub(super) fn there() -> bool {
+        level() != Level::Baseline && is_x86_feature_detected!("f16c")
+    }
+
+    /// # Safety
+    /// The processor has the instructions; `n` elements are valid on both sides.
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) unsafe fn widen(a: *const Half, b: *mut f32, n: usize) -> usize {
+        for i in 0..n / WIDTH {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let halves = _mm_loadu_si128(a.add(WIDTH * i).cast());
+                _mm256_storeu_ps(b.add(WIDTH * i), _mm256_cvtph_ps(halves));
+            }
+        }
+        n / WIDTH * WIDTH
+    }
+
+    /// # Safety
+    /// As for `widen`.
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) unsafe fn round(a: *const f32, b: *mut Half, n: usize) -> usize {
+        for i in 0..n / WIDTH {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let numbers = _mm256_loadu_ps(a.add(WIDTH * i));
+                let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(numbers);
+                _mm_storeu_si128(b.add(WIDTH * i).cast(), halves);
+            }
+        }
+        n / WIDTH * WIDTH
+    }
+
+    /// # Safety
+    /// As for `widen`.
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) unsafe fn widen64(a: *const Half, b: *mut f64, n: usize) -> usize {
+        for i in 0..n / WIDTH {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let numbers = _mm256_cvtph_ps(_mm_loadu_si128(a.add(WIDTH * i).cast()));
+                let (low, high) =
+                    (_mm256_castps256_ps128(numbers), _mm256_extractf128_ps::<1>(numbers));
+                _mm256_storeu_pd(b.add(WIDTH * i), _mm256_cvtps_pd(low));
+                _mm256_storeu_pd(b.add(WIDTH * i + WIDTH / 2), _mm256_cvtps_pd(high));
+            }
+        }
+        n / WIDTH * WIDTH
+    }
+
+    /// # Safety
+    /// As for `widen`.
+    #[target_feature(enable = "avx2,f16c")]
+    pub(super) unsafe fn round64(a: *const f64, b: *mut Half, n: usize) -> usize {
+        let whole = n / WIDTH * WIDTH;
+        let mut numbers = [0f32; 16 * WIDTH];
+        for start in (0..whole).step_by(numbers.len()) {
+            let len = numbers.len().min(whole - start);
+            // SAFETY: the caller's contract.
+            unsafe {
+                for (i, number) in numbers[..len].iter_mut().enumerate() {
+                    *number = sticky(*a.add(start + i));
+                }
+                round(numbers.as_ptr(), b.add(start), len);
+            }
+        }
+        whole
+    }
+}

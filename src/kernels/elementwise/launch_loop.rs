@@ -1,0 +1,251 @@
+//! The safe entrance to the driver: views and numbers in, a loop applied.
+//!
+//! Owns: the check that views agree with each other, and numbers as one-element operands.
+//! Never casts: the operands share a dtype, and the output has that of the loop's result.
+//! Invariant: what reaches `run` has the output's dims, operand by operand.
+
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::casting::apply_converted;
+use super::flat::FEW;
+use super::row_broadcast::{RowLoop, run_rows};
+use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
+use crate::array::capture;
+use crate::dtype::{DType, no_loop};
+use crate::kernels::launch::{self, Launch, Work, known_to_programs, launch};
+use crate::kernels::view::{View, ViewMut, one_dtype};
+
+/// An operand: elements, or one number for all of them.
+#[derive(Clone, Copy, Debug)]
+pub enum In<'a> {
+    /// Elements; the dims are the output's.
+    View(View<'a>),
+    /// A float, converted to the dtype of the elements beside it.
+    Float(f64),
+    /// An integer, converted likewise.
+    Int(i64),
+}
+
+/// The bytes of a number in a dtype, as a word, so that they are aligned for every dtype.
+#[inline]
+pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
+    let (float, int) = match input {
+        In::Int(i) => (i as f64, i),
+        In::Float(f) => (f, f as i64),
+        In::View(_) => (0.0, 0),
+    };
+    let mut out = [0u8; 8];
+    match dtype {
+        DType::F64 => out = float.to_ne_bytes(),
+        DType::F32 => out[..4].copy_from_slice(&(float as f32).to_ne_bytes()),
+        DType::I64 | DType::U64 => out = int.to_ne_bytes(),
+        DType::I32 => out[..4].copy_from_slice(&(int as i32).to_ne_bytes()),
+        DType::U8 => out[0] = int as u8,
+        DType::Bool => out[0] = (float != 0.0) as u8,
+        // Numbers of the others are converted with the elements.
+        _ => {}
+    }
+    u64::from_ne_bytes(out)
+}
+
+const ZERO_STRIDES: [isize; 64] = [0; 64];
+
+/// An operand of a loop that is chosen.
+pub(crate) enum Input<'a> {
+    /// Elements.
+    View(View<'a>),
+    /// The bytes of a number, and how many there are.
+    Number(&'a u64, usize),
+}
+
+/// Applies a loop. One that is `over` its output has its first operand there, which is none of the inputs.
+///
+/// # Safety
+/// Operands and output have the loop's dtypes, and the output overlaps no operand, or is one exactly; `params` are as many
+/// as the loop reads.
+///
+/// # Panics
+/// When an operand has other dims than the output: a bug of the caller.
+#[inline]
+pub(crate) unsafe fn run_loop<'a>(
+    f: Loop,
+    ins: impl Iterator<Item = Input<'a>>,
+    (out, over): (ViewMut<'_>, bool),
+    params: &[f64],
+    cost: f32,
+) {
+    let operand = |input| match input {
+        Input::View(view) => {
+            assert!(view.dims == out.dims, "operands of one shape");
+            Operand { ptr: view.ptr, strides: view.strides, itemsize: view.dtype.size() }
+        }
+        Input::Number(word, itemsize) => {
+            let ptr = std::ptr::from_ref(word).cast();
+            Operand { ptr, strides: &ZERO_STRIDES[..out.dims.len()], itemsize }
+        }
+    };
+    let operands: SmallVec<[Operand<'_>; 4]> = ins.map(operand).collect();
+    let (ptr, itemsize) = (out.ptr, out.dtype.size());
+    let target = OutOperand { ptr, strides: out.strides, itemsize, read: over };
+    // SAFETY: the caller's contract; views lie in live memory and have the output's dims.
+    unsafe { run(f, &operands, target, out.dims, params, cost) }
+}
+
+/// The operands that are elements.
+pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
+    ins.iter().filter_map(|input| match *input {
+        In::View(view) => Some(view),
+        _ => None,
+    })
+}
+
+/// The dtype that the operands share: that of the elements among them, else the result's.
+///
+/// # Panics
+/// When they differ: a bug of the caller.
+#[inline]
+fn shared(ins: &[In<'_>], out: DType) -> DType {
+    let mut views = views_of(ins).map(|view| view.dtype);
+    let Some(first) = views.next() else {
+        return out;
+    };
+    views.fold(first, |dtype, next| one_dtype([dtype, next]))
+}
+
+/// Applies the loop for the dtype that the inputs share.
+///
+/// # Panics
+/// When the table has no loop for it, `out` is not of the dtype of the table's result, or a view has other dims than
+/// the output: bugs of the caller.
+#[inline]
+pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
+    let dtype = shared(ins, out.dtype);
+    assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
+    if !known_to_programs(dtype) || table.get(dtype).is_none() {
+        return apply_unusual(table, dtype, ins, out, params);
+    }
+    let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
+    let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
+    let _paused = capture::active().then(|| {
+        let numbers = ins.iter().zip(&constants).map(|(input, &word)| match input {
+            In::View(_) => None,
+            _ => Some(word),
+        });
+        let views = views_of(ins).map(|view| launch::Operand::from(&view));
+        let work = Work::Map {
+            table: f,
+            text: table.text,
+            numbers: numbers.collect(),
+            params: params.into(),
+            cost: table.cost(dtype),
+        };
+        let writes = smallvec![(&out).into()];
+        launch::record(Launch { name: "map", reads: views.collect(), writes, work })
+    });
+    if let (Some(rows), &[In::View(a), In::View(b)]) = (table.rows(dtype), ins)
+        && out.numel() > FEW
+        && in_rows(rows, [a, b], &out, table.cost(dtype))
+    {
+        return;
+    }
+    let inputs = ins.iter().zip(&constants).map(|(input, constant)| match *input {
+        In::View(view) => Input::View(view),
+        _ => Input::Number(constant, dtype.size()),
+    });
+    let over = over(table, dtype, ins, &out);
+    let inputs = inputs.skip(usize::from(over.is_some()));
+    // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
+    unsafe { run_loop(over.unwrap_or(f), inputs, (out, over.is_some()), params, table.cost(dtype)) }
+}
+
+/// Applies a loop over rows, if the operands are rows beside values.
+fn in_rows(f: RowLoop, ins: [View<'_>; 2], out: &ViewMut<'_>, cost: f32) -> bool {
+    assert!(ins.iter().all(|x| x.dims == out.dims), "operands of one shape");
+    let itemsize = out.dtype.size();
+    let ins = ins.map(|x| Operand { ptr: x.ptr, strides: x.strides, itemsize });
+    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize, read: false };
+    // SAFETY: views lie in live memory, have the output's dims and the loop's dtype; the output overlaps no operand, or
+    // is one exactly.
+    unsafe { run_rows(f, ins, target, out.dims, cost) }
+}
+
+/// The loop that writes over its first operand, if there is one and only that operand is the output.
+#[inline]
+fn over(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: &ViewMut<'_>) -> Option<Loop> {
+    let is_out =
+        |input: &In<'_>| matches!(input, In::View(view) if view.ptr == out.ptr.cast_const());
+    let [first @ In::View(view), second] = ins else {
+        return None;
+    };
+    let apart = is_out(first) && view.strides == out.strides && !is_out(second);
+    if apart && out.is_contiguous() { table.over(dtype) } else { None }
+}
+
+/// As `apply`, for dtypes that are converted, and complex numbers, whose loops are opaque to programs.
+#[cold]
+#[inline(never)]
+fn apply_unusual(
+    table: &LoopTable,
+    dtype: DType,
+    ins: &[In<'_>],
+    out: ViewMut<'_>,
+    params: &[f64],
+) {
+    let views: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
+    let (Some(f), true) = (table.get(dtype), views.len() == ins.len()) else {
+        return apply_converted(table, dtype, ins, out, params);
+    };
+    let (params, cost) = (SmallVec::<[f64; 4]>::from_slice(params), table.cost(dtype));
+    run_opaque(&views, out, move |reads, out| {
+        let inputs = reads.iter().copied().map(Input::View);
+        // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
+        unsafe { run_loop(f, inputs, (out, false), &params, cost) };
+    });
+}
+
+/// Runs a loop that programs repeat without looking into it.
+pub(super) fn run_opaque(
+    reads: &[View<'_>],
+    out: ViewMut<'_>,
+    body: impl Fn(&[View<'_>], ViewMut<'_>) + Send + Sync + 'static,
+) {
+    let run: launch::Run = Arc::new(move |reads, writes, _| {
+        body(reads, writes[0].reborrow());
+        Ok(())
+    });
+    let done = launch::run_kernel("map", reads, &mut [out], run, &mut Vec::new());
+    debug_assert!(done.is_ok(), "a loop has no error");
+}
+
+/// `a` where the mask (bool) holds, else `b`, all of one dtype; all dims agree.
+pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
+    assert!(mask.dtype == DType::Bool, "a mask is boolean");
+    let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
+    if !known_to_programs(out.dtype) {
+        return launch!("select", [mask, a, b] => [out];; selected(mask, a, b, out));
+    }
+    let _paused = capture::active().then(|| {
+        launch::record(Launch {
+            name: "select",
+            reads: [&mask, &a, &b].into_iter().map(Into::into).collect(),
+            writes: smallvec![(&out).into()],
+            work: Work::Map {
+                table: where_loop(size),
+                text: "where",
+                numbers: smallvec![None; 3],
+                params: SmallVec::new(),
+                cost: 0.3,
+            },
+        })
+    });
+    selected(mask, a, b, out);
+}
+
+fn selected(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
+    let size = out.dtype.size();
+    let inputs = [mask, a, b].into_iter().map(Input::View);
+    // SAFETY: operands and output have the loop's dtypes, as asserted above.
+    unsafe { run_loop(where_loop(size), inputs, (out, false), &[], 0.3) }
+}

@@ -1,0 +1,400 @@
+//! `LoopTable`: the contiguous loops of one operation, one per dtype and instruction-set level.
+//!
+//! Owns: the loop's type, the table, and `loop_table!`, which builds one from the operation's text.
+//! Never calls a loop: `run` does.
+//! Invariant: the loop of a level uses only instructions of that level.
+
+use super::row_broadcast::RowLoop;
+use crate::dtype::DType;
+use crate::kernels::isa;
+
+/// A loop over `n` contiguous elements: operands, output, count, parameters.
+///
+/// # Safety
+/// Each operand and the output hold `n` elements of the types that the loop is for, aligned;
+/// the output either does not overlap an operand or starts where it starts; the parameters are as
+/// many as the text names; the CPU has the loop's level.
+pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
+
+/// The loops of one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopTable {
+    /// Whether the operation takes floats; otherwise `f64` and `f32` hold nothing to call.
+    pub float: bool,
+    /// Whether the result is boolean whatever the operands are.
+    pub mask: bool,
+    /// float64, by level.
+    pub f64: [Loop; 3],
+    /// float32, by level.
+    pub f32: [Loop; 3],
+    /// int64.
+    pub i64: Option<Loop>,
+    /// int32.
+    pub i32: Option<Loop>,
+    /// uint8.
+    pub u8: Option<Loop>,
+    /// uint64.
+    pub u64: Option<Loop>,
+    /// complex128, by level.
+    pub c128: Option<[Loop; 3]>,
+    /// complex64, by level.
+    pub c64: Option<[Loop; 3]>,
+    /// bool; operands and output are bytes, 0 or 1.
+    pub bool: Option<Loop>,
+    /// The loops that write over their first operand, which is not among those that they are given: float64 and float32.
+    pub over: Option<&'static [[Loop; 3]; 2]>,
+    /// The loops over rows with one value each: float64 and float32.
+    pub rows: Option<&'static [[RowLoop; 3]; 2]>,
+    /// Nanoseconds per float64 element on one core, for splitting and scheduling.
+    pub cost: f32,
+    /// Its operands, a bar, and what it computes, as it stands in the source.
+    pub text: &'static str,
+}
+
+impl LoopTable {
+    /// The loop for operands of this dtype at the current level.
+    #[inline]
+    pub fn get(&self, dtype: DType) -> Option<Loop> {
+        match dtype {
+            DType::F64 | DType::F32 if !self.float => None,
+            DType::F64 => Some(self.f64[isa::level() as usize]),
+            DType::F32 => Some(self.f32[isa::level() as usize]),
+            DType::I64 => self.i64,
+            DType::I32 => self.i32,
+            DType::U8 => self.u8,
+            DType::U64 => self.u64,
+            DType::C128 => self.c128.map(|levels| levels[isa::level() as usize]),
+            DType::C64 => self.c64.map(|levels| levels[isa::level() as usize]),
+            DType::Bool => self.bool,
+            _ => None,
+        }
+    }
+
+    /// The loop that writes over its first operand, for operands of this dtype at the current level.
+    #[inline]
+    pub(super) fn over(&self, dtype: DType) -> Option<Loop> {
+        let [f64, f32] = self.over?;
+        debug_assert!(
+            self.cost < 0.3,
+            "a tail is never padded: the padding would not hold the first operand"
+        );
+        match dtype {
+            DType::F64 => Some(f64[isa::level() as usize]),
+            DType::F32 => Some(f32[isa::level() as usize]),
+            _ => None,
+        }
+    }
+
+    /// The loop over rows, for operands of this dtype at the current level.
+    #[inline]
+    pub(super) fn rows(&self, dtype: DType) -> Option<RowLoop> {
+        let [f64, f32] = self.rows?;
+        match dtype {
+            DType::F64 => Some(f64[isa::level() as usize]),
+            DType::F32 => Some(f32[isa::level() as usize]),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a loop for operands of this dtype, if only that of the dtype that computes with it.
+    #[inline]
+    pub fn takes(&self, dtype: DType) -> bool {
+        self.get(dtype).is_some() || self.computes(dtype).is_some()
+    }
+
+    /// The dtype that computes with this one, where that has a loop and this one has none.
+    pub(super) fn computes(&self, dtype: DType) -> Option<DType> {
+        let wide = dtype.computes();
+        let rare = !matches!(dtype, DType::Bool) && wide != dtype && self.get(dtype).is_none();
+        (rare && self.get(wide).is_some()).then_some(wide)
+    }
+
+    /// The dtype of the result of operands of this dtype.
+    #[inline]
+    pub const fn result(&self, dtype: DType) -> DType {
+        if self.mask { DType::Bool } else { dtype }
+    }
+
+    /// Nanoseconds per element of this dtype.
+    #[inline]
+    pub fn cost(&self, dtype: DType) -> f32 {
+        self.cost * dtype.size() as f32 / 8.0
+    }
+}
+
+/// Builds a `LoopTable` in a constant expression. One float row, then any of the integer rows, then
+/// the cost; `R` names the lane's type inside a float text.
+///
+/// * `float: |a, b| text;` all operands and the result have one float dtype; `|a; p, q| text` names
+///   parameters after the semicolon. Functions that the text calls must be `#[inline(always)]`.
+/// * `float_wide: …` instead when the text takes sin, cos or tan of anything.
+/// * `float_remainder: …` instead when the text takes the remainder of its two operands.
+/// * `float_ends: …` instead when the text is the inverse error function.
+/// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
+/// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
+/// * `complex: |a, b| text;` as `float:`, and the text is read over complex numbers, too: it is holomorphic, or the same
+///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_field:` for a
+///   quotient (both have loops of complex64, too), `complex_angles:` for those that take exponentials (`complex_wide:` and
+///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
+/// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
+/// * `rows;` likewise: it has loops over rows with one value each.
+/// * `sixteen;` likewise: its functions have instructions of AVX-512 in `math::sixteen`, which float32 takes there; `eight exp;`
+///   is the loop of this name for float64, `cheap;` says that memory limits it, so that AVX-512 runs the loops of AVX2, and
+///   `widest;` that complex128 has a loop of AVX-512. `sixteen: …` and `cheap: …` are `float: …` with these.
+/// * `no_float;` instead when the operation takes integers and bool only.
+/// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
+///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
+///   `float:` table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
+/// * `ints_wide:` instead of `ints:` where 64 bits have no instructions in the baseline: comparisons, extremes, shifts and
+///   products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
+/// * `quotients: Part;` instead of `ints:` for a part of the division of two integers.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! loop_table {
+    (@count) => { 0 };
+    (@count $x:ident $($rest:ident)*) => { 1 + $crate::loop_table!(@count $($rest)*) };
+
+    (@kernel $K:ident [$($x:ident)*] [$($p:ident)*] $wide:ident $body:expr) => {
+        struct $K;
+        impl $crate::kernels::elementwise::Kernel<
+            { $crate::loop_table!(@count $($x)*) },
+            { $crate::loop_table!(@count $($p)*) },
+        > for $K {
+            const WIDE: $crate::kernels::elementwise::loops::Wide =
+                $crate::kernels::elementwise::loops::Wide::$wide;
+            #[inline(always)]
+            fn eval<R: $crate::kernels::number::real::Real>(
+                [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
+                [$($p),*]: [R; $crate::loop_table!(@count $($p)*)],
+            ) -> R
+            where
+                f64: $crate::kernels::number::real::Lit<R>,
+            {
+                $body
+            }
+        }
+    };
+
+    (@wide $text:ident $ins:ident $out:ident $n:ident) => {};
+    (@wide wide $text:ident $ins:ident $out:ident $n:ident) => {
+        #[target_feature(enable = "avx2")]
+        unsafe fn wide(ins: *const *const u8, out: *mut u8, n: usize) {
+            // SAFETY: the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
+        }
+        if $crate::kernels::isa::level() != $crate::kernels::isa::Level::Baseline {
+            // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
+            return unsafe { wide($ins, $out, $n) };
+        }
+    };
+    (@wide widest $text:ident $ins:ident $out:ident $n:ident) => {
+        #[target_feature(enable = "avx2,avx512f,avx512dq,avx512bw,avx512vl")]
+        unsafe fn widest(ins: *const *const u8, out: *mut u8, n: usize) {
+            // SAFETY: the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
+        }
+        if $crate::kernels::isa::level() == $crate::kernels::isa::Level::Avx512 {
+            // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
+            return unsafe { widest($ins, $out, $n) };
+        }
+        $crate::loop_table!(@wide wide $text $ins $out $n);
+    };
+    (@int $($wide:ident)? [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
+        unsafe fn int_loop(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+            #[inline(always)]
+            #[allow(clippy::unnecessary_cast, unused_comparisons, clippy::absurd_extreme_comparisons)]
+            fn text([$($x),*]: [$T; $crate::loop_table!(@count $($x)*)]) -> $O {
+                #[allow(dead_code)]
+                type T = $T;
+                $body
+            }
+            #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+            {
+                $crate::loop_table!(@wide $($wide)? text ins out n);
+            }
+            // SAFETY: the caller keeps the contract of `Loop`.
+            unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, text) }
+        }
+        Some(int_loop as $crate::kernels::elementwise::Loop)
+    }};
+
+    (@rows $t:ident $O:tt) => {};
+    (@rows $t:ident [$($O:ty)?] ints: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        if $t.text.is_empty() {
+            $t.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        }
+        $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
+        $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
+        $t.u8 = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $t.u64 = $crate::loop_table!(@row [$($O)?] u64 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] ints_wide: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
+        $t.i64 = $crate::loop_table!(@row wide [$($O)?] i64 [$($x)*] $body);
+    };
+    (@rows $t:ident [$($O:ty)?] ints_widest: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
+        $t.i64 = $crate::loop_table!(@row widest [$($O)?] i64 [$($x)*] $body);
+    };
+    (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.bool = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] bytes: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.bool = $crate::loop_table!(@row [] u8 [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [] quotients: $Part:ident; $($rest:tt)*) => {
+        [$t.i64, $t.i32, $t.u8, $t.u64] =
+            $crate::kernels::elementwise::integer_division::loops::<$crate::kernels::elementwise::integer_division::$Part>();
+        $crate::loop_table!(@rows $t [] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] cost: $cost:expr; $($rest:tt)*) => {
+        $t.cost = $cost;
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] over; $($rest:tt)*) => {
+        $t.over = Some(const { &$crate::kernels::elementwise::loops::over::<K>() });
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+        {
+            $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+        {
+            $t.f64[2] = $crate::kernels::elementwise::sixteen::$function;
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] cheap; $($rest:tt)*) => {
+        ($t.f64[2], $t.f32[2]) = ($t.f64[1], $t.f32[1]);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] widest; $($rest:tt)*) => {
+        if let Some(levels) = &mut $t.c128 {
+            levels[2] = $crate::kernels::elementwise::complex_loops::widest::<K, _, _>();
+        }
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
+        $t.rows = Some(const { &$crate::kernels::elementwise::row_broadcast::row_loops::<K>() });
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@rows $t:ident [$($O:ty)?] $T:ident: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+        $t.$T = $crate::loop_table!(@row [$($O)?] $T [$($x)*] $body);
+        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
+    };
+    (@row $($wide:ident)? [] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($wide)? [$T => $T] [$($x)*] $body)
+    };
+    (@row $($wide:ident)? [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($wide)? [$T => $O] [$($x)*] $body)
+    };
+
+    (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
+    };
+    (cheap: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
+        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; cheap; $($rest)*)
+    };
+    (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_ends: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [] Ends $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
+        let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (complex_ring: $($rest:tt)*) => { $crate::loop_table!(@narrow Ring $($rest)*) };
+    (complex_field: $($rest:tt)*) => { $crate::loop_table!(@narrow Field $($rest)*) };
+    (@narrow $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
+        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
+        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
+        table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (complex: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Field $($rest)*) };
+    (complex_angles: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Angled $($rest)*) };
+    (complex_wide: $($rest:tt)*) => { $crate::loop_table!(@complex Angles float_table Angled $($rest)*) };
+    (complex_calls: $($rest:tt)*) => { $crate::loop_table!(@complex Never call_table Angled $($rest)*) };
+    (@complex $wide:ident $make:ident $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] $wide $body);
+        let mut table = $crate::kernels::elementwise::loops::$make::<K, _, _>();
+        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (no_float; $($rest:tt)*) => {{
+        let mut table = $crate::kernels::elementwise::loops::no_float_table();
+        $crate::loop_table!(@rows table [] $($rest)*);
+        table
+    }};
+    (mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@predicate K [$($x)*] $body);
+        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [bool] $($rest)*);
+        table
+    }};
+    (complex_mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        $crate::loop_table!(@predicate K [$($x)*] $body);
+        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
+        [table.c128, table.c64] = $crate::kernels::elementwise::complex_loops::masks::<K, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
+        $crate::loop_table!(@rows table [bool] $($rest)*);
+        table
+    }};
+    (@predicate $K:ident [$($x:ident)*] $body:expr) => {
+        struct $K;
+        impl $crate::kernels::elementwise::Predicate<
+            { $crate::loop_table!(@count $($x)*) },
+        > for $K {
+            #[inline(always)]
+            fn eval<R: $crate::kernels::number::real::Real>(
+                [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
+            ) -> R::Mask
+            where
+                f64: $crate::kernels::number::real::Lit<R>,
+            {
+                $body
+            }
+        }
+    };
+}

@@ -1,0 +1,319 @@
+//! Rows of cheap loops of two operands: one value for each row beside its elements, and every second element of both.
+//!
+//! Owns: the loops that hold the value in a register, where a plan would lay it out in a tile, and their walk over rows.
+//! Never writes over an operand. Invariant: the text is that of the contiguous loop, so the elements are the same.
+
+use smallvec::SmallVec;
+
+use super::dispatch::{Operand, OutOperand, in_blocks};
+use super::loops::{BASE_FMA, Kernel, LaneOf};
+use crate::array::sort_axes;
+use crate::kernels::number::real::{Lit, Real};
+use crate::kernels::number::scalar::Lane;
+
+/// Rows of a call: how many, of how many elements, how far apart in the operands and the output, in elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    count: usize,
+    len: usize,
+    steps: [isize; 3],
+    kind: Kind,
+}
+
+/// What a row is of the two operands.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    ValueFirst,
+    ValueSecond,
+    Halves,
+}
+
+/// A loop over rows: operands, output, rows.
+///
+/// # Safety
+/// The operands and the output hold the rows, aligned; the output overlaps no operand; the CPU has the loop's level.
+pub type RowLoop = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: Rows);
+
+/// # Safety
+/// As `RowLoop`, for elements of `T`, of which `W` are a vector of the widest level.
+#[inline(always)]
+unsafe fn map<L, K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows)
+where
+    L: LaneOf<T> + Real<Mask = bool>,
+    K: Kernel<2, 0>,
+    T: Copy,
+    f64: Lit<L>,
+{
+    let text = |a: T, b: T| K::eval([L::load(a), L::load(b)], []).store();
+    let Rows { count, len, steps, kind } = rows;
+    for row in 0..count as isize {
+        let a = ins[0].cast::<T>().wrapping_offset(row * steps[0]);
+        let b = ins[1].cast::<T>().wrapping_offset(row * steps[1]);
+        let out = out.cast::<T>().wrapping_offset(row * steps[2]);
+        // SAFETY: the row is inside the operands and the output.
+        unsafe {
+            match kind {
+                // Of two NaN the first is the result, with its sign, as where both lie in memory; a value in a register
+                // may come first after compilation.
+                Kind::ValueFirst => {
+                    let a = *a;
+                    if L::load(a).is_nan() {
+                        (0..len).for_each(|i| *out.add(i) = a);
+                    } else {
+                        blocks::<T, W>(len, out, b, |b| text(a, b));
+                    }
+                }
+                Kind::ValueSecond => {
+                    let b = *b;
+                    if L::load(b).is_nan() {
+                        let first = |a: T| if L::load(a).is_nan() { a } else { b };
+                        (0..len).for_each(|i| *out.add(i) = first(*a.add(i)));
+                    } else {
+                        blocks::<T, W>(len, out, a, |a| text(a, b));
+                    }
+                }
+                Kind::Halves => {
+                    for i in 0..len {
+                        *out.add(i) = text(*a.add(2 * i), *b.add(2 * i));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `out = text(x)` in blocks, of which the last one overlaps the one before rather than leaving single elements.
+///
+/// # Safety
+/// `x` and `out` hold `len` elements and do not overlap.
+#[inline(always)]
+unsafe fn blocks<T: Copy, const W: usize>(
+    len: usize,
+    out: *mut T,
+    x: *const T,
+    text: impl Fn(T) -> T,
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if len < W {
+            for i in 0..len {
+                *out.add(i) = text(*x.add(i));
+            }
+            return;
+        }
+        let (mut start, mut n) = (0, len & !(W - 1));
+        loop {
+            let (x, out) = (x.add(start), out.add(start));
+            for i in 0..n {
+                *out.add(i) = text(*x.add(i));
+            }
+            if start + n == len {
+                return;
+            }
+            (start, n) = (len - W, W);
+        }
+    }
+}
+
+macro_rules! levels {
+    ($name:ident, $fma:expr $(, $feature:literal)?) => {
+        /// # Safety
+        /// As `RowLoop`, on a CPU of this level.
+        $( #[target_feature(enable = $feature)] )?
+        unsafe fn $name<K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows)
+        where
+            K: Kernel<2, 0>,
+            T: Copy,
+            Lane<T, { $fma }>: Real<Mask = bool> + LaneOf<T>,
+            f64: Lit<Lane<T, { $fma }>>,
+        {
+            // SAFETY: the same contract.
+            unsafe { map::<Lane<T, { $fma }>, K, T, W>(ins, out, rows) }
+        }
+    };
+}
+
+// A copy that is named `base` is made small, as `leveled.rs` says.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+levels!(base, BASE_FMA);
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+levels!(avx2, true, "avx2,fma");
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+levels!(avx512, true, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma");
+#[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+levels!(only, BASE_FMA);
+#[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+use {only as base, only as avx2, only as avx512};
+
+/// The float32 loop of AVX-512: rows of a few vectors, which the compiler would take for long ones.
+///
+/// # Safety
+/// As `RowLoop`, on a CPU of this level.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+unsafe fn sixteen<K: Kernel<2, 0>>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+    // SAFETY: the same contract.
+    unsafe {
+        match rows.kind {
+            Kind::ValueFirst => values::<K, 0>(ins, out, rows),
+            Kind::ValueSecond => values::<K, 1>(ins, out, rows),
+            Kind::Halves => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
+        }
+    }
+}
+
+/// # Safety
+/// As `sixteen`, for rows of which operand `V` has a value each.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[inline(always)]
+unsafe fn values<K: Kernel<2, 0>, const V: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+    use crate::kernels::math::sixteen::Sixteen;
+    let Rows { count, len, steps, .. } = rows;
+    let (mut value, mut x) = (ins[V].cast::<f32>(), ins[1 - V].cast::<f32>());
+    let mut out = out.cast::<f32>();
+    for _ in 0..count {
+        // SAFETY: the row is inside the operands and the output.
+        unsafe {
+            let all = Sixteen::lit(*value);
+            let mut i = 0;
+            while i < len {
+                let left = len - i;
+                let some = Sixteen::load(x.add(i), left);
+                let mut result = match V {
+                    0 => K::eval([all, some], []),
+                    _ => K::eval([some, all], []),
+                };
+                // As in `map`.
+                if (*value).is_nan() {
+                    result = if V == 0 { all } else { all.where_(some.eq(some), some) };
+                }
+                result.store(out.add(i), left);
+                i += 16;
+            }
+        }
+        value = value.wrapping_offset(steps[V]);
+        x = x.wrapping_offset(steps[1 - V]);
+        out = out.wrapping_offset(steps[2]);
+    }
+}
+
+/// The row loops of a text: float64 and float32, by level.
+pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
+    #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+    let widest: RowLoop = sixteen::<K>;
+    #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+    let widest: RowLoop = base::<K, f32, 16>;
+    [
+        [base::<K, f64, 8>, avx2::<K, f64, 8>, avx512::<K, f64, 8>],
+        [base::<K, f32, 16>, avx2::<K, f32, 16>, widest],
+    ]
+}
+
+/// The operands of a walk over rows.
+struct Walk {
+    f: RowLoop,
+    ins: [*const u8; 2],
+    out: *mut u8,
+    size: isize,
+    dims: SmallVec<[usize; 4]>,
+    strides: SmallVec<[[isize; 3]; 4]>,
+    kind: Kind,
+}
+// SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run_rows`.
+unsafe impl Sync for Walk {}
+
+/// Runs a loop over rows if the operands are such, and says whether it did.
+///
+/// # Safety
+/// As `run`, for a loop that has row loops.
+pub(super) unsafe fn run_rows(
+    f: RowLoop,
+    [a, b]: [Operand<'_>; 2],
+    out: OutOperand<'_>,
+    dims: &[usize],
+    cost: f32,
+) -> bool {
+    let Some(walk) = Walk::new(f, [a, b], out, dims) else { return false };
+    // SAFETY: the caller's contract; blocks are disjoint ranges below the number of elements.
+    in_blocks(dims.iter().product(), cost, &|start, end| unsafe { walk.span(start, end) });
+    true
+}
+
+impl Walk {
+    fn new(
+        f: RowLoop,
+        [a, b]: [Operand<'_>; 2],
+        out: OutOperand<'_>,
+        dims: &[usize],
+    ) -> Option<Walk> {
+        let uneven = |x: &Operand<'_>| x.strides.last().is_none_or(|&s| s != 1);
+        let target = out.ptr.cast_const();
+        if !(uneven(&a) || uneven(&b)) || a.ptr == target || b.ptr == target {
+            return None;
+        }
+        let mut order: SmallVec<[usize; 4]> = (0..dims.len()).filter(|&i| dims[i] != 1).collect();
+        sort_axes(&mut order, |i, j| out.strides[i].unsigned_abs() > out.strides[j].unsigned_abs());
+        let mut walk = Walk {
+            f,
+            ins: [a.ptr, b.ptr],
+            out: out.ptr,
+            size: out.itemsize as isize,
+            dims: SmallVec::new(),
+            strides: SmallVec::new(),
+            kind: Kind::Halves,
+        };
+        for axis in order {
+            let (dim, by) = (dims[axis], [a.strides[axis], b.strides[axis], out.strides[axis]]);
+            match (walk.dims.last_mut(), walk.strides.last_mut()) {
+                (Some(size), Some(last)) if *last == by.map(|step| step * dim as isize) => {
+                    *size *= dim;
+                    *last = by;
+                }
+                _ => {
+                    walk.dims.push(dim);
+                    walk.strides.push(by);
+                }
+            }
+        }
+        walk.kind = match walk.strides.last()? {
+            [0, 1, 1] => Kind::ValueFirst,
+            [1, 0, 1] => Kind::ValueSecond,
+            [2, 2, 1] => Kind::Halves,
+            _ => return None,
+        };
+        let long = *walk.dims.last()? * out.itemsize >= 64;
+        (long && walk.dims.len() > usize::from(!matches!(walk.kind, Kind::Halves))).then_some(walk)
+    }
+
+    /// # Safety
+    /// The range is inside the shape.
+    unsafe fn span(&self, start: usize, end: usize) {
+        let last = self.dims.len() - 1;
+        let (len, inner) = (self.dims[last], self.strides[last]);
+        let (high, steps) = match last.checked_sub(1) {
+            Some(axis) => (self.dims[axis], self.strides[axis]),
+            None => (1, [0; 3]),
+        };
+        let mut pos = start;
+        while pos < end {
+            let (row, column) = (pos / len, pos % len);
+            let mut offsets = inner.map(|step| step * column as isize);
+            let mut rest = row;
+            for (&dim, by) in self.dims[..last].iter().zip(&self.strides).rev() {
+                let at = (rest % dim) as isize;
+                rest /= dim;
+                offsets.iter_mut().zip(by).for_each(|(offset, step)| *offset += at * step);
+            }
+            let left = end - pos;
+            let whole = column == 0 && left >= len;
+            let count = if whole { (left / len).min(high - row % high) } else { 1 };
+            let len = if whole { len } else { left.min(len - column) };
+            let [a, b, out] = offsets.map(|offset| offset * self.size);
+            let rows = Rows { count, len, steps, kind: self.kind };
+            let ins = [self.ins[0].wrapping_offset(a), self.ins[1].wrapping_offset(b)];
+            // SAFETY: the rows are inside the shape, over which everything is valid.
+            unsafe { (self.f)(ins, self.out.wrapping_offset(out), rows) };
+            pos += count * len;
+        }
+    }
+}

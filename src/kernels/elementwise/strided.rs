@@ -1,0 +1,253 @@
+//! Plans: how operands that are strided, broadcast or written in place reach a contiguous loop.
+//!
+//! Owns: collapsing of dimensions, the access of each operand, and the walk over rows and tiles.
+//! Never splits over threads; a span is any range of the flat index space.
+//! Invariant: a span reads and writes the elements of its own range only.
+
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use super::contiguous::Work;
+use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
+use super::tile_copy::{gather, scatter};
+use crate::array::sort_axes;
+
+/// Elements of a tile: 4 KiB of float64 per operand.
+const TILE: usize = 512;
+/// Rows at least this long are run one by one, shorter ones are gathered into tiles.
+const LONG_ROW: usize = 128;
+
+/// Stretches at least this long are cut into tiles of their own.
+const LONG: usize = 2 * TILE;
+
+type Room = [MaybeUninit<[u64; 2]>; TILE];
+type Axes<T> = SmallVec<[T; 6]>;
+
+/// How a span reaches the elements of an operand.
+#[derive(Clone, Copy, PartialEq)]
+enum Access {
+    /// Flat: the operand is contiguous over the whole shape.
+    Flat,
+    /// Stretches are contiguous, and the steps do not cross them.
+    Row,
+    /// One value, or one row, again and again for so many elements: it lies in a tile as often as it fits.
+    Kept(usize),
+    /// Through a tile.
+    Tile,
+}
+
+/// Operands of which some are strided, broadcast, or the output itself.
+pub(super) struct Plan {
+    work: Work,
+    ins: SmallVec<[Arg; MAX_OPERANDS]>,
+    out: Arg,
+    /// Elements of the longest rows that are rows of every operand.
+    row: usize,
+    by_row: bool,
+    tiled: bool,
+    /// No step crosses a multiple of it.
+    cut: usize,
+    /// Elements of a tile: whole rows, if one fits.
+    tile: usize,
+}
+
+/// One operand of a plan (the output's pointer is mutable in truth), its dimensions collapsed by themselves.
+struct Arg {
+    ptr: *mut u8,
+    dims: Axes<usize>,
+    strides: Axes<isize>,
+    size: usize,
+    access: Access,
+}
+
+// SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
+unsafe impl Sync for Plan {}
+
+impl Plan {
+    pub(super) fn new(
+        work: Work,
+        ins: &[Operand<'_>],
+        out: OutOperand<'_>,
+        dims: &[usize],
+        in_place: bool,
+    ) -> Plan {
+        let order = order(dims, out.strides);
+        let arg = |ptr: *mut u8, strides: &[isize], size| {
+            let (dims, strides) = collapsed(&order, dims, strides);
+            Arg { ptr, dims, strides, size, access: Access::Tile }
+        };
+        let mut plan = Plan {
+            work,
+            ins: ins.iter().map(|x| arg(x.ptr.cast_mut(), x.strides, x.itemsize)).collect(),
+            out: arg(out.ptr, out.strides, out.itemsize),
+            row: 0,
+            by_row: false,
+            tiled: false,
+            cut: usize::MAX,
+            tile: TILE,
+        };
+        // What runs on in one operand is made of whole rows of the others.
+        plan.row = plan.ins.iter().map(Arg::row).fold(plan.out.row(), usize::min);
+        plan.by_row = plan.row >= LONG_ROW;
+        if !plan.by_row {
+            // Whole vectors of whole rows, where they fit.
+            let unit = if 8 * plan.row <= TILE { 8 * plan.row } else { plan.row };
+            plan.tile = TILE / unit * unit;
+        }
+        let (by_row, row) = (plan.by_row, plan.row);
+        plan.ins.iter_mut().for_each(|a| a.access = a.reached(by_row, row));
+        if !in_place {
+            plan.out.access = plan.out.reached(by_row, row);
+        }
+        for a in plan.ins.iter().chain([&plan.out]) {
+            match a.access {
+                Access::Row => plan.cut = plan.cut.min(if by_row { row } else { a.row() }),
+                Access::Kept(len) => plan.cut = plan.cut.min(len),
+                Access::Flat | Access::Tile => {}
+            }
+        }
+        if by_row {
+            plan.cut = plan.cut.min(row);
+        }
+        let tiled = |a: &Arg| !matches!(a.access, Access::Flat | Access::Row);
+        plan.tiled = tiled(&plan.out) || plan.ins.iter().any(tiled);
+        plan
+    }
+
+    /// # Safety
+    /// The range is inside the shape.
+    pub(super) unsafe fn span(&self, start: usize, end: usize) {
+        let mut tiles = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 1];
+        let (out_tile, tiles) = tiles.split_last_mut().expect("there is a tile for the output");
+        let mut sizes = [0; MAX_OPERANDS];
+        self.ins.iter().zip(&mut sizes).for_each(|(a, size)| *size = a.size);
+        let sizes = (&sizes[..self.ins.len()], self.out.size);
+        let mut kept = [usize::MAX; MAX_OPERANDS];
+        let mut pos = start;
+        while pos < end {
+            let mut n = end - pos;
+            if self.cut != usize::MAX {
+                n = n.min(self.cut - pos % self.cut);
+            }
+            if self.tiled {
+                n = n.min(self.tile - if self.by_row { 0 } else { pos % self.row });
+            }
+            // SAFETY: pos + n <= end, and n fits a tile if one is used.
+            unsafe { self.step((pos, n), tiles, out_tile, &mut kept, sizes) };
+            pos += n;
+        }
+    }
+
+    /// # Safety
+    /// The range (first flat index, count) is inside the shape and fits the tiles in use; `kept` says which stretch lies
+    /// in the tiles of operands that are kept.
+    unsafe fn step(
+        &self,
+        range: (usize, usize),
+        tiles: &mut [Room],
+        out_tile: &mut Room,
+        kept: &mut [usize; MAX_OPERANDS],
+        sizes: (&[usize], usize),
+    ) {
+        let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+        // SAFETY: the range is inside the shape, over which everything is valid.
+        unsafe {
+            for (k, a) in self.ins.iter().enumerate() {
+                let tile = tiles[k].as_mut_ptr().cast::<u8>();
+                ptrs[k] = match a.access {
+                    Access::Flat | Access::Row => self.address(a, range.0),
+                    Access::Tile => {
+                        gather(a.ptr, a.size, &a.dims, &a.strides, range, tile);
+                        tile
+                    }
+                    Access::Kept(len) => {
+                        let stretch = range.0 / len;
+                        if kept[k] != stretch {
+                            let first = (stretch * len, self.tile.min(len));
+                            gather(a.ptr, a.size, &a.dims, &a.strides, first, tile);
+                            kept[k] = stretch;
+                        }
+                        let value = a.strides[a.strides.len() - 1] == 0;
+                        tile.add(if value { 0 } else { range.0 % self.row * a.size })
+                    }
+                };
+            }
+            let o = &self.out;
+            if o.access == Access::Tile {
+                let target = out_tile.as_mut_ptr().cast();
+                self.work.call(&ptrs, target, range.1, sizes);
+                scatter(target, o.size, &o.dims, &o.strides, range, o.ptr);
+            } else {
+                self.work.call(&ptrs, self.address(o, range.0), range.1, sizes);
+            }
+        }
+    }
+
+    /// The address of a flat index of an operand that needs no tile.
+    ///
+    /// # Safety
+    /// The index is inside the shape.
+    unsafe fn address(&self, a: &Arg, flat: usize) -> *mut u8 {
+        let mut offset = flat as isize;
+        if a.access != Access::Flat {
+            let mut rest = flat;
+            offset = 0;
+            for (&d, &s) in a.dims.iter().zip(&a.strides).rev() {
+                offset += (rest % d) as isize * s;
+                rest /= d;
+            }
+        }
+        // SAFETY: the element is inside the operand.
+        unsafe { a.ptr.offset(offset * a.size as isize) }
+    }
+}
+
+impl Arg {
+    /// Elements of a row: neighbours that lie evenly apart.
+    fn row(&self) -> usize {
+        self.dims[self.dims.len() - 1]
+    }
+
+    /// How spans reach it, with the row that all operands share.
+    fn reached(&self, by_row: bool, row: usize) -> Access {
+        let last = self.row();
+        match *self.strides {
+            [1] => Access::Flat,
+            [.., 1] if by_row || last >= LONG => Access::Row,
+            [0] => Access::Kept(last),
+            [.., 0] if last >= LONG => Access::Kept(last),
+            [.., 0, _] if !by_row && last == row => match self.dims[self.dims.len() - 2] * row {
+                len if len >= LONG || self.dims.len() == 2 => Access::Kept(len),
+                _ => Access::Tile,
+            },
+            _ => Access::Tile,
+        }
+    }
+}
+
+/// The axes of `order` with one operand's strides, neighbours merged where it runs on.
+fn collapsed(order: &[usize], dims: &[usize], strides: &[isize]) -> (Axes<usize>, Axes<isize>) {
+    let (mut sizes, mut steps) = (Axes::<usize>::new(), Axes::<isize>::new());
+    for &axis in order {
+        let (size, step) = (dims[axis], strides[axis]);
+        match (sizes.last_mut(), steps.last_mut()) {
+            (Some(last), Some(by)) if *by == step * size as isize => {
+                *last *= size;
+                *by = step;
+            }
+            _ => {
+                sizes.push(size);
+                steps.push(step);
+            }
+        }
+    }
+    (sizes, steps)
+}
+
+/// The axes longer than 1, in the order in which the output lies in memory.
+fn order(dims: &[usize], out: &[isize]) -> Axes<usize> {
+    let mut order: Axes<usize> = (0..dims.len()).filter(|&axis| dims[axis] != 1).collect();
+    sort_axes(&mut order, |a, b| out[a].unsigned_abs() > out[b].unsigned_abs());
+    order
+}

@@ -1,0 +1,63 @@
+//! Which transforms of shorter lines one of `n` points is made of.
+//!
+//! Owns: the choice between the planner of rustfft for vectors and the plans here, for machines that have none of them.
+//! Never keeps a plan. Invariant: every length has a plan.
+
+use std::sync::Arc;
+
+use rustfft::{Fft, FftDirection};
+
+use super::float::Real;
+
+/// A plan of `n` points.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    rustfft::FftPlanner::new().plan_fft(n, direction)
+}
+
+/// A plan of `n` points.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    use crate::kernels::isa::{Level, level};
+    if level() > Level::Baseline
+        && let Ok(mut planner) = rustfft::FftPlannerAvx::new()
+    {
+        return planner.plan_fft(n, direction);
+    }
+    single(n, direction)
+}
+
+/// A plan that computes with single numbers. It names few algorithms that the other planner does not, whose code is there
+/// anyway.
+#[cfg(target_arch = "x86_64")]
+fn single<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    use rustfft::algorithm::butterflies::*;
+    use rustfft::algorithm::{BluesteinsAlgorithm, Dft, MixedRadix, Radix4};
+    let twos = n.trailing_zeros();
+    match n {
+        2 => return Arc::new(Butterfly2::new(direction)),
+        3 => return Arc::new(Butterfly3::new(direction)),
+        4 => return Arc::new(Butterfly4::new(direction)),
+        13 => return Arc::new(Butterfly13::new(direction)),
+        17 => return Arc::new(Butterfly17::new(direction)),
+        19 => return Arc::new(Butterfly19::new(direction)),
+        23 => return Arc::new(Butterfly23::new(direction)),
+        29 => return Arc::new(Butterfly29::new(direction)),
+        31 => return Arc::new(Butterfly31::new(direction)),
+        0 | 1 | 5 | 7 | 11 => return Arc::new(Dft::new(n, direction)),
+        8.. if n.is_power_of_two() => {
+            let base = single(if twos.is_multiple_of(2) { 4 } else { 2 }, direction);
+            return Arc::new(Radix4::new_with_base((twos - 1) / 2, base));
+        }
+        _ => {}
+    }
+    // All twos, else the divisor that is nearest to the root from below.
+    let near = || (2..=n.isqrt()).rev().find(|k| n.is_multiple_of(*k));
+    match if twos > 0 { Some(1 << twos) } else { near() } {
+        Some(k) => Arc::new(MixedRadix::new(single(k, direction), single(n / k, direction))),
+        None => {
+            let inner = single((2 * n - 1).next_power_of_two(), direction);
+            Arc::new(BluesteinsAlgorithm::new(n, inner))
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Micro-kernels of complex matrices: a tile of a product as real sums in registers.
+//!
+//! Owns: the tiles for every level, and what is written of one. Never packs or cuts. A row of `b` is read as it lies: real
+//! and imaginary parts of `a` have sums of their own, which meet once, at the end, so that no product needs a shuffle.
+//! Invariant: an element is the same sum in the same order in a tile of any size.
+
+use std::ops::{Add, Mul, Neg};
+
+use super::product::Mat;
+use crate::kernels::isa::{Level, level};
+
+/// Where a tile is written: its first element, the strides, the rows and columns that exist.
+#[derive(Clone, Copy)]
+pub(in crate::kernels) struct Place<T> {
+    pub(super) ptr: *mut [T; 2],
+    pub(super) strides: [isize; 2],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    /// Whether it is added to what is there.
+    pub(super) keep: bool,
+    /// One, or the other sign.
+    pub(super) sign: T,
+}
+
+/// A tile of `k` products: of a column of `a` for each, and of a row of `b`, whose numbers are neighbours and whose rows
+/// are `step` apart.
+///
+/// # Safety
+/// `a` holds the rows of the place, `b` as many columns as the tile, both `k` times; the place is writable, with at least
+/// one row, and the CPU is of the level.
+pub(in crate::kernels) type Tile<T> =
+    unsafe fn(k: usize, a: Mat<*const [T; 2]>, b: *const [T; 2], step: isize, to: Place<T>);
+
+/// The tiles of a level: of many rows and few, each of many columns and half as many.
+pub(in crate::kernels) struct Tiles<T> {
+    pub(super) rows: [usize; 2],
+    pub(super) columns: [usize; 2],
+    pub(super) run: [[Tile<T>; 2]; 2],
+}
+
+/// A part of complex numbers of which there are tiles.
+pub(in crate::kernels) trait TilePart:
+    Copy + Default + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
+{
+    const ONE: Self;
+    /// `a * b + c`, rounded once where the target always can.
+    fn fused(a: Self, b: Self, c: Self) -> Self;
+    /// The tiles of the level of this process.
+    fn tiles() -> &'static Tiles<Self>;
+}
+
+/// Writes a tile whose rows are `wide` numbers long.
+///
+/// # Safety
+/// The tile is readable and the place writable.
+#[inline(always)]
+unsafe fn write<T: TilePart>(to: Place<T>, tile: *const [T; 2], wide: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        for i in 0..to.rows {
+            let from = tile.add(i * wide);
+            let row = to.ptr.wrapping_offset(i as isize * to.strides[0]);
+            if to.strides[1] == 1 && to.columns == wide {
+                let (row, from) = (row.cast::<T>(), from.cast::<T>());
+                if to.keep {
+                    (0..2 * wide).for_each(|j| *row.add(j) = *row.add(j) + *from.add(j));
+                } else {
+                    std::ptr::copy_nonoverlapping(from, row, 2 * wide);
+                }
+                continue;
+            }
+            for j in 0..to.columns {
+                let at = row.wrapping_offset(j as isize * to.strides[1]);
+                let [x, y] = *from.add(j);
+                *at = match to.keep {
+                    true => [(*at)[0] + x, (*at)[1] + y],
+                    false => [x, y],
+                };
+            }
+        }
+    }
+}
+
+/// Where each of `R` rows of `a` begins; rows that are not there are the last one again.
+#[inline(always)]
+fn rows<T, const R: usize>(a: Mat<*const [T; 2]>, count: usize) -> [*const T; R] {
+    std::array::from_fn(|i| a.from(i.min(count - 1), 0).ptr.cast())
+}
+
+/// A tile for any target, of rows of `W` parts.
+///
+/// # Safety
+/// As `Tile`.
+unsafe fn plain<T: TilePart, const R: usize, const W: usize>(
+    k: usize,
+    a: Mat<*const [T; 2]>,
+    b: *const [T; 2],
+    step: isize,
+    to: Place<T>,
+) {
+    let (mut re, mut im) = ([[T::default(); W]; R], [[T::default(); W]; R]);
+    let at = rows::<T, R>(a, to.rows);
+    // SAFETY: the caller's contract.
+    unsafe {
+        for p in 0..k as isize {
+            let b = b.wrapping_offset(p * step).cast::<T>();
+            for i in 0..R {
+                let a = at[i].wrapping_offset(2 * p * a.cs);
+                let (x, y) = (*a, *a.add(1));
+                for j in 0..W {
+                    re[i][j] = T::fused(x, *b.add(j), re[i][j]);
+                    im[i][j] = T::fused(y, *b.add(j), im[i][j]);
+                }
+            }
+        }
+        for (re, im) in re.iter_mut().zip(&im) {
+            for (re, im) in re.chunks_exact_mut(2).zip(im.chunks_exact(2)) {
+                (re[0], re[1]) = (to.sign * (re[0] + -im[1]), to.sign * (re[1] + im[0]));
+            }
+        }
+        write(to, re.as_ptr().cast(), W / 2);
+    }
+}
+
+macro_rules! vector_tile {
+    ($name:ident, $feature:literal, $t:ty, $lanes:literal,
+     $zero:ident $load:ident $all:ident $fma:ident $mixed:ident $add:ident $mul:ident $swap:ident<$order:literal> $store:ident) => {
+        /// # Safety
+        /// As `Tile`.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $feature)]
+        unsafe fn $name<const R: usize, const V: usize>(
+            k: usize,
+            a: Mat<*const [$t; 2]>,
+            b: *const [$t; 2],
+            step: isize,
+            to: Place<$t>,
+        ) {
+            use std::arch::x86_64::*;
+            const L: usize = $lanes;
+            let (mut re, mut im) = ([[$zero(); V]; R], [[$zero(); V]; R]);
+            let (mut at, mut b) = (rows::<$t, R>(a, to.rows), b.cast::<$t>());
+            // Whole rows of the result are written from registers.
+            let whole = to.strides[1] == 1 && to.columns == V * L / 2;
+            let place = |i: usize, j: usize| {
+                to.ptr.wrapping_offset(i as isize * to.strides[0]).cast::<$t>().wrapping_add(j * L)
+            };
+            // SAFETY: the caller's contract; a prefetch reads nothing.
+            unsafe {
+                if whole {
+                    for i in 0..R {
+                        (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(place(i, j).cast::<i8>()));
+                    }
+                }
+                for _ in 0..k {
+                    let mut row = [$zero(); V];
+                    for j in 0..V {
+                        row[j] = $load(b.add(j * L));
+                    }
+                    for i in 0..R {
+                        let (x, y) = ($all(*at[i]), $all(*at[i].add(1)));
+                        for j in 0..V {
+                            re[i][j] = $fma(x, row[j], re[i][j]);
+                            im[i][j] = $fma(y, row[j], im[i][j]);
+                        }
+                        at[i] = at[i].wrapping_offset(2 * a.cs);
+                    }
+                    b = b.wrapping_offset(2 * step);
+                }
+                let (one, sign) = ($all(1.0), $all(to.sign));
+                for i in 0..R {
+                    for j in 0..V {
+                        re[i][j] = $mul(sign, $mixed(one, re[i][j], $swap::<$order>(im[i][j])));
+                        if whole && i < to.rows {
+                            let (at, new) = (place(i, j), re[i][j]);
+                            $store(at, if to.keep { $add($load(at), new) } else { new });
+                        }
+                    }
+                }
+                if !whole {
+                    let mut tile = [[[0.0; L]; V]; R];
+                    for i in 0..R {
+                        (0..V).for_each(|j| $store(tile[i][j].as_mut_ptr(), re[i][j]));
+                    }
+                    write(to, tile.as_ptr().cast(), V * L / 2);
+                }
+            }
+        }
+    };
+}
+vector_tile!(avx512_f64, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f64, 8, _mm512_setzero_pd _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_fmaddsub_pd _mm512_add_pd _mm512_mul_pd _mm512_permute_pd<0x55> _mm512_storeu_pd);
+vector_tile!(avx512_f32, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f32, 16, _mm512_setzero_ps _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_fmaddsub_ps _mm512_add_ps _mm512_mul_ps _mm512_permute_ps<0xb1> _mm512_storeu_ps);
+vector_tile!(avx2_f64, "avx2,fma", f64, 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_fmaddsub_pd _mm256_add_pd _mm256_mul_pd _mm256_permute_pd<0x5> _mm256_storeu_pd);
+vector_tile!(avx2_f32, "avx2,fma", f32, 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_fmaddsub_ps _mm256_add_ps _mm256_mul_ps _mm256_permute_ps<0xb1> _mm256_storeu_ps);
+
+macro_rules! tile_parts {
+    ($($t:ty, $avx512:ident, $avx2:ident, $lanes:literal;)*) => {$(
+        impl TilePart for $t {
+            const ONE: $t = 1.0;
+
+            #[inline(always)]
+            fn fused(a: $t, b: $t, c: $t) -> $t {
+                if cfg!(target_arch = "aarch64") { a.mul_add(b, c) } else { a * b + c }
+            }
+
+            fn tiles() -> &'static Tiles<$t> {
+                const PLAIN: Tiles<$t> = Tiles {
+                    rows: [2, 1],
+                    columns: [8, 4],
+                    run: [[plain::<$t, 2, 16>, plain::<$t, 2, 8>], [plain::<$t, 1, 16>, plain::<$t, 1, 8>]],
+                };
+                // Columns are complex numbers, of which a vector of AVX2 holds a quarter of `$lanes`.
+                #[cfg(target_arch = "x86_64")]
+                const AVX2: Tiles<$t> = Tiles {
+                    rows: [3, 1],
+                    columns: [$lanes / 2, $lanes / 4],
+                    run: [[$avx2::<3, 2>, $avx2::<3, 1>], [$avx2::<1, 2>, $avx2::<1, 1>]],
+                };
+                #[cfg(target_arch = "x86_64")]
+                const AVX512: Tiles<$t> = Tiles {
+                    rows: [6, 2],
+                    columns: [$lanes, $lanes / 2],
+                    run: [[$avx512::<6, 2>, $avx512::<6, 1>], [$avx512::<2, 2>, $avx512::<2, 1>]],
+                };
+                match level() {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => &AVX512,
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => &AVX2,
+                    _ => &PLAIN,
+                }
+            }
+        }
+    )*};
+}
+tile_parts! {
+    f64, avx512_f64, avx2_f64, 8;
+    f32, avx512_f32, avx2_f32, 16;
+}

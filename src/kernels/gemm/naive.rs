@@ -1,0 +1,145 @@
+//! Matrix products without a micro-kernel: integers, booleans, and matrices of a few elements.
+//!
+//! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
+
+use super::product::{Gemm, Mat, Size};
+use crate::dtype::Truth;
+use crate::kernels::multiversion::leveled;
+use crate::kernels::number::ring::Ring;
+
+/// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
+pub(super) const TINY: usize = 8 * 8 * 8;
+/// The same of complex numbers, whose packing is cheaper.
+pub(super) const FEW: usize = 4 * 4 * 4;
+
+macro_rules! plain_gemm {
+    ($($t:ty),*) => {$(
+        impl Gemm for $t {
+            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, _: bool) {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    if s.n >= 8 && b.cs == 1 && c.cs == 1 {
+                        by_rows(s, a, b, c)
+                    } else {
+                        product(s, a, b, c)
+                    }
+                }
+            }
+        }
+    )*};
+}
+plain_gemm!(i64, i32, u64, u8, Truth);
+
+/// Each element of `c` as one running sum.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline]
+pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    for i in 0..s.m as isize {
+        for j in 0..s.n as isize {
+            let mut sum = T::ZERO;
+            for p in 0..s.k as isize {
+                // SAFETY: the caller's contract.
+                let (x, y) = unsafe {
+                    (*a.ptr.offset(i * a.rs + p * a.cs), *b.ptr.offset(p * b.rs + j * b.cs))
+                };
+                sum = sum.muladd(x, y);
+            }
+            // SAFETY: the caller's contract.
+            unsafe { *c.ptr.offset(i * c.rs + j * c.cs) = sum };
+        }
+    }
+}
+
+/// Rows and columns of a tile of sums.
+const HIGH: usize = 4;
+const WIDE: usize = 8;
+
+/// A product of a few elements.
+///
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline]
+pub(super) unsafe fn small<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if b.cs == 1 && s.n >= WIDE && s.m >= HIGH {
+            tiled(s, a, b, c);
+        } else {
+            product(s, a, b, c);
+        }
+    }
+}
+
+leveled! {
+    /// A product in tiles of sums that stay in registers.
+    unsafe fn tiled<T: Ring>(
+        s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
+    ) = tiled_body
+}
+
+/// # Safety
+/// As `Gemm::gemm`.
+#[inline(always)]
+unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    let (wide, high) = (s.n / WIDE * WIDE, s.m / HIGH * HIGH);
+    for i in (0..high).step_by(HIGH) {
+        for j in (0..wide).step_by(WIDE) {
+            let mut sums = [[T::ZERO; WIDE]; HIGH];
+            // SAFETY: the tile lies inside the product.
+            unsafe {
+                for p in 0..s.k as isize {
+                    let row = b.ptr.offset(p * b.rs + j as isize);
+                    let row: [T; WIDE] = std::array::from_fn(|q| *row.add(q));
+                    for (r, sums) in sums.iter_mut().enumerate() {
+                        let x = *a.ptr.offset((i + r) as isize * a.rs + p * a.cs);
+                        for (sum, &y) in sums.iter_mut().zip(&row) {
+                            *sum = sum.muladd(x, y);
+                        }
+                    }
+                }
+                for (r, sums) in sums.iter().enumerate() {
+                    for (q, &sum) in sums.iter().enumerate() {
+                        *c.ptr.offset((i + r) as isize * c.rs + (j + q) as isize * c.cs) = sum;
+                    }
+                }
+            }
+        }
+    }
+    let right = Size { m: high, n: s.n - wide, ..s };
+    let below = Size { m: s.m - high, ..s };
+    // SAFETY: the columns beyond the tiles, then the rows beyond them.
+    unsafe {
+        product(right, a, b.from(0, wide), c.from(0, wide));
+        product(below, a.from(high, 0), b, c.from(high, 0));
+    }
+}
+
+leveled! {
+    /// Rows of `b` added to rows of `c`, which the compiler vectorises.
+    unsafe fn by_rows<T: Ring>(
+        s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
+    ) = by_rows_body
+}
+
+/// # Safety
+/// As `Gemm::gemm`, with unit column strides in `b` and `c`.
+#[inline(always)]
+unsafe fn by_rows_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+    for i in 0..s.m as isize {
+        // SAFETY: the caller's contract; `c` is written before it is read.
+        unsafe {
+            let row = c.ptr.offset(i * c.rs);
+            for j in 0..s.n {
+                *row.add(j) = T::ZERO;
+            }
+            for p in 0..s.k as isize {
+                let (x, other) = (*a.ptr.offset(i * a.rs + p * a.cs), b.ptr.offset(p * b.rs));
+                for j in 0..s.n {
+                    *row.add(j) = (*row.add(j)).muladd(x, *other.add(j));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Products of a matrix with a vector, which the reductions to few diagonals spend half of their time in.
+//!
+//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level. Never allocates more than a vector.
+//! Invariant: every level adds in the same order.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::slice::from_raw_parts_mut;
+
+use nalgebra::{Const, DMatrix, DMatrixView, DMatrixViewMut, Dyn};
+
+use super::scalar::{Field, LANES, total, zeros};
+use crate::kernels::multiversion::leveled;
+
+/// A column-major matrix: its first element, the distance of its columns, its rows and columns.
+#[derive(Clone, Copy)]
+struct Columns<T> {
+    ptr: *const T,
+    stride: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Field> Columns<T> {
+    fn of(a: &DMatrixView<'_, T>) -> Columns<T> {
+        assert!(a.strides().0 == 1, "columns are contiguous");
+        Columns { ptr: a.as_ptr(), stride: a.strides().1, rows: a.nrows(), columns: a.ncols() }
+    }
+
+    /// The same, which may be written.
+    fn writable(a: &mut DMatrixViewMut<'_, T>) -> Columns<T> {
+        let ptr = a.as_mut_ptr();
+        Columns { ptr, ..Columns::of(&a.as_view()) }
+    }
+
+    /// Takes off some columns what is pending, or off their parts from the diagonal on.
+    #[inline(always)]
+    unsafe fn leave(self, pending: Option<Pending<'_, T>>, columns: Range<usize>, below: bool) {
+        let Some(pending) = pending else { return };
+        for c in columns {
+            let row = if below { c } else { 0 };
+            let part = self.ptr.wrapping_add(c * self.stride + row).cast_mut();
+            // SAFETY: the caller vouches for the columns, and that they may be written.
+            pending.leave(unsafe { from_raw_parts_mut(part, self.rows - row) }, row, c);
+        }
+    }
+
+    /// Four columns from `k` on, from row `from` on; beyond the last column, that one again.
+    #[inline(always)]
+    fn four(self, k: usize, from: usize) -> [*const T; 4] {
+        let at =
+            |c: usize| self.ptr.wrapping_add((k + c).min(self.columns - 1) * self.stride + from);
+        [at(0), at(1), at(2), at(3)]
+    }
+}
+
+/// What is yet to be taken off a matrix: `left rightᴴ`, of two columns each.
+#[derive(Clone, Copy)]
+pub(super) struct Pending<'a, T> {
+    pub(super) left: [&'a [T]; 2],
+    pub(super) right: [&'a [T]; 2],
+}
+
+impl<'a, T: Field> Pending<'a, T> {
+    /// The same for the matrix from this row and column on.
+    pub(super) fn from(self, row: usize, column: usize) -> Pending<'a, T> {
+        let ([a, b], [c, d]) = (self.left, self.right);
+        Pending { left: [&a[row..], &b[row..]], right: [&c[column..], &d[column..]] }
+    }
+
+    /// Takes it off a part of a column that begins at `row`.
+    #[inline(always)]
+    pub(super) fn leave(self, part: &mut [T], row: usize, column: usize) {
+        let by = [self.right[0][column].conjugate(), self.right[1][column].conjugate()];
+        let (one, two) = (&self.left[0][row..], &self.left[1][row..]);
+        for ((x, one), two) in part.iter_mut().zip(one).zip(two) {
+            *x -= *one * by[0] + *two * by[1];
+        }
+    }
+}
+
+/// `sums += conj(a) x`.
+#[inline(always)]
+unsafe fn add_products<T: Field>(sums: &mut [T; LANES], a: *const T, x: [T; LANES]) {
+    // SAFETY: the caller vouches for as many elements.
+    let a = unsafe { *a.cast::<[T; LANES]>() };
+    for l in 0..LANES {
+        sums[l] += a[l].conjugate() * x[l];
+    }
+}
+
+/// `Σ conj(a_c) x` of four columns of `n` elements.
+#[inline(always)]
+unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4] {
+    let [mut p, mut q, mut r, mut s] = [[T::zero(); LANES]; 4];
+    let whole = n - n % LANES;
+    // An array and a call for each column: sums in an array of arrays are not vectors at every level of optimisation.
+    let mut i = 0;
+    while i < whole {
+        // SAFETY: `LANES` more elements are below `n`, which the caller vouches for.
+        let x = unsafe { *x.add(i).cast::<[T; LANES]>() };
+        // SAFETY: as above.
+        unsafe {
+            add_products(&mut p, a[0].add(i), x);
+            add_products(&mut q, a[1].add(i), x);
+            add_products(&mut r, a[2].add(i), x);
+            add_products(&mut s, a[3].add(i), x);
+        }
+        i += LANES;
+    }
+    let mut rest = [T::zero(); 4];
+    while i < n {
+        // SAFETY: as above.
+        unsafe {
+            let x = *x.add(i);
+            rest[0] += (*a[0].add(i)).conjugate() * x;
+            rest[1] += (*a[1].add(i)).conjugate() * x;
+            rest[2] += (*a[2].add(i)).conjugate() * x;
+            rest[3] += (*a[3].add(i)).conjugate() * x;
+        }
+        i += 1;
+    }
+    // Through memory: else the compiler keeps a lane of every column in one vector, and shuffles in each step.
+    let [p, q, r, s] = black_box([p, q, r, s]);
+    [total(&p) + rest[0], total(&q) + rest[1], total(&r) + rest[2], total(&s) + rest[3]]
+}
+
+/// `y += Σ a_c f_c` of four columns of `n` elements.
+#[inline(always)]
+unsafe fn four_axpys<T: Field>(a: [*const T; 4], f: [T; 4], y: *mut T, n: usize) {
+    for i in 0..n {
+        // SAFETY: `i` is below `n`, which the caller vouches for.
+        unsafe {
+            let at = |c: usize| *a[c].add(i) * f[c];
+            *y.add(i) += (at(0) + at(1)) + (at(2) + at(3));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn adjoint_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+    for k in (0..a.columns).step_by(4) {
+        // SAFETY: the columns hold their rows, `x` as many, and `y` an element for each column.
+        unsafe {
+            let sums = four_dots(a.four(k, 0), x, a.rows);
+            for (c, &sum) in sums.iter().enumerate().take(a.columns - k) {
+                *y.add(k + c) = sum;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+    for k in (0..a.columns).step_by(4) {
+        let factor =
+            // SAFETY: `x` holds an element for each column.
+            |c: usize| if k + c < a.columns { unsafe { *x.add(k + c) } } else { T::zero() };
+        // SAFETY: the columns and `y` hold the rows.
+        unsafe {
+            let factors = [factor(0), factor(1), factor(2), factor(3)];
+            four_axpys(a.four(k, 0), factors, y, a.rows);
+        }
+    }
+}
+
+/// A vector `y` that `aᴴ v` is added to, and a vector `u` that the sum, times a factor, is taken off.
+pub(super) struct Pulled<'a, T> {
+    pub(super) y: &'a mut [T],
+    pub(super) u: &'a mut [T],
+}
+
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, four columns at a time, which are read once. What is pending is taken off
+/// before.
+#[inline(always)]
+unsafe fn both_body<T: Field>(
+    a: Columns<T>,
+    pending: Option<Pending<'_, T>>,
+    v: *const T,
+    factor: T,
+    to: Pulled<'_, T>,
+    x: *mut T,
+) {
+    for k in (0..a.columns).step_by(4) {
+        // SAFETY: the columns are below the last one, hold the rows, and may be written.
+        unsafe { a.leave(pending, k..a.columns.min(k + 4), false) }
+        let mut pushed = [T::zero(); 4];
+        // SAFETY: the columns, `v` and `x` hold the rows.
+        unsafe {
+            let sums = four_dots(a.four(k, 0), v, a.rows);
+            let columns = to.y[k..].iter_mut().zip(&mut to.u[k..]);
+            for (((y, u), sum), pushed) in columns.zip(sums).zip(&mut pushed) {
+                *y = factor * (*y + sum);
+                *u -= *y;
+                *pushed = *u;
+            }
+            four_axpys(a.four(k, 0), pushed, x, a.rows);
+        }
+    }
+}
+
+/// The lower triangle of a Hermitian matrix: below each square of four rows on the diagonal, an element is read
+/// once for both of its places.
+#[inline(always)]
+unsafe fn hermitian_body<T: Field>(
+    a: Columns<T>,
+    pending: Option<Pending<'_, T>>,
+    x: *const T,
+    y: *mut T,
+) {
+    let n = a.columns;
+    for k in (0..n).step_by(4) {
+        let end = (k + 4).min(n);
+        // SAFETY: the columns are below the last one, hold the rows, and may be written.
+        unsafe { a.leave(pending, k..end, true) }
+        // SAFETY: every index is below `n`, which `x` and `y` hold, as do the rows of each column.
+        unsafe {
+            let at = |i: usize, c: usize| *a.ptr.add(c * a.stride + i);
+            for c in k..end {
+                *y.add(c) += T::from_real(at(c, c).real()) * *x.add(c);
+                for i in c + 1..end {
+                    *y.add(i) += at(i, c) * *x.add(c);
+                    *y.add(c) += at(i, c).conjugate() * *x.add(i);
+                }
+            }
+            if end < n {
+                let below = a.four(k, end);
+                let sums = four_dots(below, x.add(end), n - end);
+                let factors = [*x.add(k), *x.add(k + 1), *x.add(k + 2), *x.add(k + 3)];
+                four_axpys(below, factors, y.add(end), n - end);
+                for (c, &sum) in sums.iter().enumerate() {
+                    *y.add(k + c) += sum;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn outer_body<T: Field>(a: Columns<T>, x: *const T, y: *const T) {
+    for k in 0..a.columns {
+        // SAFETY: the columns and `x` hold the rows, `y` an element for each column; the matrix may be written.
+        unsafe {
+            let (to, factor) = (a.ptr.cast_mut().add(k * a.stride), (*y.add(k)).conjugate());
+            for i in 0..a.rows {
+                *to.add(i) -= *x.add(i) * factor;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn turn_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
+    for i in 0..n {
+        // SAFETY: both hold `n` elements.
+        unsafe {
+            let (a, b) = (*x.add(i), *y.add(i));
+            *x.add(i) = c * a - s * b;
+            *y.add(i) = s * a + c * b;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn squares_body(x: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for part in x.chunks(LANES) {
+        sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
+    }
+    total(&sums)
+}
+
+leveled! {
+    unsafe fn squares_loop(x: &[f64]) -> f64 = squares_body
+}
+leveled! {
+    unsafe fn turn_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = turn_body
+}
+leveled! {
+    unsafe fn adjoint_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = adjoint_body
+}
+leveled! {
+    unsafe fn plain_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = plain_body
+}
+leveled! {
+    unsafe fn both_loop<T: Field>(
+        a: Columns<T>, pending: Option<Pending<'_, T>>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T,
+    ) = both_body
+}
+leveled! {
+    unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
+}
+leveled! {
+    unsafe fn hermitian_loop<T: Field>(
+        a: Columns<T>, pending: Option<Pending<'_, T>>, x: *const T, y: *mut T,
+    ) = hermitian_body
+}
+
+/// The sum of squares.
+pub(super) fn squares(x: &[f64]) -> f64 {
+    // SAFETY: the body is safe.
+    unsafe { squares_loop(x) }
+}
+
+/// Turns two columns of numbers: `c x - s y` and `s x + c y`.
+pub(super) fn turn(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
+    assert_eq!(x.len(), y.len(), "turn: the dims do not agree");
+    // SAFETY: both hold as many elements, and are borrowed mutably.
+    unsafe { turn_loop(x.as_mut_ptr(), y.as_mut_ptr(), x.len(), c, s) }
+}
+
+/// `aᴴ x`.
+pub(super) fn adjoint_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
+    assert_eq!(a.nrows(), x.len(), "adjoint_times: the dims do not agree");
+    let mut y = zeros(a.ncols(), 1);
+    // SAFETY: the operands hold these dims.
+    unsafe { adjoint_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
+    y
+}
+
+/// `y += a x`.
+pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
+    assert!(a.shape() == (y.len(), x.len()), "add_times: the dims do not agree");
+    // SAFETY: the operands hold these dims.
+    unsafe { plain_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x = a u`, after what is pending is taken off `a`.
+pub(super) fn pull_and_push<T: Field>(
+    mut a: DMatrixViewMut<'_, T>,
+    pending: Option<Pending<'_, T>>,
+    (v, factor): (&[T], T),
+    to: Pulled<'_, T>,
+    x: &mut [T],
+) {
+    let dims = (v.len(), to.y.len());
+    let fits = a.shape() == dims && to.u.len() == dims.1 && x.len() == dims.0;
+    assert!(fits, "pull_and_push: the dims do not agree");
+    x.fill(T::zero());
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { both_loop(Columns::writable(&mut a), pending, v.as_ptr(), factor, to, x.as_mut_ptr()) }
+}
+
+/// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `from` on.
+pub(super) fn without_row<T: Field>(
+    y: &mut [T],
+    (of, from): (&DMatrix<T>, usize),
+    (by, row): (&DMatrix<T>, usize),
+    k: usize,
+) {
+    let row: Vec<T> = (0..k).map(|c| -by[(row, c)].conjugate()).collect();
+    add_times(y, of.view_range(from.., ..k), &row);
+}
+
+/// `y -= of (byᴴ x)`, for `k` columns and the rows from `from` on, of `by` those that `x` has.
+pub(super) fn without<T: Field>(
+    y: &mut [T],
+    (of, from): (&DMatrix<T>, usize),
+    (by, x): (&DMatrix<T>, &[T]),
+    k: usize,
+) {
+    let inner = -adjoint_times(by.view_range(by.nrows() - x.len().., ..k), x);
+    add_times(y, of.view_range(from.., ..k), inner.as_slice());
+}
+
+/// `y = a x` for the Hermitian matrix of a lower triangle, after what is pending is taken off it.
+pub(super) fn hermitian_times<T: Field>(
+    mut a: DMatrixViewMut<'_, T>,
+    pending: Option<Pending<'_, T>>,
+    x: &[T],
+    y: &mut [T],
+) {
+    let dims = (x.len(), x.len());
+    assert!(a.shape() == dims && y.len() == dims.0, "hermitian_times: the dims do not agree");
+    y.fill(T::zero());
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { hermitian_loop(Columns::writable(&mut a), pending, x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// Columns of which each begins so many elements behind the one before.
+pub(super) fn columns_of<T: Field>(
+    x: &mut [T],
+    (rows, columns): (usize, usize),
+    stride: usize,
+) -> DMatrixViewMut<'_, T> {
+    let (one, stride) = (Const::<1>, Dyn(stride));
+    DMatrixViewMut::from_slice_with_strides_generic(x, Dyn(rows), Dyn(columns), one, stride)
+}
+
+/// `a -= x yᴴ`.
+pub(super) fn subtract_outer<T: Field>(a: &mut DMatrixViewMut<'_, T>, x: &[T], y: &[T]) {
+    assert!(a.shape() == (x.len(), y.len()), "subtract_outer: the dims do not agree");
+    // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
+    unsafe { outer_loop(Columns::writable(a), x.as_ptr(), y.as_ptr()) }
+}

@@ -1,0 +1,238 @@
+//! Exponential, square root and logarithm of matrices.
+//!
+//! Owns: the exponential by a Padé approximant with scaling and squaring, roots by Schur's form, the logarithm by roots
+//! and a Padé approximant. Never chooses another branch than the principal one, on whose cut negative numbers count as seen
+//! from above, whatever rounding says.
+//! Invariant: the function of a real matrix is real, or refused.
+//! Sources: Higham, SIAM J. Matrix Anal. Appl. 26 (2005), for the exponential; Björck and Hammarling, Linear Algebra
+//! Appl. 52 (1983), for the root; Higham, Functions of Matrices (2008), 11.5, for the logarithm.
+
+use std::f64::consts::PI;
+
+use nalgebra::{ComplexField, DMatrix};
+
+use super::batch::{Stack, each_of};
+use super::batched_small;
+use super::batched_small::Mask;
+use super::factor::{over, scale};
+use super::scalar::{Field, product, with_field, zeros};
+use super::schur::Triangular;
+use super::triangular_solve;
+use super::triangular_solve::solve_general;
+use crate::dtype::Complex128;
+use crate::kernels::launch::launch;
+use crate::kernels::view::{View, ViewMut};
+
+/// A function of matrices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// The exponential.
+    Exp,
+    /// The principal square root.
+    Sqrt,
+    /// The principal logarithm.
+    Log,
+}
+
+/// The function of square matrices; the error is the index of a matrix that has none. Every matrix is `copies` times on
+/// the diagonal of itself, with zeros below: the first of them tells the eigenvalues.
+pub fn function(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
+    launch!("matrix_function", [a] => [out];; function_of(which, copies, a, out))
+}
+
+fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
+    let principal = |which, a| principal(which, copies, a);
+    match which {
+        Function::Exp => with_field!(a.dtype, T => by_item::<T>(which, a, out, exponential)),
+        _ if a.dtype.is_complex() => by_item(which, a, out, |x| principal(which, x)),
+        _ => by_item(which, a, out, |x: DMatrix<f64>| {
+            let found = principal(which, x.map(|v| Complex128::new(v, 0.0)))?;
+            let size = found.iter().fold(0.0f64, |m, z| m.max(z.norm()));
+            let real = found.iter().all(|z| z.im.abs() <= 1.5e-8 * size);
+            real.then(|| found.map(|z| z.re))
+        }),
+    }
+}
+
+fn by_item<T: Field>(
+    which: Function,
+    a: View,
+    out: ViewMut,
+    of: impl Fn(DMatrix<T>) -> Option<DMatrix<T>> + Sync,
+) -> Result<(), usize> {
+    let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
+    let four = |at| match which {
+        Function::Exp => batched_small::exponential(&a, &out, &PADE, REACH, at),
+        _ => Mask::NONE,
+    };
+    each_of::<T>(&[&a], 30 * a.rows.pow(3), four, |index| {
+        let matrix = a.load::<T>(index);
+        if !matrix.iter().all(ComplexField::is_finite) {
+            return false;
+        }
+        let Some(found) = of(matrix) else { return false };
+        out.put(index, &found);
+        true
+    })
+}
+
+/// Angles up to this one are far from the cut.
+const FAR: f64 = 3.0;
+
+/// The largest sum of magnitudes in a column.
+fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
+    a.column_iter().map(|c| c.iter().map(|x| x.modulus()).sum()).fold(0.0, f64::max)
+}
+
+/// Coefficients of the approximant of degree 13.
+const PADE: [f64; 14] = [
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+];
+/// The norm up to which it is accurate to rounding.
+const REACH: f64 = 5.371920351148152;
+
+fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
+    let n = a.nrows();
+    let halvings = (norm1(&a) / REACH).log2().ceil().clamp(0.0, 1100.0) as i32;
+    let a = a * T::from_real(0.5f64.powi(halvings));
+    let squared = product(&a, &a);
+    let fourth = product(&squared, &squared);
+    let sixth = product(&squared, &fourth);
+    let sum = |[i, j, k, l]: [usize; 4]| {
+        let of = |m: &DMatrix<T>, i: usize| m * T::from_real(PADE[i]);
+        of(&DMatrix::identity(n, n), l) + of(&squared, k) + of(&fourth, j) + of(&sixth, i)
+    };
+    let high = |[i, j, k]: [usize; 3]| {
+        let of = |m: &DMatrix<T>, i: usize| m * T::from_real(PADE[i]);
+        product(&sixth, &(of(&sixth, i) + of(&fourth, j) + of(&squared, k)))
+    };
+    let odd = product(&a, &(high([13, 11, 9]) + sum([7, 5, 3, 1])));
+    let even = high([12, 10, 8]) + sum([6, 4, 2, 0]);
+    let mut out = solve_general(&even - &odd, even + odd)?;
+    for _ in 0..halvings {
+        out = product(&out, &out);
+    }
+    Some(out)
+}
+
+/// Roots and logarithms, through Schur's form, of a matrix that is turned away from the cut.
+fn principal(
+    which: Function,
+    copies: usize,
+    a: DMatrix<Complex128>,
+) -> Option<DMatrix<Complex128>> {
+    let first = a.nrows() / copies;
+    let first = (copies > 1).then(|| a.view((0, 0), (first, first)).into_owned());
+    let unit = distance(first.as_ref().unwrap_or(&a))?;
+    let Triangular { t, z } = Triangular::of(over(a, unit))?;
+    let mut t = t.upper_triangle();
+    let turn = match first {
+        Some(first) => turn(&Triangular::of(over(first, unit))?.t),
+        None => turn(&t),
+    };
+    if turn != 0.0 {
+        t *= Complex128::from_polar(1.0, -turn);
+    }
+    let mut found = if which == Function::Sqrt { root(&t)? } else { logarithm(t)? };
+    match which {
+        _ if turn == 0.0 && unit == 1.0 => {}
+        Function::Sqrt => found *= Complex128::from_polar(unit.sqrt(), turn / 2.0),
+        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(unit.ln(), turn))),
+    }
+    Some(product(&product(&z, &found), &z.adjoint()))
+}
+
+/// The scale of a matrix whose elements are so far from 1 that their squares may not fit; 1 for others, whose logarithms
+/// keep their digits near it.
+fn distance(a: &DMatrix<Complex128>) -> Option<f64> {
+    let unit = scale(a)?;
+    Some(if unit.log2().abs() > 300.0 { unit } else { 1.0 })
+}
+
+/// The angle by which the eigenvalues of a triangular matrix are to be turned back, so that the cut lies in the middle of the
+/// gap between them and rounding moves none across; 0 where it lies far from all.
+fn turn(t: &DMatrix<Complex128>) -> f64 {
+    let noise = 4.0 * f64::EPSILON * t.nrows() as f64 * norm1(t);
+    let (mut low, mut high) = (0.0f64, 0.0f64);
+    for x in t.diagonal().iter() {
+        let angle = if x.re < 0.0 && x.im.abs() <= noise { PI } else { x.arg() };
+        (low, high) = (low.min(angle), high.max(angle));
+    }
+    if low > -FAR && high < FAR { 0.0 } else { (low + high) / 2.0 }
+}
+
+/// The principal root of an upper triangular matrix.
+fn root(t: &DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
+    let n = t.nrows();
+    let mut r = zeros(n, n);
+    for k in 0..n {
+        r[(k, k)] = t[(k, k)].sqrt();
+        for i in (0..k).rev() {
+            let sum = (i + 1..k).fold(t[(i, k)], |sum, j| sum - r[(i, j)] * r[(j, k)]);
+            let both = r[(i, i)] + r[(k, k)];
+            if sum != Complex128::default() {
+                if both == Complex128::default() {
+                    return None;
+                }
+                r[(i, k)] = sum / both;
+            }
+        }
+    }
+    Some(r)
+}
+
+/// Nodes and weights of Gauss's rule with 7 points on [-1, 1], which gives the approximant of degree 7.
+const GAUSS: [(f64, f64); 7] = [
+    (-0.949_107_912_342_758_5, 0.129_484_966_168_869_7),
+    (-0.741_531_185_599_394_4, 0.279_705_391_489_276_64),
+    (-0.405_845_151_377_397_2, 0.381_830_050_505_118_9),
+    (0.0, 0.417_959_183_673_469_4),
+    (0.405_845_151_377_397_2, 0.381_830_050_505_118_9),
+    (0.741_531_185_599_394_4, 0.279_705_391_489_276_64),
+    (0.949_107_912_342_758_5, 0.129_484_966_168_869_7),
+];
+
+/// The principal logarithm of an upper triangular matrix.
+fn logarithm(t: DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
+    let n = t.nrows();
+    if t.diagonal().iter().any(|&x| x == Complex128::default()) {
+        return None;
+    }
+    let one = DMatrix::<Complex128>::identity(n, n);
+    let (mut near, mut roots) = (t.clone(), 0);
+    while norm1(&(&near - &one)) > 0.25 {
+        near = root(&near)?;
+        roots += 1;
+        if roots > 100 {
+            return None;
+        }
+    }
+    let x = near - &one;
+    let mut out = zeros(n, n);
+    for (node, weight) in GAUSS {
+        let mut term = x.clone();
+        let at = Complex128::new((1.0 + node) / 2.0, 0.0);
+        if !triangular_solve::solve(&(&one + &x * at), false, &mut term) {
+            return None;
+        }
+        out += term * Complex128::new(weight / 2.0, 0.0);
+    }
+    out *= Complex128::new(2f64.powi(roots), 0.0);
+    for k in 0..n {
+        out[(k, k)] = t[(k, k)].ln();
+    }
+    Some(out)
+}

@@ -1,0 +1,143 @@
+//! Eigenvalues and eigenvectors by Schur's real form.
+//!
+//! Owns: back substitution, blocks of rows at a time, so that most of it is matrix products, and the length of vectors.
+//! Never iterates. Invariant: the vectors of a conjugate pair are conjugates.
+
+use std::ops::Range;
+
+use nalgebra::DMatrix;
+
+use super::iterate::Form;
+use crate::dtype::Complex128;
+use crate::kernels::linalg::scalar::{product, subtract, zeros};
+
+/// Rows that are substituted one by one.
+const ROWS: usize = 16;
+/// Numbers beyond this one are scaled down with their column.
+const MOST: f64 = 1e100;
+
+/// Eigenvalues, and vectors as columns if they are wanted, of a finite matrix with elements of about 1; `None` without convergence.
+pub(in crate::kernels::linalg) fn eigen(
+    a: DMatrix<f64>,
+    wanted: bool,
+) -> Option<(Vec<Complex128>, DMatrix<Complex128>)> {
+    let form = Form::of(a, wanted)?;
+    let (values, n) = (form.values(), form.t.nrows());
+    if !wanted || n == 0 {
+        return Some((values, DMatrix::zeros(0, 0)));
+    }
+    let parts = product(&form.z, &form.within(&values));
+    let mut out = parts.map(Complex128::from);
+    for k in (0..n).filter(|&k| values[k].im > 0.0) {
+        for i in 0..n {
+            out[(i, k)].im = parts[(i, k + 1)];
+            out[(i, k + 1)] = out[(i, k)].conj();
+        }
+    }
+    Some((values, out))
+}
+
+impl Form {
+    /// The vectors of the form itself: of a conjugate pair the real and the imaginary parts of the first.
+    fn within(&self, values: &[Complex128]) -> DMatrix<f64> {
+        let n = values.len();
+        let least = (f64::EPSILON * self.t.amax()).max(1e-100);
+        let mut x = zeros(n, n);
+        let mut end = n;
+        while end > 0 {
+            let first = end.saturating_sub(ROWS);
+            let first = first - usize::from(first > 0 && self.t[(first, first - 1)] != 0.0);
+            let (mut here, below) = x.rows_range_pair_mut(first..end, end..);
+            let (mut right, known) =
+                (here.columns_range_mut(end..), self.t.view_range(first..end, end..));
+            subtract(&mut right, known, below.columns_range(end..));
+            for k in (first..n).filter(|&k| values[k].im >= 0.0) {
+                let (re, im) = x.as_mut_slice()[k * n..].split_at_mut(n);
+                let mut none = vec![0.0; if values[k].im == 0.0 { n } else { 0 }];
+                let im = if none.is_empty() { &mut im[..n] } else { &mut none };
+                let mut x = Column { re, im };
+                if k < end {
+                    self.begin(&mut x, first, k, values[k].im);
+                }
+                self.substitute(&mut x, first..end.min(k), values[k], least);
+            }
+            end = first;
+        }
+        x
+    }
+
+    /// The rows of the eigenvalue's own block, in which its vector ends.
+    fn begin(&self, x: &mut Column<'_>, first: usize, k: usize, im: f64) {
+        let t = &self.t;
+        x.set(k, Complex128::new(1.0, 0.0));
+        if im != 0.0 {
+            let (b, c) = (t[(k, k + 1)], t[(k + 1, k)]);
+            if b.abs() >= c.abs() {
+                x.set(k + 1, Complex128::new(0.0, im / b));
+            } else {
+                x.set(k, Complex128::new(0.0, im / c));
+                x.set(k + 1, Complex128::new(1.0, 0.0));
+            }
+            x.without(t, first..k, k + 1);
+        }
+        x.without(t, first..k, k);
+    }
+
+    /// These rows of the vector of an eigenvalue, which begin as what the rows below leave of them.
+    fn substitute(&self, x: &mut Column<'_>, rows: Range<usize>, value: Complex128, least: f64) {
+        let t = &self.t;
+        let gap = |i: usize| Complex128::new(t[(i, i)] - value.re, -value.im);
+        let far = |z: Complex128, least: f64| if z.norm() < least { least.into() } else { z };
+        let mut i = rows.end;
+        while i > rows.start {
+            i -= 1;
+            let mut found = [x.get(i) / far(gap(i), least), Complex128::default()];
+            let two = i > rows.start && t[(i, i - 1)] != 0.0;
+            if two {
+                i -= 1;
+                let (b, c, f, g) = (t[(i, i + 1)], t[(i + 1, i)], x.get(i), x.get(i + 1));
+                let (p, q) = (gap(i), gap(i + 1));
+                let det = far(p * q - b * c, least * least);
+                found = [(f * q - g * b) / det, (g * p - f * c) / det];
+                x.set(i + 1, found[1]);
+            }
+            x.set(i, found[0]);
+            let grown = found[0].norm().max(found[1].norm());
+            if grown > MOST {
+                x.re.iter_mut().chain(x.im.iter_mut()).for_each(|x| *x /= grown);
+            }
+            if two {
+                x.without(t, rows.start..i, i + 1);
+            }
+            x.without(t, rows.start..i, i);
+        }
+    }
+}
+
+/// A complex vector.
+struct Column<'a> {
+    re: &'a mut [f64],
+    im: &'a mut [f64],
+}
+
+impl Column<'_> {
+    fn get(&self, i: usize) -> Complex128 {
+        Complex128::new(self.re[i], self.im[i])
+    }
+
+    fn set(&mut self, i: usize, z: Complex128) {
+        (self.re[i], self.im[i]) = (z.re, z.im);
+    }
+
+    /// Takes off some rows what column `j` of a matrix is there, times row `j`.
+    fn without(&mut self, t: &DMatrix<f64>, rows: Range<usize>, j: usize) {
+        let n = t.nrows();
+        let column = &t.as_slice()[j * n + rows.start..j * n + rows.end];
+        let (x, y) = (self.re[j], self.im[j]);
+        let parts = self.re[rows.clone()].iter_mut().zip(&mut self.im[rows]);
+        for ((re, im), t) in parts.zip(column) {
+            *re -= t * x;
+            *im -= t * y;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `Lane`: the reading of a `Real` text as one lane of a vectorised loop over a buffer.
+//!
+//! Owns: the wrapper of f32 and f64 and its `Real` implementation, which forwards to `math`.
+//! Never branches, except in `WIDE` lanes, so that LLVM can vectorise the loop around the text.
+//! Invariant: the value of a text depends on its operands and on `FMA`, not on the loop's shape.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::real::Real;
+use crate::kernels::math;
+
+/// One float of a loop. `FMA`: the loop is compiled for a CPU that has fused multiply-add.
+/// `WIDE`: arguments may be so large that sin, cos and tan must reduce them the slow way;
+/// without it those three mean nothing there.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Lane<T, const FMA: bool, const WIDE: bool = false>(pub T);
+
+macro_rules! operators {
+    ($t:ty: $($op:ident $f:ident $s:tt),*) => {$(
+        impl<const FMA: bool, const WIDE: bool> $op for Lane<$t, FMA, WIDE> {
+            type Output = Self;
+            #[inline(always)]
+            fn $f(self, o: Self) -> Self {
+                Lane(self.0 $s o.0)
+            }
+        }
+        impl<const FMA: bool, const WIDE: bool> $op<f64> for Lane<$t, FMA, WIDE> {
+            type Output = Self;
+            #[inline(always)]
+            fn $f(self, o: f64) -> Self {
+                Lane(self.0 $s o as $t)
+            }
+        }
+        impl<const FMA: bool, const WIDE: bool> $op<Lane<$t, FMA, WIDE>> for f64 {
+            type Output = Lane<$t, FMA, WIDE>;
+            #[inline(always)]
+            fn $f(self, o: Lane<$t, FMA, WIDE>) -> Lane<$t, FMA, WIDE> {
+                Lane(self as $t $s o.0)
+            }
+        }
+    )*};
+}
+
+macro_rules! compare {
+    ($($name:ident $s:tt),*) => {$(
+        #[inline(always)]
+        fn $name(self, o: Self) -> bool {
+            self.0 $s o.0
+        }
+    )*};
+}
+
+macro_rules! lane {
+    ($t:ident: plain { $($plain:ident),* } fused { $($fused:ident),* } wide { $($wide:ident),* }
+     plain2 { $($plain2:ident),* } fused2 { $($fused2:ident),* } wide2 { $($wide2:ident),* }) => {
+        operators!($t: Add add +, Sub sub -, Mul mul *, Div div /);
+
+        impl<const FMA: bool, const WIDE: bool> Neg for Lane<$t, FMA, WIDE> {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Lane(-self.0)
+            }
+        }
+
+        impl<const FMA: bool, const WIDE: bool> Real for Lane<$t, FMA, WIDE> {
+            type Mask = bool;
+
+            #[inline(always)]
+            fn lit(v: f64) -> Self {
+                Lane(v as $t)
+            }
+            compare!(lt <, le <=, eq ==, ne !=, gt >, ge >=);
+            #[inline(always)]
+            fn select(m: bool, a: Self, b: Self) -> Self {
+                Lane(if m { a.0 } else { b.0 })
+            }
+            #[inline(always)]
+            fn mask_and(a: bool, b: bool) -> bool {
+                a & b
+            }
+            #[inline(always)]
+            fn mask_or(a: bool, b: bool) -> bool {
+                a | b
+            }
+            #[inline(always)]
+            fn mask_not(a: bool) -> bool {
+                !a
+            }
+            $(
+                #[inline(always)]
+                fn $plain(self) -> Self {
+                    Lane(math::$t::$plain(self.0))
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $fused(self) -> Self {
+                    Lane(math::$t::$fused::<FMA>(self.0))
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $wide(self) -> Self {
+                    Lane(math::$t::$wide::<FMA, WIDE>(self.0))
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $plain2(self, o: Self) -> Self {
+                    Lane(math::$t::$plain2(self.0, o.0))
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $fused2(self, o: Self) -> Self {
+                    Lane(math::$t::$fused2::<FMA>(self.0, o.0))
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $wide2(self, o: Self) -> Self {
+                    Lane(math::$t::$wide2::<FMA, WIDE>(self.0, o.0))
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! both {
+    ($($lists:tt)*) => {
+        lane!(f64: $($lists)*);
+        lane!(f32: $($lists)*);
+    };
+}
+
+both! {
+    plain { abs, sqrt }
+    fused { lgamma, digamma, trigamma, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, logit, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
+    wide { sin, cos, tan, erfinv }
+    plain2 { max, min, copysign, polygamma, sinc }
+    fused2 { powf, atan2, hypot }
+    wide2 { fmod }
+}

@@ -1,0 +1,286 @@
+//! Checkpointing: what a computation saves is left out and computed again when its backward asks for it.
+//!
+//! Owns: the frame of one call (its arguments as saved values, what it must yield again, what a recomputation yielded).
+//! Never runs anything by itself: it packs on record and recomputes on unpack.
+//! Invariant: a recomputation runs with recording on but feeds no gradient; only what it saves is taken.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use smallvec::SmallVec;
+
+use crate::error::{Dims, Error, Result};
+use crate::graph::{
+    Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value, recording,
+};
+use crate::ops::custom_op::Spec;
+use crate::tensor::saved_tensor_hooks::with_packer;
+use crate::tensor::{Edge, SavedTensor, Tensor};
+use crate::threads::{Mutex, MutexGuard};
+
+const OP: &str = "checkpoint";
+
+/// A computation that can be run again.
+pub trait Recompute: Send + Sync {
+    /// Computes the same again from the same inputs; the result is not looked at.
+    ///
+    /// # Errors
+    /// Whatever the computation reports.
+    fn recompute(&self, inputs: Vec<Tensor>) -> Result<()>;
+
+    /// Host-language objects that the computation owns.
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        None
+    }
+}
+
+/// One value that the computation saved.
+struct Entry {
+    spec: Spec,
+    /// Whether a node still needs it.
+    live: bool,
+    value: Option<SavedTensor>,
+}
+
+/// One checkpointed call.
+struct Frame {
+    inputs: SmallVec<[Saved<Tensor>; 2]>,
+    computation: Box<dyn Recompute>,
+    mode: Mode,
+    early_stop: bool,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Frame {
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock()
+    }
+
+    /// What a recomputation left for entry `index`.
+    fn take(&self, index: usize) -> Option<SavedTensor> {
+        self.entries().get_mut(index)?.value.take()
+    }
+
+    /// Runs the computation again; returns its entry `index` and leaves the others with their entries.
+    fn recompute(self: &Arc<Frame>, index: usize) -> Result<SavedTensor> {
+        let inputs: Result<Vec<Tensor>> =
+            self.inputs.iter().map(|input| input.restore(OP)).collect();
+        let recomputation = Arc::new(Recomputation {
+            frame: Arc::clone(self),
+            expected: self.entries().len(),
+            wanted: index,
+            found: Mutex::new(None),
+            next: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+        });
+        let _mode = ModeGuard::new(self.mode);
+        let inputs = inputs?;
+        let done = with_packer(recomputation.clone(), || self.computation.recompute(inputs));
+        let seen = recomputation.next.load(Ordering::Relaxed);
+        let ended = recomputation.ended.load(Ordering::Relaxed);
+        if !ended {
+            done?;
+        }
+        let found = recomputation.found.lock().take();
+        match found {
+            Some(value) if ended || seen == recomputation.expected => Ok(value),
+            _ => Err(different(format!(
+                "the first run saved {} tensors and the repetition {seen}",
+                recomputation.expected
+            ))),
+        }
+    }
+}
+
+#[cold]
+fn different(what: String) -> Box<Error> {
+    Box::new(Error::Argument {
+        op: OP.into(),
+        what,
+        remedy: "make the function do the same when it runs again: it must not depend on state that changes".into(),
+    })
+}
+
+/// Stands for a saved value that was not kept.
+struct DroppedValue {
+    frame: Arc<Frame>,
+    index: usize,
+}
+
+impl PackedValue<Tensor> for DroppedValue {
+    fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
+        let value = match self.frame.take(self.index) {
+            Some(value) => value,
+            None => self.frame.recompute(self.index)?,
+        };
+        value.restore(edge, op)
+    }
+
+    fn foreign(&self) -> Option<&dyn Foreign> {
+        self.frame.computation.foreign().map(|_| self as &dyn Foreign)
+    }
+}
+
+impl Foreign for DroppedValue {
+    fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
+        if let Some(foreign) = self.frame.computation.foreign() {
+            foreign.visit(visit);
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(foreign) = self.frame.computation.foreign() {
+            foreign.clear();
+        }
+    }
+
+    fn shared(&self) -> Option<(usize, usize)> {
+        Some((Arc::as_ptr(&self.frame).addr(), Arc::strong_count(&self.frame)))
+    }
+}
+
+impl Drop for DroppedValue {
+    fn drop(&mut self) {
+        let mut entries = self.frame.entries();
+        let gone = entries.get_mut(self.index).and_then(|entry| {
+            entry.live = false;
+            entry.value.take()
+        });
+        drop(entries);
+        drop(gone);
+    }
+}
+
+/// The packer of the first run: notes the shape and dtype of what is saved, and drops it.
+struct DropSaved(Arc<Frame>);
+
+impl Pack<Tensor> for DropSaved {
+    fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
+        let entry = Entry { spec: Spec::of(&value), live: true, value: None };
+        let mut entries = self.0.entries();
+        entries.push(entry);
+        let index = entries.len() - 1;
+        drop(entries);
+        Ok(Arc::new(DroppedValue { frame: Arc::clone(&self.0), index }))
+    }
+}
+
+/// The packer of a recomputation: takes what it saves.
+struct Recomputation {
+    frame: Arc<Frame>,
+    /// How many values the first run had saved when this recomputation began.
+    expected: usize,
+    wanted: usize,
+    found: Mutex<Option<SavedTensor>>,
+    next: AtomicUsize,
+    /// Whether it was ended early.
+    ended: AtomicBool,
+}
+
+/// A value that a recomputation saved, for a pass within the recomputation itself.
+struct RecomputedValue(SavedTensor);
+
+impl PackedValue<Tensor> for RecomputedValue {
+    fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
+        self.0.clone().restore(edge, op)
+    }
+}
+
+impl Recomputation {
+    /// Puts value number `i` in its place.
+    fn fill(&self, i: usize, value: &Tensor) -> Result<()> {
+        let payload = value.pack();
+        let mut entries = self.frame.entries();
+        let Some(entry) = entries.get_mut(i).filter(|_| i < self.expected) else {
+            return Ok(());
+        };
+        let Spec { dims, dtype } = &entry.spec;
+        if &dims[..] != value.shape() || *dtype != value.dtype() {
+            let (before, now) = (Dims::from(&dims[..]), Dims::from(value.shape()));
+            let what = format!(
+                "saved tensor {i} had shape {before} and dtype {dtype} in the first run and has shape {now} and \
+                 dtype {} in the repetition",
+                value.dtype()
+            );
+            return Err(different(what));
+        }
+        let old = if i == self.wanted {
+            drop(entries);
+            self.found.lock().replace(payload)
+        } else {
+            let old = if entry.live { entry.value.replace(payload) } else { None };
+            drop(entries);
+            old
+        };
+        drop(old);
+        Ok(())
+    }
+}
+
+impl Pack<Tensor> for Recomputation {
+    fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
+        let i = self.next.fetch_add(1, Ordering::Relaxed);
+        self.fill(i, &value)?;
+        if self.frame.early_stop && i + 1 >= self.expected {
+            self.ended.store(true, Ordering::Relaxed);
+            return Err(Error::Enough { op: OP.into() }.into());
+        }
+        Ok(Arc::new(RecomputedValue(value.pack())))
+    }
+}
+
+/// Runs `body`, a computation on `inputs`, without keeping what it saves: `computation` runs it again in the backward.
+/// With `early_stop` a recomputation ends with the last value that it must yield.
+///
+/// # Errors
+/// Whatever `body` reports. In the backward: `Argument` when the recomputation saves something else than the first run.
+pub fn checkpoint_with<R, E: From<Box<Error>>>(
+    inputs: &[&Tensor],
+    computation: Box<dyn Recompute>,
+    early_stop: bool,
+    body: impl FnOnce() -> std::result::Result<R, E>,
+) -> std::result::Result<R, E> {
+    if !recording() {
+        return body();
+    }
+    let inputs: Result<_> = inputs.iter().map(|input| Saved::outside(*input, OP)).collect();
+    let frame = Frame {
+        inputs: inputs?,
+        computation,
+        mode: Mode::current().with(GRAD, true).with(PACKING | TRACING, false),
+        early_stop,
+        entries: Mutex::default(),
+    };
+    with_packer(Arc::new(DropSaved(Arc::new(frame))), body)
+}
+
+struct RustFunction<F>(F);
+
+impl<F: Fn(&[Tensor]) -> Result<Tensor> + Send + Sync> Recompute for RustFunction<F> {
+    fn recompute(&self, inputs: Vec<Tensor>) -> Result<()> {
+        (self.0)(&inputs).map(drop)
+    }
+}
+
+/// Computes `function(inputs)` without keeping what it saves; its backward computes it again.
+///
+/// ```
+/// use ferrograd::{Tensor, checkpoint};
+/// let x = Tensor::from(vec![0.5, 1.0]).with_grad();
+/// let y = checkpoint(|x| x[0].exp()?.sin(), &[&x]).unwrap();
+/// y.sum_all().unwrap().backward().unwrap();
+/// let slope = |x: f64| x.exp() * x.exp().cos();
+/// let grad = x.grad().unwrap().to_vec::<f64>().unwrap();
+/// assert!((grad[0] - slope(0.5)).abs() < 1e-12 && (grad[1] - slope(1.0)).abs() < 1e-12);
+/// ```
+///
+/// # Errors
+/// As [`checkpoint_with`].
+pub fn checkpoint<F>(function: F, inputs: &[&Tensor]) -> Result<Tensor>
+where
+    F: Fn(&[Tensor]) -> Result<Tensor> + Clone + Send + Sync + 'static,
+{
+    let owned: Vec<Tensor> = inputs.iter().map(|x| (*x).clone()).collect();
+    checkpoint_with(inputs, Box::new(RustFunction(function.clone())), false, || function(&owned))
+}

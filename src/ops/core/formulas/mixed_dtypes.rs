@@ -1,0 +1,86 @@
+//! Operands of several dtypes: converted a tile at a time where nothing is to be kept of them, else as a whole.
+//!
+//! Owns: the way of operands to the dtype that is computed in. Never chooses that dtype.
+//! Invariant: the elements are those of the converted operands, whichever way they go.
+
+use std::borrow::Cow;
+
+use crate::array::{Layout, broadcast_shapes, capture};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::Mode;
+use crate::kernels::elementwise::apply_converted;
+use crate::ops::core::broadcast::{astype, broadcast_to};
+use crate::ops::core::elementwise::Elementwise;
+use crate::ops::core::operand::Slot;
+use crate::tensor::Tensor;
+
+/// Elements from which on converted arrays leave the first cache.
+const MANY: usize = 2048;
+
+impl Elementwise {
+    /// As `run`, with operands of one shape that become `dtype` first.
+    pub(super) fn run_converted<const N: usize>(
+        &'static self,
+        slots: [Slot<'_>; N],
+        layout: &Layout,
+        dtype: DType,
+        params: &[f64],
+    ) -> Result<Tensor> {
+        if self.converts_in_tiles(&slots, layout, dtype) {
+            let mut out = Tensor::empty(layout.dims(), self.forward.result(dtype))?;
+            let ins = slots.map(Slot::input);
+            apply_converted(self.forward, dtype, &ins, out.view_mut(), params);
+            let edge = self.relate(&slots, &mut out, params, Mode::current())?;
+            return Ok(match edge {
+                Some(edge) => out.recorded(edge),
+                None => out,
+            });
+        }
+        let mut converted = [const { None }; N];
+        for (slot, place) in slots.iter().zip(&mut converted) {
+            if let Some(t) = slot.tensor().filter(|t| t.dtype() != dtype) {
+                *place = Some(astype(t, dtype)?);
+            }
+        }
+        let at = |i: usize| converted[i].as_ref().map_or(slots[i], Slot::Tensor);
+        self.run::<N>(std::array::from_fn(at), layout, dtype, params)
+    }
+
+    /// Whether no operand is converted for a derivative, and programs need not know how.
+    fn converts_in_tiles<const N: usize>(
+        &self,
+        slots: &[Slot<'_>; N],
+        layout: &Layout,
+        dtype: DType,
+    ) -> bool {
+        let tensors = || slots.iter().filter_map(|slot| slot.tensor());
+        layout.numel() >= MANY
+            && self.guard.is_none()
+            && self.forward.get(dtype).is_some()
+            && tensors().any(|t| t.dtype() != dtype)
+            && tensors().all(|t| !t.requires_grad() || self.saves.is_empty() && t.dtype() == dtype)
+            && !capture::active()
+    }
+
+    /// Brings operands to their common dtype and shape, and computes.
+    pub(super) fn run_promoted<const N: usize>(
+        &'static self,
+        xs: [&Tensor; N],
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let dims = broadcast_shapes(self.name, &xs.map(Tensor::shape))?;
+        let numel: usize = dims.iter().product();
+        let mut operands = xs.map(Cow::Borrowed);
+        for x in &mut operands {
+            if x.dtype() != dtype && x.size() != numel {
+                *x = Cow::Owned(astype(x, dtype)?);
+            }
+            if x.shape() != dims.as_slice() {
+                *x = Cow::Owned(broadcast_to(x, &dims)?);
+            }
+        }
+        let at = |i: usize| Slot::Tensor(&operands[i]);
+        self.run_converted::<N>(std::array::from_fn(at), operands[0].layout(), dtype, &[])
+    }
+}

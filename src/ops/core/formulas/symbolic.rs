@@ -1,0 +1,208 @@
+//! The second reading of a derivative text: symbols on a tape of tensors.
+//!
+//! Owns: `Sym`, an index into this thread's tape, and its `Real` implementation, in which every method is
+//! the tensor operation of the same name, so that a derivative records itself and can be derived again.
+//! Never stores a value beyond one evaluation.
+//! Invariant: the first error ends an evaluation; symbols made after it are dummies.
+
+use std::cell::RefCell;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::elementwise::LoopTable;
+use crate::kernels::number::real::Real;
+use crate::ops::core::elementwise::{Elementwise, binary_operands, unary};
+use crate::ops::core::op_decl::{Operand, Scalar};
+use crate::ops::elementwise::select::where_;
+use crate::ops::elementwise::{arithmetic, compare, unary};
+use crate::tensor::Tensor;
+use crate::{for_each_real_binary, for_each_real_unary};
+
+struct TapeState {
+    values: Vec<Operand>,
+    /// The dtype of the gradient, which constants take where no tensor meets them.
+    dtype: DType,
+    failed: Option<Box<crate::error::Error>>,
+}
+
+thread_local! {
+    static TAPE: RefCell<TapeState> =
+        const { RefCell::new(TapeState { values: Vec::new(), dtype: DType::F64, failed: None }) };
+}
+
+/// The tape during one evaluation.
+pub(crate) struct Tape(());
+
+impl Tape {
+    /// A symbol for a tensor.
+    pub(crate) fn tensor(&self, value: Tensor) -> Sym {
+        push(Operand::Tensor(value))
+    }
+
+    /// A symbol for a constant.
+    pub(crate) fn constant(&self, value: f64) -> Sym {
+        push(Operand::Scalar(Scalar::Float(value)))
+    }
+}
+
+/// One value of a derivative that is being recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Sym(u32);
+
+fn push(value: Operand) -> Sym {
+    TAPE.with_borrow_mut(|tape| {
+        tape.values.push(value);
+        Sym(tape.values.len() as u32 - 1)
+    })
+}
+
+fn read(sym: Sym) -> Operand {
+    TAPE.with_borrow(|tape| tape.values[sym.0 as usize].clone())
+}
+
+/// Pushes the outcome of a tensor operation, or keeps its error and pushes a dummy.
+fn outcome(result: Result<Tensor>) -> Sym {
+    match result {
+        Ok(value) => push(Operand::Tensor(value)),
+        Err(error) => {
+            TAPE.with_borrow_mut(|tape| {
+                tape.failed.get_or_insert(error);
+            });
+            push(Operand::Scalar(Scalar::Float(0.0)))
+        }
+    }
+}
+
+fn failed() -> bool {
+    TAPE.with_borrow(|tape| tape.failed.is_some())
+}
+
+/// The loops of a sum of gradients.
+#[inline]
+pub(super) fn sums() -> &'static LoopTable {
+    arithmetic::ADD.forward
+}
+
+/// Evaluates a text over tensors; the result has the shape and dtype of `g`.
+pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Tensor> {
+    // Evaluations nest only through a rule that runs inside an operation: each cuts back to its start.
+    let (start, outer) = TAPE
+        .with_borrow_mut(|tape| (tape.values.len(), std::mem::replace(&mut tape.dtype, g.dtype())));
+    let result = read(text(&Tape(())));
+    let (_dropped, error) = TAPE.with_borrow_mut(|tape| {
+        tape.dtype = outer;
+        (tape.values.split_off(start), tape.failed.take())
+    });
+    match (error, result) {
+        (Some(error), _) => Err(error),
+        (None, Operand::Tensor(value)) => Ok(value),
+        (None, Operand::Scalar(s)) => Tensor::full(g.shape(), s, g.dtype()),
+    }
+}
+
+/// The tensor that a symbol stands for.
+fn tensor(x: Sym) -> Result<Tensor> {
+    match read(x) {
+        Operand::Tensor(x) => Ok(x),
+        Operand::Scalar(x) => Tensor::full(&[], x, TAPE.with_borrow(|tape| tape.dtype)),
+    }
+}
+
+/// Two operands of which one is a tensor, so that the result has the dtype of the evaluation.
+fn operands(a: Sym, b: Sym) -> Result<[Operand; 2]> {
+    Ok(match [read(a), read(b)] {
+        [Operand::Scalar(_), b @ Operand::Scalar(_)] => [Operand::Tensor(tensor(a)?), b],
+        both => both,
+    })
+}
+
+fn apply1(op: &'static Elementwise, x: Sym) -> Sym {
+    if failed() {
+        return x;
+    }
+    outcome(tensor(x).and_then(|x| unary(op, &x)))
+}
+
+fn apply2(op: &'static Elementwise, a: Sym, b: Sym) -> Sym {
+    if failed() {
+        return a;
+    }
+    outcome(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
+}
+
+macro_rules! operators {
+    ($($op:ident $f:ident $spec:ident),*) => {$(
+        impl $op for Sym {
+            type Output = Sym;
+            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, self, o) }
+        }
+        impl $op<f64> for Sym {
+            type Output = Sym;
+            fn $f(self, o: f64) -> Sym { apply2(&arithmetic::$spec, self, Sym::lit(o)) }
+        }
+        impl $op<Sym> for f64 {
+            type Output = Sym;
+            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, Sym::lit(self), o) }
+        }
+    )*};
+}
+operators!(Add add ADD, Sub sub SUBTRACT, Mul mul MULTIPLY, Div div DIVIDE);
+
+impl Neg for Sym {
+    type Output = Sym;
+    fn neg(self) -> Sym {
+        apply1(&arithmetic::NEGATIVE, self)
+    }
+}
+
+macro_rules! unary_methods {
+    ($($name:ident $doc:literal),*) => { $( fn $name(self) -> Sym { apply1(unary::real::$name(), self) } )* };
+}
+macro_rules! binary_methods {
+    ($($name:ident $doc:literal),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(unary::real::$name(), self, o) } )* };
+}
+macro_rules! comparisons {
+    ($($name:ident $spec:ident),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(&compare::$spec, self, o) } )* };
+}
+
+impl Real for Sym {
+    type Mask = Sym;
+
+    fn lit(v: f64) -> Sym {
+        push(Operand::Scalar(Scalar::Float(v)))
+    }
+    comparisons!(lt LESS, le LESS_EQUAL, eq EQUAL, ne NOT_EQUAL, gt GREATER, ge GREATER_EQUAL);
+
+    fn select(m: Sym, a: Sym, b: Sym) -> Sym {
+        if failed() {
+            return a;
+        }
+        let both = operands(a, b);
+        outcome(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
+    }
+    fn mask_and(a: Sym, b: Sym) -> Sym {
+        apply2(&compare::LOGICAL_AND, a, b)
+    }
+    fn mask_or(a: Sym, b: Sym) -> Sym {
+        apply2(&compare::LOGICAL_OR, a, b)
+    }
+    fn mask_not(a: Sym) -> Sym {
+        apply1(&compare::LOGICAL_NOT, a)
+    }
+    fn conj(self) -> Sym {
+        match read(self) {
+            Operand::Tensor(x) if x.dtype().is_complex() => apply1(&arithmetic::CONJUGATE, self),
+            _ => self,
+        }
+    }
+    fn is_infinite(self) -> Sym {
+        apply1(&compare::ISINF, self)
+    }
+    fn is_finite(self) -> Sym {
+        apply1(&compare::ISFINITE, self)
+    }
+
+    for_each_real_unary!(unary_methods);
+    for_each_real_binary!(binary_methods);
+}

@@ -1,0 +1,91 @@
+//! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
+//! when they are restored.
+
+use crate::array::{Earlier, ElementLayout, Layout, Snapshot, Storage, StridedSet};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{DISALLOW_SAVED_MUTATION, Mode};
+use crate::kernels;
+use crate::tensor::Tensor;
+
+/// Elements of `storage` at these positions, which count `unit` bytes.
+fn elements(storage: &Storage, places: Layout, unit: usize) -> Tensor {
+    Tensor::assemble(storage.data_handle(), places, DType::of_bytes(unit), None)
+}
+
+/// The elements of a snapshot as they were when it was made.
+fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
+    let data = &copy.data;
+    if data.version() == 0 {
+        return Ok(data.clone());
+    }
+    let whole = Layout::contiguous(&[copy.places.len()])?;
+    match data.earlier(ElementLayout::of(&whole, DType::of_bytes(unit)), 0) {
+        Earlier::Changed(copies, unit) => {
+            let now = elements(data, whole, unit);
+            Tensor::with_snapshots(&now, &copies, unit).map(|x| x.storage().clone())
+        }
+        Earlier::Lost | Earlier::Unchanged => Ok(data.clone()),
+    }
+}
+
+impl Tensor {
+    /// All elements of the memory that this shows.
+    #[cfg(feature = "python")]
+    pub(crate) fn whole_memory(&self) -> Tensor {
+        let n = self.storage().nbytes() / self.dtype().size();
+        let layout = Layout::contiguous(&[n]).unwrap_or_else(|_| self.layout().clone());
+        self.detach().relaid(layout)
+    }
+
+    /// Copies what saved values need of these elements, which are about to be written, but for a leaf that requires grad.
+    ///
+    /// # Errors
+    /// `Memory` when there is none for a copy; then nothing has changed.
+    #[inline]
+    pub(crate) fn keep_saved(&self) -> Result<()> {
+        if self.storage().may_be_saved() { self.copy_saved() } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(crate) fn copy_saved(&self) -> Result<()> {
+        if self.storage().user_bit()
+            || self.shows_leaf()
+            || Mode::current().has(DISALLOW_SAVED_MUTATION)
+        {
+            self.storage().invalidate_saved();
+            return Ok(());
+        }
+        let written = ElementLayout::of(self.layout(), self.dtype());
+        self.storage().before_write(written, &mut |places, unit| {
+            let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
+            // A value that is restored from it may be written to, which must not change what is restored next.
+            copy.storage().save_whole();
+            Ok(copy.storage().data_handle())
+        })
+    }
+
+    /// The elements of `now` as they were when copies of some of them were made, of which the last lies on top.
+    pub(crate) fn with_snapshots(now: &Tensor, copies: &[Snapshot], unit: usize) -> Result<Tensor> {
+        let units = now.dtype().size() / unit;
+        if let Some(last) = copies.last()
+            && let Some(layout) = last.places.place(now.layout(), units)
+        {
+            let data = original(last, unit)?;
+            return Ok(Tensor::assemble(data, layout, now.dtype(), None));
+        }
+        let all = StridedSet::of(now.layout(), units);
+        let out = elements(now.storage(), all.layout(), unit).duplicate()?;
+        for copy in copies {
+            let data = original(copy, unit)?;
+            for (from, to) in copy.places.shared(&all) {
+                let from = elements(&data, from.layout(), unit);
+                let to = elements(out.storage(), to.layout(), unit);
+                kernels::copy(from.view_of(), to.shared_view_mut());
+            }
+        }
+        let layout = all.place(now.layout(), units);
+        let layout = layout.expect("elements are among their own positions");
+        Ok(Tensor::assemble(out.storage().clone(), layout, now.dtype(), None))
+    }
+}

@@ -1,0 +1,49 @@
+//! Which loop computes a call.
+//!
+//! Owns: how the arguments of a call become operands and parameters of an element-wise operation. Never runs it.
+//! Invariant: an argument that the loop would read in another way than the operation gives no loop.
+
+use smallvec::SmallVec;
+
+use crate::ops::core::elementwise::{Elementwise, Slot};
+use crate::ops::core::op_decl::{Arg, Kind, OpDecl, Scalar, Shortcut};
+
+/// An element-wise operation, its operands, and its parameters.
+type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 3]>, SmallVec<[f64; 2]>);
+
+/// The parameter that a number is, if it is a real one.
+fn real(number: Scalar) -> Option<f64> {
+    match number {
+        Scalar::Complex(..) => None,
+        real => Some(real.as_f64()),
+    }
+}
+
+/// The loop that computes a call, if its operation is one.
+pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
+    let op = match decl.shortcut {
+        Shortcut::Unary(op, _) | Shortcut::Binary(op) => op,
+        _ => decl.facts.elementwise?,
+    };
+    let mut operands = SmallVec::new();
+    let mut params: SmallVec<[f64; 2]> = SmallVec::new();
+    for (param, arg) in decl.params.iter().zip(args) {
+        match arg {
+            // A bound is a parameter: one that is left out is the infinity on its side, and no element passes NaN.
+            Arg::Scalar(s) if param.is_limit() => params.push(real(*s).filter(|s| !s.is_nan())?),
+            Arg::None | Arg::Missing if param.is_limit() => {
+                let lower = params.is_empty();
+                params.push(if lower { f64::NEG_INFINITY } else { f64::INFINITY });
+            }
+            Arg::Tensor(t) if !param.is_limit() => operands.push(Slot::Tensor(t)),
+            Arg::Scalar(s) if param.kind == Kind::Operand => operands.push(Slot::Scalar(*s)),
+            Arg::Scalar(s) => params.push(real(*s)?),
+            Arg::Missing => match (param.default?)() {
+                Arg::Scalar(s) => params.push(s.as_f64()),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    Some((op, operands, params))
+}

@@ -1,0 +1,166 @@
+//! Distinct elements and distinct slices.
+//!
+//! Owns: unique. The kernel orders elements; slices are compared here, element by element.
+//! Never sorts in place. Invariant: the first of equals stands for all of them, and NaN equals NaN among
+//! elements but not among slices, as in NumPy.
+
+use std::cmp::Ordering;
+
+use crate::array::{ShapeVec, afford, normalize_axis};
+use crate::dtype::{DType, Element, with_dtype};
+use crate::error::Result;
+use crate::graph;
+use crate::kernels::sort::{Key, firsts, sorted};
+use crate::ops::core::arguments::OneOrTuple;
+use crate::ops::core::broadcast::{permute_axes, reshape_dims};
+use crate::ops::index::gather::gathered;
+use crate::ops::reduce::sort::{order_along, sort};
+use crate::tensor::Tensor;
+
+/// What stands for each of the distinct things.
+#[derive(Default)]
+struct Distinct {
+    /// The index of the first of each, in ascending order of the things.
+    first: Vec<i64>,
+    /// For everything, which of the distinct ones it is.
+    inverse: Vec<i64>,
+    counts: Vec<i64>,
+}
+
+impl Distinct {
+    /// From the indices in ascending order and whether one equals the one before.
+    fn of(order: &[usize], same: &dyn Fn(usize, usize) -> bool) -> Distinct {
+        let mut found = Distinct { inverse: vec![0; order.len()], ..Distinct::default() };
+        let mut last = None;
+        for &at in order {
+            if !last.is_some_and(|last| same(last, at)) {
+                found.first.push(at as i64);
+                found.counts.push(0);
+            }
+            if let Some(count) = found.counts.last_mut() {
+                *count += 1;
+            }
+            found.inverse[at] = found.first.len() as i64 - 1;
+            last = Some(at);
+        }
+        found
+    }
+}
+
+/// The distinct elements of a tensor of one axis.
+fn elements(flat: &Tensor) -> Result<Distinct> {
+    let order = order_along(flat, 0, flat.size(), false)?.to_vec::<i64>()?;
+    let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
+    with_dtype!(flat.dtype(), T => {
+        let values = flat.to_vec::<T>()?;
+        Ok(Distinct::of(&order, &|a, b| values[a].alike(values[b])))
+    })
+}
+
+/// The distinct rows of a matrix.
+fn rows(x: &Tensor) -> Result<Distinct> {
+    let (count, width) = (x.shape()[0], x.shape()[1]);
+    with_dtype!(x.dtype(), T => {
+        let values = x.to_vec::<T>()?;
+        let row = |i: usize| &values[i * width..(i + 1) * width];
+        let order = sorted(count, &|a, b| {
+            let pairs = row(a).iter().zip(row(b));
+            pairs.map(|(a, b)| a.order(*b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        Ok(Distinct::of(&order, &|a, b| row(a) == row(b)))
+    })
+}
+
+crate::operations! { family "ordering";
+    /// The distinct elements in ascending order, or along an axis the distinct slices; and, as asked, the index of the first of each, for every one the index of its value, and the counts. Derivative: `g` at the first of each.
+    [numpy("unique"), ignores(("sorted", None), ("equal_nan", Some(true)))]
+    fn unique(x: Tensor, return_index: bool = false, return_inverse: bool = false, return_counts: bool = false, axis: Option<isize> = None) -> OneOrTuple {
+        afford(x.size().saturating_mul(40))?;
+        let only_values = !(return_index || return_inverse || return_counts);
+        if axis.is_none() && only_values && !(graph::recording() && x.requires_grad()) {
+            return distinct_values(x).map(OneOrTuple::One);
+        }
+        let (values, found, all) = match axis {
+            None => {
+                let flat = reshape_dims(x, &[x.size()])?;
+                let found = elements(&flat.detach())?;
+                (gathered("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
+            }
+            Some(axis) => along(x, normalize_axis("unique", axis, x.ndim())?)?,
+        };
+        let mut parts = vec![values];
+        if return_index {
+            parts.push(Tensor::from(found.first));
+        }
+        if return_inverse {
+            parts.push(Tensor::from_vec(found.inverse, &all)?);
+        }
+        if return_counts {
+            parts.push(Tensor::from(found.counts));
+        }
+        let whole = parts.split_off(1);
+        parts.extend(whole.into_iter().map(|p| p.underived([x].into_iter())));
+        Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
+    }
+}
+
+/// Leaves the first of neighbours that count as one, without a branch that depends on them.
+fn keep_first<T: Key>(values: &mut Vec<T>) {
+    let Some(&(mut last)) = values.first() else {
+        return;
+    };
+    let mut kept = 1;
+    for i in 1..values.len() {
+        let value = values[i];
+        values[kept] = value;
+        kept += usize::from(!value.alike(last));
+        last = value;
+    }
+    values.truncate(kept);
+}
+
+/// The distinct elements when nobody asks where they came from.
+fn distinct_values(x: &Tensor) -> Result<Tensor> {
+    let sorted = sort(&x.detach(), None, false)?;
+    let values = match x.dtype() {
+        DType::F64 => distinct_floats::<f64>(x, &sorted)?,
+        DType::F32 => distinct_floats::<f32>(x, &sorted)?,
+        dtype => with_dtype!(dtype, T => {
+            let mut values = sorted.to_vec::<T>()?;
+            keep_first(&mut values);
+            first_nan(x, values)?
+        }),
+    };
+    Ok(values.unrecorded(std::iter::once(x)))
+}
+
+/// The distinct numbers among sorted floats: the sorted ones themselves where no two are alike.
+fn distinct_floats<T: Key + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tensor> {
+    let guard = sorted.view::<T>()?;
+    match guard.array().as_slice().and_then(firsts) {
+        Some(values) => first_nan(x, values),
+        None => Ok(sorted.clone()),
+    }
+}
+
+/// Of several NaN the first one stays, which need not be the first in order.
+fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor> {
+    if let Some(last) = values.last_mut()
+        && last.nan()
+    {
+        *last = x.to_vec::<T>()?.into_iter().find(|v| v.nan()).unwrap_or(*last);
+    }
+    Ok(Tensor::from(values))
+}
+
+/// The distinct slices along an axis, what stands for them, and the shape of the inverse.
+fn along(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
+    let mut order: ShapeVec = (0..x.ndim()).filter(|&a| a != axis).collect();
+    order.insert(0, axis);
+    let front = permute_axes(x, &order)?;
+    let count = front.shape()[0];
+    let width: usize = front.shape()[1..].iter().product();
+    let found = rows(&reshape_dims(&front.detach(), &[count, width])?)?;
+    let values = x.index_select(axis as isize, &Tensor::from(found.first.clone()))?;
+    Ok((values, found, ShapeVec::from_slice(&[count])))
+}

@@ -1,0 +1,380 @@
+//! The history of memory that was changed in place while recording.
+//!
+//! Owns: for a tensor and its views, the edge of their base, the writes since, each with its region and the edge of what
+//! it wrote, and who retains a gradient there. Never computes a gradient: `ops` does.
+//! Invariant: after a recorded write every tensor that shows the memory gets a new edge. That of the base is one node
+//! for all writes since it was last asked for, and that of a view is a node that reads the base's: so a hook, a
+//! retained gradient or a target on the base means the value after the write, whoever wrote.
+//! The storage holds the history for handles of the family only, so a node that saved a value of it owns no history.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::array::Layout;
+use crate::graph::{Flags, GRAD, Mode, TRANSFORM};
+use crate::tensor::{Edge, Marks, Meta, Region, Tensor, retain_grad};
+use crate::threads::{Guard, Lock};
+
+/// One recorded change.
+#[derive(Clone)]
+pub(crate) struct Write {
+    /// The operation.
+    pub(crate) op: &'static str,
+    /// The elements it wrote.
+    pub(crate) region: Region,
+    /// The history of what it wrote; `None` for constants.
+    pub(crate) edge: Option<Edge>,
+    /// Whether the edge is that of a node made for this write, and of no other tensor.
+    pub(crate) own_node: bool,
+    /// The version after it.
+    pub(crate) version: u32,
+}
+
+/// The tensor whose memory the others show.
+struct Base {
+    region: Region,
+    /// Its edge before the writes that are not yet part of it.
+    edge: Option<Edge>,
+    /// Whether it was taken out of the graph since: its views keep the edge, later writes do not see it.
+    detached: bool,
+}
+
+/// A tensor of the family that retains its gradient.
+struct Retained {
+    meta: Weak<Meta>,
+    base: bool,
+}
+
+#[derive(Default)]
+struct State {
+    base: Option<Base>,
+    /// The writes since the base got its edge; all of them, while the base is not known.
+    writes: Arc<Vec<Write>>,
+    /// The version of the last recorded write.
+    last: Option<u32>,
+    retained: Vec<Retained>,
+}
+
+/// The recorded changes of one family: a base and its views.
+#[derive(Default)]
+pub(crate) struct History {
+    state: Lock<State>,
+    /// Whether a detached tensor of the family is a leaf that requires grad.
+    leaf: AtomicBool,
+    /// Whether a custom function's forward wrote something that varies with its input.
+    cut: AtomicBool,
+}
+
+/// Whether version `a` came after `b`.
+fn newer(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}
+
+impl State {
+    /// The writes that came after version `since`.
+    fn since(&self, since: u32) -> Arc<Vec<Write>> {
+        if self.writes.iter().all(|write| newer(write.version, since)) {
+            return Arc::clone(&self.writes);
+        }
+        Arc::new(self.writes.iter().filter(|write| newer(write.version, since)).cloned().collect())
+    }
+
+    /// Makes `base` the tensor through which all others of the family get their history from now on, if none is yet.
+    /// One whose elements share positions cannot be: a position would have several gradients there.
+    fn declare(&mut self, base: &Tensor, edge: Option<Edge>, since: u32) {
+        if self.base.is_none() && base.layout().is_injective() {
+            self.writes = self.since(since);
+            self.base = Some(Base { region: Region::of(base), edge, detached: false });
+        }
+    }
+}
+
+impl History {
+    fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Whether a recorded write came after version `since`.
+    fn is_newer_than(&self, since: u32) -> bool {
+        self.lock().last.is_some_and(|last| newer(last, since))
+    }
+
+    /// Adds a write; one of the whole memory makes all before it unreachable.
+    fn push(&self, write: Write, whole: bool) {
+        let mut state = self.lock();
+        state.last = Some(write.version);
+        let gone = if whole { Some(std::mem::take(&mut state.writes)) } else { None };
+        // Only a thread that makes a node of the writes at this moment shares them.
+        Arc::make_mut(&mut state.writes).push(write);
+        drop(state);
+        drop(gone);
+    }
+
+    /// The edge of what was last written to exactly these elements, if that is found among the latest writes and nobody asks for
+    /// gradients of the family: reading them needs no node of the whole memory then.
+    fn last_written(&self, region: &Region) -> Option<Option<Edge>> {
+        let state = self.lock();
+        if !state.retained.is_empty() {
+            return None;
+        }
+        for write in state.writes.iter().rev().take(LATEST) {
+            if write.region.is(region) {
+                // The elements of a leaf are not the leaf.
+                let leaf = |edge: &Edge| edge.node().flags().has(Flags::ACCUMULATOR);
+                return (!write.edge.as_ref().is_some_and(leaf)).then(|| write.edge.clone());
+            }
+            if !write.region.is_apart(region) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The edge of elements that a view shows, past the view: a node that reads the base, if nobody asks for gradients of the
+    /// family. A gradient of the view itself would be laid out among zeros for each read between two writes.
+    fn read_of_base(&self, part: &Tensor) -> Option<Edge> {
+        self.advance();
+        let state = self.lock();
+        let base = state.base.as_ref().filter(|base| !base.detached)?;
+        let (edge, region) = (base.edge.clone()?, base.region.clone());
+        let seen = !state.retained.is_empty() || !state.writes.is_empty();
+        drop(state);
+        (!seen).then(|| part.as_strided_edge(&region, edge))
+    }
+
+    /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode
+    /// that asks the host for the call site.
+    fn advance(&self) {
+        loop {
+            let state = self.lock();
+            let Some(base) = state.base.as_ref().filter(|_| !state.writes.is_empty()) else {
+                return;
+            };
+            let own = if base.detached { None } else { base.edge.clone() };
+            let (own_region, writes) = (base.region.clone(), Arc::clone(&state.writes));
+            drop(state);
+            let edge = match writes.last() {
+                Some(Write { own_node: true, edge: Some(edge), region, .. })
+                    if region.is(&own_region) =>
+                {
+                    edge.clone()
+                }
+                _ => Tensor::copy_slices(&own_region, own, &writes),
+            };
+            let mut state = self.lock();
+            if !Arc::ptr_eq(&writes, &state.writes) {
+                continue;
+            }
+            let done = std::mem::take(&mut state.writes);
+            let before = state.base.as_mut().map(|base| {
+                base.detached = false;
+                base.edge.replace(edge.clone())
+            });
+            let retained: Vec<_> =
+                state.retained.iter().filter(|one| one.base).map(|one| one.meta.clone()).collect();
+            drop(state);
+            drop((done, before, writes));
+            for meta in retained.iter().filter_map(Weak::upgrade) {
+                retain_grad::follow(&meta, Some(&edge));
+            }
+        }
+    }
+
+    /// The edge of `tensor`, which has `own` since version `since`; `None` where no recorded write came after that.
+    fn edge_of(&self, tensor: &Tensor, own: Option<&Edge>, since: u32) -> Option<CurrentEdge> {
+        let mut state = self.lock();
+        let version = state.last.filter(|last| newer(*last, since))?;
+        if !tensor.is_view() {
+            state.declare(tensor, own.cloned(), since);
+        }
+        if state.base.is_none() {
+            let writes = state.since(since);
+            drop(state);
+            let edge = Tensor::copy_slices(&Region::of(tensor), own.cloned(), &writes);
+            return Some(CurrentEdge { edge, version, of_base: false });
+        }
+        if !state.writes.is_empty() {
+            drop(state);
+            self.advance();
+            state = self.lock();
+        }
+        let base = state.base.as_ref()?;
+        let edge = base.edge.clone()?;
+        if !tensor.is_view() && base.region.is_of(tensor) {
+            return Some(CurrentEdge { edge, version, of_base: true });
+        }
+        let region = base.region.clone();
+        drop(state);
+        Some(CurrentEdge { edge: tensor.as_strided_edge(&region, edge), version, of_base: false })
+    }
+}
+
+/// The edge of a tensor after changes.
+struct CurrentEdge {
+    edge: Edge,
+    /// The version that it is the edge of.
+    version: u32,
+    /// Whether it is that of the base, which the history itself keeps: no handle needs to.
+    of_base: bool,
+}
+
+/// How many of the writes are looked at for the one that wrote what is read.
+const LATEST: usize = 4;
+
+impl Tensor {
+    /// Whether the memory was written to since this handle was made.
+    #[inline(always)]
+    pub(crate) fn was_written(&self) -> bool {
+        self.version != self.storage().version()
+    }
+
+    /// The edge of the elements that lie there in this tensor's memory, where it is that of the last write to them, or where this is
+    /// a view of the memory. In a transform, where nobody sees gradients of the memory itself: it leads past them.
+    #[cold]
+    pub(crate) fn last_written(&self, place: &Layout) -> Option<Option<Edge>> {
+        if !Mode::current().has(GRAD | TRANSFORM) {
+            return None;
+        }
+        let region = Region { layout: place.clone(), dtype: self.dtype() };
+        let history = self.history()?;
+        history.last_written(&region).or_else(|| {
+            let part = self.is_view().then(|| self.with_layout(place.clone()))?;
+            history.read_of_base(&part).map(Some)
+        })
+    }
+
+    fn history(&self) -> Option<Arc<History>> {
+        if self.storage().is_data_handle() {
+            return self.meta()?.history();
+        }
+        self.storage().attachment()?.downcast().ok()
+    }
+
+    pub(in crate::tensor) fn history_or_new(&self) -> Arc<History> {
+        if self.storage().is_data_handle() {
+            return self.ensure_meta().history_or_new();
+        }
+        let attachment = self.storage().attachment_or(|| Arc::new(History::default()));
+        attachment.downcast().unwrap_or_default()
+    }
+
+    /// Makes `view`, of a detached tensor, one of its family.
+    #[cold]
+    pub(in crate::tensor) fn link(&self, view: &Tensor) {
+        view.ensure_meta().set_history(self.ensure_meta().history_or_new());
+    }
+
+    /// Remembers a write to elements of this tensor; its version is the tensor's now.
+    pub(crate) fn wrote(&self, write: Write) {
+        let whole = write.region.is_whole(self.storage().nbytes());
+        let history = self.history_or_new();
+        if !self.is_view() {
+            let (own, since) = self.own_edge();
+            history.lock().declare(self, own, since);
+        }
+        history.push(write, whole);
+        let retained: Vec<_> =
+            history.lock().retained.iter().filter_map(|one| one.meta.upgrade()).collect();
+        retained.iter().for_each(retain_grad::lift);
+    }
+
+    /// After a write through this view: `base` is the tensor that it is a view of, or another view of it.
+    #[cfg(feature = "python")]
+    pub(crate) fn is_view_of(&self, base: &Tensor) {
+        if !base.is_view()
+            && let Some(history) = self.history()
+        {
+            let (own, since) = base.own_edge();
+            history.lock().declare(base, own, since);
+        }
+    }
+
+    /// Whether memory that this shows was written by a recorded change after version `since`.
+    #[inline]
+    pub(in crate::tensor) fn written_since(&self, since: u32) -> bool {
+        since != self.storage().version()
+            && self.history().is_some_and(|history| history.is_newer_than(since))
+    }
+
+    /// The edge of values that were there at version `since` with the edge `own`, after the writes since then.
+    #[cold]
+    pub(in crate::tensor) fn changed_edge(&self, own: Option<&Edge>, since: u32) -> Option<Edge> {
+        let found = self.history().and_then(|history| history.edge_of(self, own, since));
+        let Some(CurrentEdge { edge, version, of_base }) = found else {
+            return own.cloned();
+        };
+        if !of_base {
+            let meta = self.ensure_meta();
+            meta.rebase(Some(edge.clone()), version);
+            retain_grad::follow(meta, Some(&edge));
+        }
+        Some(edge)
+    }
+
+    /// Notes that `meta` retains the gradient of this tensor, so that it follows the changes.
+    pub(in crate::tensor) fn retains_with(&self, meta: &Arc<Meta>) {
+        let history = self.history_or_new();
+        let mut state = history.lock();
+        state.retained.retain(|one| one.meta.strong_count() > 0);
+        state.retained.push(Retained { meta: Arc::downgrade(meta), base: !self.is_view() });
+    }
+
+    /// Takes the base out of the graph: later writes do not lead to what it was.
+    #[cfg(feature = "python")]
+    pub(in crate::tensor) fn forget_history(&self) {
+        let Some(history) = self.history() else {
+            return;
+        };
+        history.advance();
+        if let Some(base) = &mut history.lock().base {
+            base.detached = true;
+        }
+    }
+
+    /// Adds the nodes that the changes of this memory hold, if they go with this handle.
+    #[cfg(feature = "python")]
+    pub(in crate::tensor) fn written_nodes(&self, nodes: &mut Vec<crate::tensor::Node>) {
+        let alone = if self.storage().is_data_handle() {
+            self.meta().is_some_and(|meta| Arc::strong_count(meta) == 1 && meta.owns_history())
+        } else {
+            self.storage().is_only_full_handle()
+        };
+        if !alone {
+            return;
+        }
+        let Some(history) = self.history() else {
+            return;
+        };
+        if let Some(state) = history.state.try_lock() {
+            let base = state.base.iter().filter_map(|base| base.edge.as_ref());
+            let writes = state.writes.iter().filter_map(|write| write.edge.as_ref());
+            nodes.extend(base.chain(writes).map(|edge| edge.node().clone()));
+        }
+    }
+
+    /// Whether this shows memory of a leaf that requires grad.
+    pub(crate) fn shows_leaf(&self) -> bool {
+        if !self.storage().is_data_handle() {
+            return self.storage().user_bit();
+        }
+        self.history().is_some_and(|history| history.leaf.load(Ordering::Relaxed))
+    }
+
+    pub(in crate::tensor) fn mark_leaf(&self, on: bool) {
+        if !self.storage().is_data_handle() {
+            self.storage().set_user_bit(on);
+        } else if self.marks().has(Marks::DETACHED) {
+            self.history_or_new().leaf.store(on, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers that a custom function's forward wrote something that varies with its input.
+    pub(crate) fn wrote_cut(&self) {
+        self.history_or_new().cut.store(true, Ordering::Relaxed);
+    }
+
+    #[cold]
+    pub(in crate::tensor) fn history_is_cut(&self) -> bool {
+        self.history().is_some_and(|history| history.cut.load(Ordering::Relaxed))
+    }
+}
