@@ -1,9 +1,10 @@
 """Times two builds of ferrograd in interleaved rounds: `python benches/compare_builds.py OLD NEW`.
 
 OLD and NEW are interpreters with one build installed each. Every case of `cases` runs in a process
-of each build; a round times it once in either, close together in time. The table gives the median
-of OLD ÷ NEW over the rounds: below 1 the new build is slower. `--only` and `--quick` are those of
-`run.py`.
+of each build; a round times it once in either, close together in time. Where a process places its
+memory moves a time by several percent for as long as it lives, so the rounds are shared by
+`--pairs` pairs of processes, one after the other. The table gives the median of OLD ÷ NEW over the
+rounds: below 1 the new build is slower. `--only` and `--quick` are those of `run.py`.
 """
 
 import argparse
@@ -47,6 +48,12 @@ class Build:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
+    def end(self) -> None:
+        """Ends the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
     def seconds(self, name: str) -> float | str:
         """Seconds of an operation of the case, or why there are none."""
         assert self.process.stdin is not None
@@ -58,7 +65,10 @@ class Build:
         return json.loads(line)
 
 
-def compare(name: str, builds: tuple[Build, Build], rounds: int) -> list[tuple[float, float]] | str:
+Times = list[tuple[float, float]]
+
+
+def compare(name: str, builds: tuple[Build, Build], rounds: int) -> Times | str:
     """Seconds of both builds, round by round; the text of an error where one cannot run it."""
     times = []
     for i in range(rounds):
@@ -70,10 +80,26 @@ def compare(name: str, builds: tuple[Build, Build], rounds: int) -> list[tuple[f
     return times
 
 
+def collect(options: argparse.Namespace, rounds: int) -> dict[str, Times | str]:
+    """The times of every case, or why there are none, from all pairs of processes."""
+    found: dict[str, Times | str] = {}
+    for pair in range(options.pairs):
+        builds = (Build(options.builds[0], options), Build(options.builds[1], options))
+        for case in run.chosen(options.only):
+            before = found.setdefault(case.name, [])
+            times = compare(case.name, builds, -(-rounds // options.pairs))
+            found[case.name] = times if isinstance(times, str) else [*before, *times]
+        for build in builds:
+            build.end()
+        print(f"pair {pair + 1} of {options.pairs} measured", file=sys.stderr, flush=True)
+    return found
+
+
 def main() -> None:
     """Reads the options, measures, prints."""
     parser = run.parser_of("time two builds of ferrograd beside each other")
     parser.add_argument("builds", nargs="*", help="interpreters: the old build's, the new build's")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of processes (default: 5)")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -81,12 +107,11 @@ def main() -> None:
         return
     if len(options.builds) != 2:
         parser.error("give two interpreters: the old build's and the new build's")
-    builds = (Build(options.builds[0], options), Build(options.builds[1], options))
-    rounds = run.rounds_of(options)
+    found = collect(options, run.rounds_of(options))
     print("| case | threads | old, min | new, min | old ÷ new |\n|---|---|---|---|---|")
     slower = []
     for case in run.chosen(options.only):
-        times = compare(case.name, builds, rounds)
+        times = found[case.name]
         if isinstance(times, str):
             print(f"| {case.name} | {case.threads} | {times} | | |", flush=True)
             continue

@@ -111,6 +111,50 @@ impl Layout {
         self.with_axis(axis, len, if len > 1 { stride * step } else { stride }, offset)
     }
 
+    /// What this view of `whole` shows and `other` does not, as views. `None` unless both are blocks of `whole`: slices
+    /// with unit steps along its axes. `whole` lies in C order.
+    pub(crate) fn difference(
+        &self,
+        other: &Layout,
+        whole: &Layout,
+    ) -> Option<SmallVec<[Layout; 4]>> {
+        let (begin, cut) = (self.block_start(whole)?, other.block_start(whole)?);
+        let mut found = SmallVec::new();
+        let mut rest = self.clone();
+        for (k, (&first, &cut)) in begin.iter().zip(&cut).enumerate() {
+            let end = first + self.dims()[k];
+            let cut_end = (cut + other.dims()[k]).min(end);
+            let cut = cut.max(first);
+            if cut >= cut_end {
+                found.push(rest);
+                return Some(found);
+            }
+            if cut > first {
+                found.push(rest.slice(k, 0, 1, cut - first));
+            }
+            if cut_end < end {
+                found.push(rest.slice(k, cut_end - first, 1, end - cut_end));
+            }
+            rest = rest.slice(k, cut - first, 1, cut_end - cut);
+        }
+        Some(found)
+    }
+
+    /// The index of the first element of a block of `whole`, which lies in C order.
+    fn block_start(&self, whole: &Layout) -> Option<ShapeVec> {
+        if self.strides() != whole.strides() || self.numel() == 0 {
+            return None;
+        }
+        let mut left = self.offset() - whole.offset();
+        let axes = whole.strides().iter().zip(whole.dims()).zip(self.dims());
+        axes.map(|((&stride, &dim), &shown)| {
+            let at = left.checked_div(stride)?;
+            left -= at * stride;
+            usize::try_from(at).ok().filter(|at| at + shown <= dim)
+        })
+        .collect()
+    }
+
     /// The diagonal of two axes, which disappear, as a new last axis; `k > 0` lies above it.
     pub fn diagonal(&self, k: isize, axis1: usize, axis2: usize) -> Layout {
         assert_ne!(axis1, axis2, "diagonal needs two axes");

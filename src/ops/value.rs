@@ -113,6 +113,9 @@ impl Value for Tensor {
             return Tensor::accumulate(acc, &part.placed()?);
         }
         let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        if add_block(&acc, last, part) {
+            return Ok(acc.marked(Marks::SETTLED));
+        }
         let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
         let before = part.read(&acc)?;
         let before = if part.is_added() { zeros_added(before)? } else { before };
@@ -122,14 +125,36 @@ impl Value for Tensor {
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
             None if acc.marks().has(Marks::SETTLED) => {}
-            None => {
-                let inputs = [In::View(acc.view_of()), In::Int(0)];
-                apply(ADD.forward, &inputs, acc.shared_view_mut(), &[]);
-            }
+            None => add_to_view(&acc, In::Int(0)),
         }
         part.write(&acc, &sum)?;
         Ok(acc.marked(Marks::SETTLED))
     }
+}
+
+/// Adds to a view in its own memory.
+fn add_to_view(view: &Tensor, term: In<'_>) {
+    apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
+}
+
+/// [`Value::accumulate_part`] in the memory of `acc`, where the parts are blocks of it: the sum is written over the part, and
+/// zeros are added to what only `last` shows. False where they are not; nothing is written then.
+fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
+    let whole = acc.layout();
+    let Some(block) = part.layout_in(acc) else { return false };
+    let before = match last {
+        Some(last) => last.layout_in(acc),
+        None => Some(whole.clone()),
+    };
+    let settled = last.is_none() && acc.marks().has(Marks::SETTLED);
+    let Some(outside) = before.and_then(|before| before.difference(&block, whole)) else {
+        return false;
+    };
+    add_to_view(&acc.with_layout(block), In::View(part.gradient().view_of()));
+    if !settled {
+        outside.into_iter().for_each(|rest| add_to_view(&acc.with_layout(rest), In::Int(0)));
+    }
+    true
 }
 
 impl Tensor {

@@ -239,16 +239,24 @@ impl Part {
         whole.shape() == &self.dims[..] && whole.dtype() == self.g.dtype()
     }
 
+    /// Where this part of a whole gradient lies, if it is a view of it.
+    pub(crate) fn layout_in(&self, whole: &Tensor) -> Option<Layout> {
+        match &self.shown {
+            Shown::Steps(steps) => Some(steps.replay(whole.layout())),
+            Shown::Places(places) => {
+                Some(places.with_offset(whole.layout().offset() + places.offset()))
+            }
+            Shown::Rows(_) => None,
+        }
+    }
+
     /// What a whole gradient, which lies in C order, has in this part; without a history.
     pub(crate) fn read(&self, whole: &Tensor) -> Result<Tensor> {
-        Ok(match &self.shown {
-            Shown::Steps(steps) => whole.with_layout(steps.replay(whole.layout())),
-            Shown::Places(places) => {
-                let first = whole.layout().offset() + places.offset();
-                whole.with_layout(places.with_offset(first))
-            }
-            Shown::Rows(places) => take_rows(&whole.detach(), places)?,
-        })
+        match (&self.shown, self.layout_in(whole)) {
+            (Shown::Rows(places), _) => take_rows(&whole.detach(), places),
+            (_, Some(layout)) => Ok(whole.with_layout(layout)),
+            (_, None) => unreachable!("all but rows have a layout"),
+        }
     }
 
     /// Gives this part of a whole gradient other values.

@@ -46,6 +46,25 @@ def test_sums_of_parts(keys: list[Any], whole_first: bool, create_graph: bool) -
     np.testing.assert_allclose(grad(x), expected, rtol=1e-13, atol=1e-14)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(parts(), min_size=2, max_size=5), st.booleans(), st.integers(0, 9))
+def test_bits_of_sums_of_parts(keys: list[Any], whole_first: bool, seed: int) -> None:
+    """Parts of large values are added where they lie, as arrays with zeros around them would be."""
+    rng = np.random.default_rng(seed)
+
+    def gradient(create_graph: bool) -> np.ndarray:
+        x = fg.tensor(np.ones((5, 4, 60)), requires_grad=True)
+        loss: Any = (x * whole).sum() if whole_first else 0.0
+        for key, factors in zip(keys, weights, strict=True):
+            loss = loss + (x[key] * factors).sum()
+        loss.backward(create_graph=create_graph)
+        return grad(x)
+
+    shapes = [np.empty((5, 4, 60))[key].shape for key in keys]
+    whole, *weights = (rng.choice([0.0, -0.0, 1.0, -1.0], shape) for shape in ((5, 4, 60), *shapes))
+    assert gradient(False).tobytes() == gradient(True).tobytes()
+
+
 def test_diagonals_and_iteration() -> None:
     x = fg.tensor(np.arange(16.0).reshape(4, 4), requires_grad=True)
     loss = fg.diagonal(x).sum() + 2.0 * fg.diagonal(x, 1).sum()
