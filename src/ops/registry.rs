@@ -29,7 +29,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     elementwise::bitwise::DECLS,
     elementwise::select::DECLS,
     elementwise::ternary::DECLS,
-    reduce::reduce::DECLS,
+    reduce::reductions::DECLS,
     shape::reshape::DECLS,
     shape::join::DECLS,
     shape::view_as_real::DECLS,

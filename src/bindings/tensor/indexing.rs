@@ -19,7 +19,7 @@ use crate::ops::core::op_decl::{Axes, IndexItem, Operand};
 use crate::ops::elementwise::compare;
 use crate::ops::index::getitem;
 use crate::ops::inplace::assign;
-use crate::ops::reduce::reduce;
+use crate::ops::reduce::reductions;
 use crate::tensor::Tensor;
 
 #[pymethods]
@@ -80,7 +80,7 @@ impl PyTensor {
                 Operand::Scalar(scalar) => binary_scalar(&compare::EQUAL, x, *scalar)?,
                 Operand::Tensor(other) => binary(&compare::EQUAL, x, other)?,
             };
-            reduce::any(&same, Axes::All, false)?.item::<bool>()
+            reductions::any(&same, Axes::All, false)?.item::<bool>()
         };
         let object = |found| Ok(PyBool::new(py, found).to_owned().into_any());
         let operands = [slf.as_any(), value];

@@ -18,7 +18,7 @@ use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::inplace::methods::{Value, overwrite};
-use crate::ops::reduce::reduce::mean_over;
+use crate::ops::reduce::reductions::mean_over;
 use crate::tensor::Tensor;
 
 /// Runs of at least so many elements are normalised where they lie.

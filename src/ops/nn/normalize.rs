@@ -16,7 +16,7 @@ use crate::ops::core::op_decl::{Ints, Scalar};
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
-use crate::ops::reduce::reduce::mean_over;
+use crate::ops::reduce::reductions::mean_over;
 use crate::tensor::Tensor;
 
 pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {

@@ -18,7 +18,7 @@ use crate::ops::core::op_decl::Ints;
 use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost, nothing};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::MULTIPLY;
-use crate::ops::reduce::reduce::mean_over;
+use crate::ops::reduce::reductions::mean_over;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 

@@ -18,7 +18,7 @@ use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{exp, log};
-use crate::ops::reduce::reduce::{finish_shape, resolve};
+use crate::ops::reduce::reductions::{finish_shape, resolve};
 use crate::tensor::Tensor;
 
 /// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as

@@ -8,7 +8,7 @@ pub mod nan_reductions;
 pub mod norms;
 pub mod quantile;
 pub(crate) mod quantile_method;
-pub mod reduce;
+pub mod reductions;
 pub mod scan;
 pub mod scatter;
 pub mod scatter_reduce;

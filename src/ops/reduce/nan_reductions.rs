@@ -13,7 +13,7 @@ use crate::ops::elementwise::arithmetic::{DIVIDE, SUBTRACT};
 use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::reduce::norms::root;
-use crate::ops::reduce::reduce::{
+use crate::ops::reduce::reductions::{
     extreme_over, finish_shape, need_elements, resolve, squares_over,
 };
 use crate::tensor::Tensor;

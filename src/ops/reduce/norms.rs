@@ -19,7 +19,7 @@ use crate::ops::core::op_decl::{Axes, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, POWER};
 use crate::ops::elementwise::unary::abs_;
-use crate::ops::reduce::reduce::{
+use crate::ops::reduce::reductions::{
     count, extreme_over, finish_shape, need_elements, resolve, squares_over,
 };
 use crate::tensor::Tensor;

@@ -20,7 +20,7 @@ use crate::ops::elementwise::compare::{EQUAL, GREATER_EQUAL, isnan, logical_not}
 use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::index::gather::gathered;
 use crate::ops::reduce::quantile_method::{LinearRank, Method, Neighbours};
-use crate::ops::reduce::reduce::{
+use crate::ops::reduce::reductions::{
     TWO_RESULTS, extreme_over, finish_shape, lines, mean_over, need_elements, resolve,
 };
 use crate::ops::reduce::sort::order_along;

@@ -7,7 +7,7 @@
 
 use smallvec::smallvec;
 
-use super::reduce::chosen;
+use super::reductions::chosen;
 use super::scan::reversed;
 use crate::array::ShapeVec;
 use crate::dtype::DType;

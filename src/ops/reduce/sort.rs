@@ -13,7 +13,7 @@ use crate::ops::core::broadcast::{astype, reshape_dims, vector};
 use crate::ops::core::op_decl::Ints;
 use crate::ops::core::row_indices::integers;
 use crate::ops::index::gather::gathered;
-use crate::ops::reduce::reduce::TWO_RESULTS;
+use crate::ops::reduce::reductions::TWO_RESULTS;
 use crate::tensor::Tensor;
 
 /// The indices of the first `wanted` elements in order along an axis.

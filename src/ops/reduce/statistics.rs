@@ -23,7 +23,7 @@ use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::clip;
 use crate::ops::elementwise::unary::sqrt;
 use crate::ops::product::matmul::matmul;
-use crate::ops::reduce::reduce::{count, finish_shape, mean_over, resolve};
+use crate::ops::reduce::reductions::{count, finish_shape, mean_over, resolve};
 use crate::ops::shape::join::concatenate;
 use crate::ops::shape::reshape::squeeze;
 use crate::tensor::Tensor;

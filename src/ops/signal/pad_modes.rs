@@ -14,7 +14,7 @@ use crate::ops::core::view::{Step, slice_axis, view_through};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::{floor, rint};
 use crate::ops::reduce::quantile::median;
-use crate::ops::reduce::reduce::{extreme_over, mean_over};
+use crate::ops::reduce::reductions::{extreme_over, mean_over};
 use crate::ops::reduce::scan::reversed;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
