@@ -11,12 +11,12 @@
 #![allow(dead_code)]
 
 mod hosted;
-#[path = "../../src/graph/arena/remote_list.rs"]
-mod remote_list;
+#[path = "../../src/graph/arena/remote_free_list.rs"]
+mod remote_free_list;
 #[path = "../../src/graph/arena/use_count.rs"]
 mod use_count;
-#[path = "../../src/graph/arena/word.rs"]
-mod word;
+#[path = "../../src/graph/arena/generation.rs"]
+mod generation;
 
 mod sync {
     pub(super) use loom::hint::spin_loop;
@@ -43,10 +43,10 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicPtr;
 use loom::thread;
 
-use remote_list::RemoteList;
+use remote_free_list::RemoteList;
 use slot::Header;
 use use_count::{Entry, UseCount};
-use word::Word;
+use generation::Word;
 
 /// Each thread may be interrupted twice where it could go on; a bound of 3 takes minutes.
 fn model(run: impl Fn() + Sync + Send + 'static) {
