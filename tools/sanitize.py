@@ -5,10 +5,10 @@ needs, and the options under which tests of memory that runs out still pass. Nev
 a sanitizer ends the process that it finds something in, which fails the test run.
 
 `address` is AddressSanitizer over `cargo test` and over pytest on an instrumented extension; with
-`--wide` without the debug assertions, which leave the loops for AVX2 and AVX-512 out of the build
-(`src/kernels/multiversion.rs`). `thread` is ThreadSanitizer over the Rust tests of threads: it needs a
-standard library that is instrumented as well, so it is skipped where the component rust-src is not
-installed. Unstable options of the compiler are allowed by `RUSTC_BOOTSTRAP`. Linux alone.
+`--wide` without the debug assertions, which leave the loops for AVX2 and AVX-512 out of the build:
+see `src/kernels/multiversion.rs`. `thread` is ThreadSanitizer over the Rust tests of threads: it
+needs a standard library that is instrumented as well, so it is skipped where the component rust-src
+is not installed. Unstable options of the compiler are allowed by `RUSTC_BOOTSTRAP`. Linux alone.
 """
 
 import argparse

@@ -77,7 +77,7 @@ Row = dict[str, Any]
 WRITING = {"partition", "sort"}
 #: What is written in Python and no operation.
 FACTORS = """\
-from ferrograd._pytorch.factors import vander as vander
+from ferrograd._pytorch.vander import vander as vander
 
 """
 

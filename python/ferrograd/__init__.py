@@ -24,27 +24,27 @@ _HOMES = {
     "_checking": "GradcheckReport gradcheck gradgradcheck",
     "_compile.branches": "cond switch",
     "_compile.callback": "ShapeDtypeStruct pure_callback",
-    "_compile.entry": "compile",
+    "_compile.api": "compile",
     "_compile.loops": "fori_loop scan while_loop",
     "_inspect.anomaly": "detect_anomaly record_call_sites set_detect_anomaly",
     "_inspect.explain": "explain_no_grad",
     "_inspect.info": "show_config",
     "_inspect.scope": "Graph",
-    "_pytorch.algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky"
-    " cholesky_inverse cholesky_solve clamp_min clamp_max",
+    "_pytorch.linear_algebra": "det slogdet logdet inverse pinverse matrix_power matrix_exp"
+    " cholesky cholesky_inverse cholesky_solve clamp_min clamp_max",
     "_pytorch.devices": "cuda accelerator backends",
     "_pytorch.distances": "cdist",
     "_pytorch.division": "div",
-    "_pytorch.drawn": "multinomial normal poisson",
+    "_pytorch.random": "multinomial normal poisson",
     "_pytorch.dtypes": "half float double short int long cfloat cdouble",
-    "_pytorch.kinds": "is_tensor as_tensor numel is_floating_point is_nonzero result_type"
+    "_pytorch.dtype_queries": "is_tensor as_tensor numel is_floating_point is_nonzero result_type"
     " promote_types can_cast finfo iinfo broadcast_shapes logspace",
-    "_pytorch.numbers": "adjoint as_strided cumulative_trapezoid float_power frac frexp gcd"
+    "_pytorch.math": "adjoint as_strided cumulative_trapezoid float_power frac frexp gcd"
     " gradient isneginf isposinf lcm ldexp logit nanquantile positive renorm t"
     " unravel_index vander",
-    "_pytorch.places": "index_put index_copy index_fill masked_scatter select_scatter slice_scatter"
-    " diagonal_scatter unflatten",
-    "_pytorch.precision": "amp autocast",
+    "_pytorch.scatter": "index_put index_copy index_fill masked_scatter select_scatter"
+    " slice_scatter diagonal_scatter unflatten",
+    "_pytorch.amp": "amp autocast",
     "_pytorch.products": "addmm addmv addr addbmm baddbmm mv dist block_diag cartesian_prod"
     " combinations meshgrid",
     "_pytorch.sorting": "kthvalue mode msort aminmax bincount histc bucketize unique_consecutive"
@@ -61,7 +61,7 @@ _HOMES = {
     " randint_like randn randn_like randperm set_rng_state",
     "array_api": "bool",
     "autograd": "graph",
-    "autograd._passes": "BackwardPass GradientComputer",
+    "autograd._backward_pass": "BackwardPass GradientComputer",
     "builtins": "dict isinstance list tuple type",
     "extend": "primitive",
     "fft._stft": "istft stft",
@@ -99,7 +99,7 @@ def __getattr__(name):
         _HOME_OF.update({**_builtins.dict.fromkeys(_core.__all__, "_core"), **homes})
     home = _HOME_OF.get(name)
     if home is None:
-        _import_module("ferrograd._inspect.hints").missing("", name)
+        _import_module("ferrograd._inspect.missing_names").missing("", name)
     module = _import_module(f"ferrograd.{home or name}")
     value = getattr(module, name) if home else module
     globals()[name] = value

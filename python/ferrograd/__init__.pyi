@@ -36,7 +36,7 @@ from ferrograd._compile.callback import (
     ShapeDtypeStruct as ShapeDtypeStruct,
     pure_callback as pure_callback,
 )
-from ferrograd._compile.entry import compile as compile
+from ferrograd._compile.api import compile as compile
 from ferrograd._compile.loops import (
     fori_loop as fori_loop,
     scan as scan,
@@ -59,7 +59,7 @@ from ferrograd._inspect.anomaly import (
 from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
 from ferrograd._inspect.info import show_config as show_config
 from ferrograd._inspect.scope import Graph as Graph
-from ferrograd._pytorch.algebra import (
+from ferrograd._pytorch.linear_algebra import (
     cholesky as cholesky,
     cholesky_inverse as cholesky_inverse,
     cholesky_solve as cholesky_solve,
@@ -80,7 +80,7 @@ from ferrograd._pytorch.devices import (
 )
 from ferrograd._pytorch.distances import cdist as cdist
 from ferrograd._pytorch.division import div as div
-from ferrograd._pytorch.drawn import (
+from ferrograd._pytorch.random import (
     multinomial as multinomial,
     normal as normal,
     poisson as poisson,
@@ -95,7 +95,7 @@ from ferrograd._pytorch.dtypes import (
     long as long,
     short as short,
 )
-from ferrograd._pytorch.kinds import (
+from ferrograd._pytorch.dtype_queries import (
     as_tensor as as_tensor,
     broadcast_shapes as broadcast_shapes,
     can_cast as can_cast,
@@ -109,7 +109,7 @@ from ferrograd._pytorch.kinds import (
     promote_types as promote_types,
     result_type as result_type,
 )
-from ferrograd._pytorch.numbers import (
+from ferrograd._pytorch.math import (
     adjoint as adjoint,
     as_strided as as_strided,
     cumulative_trapezoid as cumulative_trapezoid,
@@ -129,8 +129,8 @@ from ferrograd._pytorch.numbers import (
     unravel_index as unravel_index,
     vander as vander,
 )
-from ferrograd._pytorch.numbers import logit as logit  # type: ignore[assignment]
-from ferrograd._pytorch.places import (
+from ferrograd._pytorch.math import logit as logit  # type: ignore[assignment]
+from ferrograd._pytorch.scatter import (
     diagonal_scatter as diagonal_scatter,
     index_copy as index_copy,
     index_fill as index_fill,
@@ -140,7 +140,7 @@ from ferrograd._pytorch.places import (
     slice_scatter as slice_scatter,
     unflatten as unflatten,
 )
-from ferrograd._pytorch.precision import amp as amp, autocast as autocast
+from ferrograd._pytorch.amp import amp as amp, autocast as autocast
 from ferrograd._pytorch.products import (
     addbmm as addbmm,
     addmm as addmm,
@@ -228,7 +228,7 @@ from ferrograd._tensor.random import (
     set_rng_state as set_rng_state,
 )
 from ferrograd.autograd import graph as graph
-from ferrograd.autograd._passes import (
+from ferrograd.autograd._backward_pass import (
     BackwardPass as BackwardPass,
     GradientComputer as GradientComputer,
 )

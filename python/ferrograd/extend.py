@@ -16,9 +16,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
-from ferrograd._dispatch.detached import detached
-from ferrograd._tensor.tree import kept
-from ferrograd._tensor.vspace import VSpace, vspace
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd._tensor.pytree import kept
+from ferrograd._tensor.vector_space import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
 #: Makes the pullback of one argument: `rule(ans, *args, **kwargs)` gives `g -> gradient`.

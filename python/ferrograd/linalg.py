@@ -23,7 +23,7 @@ _NUMPY = (
 
 #: PyTorch's, which are written with operations.
 _PYTORCH = {
-    "vander": "ferrograd._pytorch.factors",
+    "vander": "ferrograd._pytorch.vander",
     **dict.fromkeys(
         ("cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"), "ferrograd._pytorch.linalg_ex"
     ),
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
     elif name in _PYTORCH:
         found = getattr(_import_module(_PYTORCH[name]), name)
     else:
-        return _import_module("ferrograd._inspect.hints").missing("linalg", name)
+        return _import_module("ferrograd._inspect.missing_names").missing("linalg", name)
     return globals().setdefault(name, found)
 
 

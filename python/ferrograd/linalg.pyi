@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
-from ferrograd._pytorch.factors import vander as vander
+from ferrograd._pytorch.vander import vander as vander
 
 class _Eig(NamedTuple):
     eigenvalues: Tensor

@@ -24,7 +24,7 @@ from array_api_signatures import (
     SIGNATURES,
 )
 from ferrograd._core import _config
-from ferrograd.array_api import _beyond
+from ferrograd.array_api import _extra_names
 
 #: What other libraries call on every namespace.
 BEYOND = {
@@ -73,7 +73,7 @@ def test_the_namespace_holds_the_standard_and_nothing_else() -> None:
 
 
 def test_names_beyond_the_standard_mean_what_numpy_means() -> None:
-    shared = {name for name, value in vars(_beyond).items() if vars(xp).get(name) is value}
+    shared = {name for name, value in vars(_extra_names).items() if vars(xp).get(name) is value}
     shared = {name for name in shared if name[0] != "_"}
     assert shared - {"annotations"} == BEYOND
     x = fg.tensor([[1.0, 4.0], [9.0, 2.0], [3.0, 3.0]], requires_grad=True)

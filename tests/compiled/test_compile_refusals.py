@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._compile.compiled import WARM_UPS
+from ferrograd._compile.compiled_function import WARM_UPS
 from ferrograd.errors import ArgumentTypeError, CompileError
 from test_compile import same_bits
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ferrograd as fg
-from ferrograd._dispatch.table import COMPOSED, composition, numpy_function
+from ferrograd._dispatch.function_table import COMPOSED, composition, numpy_function
 from numpy_cases import ELSEWHERE, ROWS, Row
 
 pytestmark = pytest.mark.filterwarnings("ignore")

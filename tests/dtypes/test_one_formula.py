@@ -14,7 +14,7 @@ import pytest
 
 import ferrograd as fg
 import ferrograd.numpy as fnp
-from ferrograd._dispatch.table import COMPOSED, OPERATIONS, composition
+from ferrograd._dispatch.function_table import COMPOSED, OPERATIONS, composition
 from numpy_calls import CALLS, Called
 from numpy_cases import ROWS
 

@@ -25,7 +25,7 @@ import ferrograd as fg
 import ferrograd.numpy
 import ferrograd.scipy.linalg
 import ferrograd.scipy.sparse.linalg
-from ferrograd._dispatch import leaving
+from ferrograd._dispatch import array_refusal
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])
 V = np.array([1.0, 2.0])
@@ -94,8 +94,8 @@ def by_the_page() -> dict[str, set[str]]:
 
 def test_the_switch_of_scipy_is_named_for_what_needs_it() -> None:
     page = by_the_page()
-    for home, names in leaving._STANDARD.items():
-        ours = {name for name in page[home] if leaving._ours(home, name)}
+    for home, names in array_refusal._STANDARD.items():
+        ours = {name for name in page[home] if array_refusal._ours(home, name)}
         assert set(names.split()) == page[home] - ours
     for call in (scipy.stats.zscore, scipy.stats.skew, scipy.stats.gmean):
         with pytest.raises(fg.errors.GraphCutError, match=r"; set SCIPY_ARRAY_API=1 .* for all"):

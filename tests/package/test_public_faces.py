@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ferrograd as fg
-from ferrograd._inspect.hints import HINTS, JAX_HINTS
+from ferrograd._inspect.missing_names import HINTS, JAX_HINTS
 
 
 def module(name: str) -> Any:

@@ -12,8 +12,8 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import nn
-from ferrograd._inspect.hints import HINTS
-from ferrograd._pytorch import absent
+from ferrograd._inspect.missing_names import HINTS
+from ferrograd._pytorch import unsupported
 
 MODULES = """sparse multiprocessing hub ao export package quantization onnx jit fx distributions
     profiler special testing futures library overrides masked nested version types compiler"""
@@ -46,13 +46,13 @@ def test_modules_say_what_to_use(home: Any, name: str) -> None:
 @pytest.mark.parametrize("name", METHODS.split())
 def test_methods_say_what_to_use(name: str) -> None:
     with pytest.raises(AttributeError, match=rf"{name!r}; (PyTorch|JAX|NumPy) has it, here \w"):
-        getattr(absent, name).fget(fg.ones(2))
+        getattr(unsupported, name).fget(fg.ones(2))
 
 
 @pytest.mark.parametrize("name", METHODS.split())
 def test_what_a_hint_of_a_method_names_exists(name: str) -> None:
     x: Any = fg.ones(2, 2)
-    for path in re.findall(r"\b(?:fg|nn|np|x)(?:\.\w+)+", str(getattr(absent, name).__doc__)):
+    for path in re.findall(r"\b(?:fg|nn|np|x)(?:\.\w+)+", str(getattr(unsupported, name).__doc__)):
         home, *names = path.split(".")
         found: Any = {"fg": fg, "nn": nn, "np": np, "x": x}[home]
         for part in names:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._checking.report import Jacobians
+from ferrograd._checking.error_report import Jacobians
 from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
 from ferrograd._tensor.recorded_arrays import recording

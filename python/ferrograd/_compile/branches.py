@@ -16,8 +16,8 @@ from ferrograd import _core
 from ferrograd._compile.loops import _taken, may_be_native, natively
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.closures import LaterFunction
+from ferrograd._tensor.pytree import Tree
 from ferrograd._tensor.recorded_arrays import recording
-from ferrograd._tensor.tree import Tree
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 

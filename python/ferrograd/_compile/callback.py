@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.calls import given, kept
+from ferrograd._compile.host_call import given, kept
 from ferrograd._core import Tensor
-from ferrograd._tensor.tree import Tree, flatten
+from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd.errors import (
     ArgumentTypeError,
     DTypeError,

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.recorded import enabled
+from ferrograd._compile.entries import enabled
 from ferrograd._core import Tensor, stack
 from ferrograd._tensor.closures import LaterFunction
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
+from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd._tensor.recorded_arrays import recording
-from ferrograd._tensor.tree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,

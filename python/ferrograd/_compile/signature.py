@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd._core import Tensor, _value, get_default_dtype, is_grad_enabled, tensor
-from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
 #: Python numbers that a program may take anew, and what stands for them in a key.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import ferrograd._core as _core
-from ferrograd._dispatch import table
+from ferrograd._dispatch import function_table
 from ferrograd._dispatch.ufuncs import cast, write
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
@@ -100,7 +100,7 @@ def _masked(
     spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
 ) -> Any:
     """A reduction over the elements where a mask holds."""
-    whole = table.masked(spelling.function)
+    whole = function_table.masked(spelling.function)
     if whole is not None:
         return whole(where, **given)
     if spelling.fold is None:
@@ -166,7 +166,7 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
     _check_rest(spelling, rest)
     asked = given.get("dtype") if dtype is None else dtype
     if asked is not None and where is True and np.dtype(asked).kind in "iu":
-        stepwise = table.in_integers(spelling.function)
+        stepwise = function_table.in_integers(spelling.function)
         if stepwise is not None:
             given.pop("dtype", None)
             result = stepwise(np.dtype(asked), **given)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import ferrograd._core as _core
-from ferrograd._dispatch.table import FOLDS, OPERATIONS as OPERATIONS, SCANS, Operation
+from ferrograd._dispatch.function_table import FOLDS, OPERATIONS as OPERATIONS, SCANS, Operation
 from ferrograd._tensor.creation import full_like
 
 #: The declaration of each operation, by the operation.

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._dispatch import keywords, table, ufuncs
+from ferrograd._dispatch import function_table, keywords, ufuncs
 from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, ROWS
-from ferrograd._tensor.tree import inside
+from ferrograd._tensor.pytree import inside
 from ferrograd.errors import NotDifferentiableError
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
@@ -67,7 +67,7 @@ def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
     if not _special(ufunc):
         return None
     same = OPERATIONS.get(getattr(np, ufunc.__name__, None))
-    return same or table.named(f"scipy.special.{_public(ufunc.__name__)}")
+    return same or function_table.named(f"scipy.special.{_public(ufunc.__name__)}")
 
 
 def _qualified(function: Any) -> str:
@@ -84,7 +84,9 @@ def _qualified(function: Any) -> str:
 def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None = None) -> Any:
     """Runs NumPy's own function, unless that would cut a graph."""
     if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
-        reason = table.reason(getattr(function, "__self__", function)) or table.reason(function)
+        reason = function_table.reason(
+            getattr(function, "__self__", function)
+        ) or function_table.reason(function)
         if reason is None or why is not None:
             reason = (
                 f"{why or 'ferrograd has no derivative for it'}, and an argument requires grad;"
@@ -103,7 +105,7 @@ def array_ufunc(
         if method == "__call__" and not kwargs:
             return ours(*inputs)
         return ufuncs.method(ufunc, method, ours, inputs, dict(kwargs or {}))
-    composed = table.composition(ufunc) or _of_scipy(ufunc)
+    composed = function_table.composition(ufunc) or _of_scipy(ufunc)
     if composed is not None and method == "__call__" and not kwargs:
         return composed(*inputs)
     if composed is not None and (ufunc.nout == 1 or method == "__call__"):
@@ -127,7 +129,7 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
         accessor = _ACCESSORS.get(func.__name__)
         if accessor is not None and len(args) == 1 and not kwargs:
             return accessor(args[0])
-        composed = table.composition(func)
+        composed = function_table.composition(func)
         return _on_arrays(func, args, kwargs) if composed is None else composed(*args, **kwargs)
     spelling = _SPELLINGS.get(func) or _spelling(func, ours)
     if not kwargs and len(args) <= spelling.direct:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._dispatch.detached import detached
+from ferrograd._dispatch.on_arrays import detached
 from ferrograd.errors import GraphCutError
 
 _BASIC = (int, np.integer, slice, type(None), type(...))

@@ -14,8 +14,8 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._dispatch.detached import detached
-from ferrograd._dispatch.table import FOLDS, SCANS
+from ferrograd._dispatch.function_table import FOLDS, SCANS
+from ferrograd._dispatch.on_arrays import detached
 from ferrograd._dispatch.ufunc_at import at
 from ferrograd.errors import (
     ArgumentError,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ferrograd._inspect.operation import Operation, Value
+from ferrograd._inspect.graph_entries import Operation, Value
 
 
 def to_string(operations: Sequence[Operation], leaves: Sequence[Value]) -> str:

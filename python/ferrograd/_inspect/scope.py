@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from ferrograd._core import Node, Tensor, _observe, _unobserve, _WeakNode
 from ferrograd._inspect import render
-from ferrograd._inspect.operation import Operation, Value, attributes, brief, weak_node
-from ferrograd._tensor.tree import inside
+from ferrograd._inspect.graph_entries import Operation, Value, attributes, brief, weak_node
+from ferrograd._tensor.pytree import inside
 from ferrograd.errors import ArgumentTypeError, GradientError
 
 

@@ -41,7 +41,7 @@ class Accelerators:
     @property
     def amp(self) -> SimpleNamespace:
         """`fg.amp`, under its older name and in its older form."""
-        amp: SimpleNamespace = import_module("ferrograd._pytorch.precision").cuda_amp
+        amp: SimpleNamespace = import_module("ferrograd._pytorch.amp").cuda_amp
         return amp
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.checks import real
+from ferrograd._pytorch.validate import real
 from ferrograd.errors import ArgumentError, ShapeError
 
 _euclidean = core._namespaces["nn.functional"]["euclidean_distances"]

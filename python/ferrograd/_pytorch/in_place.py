@@ -11,7 +11,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor
-from ferrograd._pytorch import algebra, numbers, products
+from ferrograd._pytorch import linear_algebra, math, products
 from ferrograd.errors import ShapeError
 
 
@@ -37,14 +37,14 @@ addmv_ = _changing("addmv_", products.addmv)
 addr_ = _changing("addr_", products.addr)
 addbmm_ = _changing("addbmm_", products.addbmm)
 baddbmm_ = _changing("baddbmm_", products.baddbmm)
-renorm_ = _changing("renorm_", numbers.renorm)
-float_power_ = _changing("float_power_", numbers.float_power)
-gcd_ = _changing("gcd_", numbers.gcd)
-lcm_ = _changing("lcm_", numbers.lcm)
-ldexp_ = _changing("ldexp_", numbers.ldexp)
+renorm_ = _changing("renorm_", math.renorm)
+float_power_ = _changing("float_power_", math.float_power)
+gcd_ = _changing("gcd_", math.gcd)
+lcm_ = _changing("lcm_", math.lcm)
+ldexp_ = _changing("ldexp_", math.ldexp)
 nextafter_ = _changing("nextafter_", core.nextafter)
-clamp_min_ = _changing("clamp_min_", algebra.clamp_min)
-clamp_max_ = _changing("clamp_max_", algebra.clamp_max)
+clamp_min_ = _changing("clamp_min_", linear_algebra.clamp_min)
+clamp_max_ = _changing("clamp_max_", linear_algebra.clamp_max)
 lt_ = _changing("lt_", core.less)
 le_ = _changing("le_", core.less_equal)
 gt_ = _changing("gt_", core.greater)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, tensor
-from ferrograd._pytorch.checks import axis, whole
+from ferrograd._pytorch.validate import axis, whole
 from ferrograd._tensor.device import on_cpu
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from ferrograd._core import _safetensors_header, _safetensors_write, asarray, tensor
-from ferrograd._saving.structure import CODES, Encoder, decoded, parsed
+from ferrograd._saving.tree_format import CODES, Encoder, decoded, parsed
 from ferrograd._tensor.device import on_cpu
 from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 

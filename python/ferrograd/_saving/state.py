@@ -23,7 +23,7 @@ from ferrograd._tensor.generator import (
     set_rng_state,
     state_of,
 )
-from ferrograd._tensor.tree import flatten
+from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentTypeError, StateDictError
 
 

@@ -15,8 +15,8 @@ from typing import Any, Never, ParamSpec, TypeVar
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
 from ferrograd._tensor.closures import KeptFunction
 from ferrograd._tensor.generator import SavedStates
+from ferrograd._tensor.pytree import Tree, flatten, kept
 from ferrograd._tensor.recorded_arrays import recording, repeating
-from ferrograd._tensor.tree import Tree, flatten, kept
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
-from ferrograd._tensor.arrays import check_numbers, identity, spaced
+from ferrograd._tensor.adopt_memory import taken
+from ferrograd._tensor.as_array import check_numbers, identity, spaced
 from ferrograd._tensor.device import on_cpu
 from ferrograd._tensor.fill_values import number_of, repeated
-from ferrograd._tensor.memory import taken
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:

@@ -28,22 +28,6 @@ from ferrograd._tensor.creation import (
     pi as pi,
 )
 from ferrograd.array_api import linalg as linalg
-from ferrograd.array_api._beyond import (
-    cross as cross,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    diag as diag,
-    einsum as einsum,
-    float16 as float16,
-    gradient as gradient,
-    isin as isin,
-    lib as lib,
-    logspace as logspace,
-    median as median,
-    pad as pad,
-    quantile as quantile,
-    transpose as transpose,
-)
 from ferrograd.array_api._creation import (
     arange as arange,
     asarray as asarray,
@@ -139,6 +123,22 @@ from ferrograd.array_api._elementwise import (
     tan as tan,
     tanh as tanh,
     trunc as trunc,
+)
+from ferrograd.array_api._extra_names import (
+    cross as cross,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    diag as diag,
+    einsum as einsum,
+    float16 as float16,
+    gradient as gradient,
+    isin as isin,
+    lib as lib,
+    logspace as logspace,
+    median as median,
+    pad as pad,
+    quantile as quantile,
+    transpose as transpose,
 )
 from ferrograd.array_api._info import (
     LAZY as _LAZY,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd.array_api._declared import binary, numpys, unary
+from ferrograd.array_api._from_declaration import binary, numpys, unary
 
 abs = unary("abs")
 acos = unary("acos")

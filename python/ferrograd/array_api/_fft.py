@@ -12,8 +12,8 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd.array_api._declared import named
 from ferrograd.array_api._devices import check_device
+from ferrograd.array_api._from_declaration import named
 
 _OURS: dict[str, Any] = _core._namespaces.get("fft", {})
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.detached import detached
+from ferrograd._dispatch.on_arrays import detached
 from ferrograd.errors import ArgumentError
 
 

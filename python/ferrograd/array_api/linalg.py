@@ -12,8 +12,8 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.composed import linear, rearranging
-from ferrograd._dispatch.detached import detached
+from ferrograd._dispatch.composed import linear_algebra, rearrangement
+from ferrograd._dispatch.on_arrays import detached
 
 _OURS: dict[str, Any] = _core._namespaces["linalg"]
 
@@ -66,7 +66,7 @@ def det(x: Any, /) -> Tensor:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """The diagonal of the last two axes."""
-    return linear.diagonal(x, offset=offset)
+    return linear_algebra.diagonal(x, offset=offset)
 
 
 def eigh(x: Any, /) -> Eigh:
@@ -115,12 +115,12 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
 
 def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged."""
-    return rearranging.matrix_transpose(x)
+    return rearrangement.matrix_transpose(x)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """All products of the elements of two vectors."""
-    return linear.outer(x1, x2)
+    return linear_algebra.outer(x1, x2)
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
@@ -175,12 +175,12 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of the last two axes."""
-    return linear.trace(x, offset=offset, dtype=dtype)
+    return linear_algebra.trace(x, offset=offset, dtype=dtype)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Sum of products along an axis; the other axes broadcast."""
-    return linear.vecdot(x1, x2, axis=axis)
+    return linear_algebra.vecdot(x1, x2, axis=axis)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:

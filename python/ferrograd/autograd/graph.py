@@ -20,7 +20,7 @@ from ferrograd._inspect.graph import (
     to_dot as to_dot,
     to_mermaid as to_mermaid,
 )
-from ferrograd.autograd._saved import (
+from ferrograd.autograd._saved_tensor_hooks import (
     allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks as disable_saved_tensors_hooks,
     disallow_mutation_on_saved_tensors as disallow_mutation_on_saved_tensors,

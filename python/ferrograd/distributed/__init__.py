@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.distributed._collectives import (
     allgather as allgather,
     allreduce as allreduce,
@@ -14,10 +14,15 @@ from ferrograd.distributed._collectives import (
     scatter as scatter,
 )
 from ferrograd.distributed._data_parallel import DataParallel as DataParallel
-from ferrograd.distributed._messages import (
+from ferrograd.distributed._point_to_point import (
     recv as recv,
     send as send,
     sendrecv as sendrecv,
+)
+from ferrograd.distributed._process_group import (
+    get_rank as get_rank,
+    get_world_size as get_world_size,
+    is_available as is_available,
 )
 from ferrograd.distributed._sampler import (
     DistributedBatchSampler as DistributedBatchSampler,
@@ -26,11 +31,6 @@ from ferrograd.distributed._sampler import (
 from ferrograd.distributed._sharded import (
     ZeroRedundancyOptimizer as ZeroRedundancyOptimizer,
     clip_grad_norm_ as clip_grad_norm_,
-)
-from ferrograd.distributed._world import (
-    get_rank as get_rank,
-    get_world_size as get_world_size,
-    is_available as is_available,
 )
 from ferrograd.utils.data._sampler import DistributedSampler as DistributedSampler
 

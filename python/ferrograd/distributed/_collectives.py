@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where, zeros_like
-from ferrograd.distributed import _raw
-from ferrograd.distributed._world import checked_rank, world
+from ferrograd.distributed import _buffers
+from ferrograd.distributed._process_group import checked_rank, world
 from ferrograd.errors import ArgumentError
 
 #: The adjoint, given the gradient.
@@ -38,7 +38,7 @@ def anchored(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) -> Tensor
     """The result as part of the graph, if any rank's is: then the pass comes by on every rank."""
     if not tracked:
         return made
-    _raw.in_order()
+    _buffers.in_order()
     anchor = None if x.requires_grad else zeros_like(made[()].sum()).requires_grad_()
     linked: Tensor = _Communicate.apply(x, anchor, made, adjoint)
     return linked
@@ -52,15 +52,15 @@ def tracks(x: Any) -> bool:
 def _call(
     op: str, x: Any, root: int, comm: Any, run: Callable[[np.ndarray], Tensor], adjoint: Adjoint
 ) -> Tensor:
-    array = _raw.array_of(op, x)
-    tracked = bool(np.any(_raw.agree(op, array, tracks(x), root, comm)))
+    array = _buffers.array_of(op, x)
+    tracked = bool(np.any(_buffers.agree(op, array, tracks(x), root, comm)))
     given = x if isinstance(x, Tensor) else asarray(array)
     return anchored(given, run(array), tracked and is_grad_enabled(), adjoint)
 
 
 def barrier(comm: Any = None) -> None:
     """Waits until every process is here."""
-    _raw.together("barrier", world(comm))
+    _buffers.together("barrier", world(comm))
 
 
 def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
@@ -80,7 +80,7 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
             x,
             -1,
             comm,
-            lambda array: _raw.allreduce(array, "sum", comm),
+            lambda array: _buffers.allreduce(array, "sum", comm),
             lambda g: allreduce(g, "sum", comm),
         )
     if op not in ("max", "min"):
@@ -88,7 +88,7 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
     found: list[Tensor] = []
 
     def extreme(array: np.ndarray) -> Tensor:
-        found.append(_raw.allreduce(array, op, comm))
+        found.append(_buffers.allreduce(array, op, comm))
         return found[0]
 
     def shares(g: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def reduce(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _raw.reduce(array, root, comm),
+        lambda array: _buffers.reduce(array, root, comm),
         lambda g: bcast(g, root, comm),
     )
 
@@ -124,7 +124,7 @@ def bcast(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _raw.bcast(array, root, comm),
+        lambda array: _buffers.bcast(array, root, comm),
         lambda g: reduce(g, root, comm),
     )
 
@@ -141,7 +141,7 @@ def gather(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _raw.gather(array, root, comm),
+        lambda array: _buffers.gather(array, root, comm),
         lambda g: scatter(g, root, comm),
     )
 
@@ -157,7 +157,7 @@ def allgather(x: Any, comm: Any = None) -> Tensor:
         x,
         -1,
         comm,
-        lambda array: _raw.allgather(array, comm),
+        lambda array: _buffers.allgather(array, comm),
         lambda g: alltoall(g, comm).sum(0),
     )
 
@@ -171,7 +171,7 @@ def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _raw.scatter(_raw.rows("scatter", array, comm), root, comm),
+        lambda array: _buffers.scatter(_buffers.rows("scatter", array, comm), root, comm),
         lambda g: gather(g, root, comm),
     )
 
@@ -184,6 +184,6 @@ def alltoall(x: Any, comm: Any = None) -> Tensor:
         x,
         -1,
         comm,
-        lambda array: _raw.alltoall(_raw.rows("alltoall", array, comm), comm),
+        lambda array: _buffers.alltoall(_buffers.rows("alltoall", array, comm), comm),
         lambda g: alltoall(g, comm),
     )

@@ -15,14 +15,14 @@ from weakref import ref
 import numpy as np
 
 from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled, zeros_like
-from ferrograd._tensor.tree import flatten
+from ferrograd._tensor.pytree import flatten
 from ferrograd.distributed._buckets import Bucket, buckets
+from ferrograd.distributed._buffers import agree, in_order, not_recorded, together
 from ferrograd.distributed._collectives import allreduce
-from ferrograd.distributed._progress import Progress
-from ferrograd.distributed._raw import agree, in_order, not_recorded, together
-from ferrograd.distributed._world import mpi, world
+from ferrograd.distributed._overlap import Progress
+from ferrograd.distributed._process_group import mpi, world
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError, GradientError
-from ferrograd.nn._members import module_of
+from ferrograd.nn._compiled_members import module_of
 from ferrograd.nn._module import Module
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferrograd.distributed._raw import together
-from ferrograd.distributed._world import get_rank, get_world_size, world
+from ferrograd.distributed._buffers import together
+from ferrograd.distributed._process_group import get_rank, get_world_size, world
 from ferrograd.errors import ArgumentError
 from ferrograd.utils.data._sampler import Sampler
 

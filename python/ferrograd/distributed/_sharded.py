@@ -14,8 +14,8 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.distributed._raw import not_recorded, together
-from ferrograd.distributed._world import checked_rank, mpi, world
+from ferrograd.distributed._buffers import not_recorded, together
+from ferrograd.distributed._process_group import checked_rank, mpi, world
 from ferrograd.errors import ContractError
 from ferrograd.optim._optimizer import Optimizer
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.checks import whole
+from ferrograd._pytorch.validate import whole
 from ferrograd._tensor.creation import arange, ones, zeros
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.fft import _operations as transforms

@@ -2,8 +2,8 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
-from ferrograd.func._call import (
+from ferrograd._inspect import missing_names as _hints
+from ferrograd.func._functional_call import (
     functional_call as functional_call,
     grad_and_value as grad_and_value,
 )

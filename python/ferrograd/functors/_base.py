@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, _depends_on, _run, is_grad_enabled
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
-from ferrograd.functors._operation import Backward, Op, function, registration, tensors
+from ferrograd.functors._recorded_call import Backward, Op, function, registration, tensors
 
 
 class AutogradFunction:

@@ -1,7 +1,7 @@
 """Functors of scaled products, norms and squares.
 
 Owns: their formulas and rules, written with operations of the core. Slices and fibers that are
-multiplied or summed: `_slices.py`. Never broadcasts operands that are given with a shape.
+multiplied or summed: `_fibers.py`. Never broadcasts operands that are given with a shape.
 Invariant: as there, a call is one node whose `grad_fn.attrs` is a dict of the call's attributes.
 """
 
@@ -14,8 +14,8 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._base import AutogradFunction
-from ferrograd.functors._operation import Op
 from ferrograd.functors._operations import sum_fiber
+from ferrograd.functors._recorded_call import Op
 
 
 class Multiply(AutogradFunction):

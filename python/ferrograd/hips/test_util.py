@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._dispatch.detached import detached
-from ferrograd._tensor.tree import flatten
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd._tensor.pytree import flatten
 from ferrograd.transforms import check_grads as _check_grads
 from ferrograd.transforms._argnums import Argnums, Wanted, name_of
-from ferrograd.transforms._check import CheckError
+from ferrograd.transforms._check_grads import CheckError
 
 EPS, TOL, RTOL = 1e-6, 1e-6, 1e-6
 

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from ferrograd._core import Tensor, _observe, _unobserve, is_grad_enabled, tensor
-from ferrograd._dispatch.detached import detached
-from ferrograd._inspect.operation import attributes
-from ferrograd._inspect.saying import warn_user
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd._inspect.graph_entries import attributes
+from ferrograd._inspect.warn import warn_user
 from ferrograd.extend import (
     Box as Box,
     notrace_primitive as notrace_primitive,

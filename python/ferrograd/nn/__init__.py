@@ -2,11 +2,11 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.nn import functional as functional, init as init, utils as utils
 from ferrograd.nn._module import Module as Module
 from ferrograd.nn._parameter import Buffer as Buffer, Parameter as Parameter
-from ferrograd.nn._state import LoadReport as LoadReport
+from ferrograd.nn._state_dict import LoadReport as LoadReport
 from ferrograd.nn._summary import Summary as Summary
 from ferrograd.nn.layers.activation import (
     CELU as CELU,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import Function, Tensor, is_grad_enabled
-from ferrograd._tensor.tree import flatten
+from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentTypeError, ContractError, ShapeError
 
 if TYPE_CHECKING:

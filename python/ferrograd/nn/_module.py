@@ -1,6 +1,6 @@
 """`Module`: a callable that owns parameters, buffers and other modules.
 
-Owns: registration, the call, and modes. Walks over what is registered: `_walks.py`. Never computes.
+Owns: registration, the call, and modes. Walks over what is registered: `_traversal.py`. Never computes.
 Invariant: a name is a parameter, a buffer, a module or a plain attribute, never two of these.
 """
 
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ferrograd._compile import watching
+from ferrograd._compile import guards
 from ferrograd._core import Tensor, _shorten_module
 from ferrograd.errors import ArgumentError, ArgumentTypeError
-from ferrograd.nn import _hooks, _state, _wrap
+from ferrograd.nn import _functor_module, _hooks, _state_dict
+from ferrograd.nn._compiled_members import module_of
 from ferrograd.nn._hooks import Forwards, Hooked, P, R
-from ferrograd.nn._members import module_of
 from ferrograd.nn._parameter import Buffer, Parameter, kind_of
 from ferrograd.nn._summary import Summary, summarise
-from ferrograd.nn._walks import Walks
+from ferrograd.nn._traversal import Walks
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-_TABLES = watching.TABLES
+_TABLES = guards.TABLES
 
 
 class Module(Hooked, Walks):
@@ -68,8 +68,8 @@ class Module(Hooked, Walks):
     def __call__(self: Forwards[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls `forward`, between the hooks if there are any."""
         hooks = self.__dict__.get("_hooks")
-        if watching.recordings:
-            watching.note_module(self)
+        if guards.recordings:
+            guards.note_module(self)
         if hooks:
             return cast(R, _hooks.call(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
@@ -89,15 +89,15 @@ class Module(Hooked, Walks):
         >>> model(fg.ones(3, 2)).shape, len(model.forward.programs)
         ((3, 1), 1)
         """
-        from ferrograd._compile import entry
+        from ferrograd._compile import api
 
         own = self.__dict__.get("forward")
         if getattr(getattr(own, "__wrapped__", None), "__self__", None) is self:
             # The one that this method has put there.
             del self.__dict__["forward"]
-        self.__dict__["forward"] = entry.compile(self.forward, **options)
+        self.__dict__["forward"] = api.compile(self.forward, **options)
 
-    wrap_forward = _wrap.wrap_forward
+    wrap_forward = _functor_module.wrap_forward
 
     # --- registration ----------------------------------------------------------------------
 
@@ -188,8 +188,8 @@ class Module(Hooked, Walks):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Registers parameters and modules; everything else is a plain attribute."""
-        if watching.recordings:
-            watching.note_owned(self)
+        if guards.recordings:
+            guards.note_owned(self)
         if isinstance(module_of(value), Parameter | Module):
             self._ready()
             table = "_parameters" if isinstance(value, Parameter) else "_modules"
@@ -222,8 +222,8 @@ class Module(Hooked, Walks):
         for table in _TABLES:
             found = self.__dict__.get(table, {})
             if name in found:
-                if watching.recordings:
-                    watching.note(found)
+                if guards.recordings:
+                    guards.note(found)
                 return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -241,8 +241,8 @@ class Module(Hooked, Walks):
     def train(self, mode: bool = True) -> Self:
         """Sets `training` on this module and all below."""
         for module in self.modules():
-            if watching.recordings:
-                watching.note(module.__dict__)
+            if guards.recordings:
+                guards.note(module.__dict__)
             object.__setattr__(module, "training", bool(mode))
         return self
 
@@ -277,9 +277,9 @@ class Module(Hooked, Walks):
         >>> fg.nn.Linear(2, 2).to(fg.device("cpu"), fg.float32).weight.dtype
         dtype('float32')
         """
-        found = _state.target(target, dtype, device)
+        found = _state_dict.target(target, dtype, device)
         if found is not None:
-            _state.convert(self, found)
+            _state_dict.convert(self, found)
         return self
 
     def cpu(self) -> Self:
@@ -303,11 +303,11 @@ class Module(Hooked, Walks):
 
         The tensors share memory with the module; a shared parameter appears under each name.
         """
-        return _state.state_dict(self, prefix)
+        return _state_dict.state_dict(self, prefix)
 
     def load_state_dict(
         self, state: dict[str, Any], strict: bool = True, layout: str | None = None
-    ) -> _state.LoadReport:
+    ) -> _state_dict.LoadReport:
         """Copies tensors or arrays into parameters and buffers, in place.
 
         Keys that are missing or unknown are an error unless `strict` is False; shapes and dtypes
@@ -317,7 +317,7 @@ class Module(Hooked, Walks):
         `state_dict()` returns and for arrays and tensors of ours, which are taken as they are; a
         dict with torch.Tensors for such weights needs it.
         """
-        return _state.load(self, state, strict, layout)
+        return _state_dict.load(self, state, strict, layout)
 
     # --- display ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ferrograd._dispatch.ufuncs import check_harmless
 from ferrograd._tensor import creation
 from ferrograd._tensor.array import arranged, listed
 from ferrograd.errors import ArgumentError
-from ferrograd.numpy._values import holds_tensor, tensor_of
+from ferrograd.numpy._tensor_arguments import holds_tensor, tensor_of
 
 #: Of NumPy's own functions, the order that they ask for and the fewest axes of what they give.
 _ALIKE: dict[str, tuple[str | None, int]] = {

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import _full, _records_arrays
+from ferrograd._tensor.adopt_memory import taken
 from ferrograd._tensor.creation import shape_of
-from ferrograd._tensor.memory import taken
 
 #: The codes of NumPy's dtypes that tensors have and that have derivatives.
 _INEXACT = frozenset("efdFD")

@@ -3,7 +3,7 @@
 Owns: nothing; `_face` makes the names.
 """
 
-from ferrograd.numpy._face import members as _members
+from ferrograd.numpy._wrappers import members as _members
 
 _made = _members()
 globals().update(_made)

@@ -13,7 +13,7 @@ import numpy
 
 from ferrograd import _core
 from ferrograd._core import Tensor as _Tensor
-from ferrograd.numpy._face import faces as _faces
+from ferrograd.numpy._wrappers import faces as _faces
 
 _names = _faces(numpy.linalg)
 

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from ferrograd.optim._adagrad import Adadelta as Adadelta, Adagrad as Adagrad, RMSprop as RMSprop
 from ferrograd.optim._adam import (

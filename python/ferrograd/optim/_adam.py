@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ferrograd._core import Tensor
-from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group
+from ferrograd.optim._option_values import Number
 from ferrograd.optim._options import at_least, betas as checked_betas, flags
-from ferrograd.optim._ruled import Ruled, Slots
+from ferrograd.optim._rule_optimizer import Ruled, Slots
 
 _MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 

@@ -20,10 +20,10 @@ from ferrograd._core import (
 )
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.optim._line_search import Point, strong_wolfe
 from ferrograd.optim._optimizer import Group, Optimizer
 from ferrograd.optim._options import at_least, one_of
-from ferrograd.optim._states import State
-from ferrograd.optim._wolfe import Point, strong_wolfe
+from ferrograd.optim._state_dict import State
 
 
 class LBFGS(Optimizer):

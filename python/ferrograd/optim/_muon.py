@@ -12,10 +12,10 @@ from typing import Any
 
 from ferrograd._core import Tensor, maximum, sqrt, zeros_like
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._numbers import as_tensor
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
+from ferrograd.optim._option_values import as_tensor
 from ferrograd.optim._options import at_least, one_of
-from ferrograd.optim._states import adopted
+from ferrograd.optim._state_dict import adopted
 
 
 class Muon(Optimizer):

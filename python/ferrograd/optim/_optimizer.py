@@ -14,13 +14,13 @@ from functools import wraps
 from types import FunctionType
 from typing import Any
 
-from ferrograd._compile import watching
+from ferrograd._compile import guards
 from ferrograd._core import Tensor, _restore_mode, _switch_grad
-from ferrograd._tensor.marks import REPLACED
+from ferrograd._tensor.attribute_names import REPLACED
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
-from ferrograd.optim._states import State, copies, kept
+from ferrograd.optim._state_dict import State, copies, kept
 
 Group = dict[str, Any]
 #: Parameters with their gradients.
@@ -122,10 +122,10 @@ class Optimizer(_Stepped):
         if self._stepping:
             return run(self, *args, **kwargs)
         hooks = self._hooks
-        if watching.recordings:
+        if guards.recordings:
             lists = (group["params"] for group in self.param_groups)
-            watching.note(self.param_groups, *lists, self.state, hooks.step_pre, hooks.step_post)
-            watching.note_owned(self, *self.param_groups, *self.state.values())
+            guards.note(self.param_groups, *lists, self.state, hooks.step_pre, hooks.step_post)
+            guards.note_owned(self, *self.param_groups, *self.state.values())
         for hook in tuple(hooks.step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:

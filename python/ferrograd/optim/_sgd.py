@@ -10,10 +10,10 @@ from typing import Any
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._numbers import Number
 from ferrograd.optim._optimizer import Group
+from ferrograd.optim._option_values import Number
 from ferrograd.optim._options import at_least, flags
-from ferrograd.optim._ruled import Ruled, Slots
+from ferrograd.optim._rule_optimizer import Ruled, Slots
 
 
 class SGD(Ruled):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._face import face
+from ferrograd.scipy._wrappers import face
 from ferrograd.transforms import jacobian, make_vjp
 
 _solve = face(_core._namespaces["linalg"]["solve"], "solve")

@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, NotDifferentiableError
-from ferrograd.scipy._closures import fixed
+from ferrograd.scipy._closed_over import fixed
 
 _ABOUT_WORK = {"overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver", "driver", "lwork"}
 

@@ -21,8 +21,8 @@ from ferrograd.numpy.fft import (
     ifftshift as ifftshift,
     rfftfreq as rfftfreq,
 )
-from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._wrappers import face as _face
 
 __getattr__ = _rest_of("fft")
 

@@ -12,8 +12,15 @@ import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import MatrixError
 from ferrograd.extend import Primitive as _Primitive
-from ferrograd.scipy._face import face as _face
-from ferrograd.scipy._factors import (
+from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as _rest_of
+from ferrograd.scipy._decompositions import (
+    cossin as cossin,
+    hessenberg as hessenberg,
+    ldl as ldl,
+    qz as qz,
+    rq as rq,
+)
+from ferrograd.scipy._lu_polar import (
     adjoint as _adjoint,
     lu as lu,
     lu_factor as lu_factor,
@@ -25,16 +32,7 @@ from ferrograd.scipy._factors import (
     root_on_the_cut as _root_on_the_cut,
     solve_sylvester as solve_sylvester,
 )
-from ferrograd.scipy._library import of_scipy as _of_scipy, rest_of as _rest_of
-from ferrograd.scipy._options import chosen as _chosen, plain_only as _no_options, rank as _rank
-from ferrograd.scipy._reduced import (
-    cossin as cossin,
-    hessenberg as hessenberg,
-    ldl as ldl,
-    qz as qz,
-    rq as rq,
-)
-from ferrograd.scipy._structured import (
+from ferrograd.scipy._matrix_equations import (
     circulant as circulant,
     companion as companion,
     coshm as coshm,
@@ -59,6 +57,8 @@ from ferrograd.scipy._structured import (
     tanm as tanm,
     toeplitz as toeplitz,
 )
+from ferrograd.scipy._options import chosen as _chosen, plain_only as _no_options, rank as _rank
+from ferrograd.scipy._wrappers import face as _face
 
 __getattr__ = _rest_of("linalg")
 

@@ -1,15 +1,6 @@
 """Transforms: functions of arrays to functions that give their derivatives."""
 
-from ferrograd.transforms._check import CheckError as CheckError, check_grads as check_grads
-from ferrograd.transforms._forward import (
-    hvp as hvp,
-    jvp as jvp,
-    make_ggnvp as make_ggnvp,
-    make_hvp as make_hvp,
-    make_jvp as make_jvp,
-)
-from ferrograd.transforms._matrix import hessian as hessian, jacobian as jacobian
-from ferrograd.transforms._named import (
+from ferrograd.transforms._by_name import (
     deriv as deriv,
     grad_and_aux as grad_and_aux,
     grad_named as grad_named,
@@ -20,6 +11,15 @@ from ferrograd.transforms._named import (
     tensor_jacobian_product as tensor_jacobian_product,
     vector_jacobian_product as vector_jacobian_product,
 )
+from ferrograd.transforms._check_grads import CheckError as CheckError, check_grads as check_grads
+from ferrograd.transforms._forward import (
+    hvp as hvp,
+    jvp as jvp,
+    make_ggnvp as make_ggnvp,
+    make_hvp as make_hvp,
+    make_jvp as make_jvp,
+)
+from ferrograd.transforms._matrix import hessian as hessian, jacobian as jacobian
 from ferrograd.transforms._reverse import (
     elementwise_grad as elementwise_grad,
     grad as grad,

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd._tensor.tree import items
+from ferrograd._tensor.pytree import items
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")

@@ -14,6 +14,7 @@ import numpy as np
 from ferrograd._core import Tensor, _end_transform, _short_push, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, P, Wanted, name_of, named
+from ferrograd.transforms._conversion import value_of
 from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
 from ferrograd.transforms._trace import (
     Trace,
@@ -25,7 +26,6 @@ from ferrograd.transforms._trace import (
     trace,
     traced,
 )
-from ferrograd.transforms._values import value_of
 
 
 class Pushforward:

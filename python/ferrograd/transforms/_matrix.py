@@ -25,6 +25,7 @@ from ferrograd._core import (
     tensor,
 )
 from ferrograd.transforms._argnums import Argnums, P, Wanted, named
+from ferrograd.transforms._conversion import FLOAT, SCALAR, TENSOR, array_of, conjugate
 from ferrograd.transforms._trace import (
     Trace,
     check_holomorphic,
@@ -33,7 +34,6 @@ from ferrograd.transforms._trace import (
     pull,
     traced,
 )
-from ferrograd.transforms._values import FLOAT, SCALAR, TENSOR, array_of, conjugate
 
 #: Elements of a block that a program holds several times while it is recorded.
 _LARGEST = 1 << 18

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, _traced_call, grad as _grad, ones_like, tensor
-from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -21,6 +21,7 @@ from ferrograd.errors import (
     ShapeError,
 )
 from ferrograd.transforms._argnums import Argnums, P, R, Wanted, name_of, named
+from ferrograd.transforms._conversion import conjugate, leave, value_of, zeros
 from ferrograd.transforms._trace import (
     GRAD,
     Trace,
@@ -37,7 +38,6 @@ from ferrograd.transforms._trace import (
     trace,
     traced,
 )
-from ferrograd.transforms._values import conjugate, leave, value_of, zeros
 
 
 def grad(

@@ -27,7 +27,7 @@ from ferrograd._core import (
     _traced_call,
     grad as _grad,
 )
-from ferrograd._tensor.tree import LEAF, Tree, flatten
+from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentChangedError,
     ArgumentTypeError,
@@ -36,8 +36,8 @@ from ferrograd.errors import (
     InPlaceError,
 )
 from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._leaked import leaked
-from ferrograd.transforms._values import TENSOR, common, counts, enter, value_of
+from ferrograd.transforms._conversion import TENSOR, common, counts, enter, value_of
+from ferrograd.transforms._escaped_tensors import leaked
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
 GRAD, INFERENCE, TRANSFORM = 1, 2, 32

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The number that `transforms/_values.py` gives this kind.
+    /// The number that `transforms/_conversion.py` gives this kind.
     fn number(self) -> u8 {
         match self {
             Kind::Tensor => 0,

@@ -1,7 +1,7 @@
 //! Imports of modules that the package does not have.
 //!
 //! Owns: the finder that is asked when no other one has found a module. Never finds one: Python says what to use instead
-//! (`_inspect/hints.py`), where there is something to say.
+//! (`_inspect/missing_names.py`), where there is something to say.
 
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -2,11 +2,11 @@
 
 from ferrograd._dispatch.composed import (
     calculus as calculus,
-    linear as linear,
+    in_place as writing,
+    linear_algebra as linear,
     moments as moments,
-    plain as plain,
+    non_differentiable as plain,
     polynomials as polynomials,
-    rearranging as rearranging,
+    rearrangement as rearranging,
     statistics as statistics,
-    writing as writing,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.table import IN_INTEGERS, MASKED
+from ferrograd._dispatch.function_table import IN_INTEGERS, MASKED
 from ferrograd.errors import ArgumentTypeError
 
 

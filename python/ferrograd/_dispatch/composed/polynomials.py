@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
-from ferrograd._dispatch.composed.shared import (
+from ferrograd._dispatch.composed.registration import (
     composes,
     conjugate,
     inexact,

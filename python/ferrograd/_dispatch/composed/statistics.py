@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.shared import axes_of, composes, floats, refuse, values
+from ferrograd._dispatch.composed.registration import axes_of, composes, floats, refuse, values
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 

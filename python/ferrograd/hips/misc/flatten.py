@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._tensor.tree import _parts, flatten as _flatten
+from ferrograd._tensor.pytree import _parts, flatten as _flatten
 from ferrograd.errors import ShapeError
 
 

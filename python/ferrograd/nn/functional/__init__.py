@@ -29,7 +29,7 @@ from ferrograd._core import (
     softsign as softsign,
     tanh as tanh,
 )
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.nn._operations import *
 
 # isort: split

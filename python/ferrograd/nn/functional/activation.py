@@ -18,7 +18,7 @@ from ferrograd._tensor.creation import pattern
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import check_new
+from ferrograd.nn.functional._arguments import check_new
 
 #: What the loops compute as `where` does: float16 would be compared before it is rounded.
 _LOOPED = (np.dtype("float64"), np.dtype("float32"))

@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import conv2d, conv_transpose2d, pad
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
 
 
 def conv3d(

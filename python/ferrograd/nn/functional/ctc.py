@@ -14,7 +14,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._shared import checked_reduction, whole
+from ferrograd.nn.functional._arguments import checked_reduction, whole
 
 #: The logarithm of an impossible path: finite, so that no derivative is NaN.
 _NEVER = -1e30

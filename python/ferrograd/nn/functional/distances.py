@@ -15,7 +15,7 @@ from ferrograd import _core, linalg
 from ferrograd._core import Tensor, asarray, where
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import euclidean_distances
-from ferrograd.nn.functional._shared import reduced
+from ferrograd.nn.functional._arguments import reduced
 
 
 def pairwise_distance(

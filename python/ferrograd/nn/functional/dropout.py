@@ -15,7 +15,7 @@ from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ShapeError
 from ferrograd.nn._operations import dropout_mask
-from ferrograd.nn.functional._shared import check_new, checked_probability
+from ferrograd.nn.functional._arguments import check_new, checked_probability
 
 Source = Generator | np.random.Generator | None
 

@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import (
+from ferrograd.nn.functional._arguments import (
     checked_reduction,
     classes_inside,
     reduced,

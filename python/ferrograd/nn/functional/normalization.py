@@ -16,7 +16,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import batch_norm, group_norm, pad
-from ferrograd.nn.functional._shared import whole
+from ferrograd.nn.functional._arguments import whole
 
 
 def instance_norm(

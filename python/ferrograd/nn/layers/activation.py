@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._shared import flags, given, whole
+from ferrograd.nn.functional._arguments import flags, given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:

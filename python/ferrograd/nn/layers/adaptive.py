@@ -18,7 +18,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import classes_inside, given, whole
+from ferrograd.nn.functional._arguments import classes_inside, given, whole
 from ferrograd.nn.layers.container import ModuleList, Sequential
 from ferrograd.nn.layers.linear import Linear
 

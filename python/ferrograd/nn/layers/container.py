@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Self
 
-from ferrograd._compile import watching
+from ferrograd._compile import guards
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, IndexOutOfRangeError
 from ferrograd.nn._module import Module
@@ -30,8 +30,8 @@ class _Table(Module):
     def _entries(self) -> dict[str, Any]:
         """The table, on whose members a function that is recorded depends."""
         table: dict[str, Any] = self.__dict__[self._table]
-        if watching.recordings:
-            watching.note(table)
+        if guards.recordings:
+            guards.note(table)
         return table
 
 

@@ -17,7 +17,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import Sizes, flags, per_axis, whole
+from ferrograd.nn.functional._arguments import Sizes, flags, per_axis, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:

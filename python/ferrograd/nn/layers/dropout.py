@@ -11,7 +11,7 @@ from typing import ClassVar
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import checked_probability, flags
+from ferrograd.nn.functional._arguments import checked_probability, flags
 
 
 class _Dropout(Module):

@@ -16,7 +16,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import flags, whole
+from ferrograd.nn.functional._arguments import flags, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import flags
+from ferrograd.nn.functional._arguments import flags
 
 if TYPE_CHECKING:
     from ferrograd.nn._parameter import Parameter

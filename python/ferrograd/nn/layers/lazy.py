@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from ferrograd._core import _is_recording_program
 from ferrograd._tensor.modes import inference_mode
 from ferrograd.errors import CompileError, ShapeError
-from ferrograd.nn._members import Unsized
+from ferrograd.nn._compiled_members import Unsized
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._arguments import given
 from ferrograd.nn.layers.convolution import (
     Conv1d,
     Conv2d,

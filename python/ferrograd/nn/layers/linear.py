@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentTypeError, DTypeError, ShapeError
-from ferrograd.functors._ops import add_fiber, gemm
+from ferrograd.functors._callables import add_fiber, gemm
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import flags, whole
+from ferrograd.nn.functional._arguments import flags, whole
 from ferrograd.nn.layers.activation import activation
 from ferrograd.nn.layers.function import Drawn
 

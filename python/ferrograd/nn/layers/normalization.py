@@ -16,7 +16,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import checked_eps, flags, given, whole
+from ferrograd.nn.functional._arguments import checked_eps, flags, given, whole
 from ferrograd.nn.functional.normalization import move_averages
 from ferrograd.nn.layers.function import Drawn
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
-from ferrograd.nn.functional._shared import Sizes
+from ferrograd.nn.functional._arguments import Sizes
 from ferrograd.nn.functional.images.fractional import checked_sizes
 from ferrograd.nn.layers.function import FunctionModule
 

@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, flatten
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import Sizes, given, per_axis
+from ferrograd.nn.functional._arguments import Sizes, given, per_axis
 from ferrograd.nn.layers.function import FunctionModule
 
 

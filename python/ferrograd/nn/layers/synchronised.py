@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ferrograd._core import Tensor
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ShapeError
-from ferrograd.nn._members import module_of
+from ferrograd.nn._compiled_members import module_of
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import given
+from ferrograd.nn.functional._arguments import given
 from ferrograd.nn.layers.normalization import _BatchNorm
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ class SyncBatchNorm(_BatchNorm):
 
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
         """Mean and variance of each channel, and how many values have them, over all ranks."""
-        from ferrograd.distributed import _collectives, _raw, _world
+        from ferrograd.distributed import _buffers, _collectives, _process_group
 
-        comm = _world.world(self.process_group)
-        count = int(_raw.together("SyncBatchNorm", comm, x.numel() // self.num_features).sum())
+        comm = _process_group.world(self.process_group)
+        count = int(_buffers.together("SyncBatchNorm", comm, x.numel() // self.num_features).sum())
         if count < 2:
             raise ShapeError(
                 f"SyncBatchNorm: {count} values per channel on all ranks together, here an input of"

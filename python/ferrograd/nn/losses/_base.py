@@ -13,7 +13,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._shared import checked_reduction, flags
+from ferrograd.nn.functional._arguments import checked_reduction, flags
 
 
 class Loss(Module):

@@ -12,7 +12,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import flags
+from ferrograd.nn.functional._arguments import flags
 from ferrograd.nn.losses._base import Loss
 
 

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.nn.utils import (
     parametrizations as parametrizations,
     parametrize as parametrize,

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ferrograd._compile import watching
+from ferrograd._compile import guards
 from ferrograd._core import Tensor
-from ferrograd._inspect.saying import warn_user
+from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._states import copies
+from ferrograd.optim._state_dict import copies
 
 #: Rates of the groups: numbers, or tensors of no axes.
 Rates = list[Any]
@@ -129,8 +129,8 @@ class LRScheduler:
 
     def _note(self) -> None:
         """Says to a recording that the epochs are counted in numbers."""
-        if watching.recordings:
-            watching.note_owned(self)
+        if guards.recordings:
+            guards.note_owned(self)
 
     def _go_to(self, epoch: int | None) -> None:
         self._note()

@@ -15,14 +15,14 @@ import numpy as _numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled as _is_grad_enabled
-from ferrograd._dispatch.detached import detached as _detached
+from ferrograd._dispatch.on_arrays import detached as _detached
 from ferrograd.errors import (
     ArgumentError as _ArgumentError,
     NotDifferentiableError as _NotDifferentiableError,
 )
-from ferrograd.numpy._values import holds_tensor as _holds_tensor
-from ferrograd.scipy._closures import floats as _floats
-from ferrograd.scipy._library import library as _library, rest_of as _rest_of
+from ferrograd.numpy._tensor_arguments import holds_tensor as _holds_tensor
+from ferrograd.scipy._closed_over import floats as _floats
+from ferrograd.scipy._computed_by_scipy import library as _library, rest_of as _rest_of
 
 __getattr__ = _rest_of("cluster.vq")
 

@@ -1,6 +1,6 @@
 """`scipy.integrate`: sums over samples, quadrature and differential equations, differentiable."""
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.integrate._odeint import odeint as odeint
 from ferrograd.scipy.integrate._quadrature import fixed_quad as fixed_quad, quad as quad
 from ferrograd.scipy.integrate._samples import (

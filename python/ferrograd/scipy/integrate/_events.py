@@ -14,7 +14,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import asarray
-from ferrograd.scipy._closures import floats, on_arrays, plain
+from ferrograd.scipy._closed_over import floats, on_arrays, plain
 from ferrograd.transforms import make_vjp
 
 

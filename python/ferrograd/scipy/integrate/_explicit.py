@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._library import library
+from ferrograd.scipy._computed_by_scipy import library
 
 
 class Explicit:

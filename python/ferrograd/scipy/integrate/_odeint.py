@@ -13,8 +13,8 @@ import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._closures import refuse_closure
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import refuse_closure
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.integrate._adjoint import states
 
 

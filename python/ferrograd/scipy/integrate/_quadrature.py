@@ -18,9 +18,9 @@ from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.transforms import make_vjp
 
 #: What `quad_vec`, which integrates the derivatives, understands of the options of `quad`.

@@ -17,7 +17,7 @@ import ferrograd.numpy as np
 from ferrograd._tensor.closures import bound_now
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._closures import on_arrays
+from ferrograd.scipy._closed_over import on_arrays
 from ferrograd.scipy._implicit import solution
 from ferrograd.transforms import jacobian
 

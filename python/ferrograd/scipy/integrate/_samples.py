@@ -10,8 +10,8 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._face import face
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._wrappers import face
 
 _trapezoid = face(_core.trapezoid, "trapezoid")
 

@@ -15,13 +15,13 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.checkpoint import run as checkpointed
-from ferrograd._tensor.tree import owned
+from ferrograd._tensor.pytree import owned
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval, isbox
-from ferrograd.scipy._closures import floats, on_arrays, refuse_closure
-from ferrograd.scipy._library import library
-from ferrograd.scipy.integrate._continuous import continuous
+from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
+from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy.integrate._adjoint_ivp import continuous
 from ferrograd.scipy.integrate._events import Recorded, end_at_event, listed, located, plain_events
 from ferrograd.scipy.integrate._explicit import Explicit
 from ferrograd.scipy.integrate._radau import Radau

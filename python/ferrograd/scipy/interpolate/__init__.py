@@ -1,13 +1,13 @@
 """`scipy.interpolate`: piecewise polynomials and grids, differentiable by everything they take."""
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.interpolate._cubic import CubicSpline as CubicSpline
 from ferrograd.scipy.interpolate._grid import (
     RegularGridInterpolator as RegularGridInterpolator,
     interpn as interpn,
 )
-from ferrograd.scipy.interpolate._line import interp1d as interp1d
-from ferrograd.scipy.interpolate._local import (
+from ferrograd.scipy.interpolate._interp1d import interp1d as interp1d
+from ferrograd.scipy.interpolate._local_cubics import (
     Akima1DInterpolator as Akima1DInterpolator,
     CubicHermiteSpline as CubicHermiteSpline,
     PchipInterpolator as PchipInterpolator,

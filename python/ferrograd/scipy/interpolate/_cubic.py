@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closed_over import floats, plain
 from ferrograd.scipy.interpolate._knots import column, samples
 from ferrograd.scipy.interpolate._piecewise import Hermite
 from ferrograd.scipy.linalg import solve_banded

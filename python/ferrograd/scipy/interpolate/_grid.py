@@ -13,10 +13,10 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._tensor.creation import MOST_AXES
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import floats, plain
+from ferrograd.scipy._closed_over import floats, plain
 from ferrograd.scipy.interpolate._cubic import CubicSpline
 from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
-from ferrograd.scipy.interpolate._local import PchipInterpolator
+from ferrograd.scipy.interpolate._local_cubics import PchipInterpolator
 from ferrograd.scipy.interpolate._quintic import quintic
 
 _METHODS = ("linear", "nearest", "slinear", "cubic", "quintic", "pchip")

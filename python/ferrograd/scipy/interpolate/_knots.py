@@ -13,8 +13,8 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.numpy._values import tensor_of
-from ferrograd.scipy._closures import fixed, floats, plain
+from ferrograd.numpy._tensor_arguments import tensor_of
+from ferrograd.scipy._closed_over import fixed, floats, plain
 
 
 def samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closures import fixed, floats, plain
+from ferrograd.scipy._closed_over import fixed, floats, plain
 from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._closures import fixed
+from ferrograd.scipy._closed_over import fixed
 from ferrograd.scipy.interpolate._knots import chosen
 from ferrograd.scipy.linalg import solve_banded
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd.scipy._closures import fixed, plain
+from ferrograd.scipy._closed_over import fixed, plain
 from ferrograd.scipy.interpolate._knots import column
 
 DEGREE = 5

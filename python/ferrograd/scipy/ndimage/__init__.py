@@ -1,21 +1,20 @@
 """`scipy.ndimage`: filters and interpolation of images, differentiable."""
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy.ndimage._affine import (
+    affine_transform as affine_transform,
+    rotate as rotate,
+    shift as shift,
+    zoom as zoom,
+)
 from ferrograd.scipy.ndimage._coordinates import map_coordinates as map_coordinates
-from ferrograd.scipy.ndimage._linear import (
+from ferrograd.scipy.ndimage._correlate import (
     convolve as convolve,
     convolve1d as convolve1d,
     correlate as correlate,
     correlate1d as correlate1d,
 )
-from ferrograd.scipy.ndimage._ranks import (
-    maximum_filter as maximum_filter,
-    median_filter as median_filter,
-    minimum_filter as minimum_filter,
-    percentile_filter as percentile_filter,
-    rank_filter as rank_filter,
-)
-from ferrograd.scipy.ndimage._smooth import (
+from ferrograd.scipy.ndimage._gaussian import (
     gaussian_filter as gaussian_filter,
     gaussian_filter1d as gaussian_filter1d,
     laplace as laplace,
@@ -23,15 +22,16 @@ from ferrograd.scipy.ndimage._smooth import (
     uniform_filter as uniform_filter,
     uniform_filter1d as uniform_filter1d,
 )
+from ferrograd.scipy.ndimage._rank_filters import (
+    maximum_filter as maximum_filter,
+    median_filter as median_filter,
+    minimum_filter as minimum_filter,
+    percentile_filter as percentile_filter,
+    rank_filter as rank_filter,
+)
 from ferrograd.scipy.ndimage._splines import (
     spline_filter as spline_filter,
     spline_filter1d as spline_filter1d,
-)
-from ferrograd.scipy.ndimage._transforms import (
-    affine_transform as affine_transform,
-    rotate as rotate,
-    shift as shift,
-    zoom as zoom,
 )
 
 __getattr__ = _rest_of("ndimage")

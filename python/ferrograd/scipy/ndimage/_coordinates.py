@@ -13,11 +13,11 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import fixed, floats
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import fixed, floats
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.interpolate._knots import chosen
-from ferrograd.scipy.ndimage._linear import MODES, checked
+from ferrograd.scipy.ndimage._correlate import MODES, checked
 from ferrograd.scipy.ndimage._output import fills_output
 from ferrograd.scipy.ndimage._splines import spline_filter, weights
 

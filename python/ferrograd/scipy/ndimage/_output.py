@@ -14,7 +14,7 @@ import numpy
 
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.numpy._values import holds_tensor
+from ferrograd.numpy._tensor_arguments import holds_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

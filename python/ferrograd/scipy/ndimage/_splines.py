@@ -13,10 +13,10 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library
-from ferrograd.scipy.ndimage._linear import checked
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy.ndimage._correlate import checked
 from ferrograd.scipy.ndimage._output import fills_output
 from ferrograd.scipy.signal import lfilter
 

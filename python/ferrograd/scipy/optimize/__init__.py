@@ -1,6 +1,6 @@
 """`scipy.optimize`: roots and minima as functions of their parameters."""
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.optimize._minimum import (
     curve_fit as curve_fit,
     least_squares as least_squares,

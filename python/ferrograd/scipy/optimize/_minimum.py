@@ -14,8 +14,8 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
-from ferrograd.scipy._closures import floats, plain
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import floats, plain
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.optimize._parameters import Problem
 from ferrograd.transforms import grad, hessian, jacobian
 

@@ -18,7 +18,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._closures import on_arrays, plain, refuse_closure
+from ferrograd.scipy._closed_over import on_arrays, plain, refuse_closure
 from ferrograd.scipy._implicit import solution
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._dispatch.detached import detached
-from ferrograd._inspect.saying import warn_user
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import ArgumentTypeError
-from ferrograd.scipy._closures import plain
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import plain
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.optimize._parameters import Problem
 from ferrograd.transforms import jacobian
 

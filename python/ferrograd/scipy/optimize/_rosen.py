@@ -9,7 +9,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
-from ferrograd.scipy._closures import floats
+from ferrograd.scipy._closed_over import floats
 
 
 def rosen(x: Any) -> Any:

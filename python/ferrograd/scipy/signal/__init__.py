@@ -1,7 +1,8 @@
 """`scipy.signal`: convolution, linear filters and spectra, differentiable."""
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.signal._convolve import convolve as convolve, correlate as correlate
+from ferrograd.scipy.signal._convolve2d import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._design import (
     bessel as bessel,
     butter as butter,
@@ -10,15 +11,15 @@ from ferrograd.scipy.signal._design import (
     ellip as ellip,
     iirfilter as iirfilter,
 )
+from ferrograd.scipy.signal._filtfilt import filtfilt as filtfilt, sosfiltfilt as sosfiltfilt
 from ferrograd.scipy.signal._fourier import (
     fftconvolve as fftconvolve,
     hilbert as hilbert,
     oaconvolve as oaconvolve,
 )
-from ferrograd.scipy.signal._planes import convolve2d as convolve2d, correlate2d as correlate2d
-from ferrograd.scipy.signal._recursive import lfilter as lfilter, lfilter_zi as lfilter_zi
-from ferrograd.scipy.signal._sections import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi
+from ferrograd.scipy.signal._lfilter import lfilter as lfilter, lfilter_zi as lfilter_zi
 from ferrograd.scipy.signal._smoothing import detrend as detrend, savgol_filter as savgol_filter
+from ferrograd.scipy.signal._sosfilt import sosfilt as sosfilt, sosfilt_zi as sosfilt_zi
 from ferrograd.scipy.signal._spectral import (
     istft as istft,
     periodogram as periodogram,
@@ -30,6 +31,5 @@ from ferrograd.scipy.signal._welch import (
     spectrogram as spectrogram,
     welch as welch,
 )
-from ferrograd.scipy.signal._zero_phase import filtfilt as filtfilt, sosfiltfilt as sosfiltfilt
 
 __getattr__ = _rest_of("signal")

@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._windows import correlated
+from ferrograd.scipy._window_sums import correlated
 from ferrograd.scipy.signal._fourier import fftconvolve
 
 Axes = Sequence[Sequence[int]]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as _face
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import floats, plain
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import floats, plain
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.signal._prototypes import prototype
 from ferrograd.scipy.signal._roots import arranged, coefficients, sections
 

@@ -12,7 +12,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.scipy import fft
-from ferrograd.scipy._closures import floats
+from ferrograd.scipy._closed_over import floats
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:

@@ -12,8 +12,8 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd.errors import NotDifferentiableError
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._computed_by_scipy import library
 
 np: Any = _face
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as _face
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import fixed
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import fixed
+from ferrograd.scipy._computed_by_scipy import library
 
 np: Any = _face
 

@@ -12,10 +12,10 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.numpy._values import holds_tensor
+from ferrograd.numpy._tensor_arguments import holds_tensor
 from ferrograd.scipy import ndimage
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.signal._spectral import _detrended
 
 

@@ -13,8 +13,8 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.scipy import fft
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import library
 
 _BORDERS: dict[str, dict[str, Any]] = {
     "even": {"mode": "reflect"},

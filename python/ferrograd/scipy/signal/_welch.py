@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closures import floats
+from ferrograd.scipy._closed_over import floats
 from ferrograd.scipy.signal._spectral import (
     _at_end,
     _detrended,

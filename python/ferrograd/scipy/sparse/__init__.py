@@ -4,7 +4,7 @@ Sparse arrays of SciPy are constants: `A @ t` and `t @ A` are tensors. `csr_arra
 `coo_array` of this package also hold values that are tensors.
 """
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.sparse import linalg as linalg
 from ferrograd.scipy.sparse._arrays import (
     coo_array as coo_array,

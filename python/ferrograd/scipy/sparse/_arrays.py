@@ -12,8 +12,8 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, ShapeError
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.sparse._structure import Structure, times
 
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._inspect.saying import warn_user
+from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import NotDifferentiableError, ShapeError
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._closures import fixed, floats
-from ferrograd.scipy._library import library
+from ferrograd.scipy._closed_over import fixed, floats
+from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.sparse._arrays import _of, _sparse
 from ferrograd.scipy.sparse._structure import Structure, _dotted
 

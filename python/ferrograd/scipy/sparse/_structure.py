@@ -13,7 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._library import library
+from ferrograd.scipy._computed_by_scipy import library
 
 
 class Structure(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as _numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor as _Tensor
 from ferrograd.errors import ArgumentTypeError as _TypeError, ShapeError as _ShapeError
-from ferrograd.scipy._closures import floats as _floats
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._closed_over import floats as _floats
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.sparse._arrays import _of
 from ferrograd.scipy.sparse._iterative import iterative as _iterative
 from ferrograd.scipy.sparse._structure import solved as _solved

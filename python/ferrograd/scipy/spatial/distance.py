@@ -11,9 +11,9 @@ import numpy as _numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError as _ArgumentError, ShapeError as _ShapeError
-from ferrograd.numpy._values import holds_tensor as _holds_tensor
-from ferrograd.scipy._closures import floats as _floats
-from ferrograd.scipy._library import library as _library, rest_of as _rest_of
+from ferrograd.numpy._tensor_arguments import holds_tensor as _holds_tensor
+from ferrograd.scipy._closed_over import floats as _floats
+from ferrograd.scipy._computed_by_scipy import library as _library, rest_of as _rest_of
 from ferrograd.scipy.spatial._metrics import METRICS as _METRICS
 
 __getattr__ = _rest_of("spatial.distance")

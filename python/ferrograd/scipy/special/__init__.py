@@ -88,30 +88,6 @@ from ferrograd.scipy.special._elliptic import (
     zeta as zeta,
     zetac as zetac,
 )
-from ferrograd.scipy.special._formulas import (
-    boxcox as boxcox,
-    boxcox1p as boxcox1p,
-    cbrt as cbrt,
-    cosdg as cosdg,
-    cosm1 as cosm1,
-    cotdg as cotdg,
-    erfcx as erfcx,
-    exp2 as exp2,
-    exp10 as exp10,
-    expn as expn,
-    exprel as exprel,
-    huber as huber,
-    hyp1f1 as hyp1f1,
-    inv_boxcox as inv_boxcox,
-    inv_boxcox1p as inv_boxcox1p,
-    lpmv as lpmv,
-    pseudo_huber as pseudo_huber,
-    radian as radian,
-    sinc as sinc,
-    sindg as sindg,
-    spence as spence,
-    tandg as tandg,
-)
 from ferrograd.scipy.special._integrals import (
     airy as airy,
     dawsn as dawsn,
@@ -146,7 +122,7 @@ from ferrograd.scipy.special._inverses import (
     pdtri as pdtri,
     stdtrit as stdtrit,
 )
-from ferrograd.scipy.special._others import (
+from ferrograd.scipy.special._lambert_struve import (
     bei as bei,
     beip as beip,
     ber as ber,
@@ -176,6 +152,30 @@ from ferrograd.scipy.special._polynomials import (
     eval_jacobi as eval_jacobi,
     eval_laguerre as eval_laguerre,
     eval_legendre as eval_legendre,
+)
+from ferrograd.scipy.special._powers_logs import (
+    boxcox as boxcox,
+    boxcox1p as boxcox1p,
+    cbrt as cbrt,
+    cosdg as cosdg,
+    cosm1 as cosm1,
+    cotdg as cotdg,
+    erfcx as erfcx,
+    exp2 as exp2,
+    exp10 as exp10,
+    expn as expn,
+    exprel as exprel,
+    huber as huber,
+    hyp1f1 as hyp1f1,
+    inv_boxcox as inv_boxcox,
+    inv_boxcox1p as inv_boxcox1p,
+    lpmv as lpmv,
+    pseudo_huber as pseudo_huber,
+    radian as radian,
+    sinc as sinc,
+    sindg as sindg,
+    spence as spence,
+    tandg as tandg,
 )
 from ferrograd.scipy.special._registered import registered as _registered
 

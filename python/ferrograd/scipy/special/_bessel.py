@@ -11,8 +11,8 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._library import of_scipy
-from ferrograd.scipy.special._orders import by_order
+from ferrograd.scipy._computed_by_scipy import of_scipy
+from ferrograd.scipy.special._bessel_orders import by_order
 
 np: Any = _face
 

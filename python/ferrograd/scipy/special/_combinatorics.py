@@ -15,8 +15,8 @@ import ferrograd.numpy as _face
 from ferrograd._core import is_grad_enabled
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import library, of_scipy
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import library, of_scipy
 from ferrograd.scipy.special._distributions import gamma
 from ferrograd.scipy.special._elementary import beta, psi
 

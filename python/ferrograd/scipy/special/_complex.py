@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy._computed_by_scipy import of_scipy
 
 
 def with_complex(ours: Callable[..., Any], name: str, *rules: Any) -> Callable[..., Any]:

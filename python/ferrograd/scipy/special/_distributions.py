@@ -13,8 +13,8 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closures import fixed
-from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy._closed_over import fixed
+from ferrograd.scipy._computed_by_scipy import of_scipy
 from ferrograd.scipy.special._elementary import (
     betaln,
     digamma,
@@ -23,7 +23,7 @@ from ferrograd.scipy.special._elementary import (
     xlog1py,
     xlogy,
 )
-from ferrograd.scipy.special._formulas import erfcx
+from ferrograd.scipy.special._powers_logs import erfcx
 from ferrograd.transforms import make_vjp
 
 np: Any = _face

@@ -16,8 +16,8 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy.numpy_vjps import unbroadcast
-from ferrograd.scipy._closures import floats, plain
-from ferrograd.scipy._face import face
+from ferrograd.scipy._closed_over import floats, plain
+from ferrograd.scipy._wrappers import face
 from ferrograd.scipy.special._complex import trigamma, with_complex
 
 np: Any = _face

@@ -11,8 +11,8 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._library import of_scipy
-from ferrograd.scipy.special._series import by_parameter
+from ferrograd.scipy._computed_by_scipy import of_scipy
+from ferrograd.scipy.special._parameter_derivatives import by_parameter
 
 np: Any = _face
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._library import library, of_scipy, quietly
+from ferrograd.scipy._computed_by_scipy import library, of_scipy, quietly
 
 np: Any = _face
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import of_scipy
 from ferrograd.scipy.special._distributions import betainc, gammainc, gammaincc, stdtr
 from ferrograd.transforms import make_vjp
 

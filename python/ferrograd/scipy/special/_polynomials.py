@@ -9,7 +9,7 @@ from typing import Any
 
 import ferrograd.numpy as _face
 from ferrograd.extend import Primitive
-from ferrograd.scipy._library import of_scipy
+from ferrograd.scipy._computed_by_scipy import of_scipy
 
 np: Any = _face
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ferrograd._dispatch import table
-from ferrograd.scipy._library import rest_of
+from ferrograd._dispatch import function_table
+from ferrograd.scipy._computed_by_scipy import rest_of
 
 
 def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -22,6 +22,6 @@ def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
     """Enters the functions among `names`; gives the look-up of all others, which are SciPy's."""
-    table.register(_of_numpy(names["i0"]), "i0")
-    table.register_module("scipy.special", names)
+    function_table.register(_of_numpy(names["i0"]), "i0")
+    function_table.register_module("scipy.special", names)
     return rest_of("special")

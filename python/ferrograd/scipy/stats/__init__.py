@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ferrograd.scipy._library import rest_of as _rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
 from ferrograd.scipy.stats import (
     beta as beta,
     chi2 as chi2,
@@ -19,14 +19,20 @@ from ferrograd.scipy.stats._families.bounded import (
     uniform as uniform,
 )
 from ferrograd.scipy.stats._families.circular import vonmises as vonmises
-from ferrograd.scipy.stats._families.cut import truncnorm as truncnorm
 from ferrograd.scipy.stats._families.discrete import (
     bernoulli as bernoulli,
     binom as binom,
     geom as geom,
     nbinom as nbinom,
 )
-from ferrograd.scipy.stats._families.further import (
+from ferrograd.scipy.stats._families.line import (
+    cauchy as cauchy,
+    gumbel_l as gumbel_l,
+    gumbel_r as gumbel_r,
+    laplace as laplace,
+    logistic as logistic,
+)
+from ferrograd.scipy.stats._families.more import (
     arcsine as arcsine,
     betaprime as betaprime,
     burr12 as burr12,
@@ -45,13 +51,6 @@ from ferrograd.scipy.stats._families.further import (
     nakagami as nakagami,
     skewnorm as skewnorm,
 )
-from ferrograd.scipy.stats._families.line import (
-    cauchy as cauchy,
-    gumbel_l as gumbel_l,
-    gumbel_r as gumbel_r,
-    laplace as laplace,
-    logistic as logistic,
-)
 from ferrograd.scipy.stats._families.positive import (
     expon as expon,
     f as f,
@@ -65,6 +64,7 @@ from ferrograd.scipy.stats._families.positive import (
     rayleigh as rayleigh,
     weibull_min as weibull_min,
 )
+from ferrograd.scipy.stats._families.truncated import truncnorm as truncnorm
 
 
 def __getattr__(name: str) -> Any:

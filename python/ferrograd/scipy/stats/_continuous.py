@@ -14,15 +14,16 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, _is_recording_program
-from ferrograd._dispatch.detached import detached
+from ferrograd._dispatch.on_arrays import detached
 from ferrograd.errors import ArgumentError
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._closures import fixed, floats
-from ferrograd.scipy._library import library, quiet
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._closed_over import fixed, floats
+from ferrograd.scipy._computed_by_scipy import library, quiet
 from ferrograd.scipy.special import xlog1py, xlogy
+from ferrograd.scipy.stats._arguments import parameters
 from ferrograd.scipy.stats._frozen import Frozen
-from ferrograd.scipy.stats._given import parameters
-from ferrograd.scipy.stats._places import (
+from ferrograd.scipy.stats._quantile import quantile
+from ferrograd.scipy.stats._supports import (
     FAR,
     Places,
     all_positive,
@@ -33,7 +34,6 @@ from ferrograd.scipy.stats._places import (
     unit_power,
     valued,
 )
-from ferrograd.scipy.stats._quantile import quantile
 
 Formula = Callable[..., Any]
 

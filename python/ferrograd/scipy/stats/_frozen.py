@@ -10,8 +10,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ferrograd.numpy._values import holds_tensor
-from ferrograd.scipy._library import library
+from ferrograd.numpy._tensor_arguments import holds_tensor
+from ferrograd.scipy._computed_by_scipy import library
 
 #: Methods of ours that a distribution may have.
 _OWN = {

@@ -13,7 +13,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.extend import defvjp_argnums, primitive
-from ferrograd.scipy._library import library, quiet
+from ferrograd.scipy._computed_by_scipy import library, quiet
 from ferrograd.transforms import make_vjp
 
 

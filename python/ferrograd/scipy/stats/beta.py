@@ -1,6 +1,6 @@
 """The beta distribution."""
 
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.special import (
     betainc as _betainc,
     betaln as _betaln,

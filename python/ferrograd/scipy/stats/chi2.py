@@ -2,7 +2,7 @@
 
 from math import log as _log
 
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.special import (
     gammainc as _gammainc,
     gammaincc as _gammaincc,

@@ -3,7 +3,7 @@
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.special import gammaln, xlogy
 from ferrograd.scipy.stats._frozen import make_callable
 

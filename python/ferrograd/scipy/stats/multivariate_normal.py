@@ -7,8 +7,8 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.tracer import getval, isbox
-from ferrograd.scipy._closures import floats
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.stats._frozen import make_callable
 
 __getattr__ = rest_of("stats.multivariate_normal")

@@ -4,8 +4,8 @@ from math import inf as _inf, log as _log, pi as _pi
 from typing import Any as _Any
 
 import ferrograd.numpy as _np
-from ferrograd.scipy._closures import floats as _floats
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._closed_over import floats as _floats
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.special import log_ndtr as _log_ndtr, ndtr as _ndtr, ndtri as _ndtri
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable

@@ -4,11 +4,11 @@ from math import pi as _pi
 from typing import Any as _Any
 
 import ferrograd.numpy as _face
-from ferrograd.scipy._library import rest_of
+from ferrograd.scipy._computed_by_scipy import rest_of
 from ferrograd.scipy.special import gammaln as _gammaln, stdtr as _stdtr
 from ferrograd.scipy.stats._continuous import Continuous as _Continuous
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
-from ferrograd.scipy.stats._places import log1p_square as _log1p_square
+from ferrograd.scipy.stats._supports import log1p_square as _log1p_square
 
 _np: _Any = _face
 

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import hints as _hints
+from ferrograd._inspect import missing_names as _hints
 from ferrograd.utils.data._collate import (
     default_collate as default_collate,
     default_convert as default_convert,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, stack
-from ferrograd._tensor.tree import check_depth
+from ferrograd._tensor.pytree import check_depth
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 

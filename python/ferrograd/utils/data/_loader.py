@@ -18,7 +18,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.utils.data._collate import default_collate, default_convert
 from ferrograd.utils.data._dataset import IterableDataset
 from ferrograd.utils.data._fetch import END, Fetch, FetchStream, Work, Workers
-from ferrograd.utils.data._position import Position, Sources
+from ferrograd.utils.data._resume import Position, Sources
 from ferrograd.utils.data._sampler import (
     BatchSampler,
     RandomSampler,

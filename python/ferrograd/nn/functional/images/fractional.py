@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd._tensor.random import rand
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
 
 
 def fractional_max_pool2d(

@@ -16,7 +16,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked, whole
+from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked, whole
 
 
 def avg_pool1d(

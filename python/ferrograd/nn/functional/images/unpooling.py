@@ -13,7 +13,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ShapeError
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
 
 
 def _unpool(

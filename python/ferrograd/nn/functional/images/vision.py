@@ -16,7 +16,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import adaptive_avg_pool2d, interpolate_axis
-from ferrograd.nn.functional._shared import Sizes, ranked, whole
+from ferrograd.nn.functional._arguments import Sizes, ranked, whole
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
 from ferrograd.nn.functional.images.volumes import adaptive_avg_pool3d
 

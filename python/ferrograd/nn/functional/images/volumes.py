@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._shared import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
 from ferrograd.nn.functional.convolution import conv_transpose1d
 from ferrograd.nn.functional.images.pooling import root_of_sums
 

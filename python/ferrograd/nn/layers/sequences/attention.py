@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import flags, given, whole
+from ferrograd.nn.functional._arguments import flags, given, whole
 from ferrograd.nn.functional.attention import (
     checked_causal,
     heads_attention,

@@ -20,7 +20,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations, init
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._shared import flags, given, whole
+from ferrograd.nn.functional._arguments import flags, given, whole
 from ferrograd.nn.layers.function import Drawn
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn.functional._shared import flags, given, whole
+from ferrograd.nn.functional._arguments import flags, given, whole
 from ferrograd.nn.layers.container import MOST_LAYERS
 from ferrograd.nn.layers.function import Drawn
 from ferrograd.nn.layers.sequences.cells import GATES, STEPS, WHOLE, States

@@ -18,7 +18,7 @@ from ferrograd._core import Tensor, get_default_dtype
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._shared import flags
+from ferrograd.nn.functional._arguments import flags
 from ferrograd.nn.layers.container import MOST_LAYERS, ModuleList
 from ferrograd.nn.layers.dropout import Dropout
 from ferrograd.nn.layers.linear import Linear

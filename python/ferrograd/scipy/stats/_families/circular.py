@@ -11,8 +11,8 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._closures import fixed
-from ferrograd.scipy._library import library, quietly
+from ferrograd.scipy._closed_over import fixed
+from ferrograd.scipy._computed_by_scipy import library, quietly
 from ferrograd.scipy.special import cosm1, i0e, i1e
 from ferrograd.scipy.stats._continuous import Continuous
 

@@ -6,7 +6,7 @@ import numpy
 
 import ferrograd.numpy as _face
 from ferrograd.scipy.special import betainc, gammainc, gammaincc, gammaln
-from ferrograd.scipy.stats._counts import Discrete
+from ferrograd.scipy.stats._discrete import Discrete
 
 np: Any = _face
 

@@ -6,7 +6,7 @@ from typing import Any
 import ferrograd.numpy as _face
 from ferrograd.scipy.special import expit, log_expit, logit
 from ferrograd.scipy.stats._continuous import Continuous
-from ferrograd.scipy.stats._places import log1p_square
+from ferrograd.scipy.stats._supports import log1p_square
 
 np: Any = _face
 

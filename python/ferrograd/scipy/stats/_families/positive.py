@@ -4,7 +4,7 @@ from math import inf, log, pi, sqrt
 from typing import Any
 
 import ferrograd.numpy as _face
-from ferrograd.scipy._closures import fixed
+from ferrograd.scipy._closed_over import fixed
 from ferrograd.scipy.special import (
     betainc,
     betaln,
@@ -18,7 +18,7 @@ from ferrograd.scipy.special import (
     xlog1py,
 )
 from ferrograd.scipy.stats._continuous import Continuous
-from ferrograd.scipy.stats._places import log1p_square, standard
+from ferrograd.scipy.stats._supports import log1p_square, standard
 
 np: Any = _face
 

@@ -1,0 +1,298 @@
+"""`gradcheck` and `gradgradcheck`.
+
+Owns: what is checked beside the entries: determinism, gradients that are not given, dtypes.
+Invariant: a check that fails says what it compared; the caller's tensors are as before.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._checking import jacobians
+from ferrograd._checking.error_report import (
+    Comparison,
+    GradcheckReport,
+    Jacobians,
+    largest_difference,
+)
+from ferrograd._checking.jacobians import Problem, prepared, pulled
+from ferrograd._core import Node, Tensor, grad, tensor
+from ferrograd._inspect import compare_with_arrays
+from ferrograd._inspect.graph_walk import reachable
+from ferrograd._tensor.modes import enable_grad
+from ferrograd._tensor.recorded_arrays import recording
+from ferrograd.errors import GradcheckError
+
+
+def gradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_forward_ad: bool = False,
+    fast_mode: bool = False,
+) -> GradcheckReport:
+    """Compares the derivatives of `function(*inputs)` with central differences.
+
+    The tensors that require grad are checked, in float64; if there are none, the float arrays are.
+    A complex number is checked as the pair of its parts, along a last axis of size 2: both steps,
+    the real and the imaginary one, and both parts of what comes out.
+    What else is given is passed on as it is. Beside the entries it checks that two backward passes
+    agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
+    that a missing gradient, of every output at once and of each of several, counts as zeros. Where
+    the function takes plain arrays, its value on copies of them must be that on tensors.
+    `check_grad_dtypes` checks that each gradient has its input's dtype. `fast_mode` compares one
+    random projection for each output and input: two evaluations for each input.
+    `check_batched_grad` checks nothing more; `check_forward_ad` is refused. A function whose
+    derivative is meant to differ from its slope (straight-through estimators) cannot pass.
+
+    Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
+    `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
+    function returns no float tensor.
+
+    >>> import ferrograd as fg
+    >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
+    gradcheck passed: 4 entries, largest error ... absolute, ... relative
+    """
+    _only_backward(check_forward_ad)
+    problem = prepared(function, inputs)
+    comparison, faults = Comparison(), []
+    try:
+        difference = _compared(problem, comparison, eps, (atol, rtol), fast_mode)
+        faults += _beside_arrays(problem)
+        faults += _repeated(difference, nondet_tol) + _constant(problem)
+        faults += _undefined(problem) if check_undefined_grad else []
+        faults += _dtypes(function, inputs) if check_grad_dtypes else []
+    except GradcheckError as error:
+        if raise_exception:
+            raise
+        faults.append(str(error))
+    report = comparison.report(problem.notes, faults)
+    if raise_exception and not report:
+        raise GradcheckError(report.summary())
+    return report
+
+
+def _only_backward(check_forward_ad: bool) -> None:
+    if check_forward_ad:
+        raise NotImplementedError(
+            "gradcheck: check_forward_ad=True, but derivatives are computed backward only; leave it"
+            " out"
+        )
+
+
+Found = tuple[Jacobians, Jacobians, list[Any], float]
+
+
+def _entries(problem: Problem, eps: float) -> Found:
+    analytic, shapes = jacobians.analytic(problem)
+    again, _ = jacobians.analytic(problem)
+    numeric = jacobians.numeric(problem, eps, len(shapes))
+    return numeric, analytic, list(shapes), largest_difference(analytic, again)
+
+
+def _projections(problem: Problem, eps: float) -> Found:
+    numeric, analytic = jacobians.projected(problem, eps)
+    _, again = jacobians.projected(problem, eps)
+    return numeric, analytic, [None] * len(analytic), largest_difference(analytic, again)
+
+
+def _compared(
+    problem: Problem,
+    comparison: Comparison,
+    eps: float,
+    tolerance: tuple[float, float],
+    fast_mode: bool,
+) -> float:
+    """Enters both Jacobians into the comparison; by how much two backward passes differ."""
+    found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
+    numeric, analytic, shapes, difference = found
+    for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):
+        for i, n, a in zip(problem.checked, rows_n, rows_a, strict=True):
+            of_input = None if fast_mode else tuple(problem.args[i].shape)
+            comparison.add((o, i), (shapes[o], of_input), (n, a), tolerance)
+    return difference
+
+
+def _beside_arrays(problem: Problem) -> list[str]:
+    """What the function computes otherwise on plain arrays, if it takes them."""
+    own = problem.own(problem.args)
+    said = compare_with_arrays.difference(
+        lambda: recording(problem.function, *own), problem.function, own
+    )
+    return [] if said is None else [f"{said}; {compare_with_arrays.CAUSES}"]
+
+
+def _repeated(difference: float, nondet_tol: float) -> list[str]:
+    if difference <= nondet_tol:
+        return []
+    return [
+        "two backward passes gave different gradients: the function is not deterministic"
+        f" (they differ by {difference:.3g}, nondet_tol is {nondet_tol:.3g})"
+    ]
+
+
+def _constant(problem: Problem) -> list[str]:
+    """Which gradients are not zero where those of all outputs are: backward is linear."""
+    outputs, problem.recorded = problem.recorded, []
+    found = pulled(problem, outputs, [np.zeros(o.shape) for o in outputs])
+    return [
+        "backward not multiplied by grad_output: with gradients of zero for all outputs, that of"
+        f" input {i} is not zero"
+        for i, gradient in zip(problem.checked, found, strict=True)
+        if gradient is not None and np.any(np.nan_to_num(gradient.detach().numpy()))
+    ]
+
+
+def _undefined(problem: Problem) -> list[str]:
+    """What goes wrong when outputs get no gradient: all of them, and all but one of several."""
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    roots = [o.grad_fn for o in outputs if o.grad_fn is not None]
+    faults = [fault for node, _ in reachable(roots) for fault in _fed_nothing(node)]
+    if sum(o.requires_grad for o in outputs) < 2:
+        return faults
+    ones = [np.ones(o.shape) for o in outputs]
+    for k, output in enumerate(outputs):
+        if output.requires_grad:
+            faults += _alone(problem, outputs, ones, k)
+    return faults
+
+
+def _fed_nothing(node: Node) -> list[str]:
+    """What a backward written in Python does wrong when no output of its forward has a gradient."""
+    if node.context is None:
+        return []
+    try:
+        found = node(*[None] * node.output_count)
+    except Exception as error:
+        return [f"without any gradient the backward of {node.name} raised {error!r}"]
+    return [
+        f"a missing gradient is not taken as zeros: without any, the backward of {node.name} gives"
+        f" one to its input {i} that is not zero"
+        for i, gradient in enumerate(found if isinstance(found, tuple) else (found,))
+        if gradient is not None and np.any(np.nan_to_num(gradient.detach().numpy()))
+    ]
+
+
+def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: int) -> list[str]:
+    """What goes wrong when only output `k` gets a gradient."""
+    zeros = [one * (i == k) for i, one in enumerate(ones)]
+    try:
+        alone = pulled(problem, [outputs[k]], [ones[k]])
+    except Exception as error:
+        return [f"with a gradient for output {k} alone backward raised {error!r}"]
+    beside = pulled(problem, outputs, zeros)
+    faults = []
+    for i, one, other in zip(problem.checked, alone, beside, strict=True):
+        a, b = (np.zeros(1) if g is None else g.detach().numpy() for g in (one, other))
+        if not np.allclose(a, b, equal_nan=True):
+            faults.append(
+                f"a missing gradient is not taken as zeros: with a gradient for output {k} alone,"
+                f" that of input {i} differs from the one with zeros for the others"
+            )
+    return faults
+
+
+def _dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
+    """Which gradients have not the dtype of the inputs as they were given."""
+    given = [inputs] if isinstance(inputs, Tensor | np.ndarray) else list(inputs)
+    problem = prepared(function, given)
+    for i in problem.checked:
+        dtype = np.real(np.zeros((), given[i].dtype)).dtype
+        problem.args[i] = problem.args[i].detach().astype(dtype).requires_grad_()
+    with enable_grad():
+        outputs = problem.outputs(problem.args)
+    found = pulled(problem, outputs, [np.ones(o.shape) for o in outputs])
+    return [
+        f"the gradient of input {i} is {gradient.dtype}, and the input is {problem.args[i].dtype}"
+        for i, gradient in zip(problem.checked, found, strict=True)
+        if gradient is not None and gradient.dtype != problem.args[i].dtype
+    ]
+
+
+def gradgradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Sequence[Any] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    fast_mode: bool = False,
+) -> GradcheckReport:
+    """Checks the second derivatives: `gradcheck` of the gradient.
+
+    `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
+    arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev` is refused.
+    """
+    _only_backward(check_fwd_over_rev)
+    problem = prepared(function, inputs)
+    outputs = problem.outputs(problem.args)
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        grad_outputs = [tensor(rng.standard_normal(o.shape)) for o in outputs]
+    elif isinstance(grad_outputs, Tensor | np.ndarray):
+        grad_outputs = [grad_outputs]
+    seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in grad_outputs]
+    if faults := _beside_arrays(problem):
+        report = Comparison().report(problem.notes, faults)
+        if raise_exception:
+            raise GradcheckError(report.summary())
+        return report
+    return gradcheck(
+        _first_order(problem),
+        [*problem.args, *seeds],
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+    )
+
+
+def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
+    """The gradients as a function of the inputs and of the vectors they are taken with."""
+    count = len(problem.args)
+
+    def first_order(*values: Any) -> list[Tensor]:
+        own, vectors = list(values[:count]), list(values[count:])
+        with enable_grad():
+            for i in problem.checked:
+                if not own[i].requires_grad:
+                    own[i] = own[i].detach().requires_grad_()
+            pairs = [
+                (o, v)
+                for o, v in zip(problem.outputs(own), vectors, strict=True)
+                if o.requires_grad
+            ]
+            return list(
+                grad(
+                    [o for o, _ in pairs],
+                    [own[i] for i in problem.checked],
+                    [v for _, v in pairs],
+                    create_graph=True,
+                    allow_unused=True,
+                    materialize_grads=True,
+                )
+            )
+
+    return first_order

@@ -1,0 +1,110 @@
+"""Compiled methods: every object has programs of its own, so that `self` is no argument.
+
+Owns: the compiled functions of objects, which they do not keep alive. Never records or runs
+anything. Invariant: an object that is compared by what it holds, or is taken apart as a tree, stays
+an argument, as its members then belong to the signature.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+from ferrograd._compile import guards
+from ferrograd._core import Tensor
+from ferrograd.errors import CompileError
+
+
+class Method(functools.partial[Any]):
+    """A compiled method of an object, which it keeps alive, as a bound method does."""
+
+    owner: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    @property
+    def __self__(self) -> Any:
+        """The object."""
+        return self.owner
+
+    def __eq__(self, other: object) -> bool:
+        alike = isinstance(other, Method) and self.func is other.func
+        return alike and self.owner is other.owner  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((id(self.owner), id(self.func)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy of the object has a method of its own, as with bound methods."""
+        return getattr, (self.owner, self.func.__name__)
+
+
+class OfObject:
+    """The function of a method for one object, which it does not keep alive."""
+
+    def __init__(self, function: Callable[..., Any], owner: Any) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._function, self._owner = function, ref(owner)
+
+    @property
+    def __signature__(self) -> Any:
+        """That of the function without its first parameter, the object."""
+        from inspect import signature
+
+        whole = signature(self._function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        owner = self._owner()
+        if owner is None:
+            raise CompileError(
+                f"compile: the object of the method {self.__name__} is gone;"  # type: ignore[attr-defined]
+                " keep it for second derivatives"
+            )
+        if guards.recordings:
+            _note(owner)
+        return self._function(owner, *args, **kwargs)
+
+
+class Methods:
+    """What a compiled function is as a method of each object."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[ref[Any], Any]] = {}
+
+    def of(self, owner: Any, compiled: Any) -> Any:
+        """The method of an object."""
+        key, found = id(owner), self._found
+        known = found.get(key)
+        if known is None or known[0]() is not owner:
+            if not _stands_alone(type(owner)):
+                return functools.partial(compiled, owner)
+            own = compiled._of_object(OfObject(compiled.__wrapped__, owner))
+            known = found[key] = ref(owner, lambda _: found.pop(key, None)), own
+        method = Method(known[1])
+        method.owner, method.__doc__ = owner, known[1].__doc__
+        return method
+
+    def all(self) -> list[Any]:
+        """The compiled functions of all objects that live."""
+        return [compiled for _, compiled in list(self._found.values())]
+
+
+def _note(owner: Any) -> None:
+    """A method looks at the members of a module as a call of the module does."""
+    if "_modules" in getattr(owner, "__dict__", ()):
+        guards.note_module(owner)
+
+
+def _stands_alone(kind: type) -> bool:
+    """Whether objects of a class are told apart by nothing but being others."""
+    same: list[tuple[Any, Any]] = [(kind.__hash__, object.__hash__), (kind.__eq__, object.__eq__)]
+    return (
+        all(own is plain for own, plain in same)
+        and bool(kind.__weakrefoffset__)
+        and not hasattr(kind, "__dataclass_fields__")
+        and not issubclass(kind, Tensor)
+    )

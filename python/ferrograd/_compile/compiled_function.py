@@ -1,0 +1,425 @@
+"""`Compiled`: a function with the programs that were recorded of it.
+
+Owns: what a call gets, recording, and when the function runs eagerly instead.
+Never computes. Invariant: a call gives what the function itself would give, bit for bit, or raises
+what it would raise.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._compile.bound_methods import Methods
+from ferrograd._compile.entries import (
+    Eager,
+    Entry,
+    HistoryError,
+    Joint,
+    OfTensors,
+    Recorded,
+    RunsEagerlyError,
+    WarmUp,
+    enabled,
+    has_history,
+    itself,
+)
+from ferrograd._compile.explanation import check_format, explained
+from ferrograd._compile.guards import Watch, Watched
+from ferrograd._compile.program_cache import LONG, MANY, PAUSED, Cache, Known
+from ferrograd._compile.signature import Call, Static, named, sort, takes_any_keyword
+from ferrograd._compile.verify import Checked
+from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._inspect.warn import warn_user
+from ferrograd._tensor.closures import bound_now
+from ferrograd._tensor.generator import recorded_generators
+from ferrograd._tensor.recorded_arrays import recording
+from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
+
+#: The most recordings whose reasons are kept.
+LOGGED = 16
+
+#: So many calls in a row may make state: members of modules, tensors of an optimiser.
+WARM_UPS = 4
+
+#: A count of calls that does not end.
+ALWAYS = 1 << 63
+
+#: Why calls run eagerly that may close over another tensor the next time.
+CLOSES_OVER = "it closes over a tensor, and is called inside a transform"
+
+
+def _may_see_others(program: Any) -> bool:
+    """Whether the function around a program may be another one, of other tensors, the next time."""
+    return _core._is_in_transform() and bool(program.reads_outside)
+
+
+class Compiled(_core._Replayed):
+    """A function that is recorded at its first call and replayed at later ones: see `compile`."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, f: Callable[..., Any], static: Static, check: int, name: str | None) -> None:
+        functools.update_wrapper(self, f, updated=())
+        self._static = static
+        self._check = check
+        self._ordered = takes_any_keyword(f)
+        self._calls = 0
+        self.name = name or getattr(f, "__name__", type(f).__name__)
+        self._cache = Cache()
+        self._methods = Methods()
+        #: Why it was recorded, the last times.
+        self._log: deque[str] = deque(maxlen=LOGGED)
+        #: Whether floats and complex numbers are taken anew; otherwise they belong to the program.
+        self._floats = True
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function, or replays what it did with such arguments."""
+        if not (_core._may_replay() and enabled()):
+            return recording(self.__wrapped__, *args, **kwargs)
+        if self._cache.skips(args):
+            return recording(self.__wrapped__, *args, **kwargs)
+        call = sort(args, kwargs := named(kwargs, self._ordered), self._static, self._floats)
+        known = self._cache.get(call.key)
+        if call.disordered is not None:
+            return self._disordered(call, args, kwargs)
+        if known is None and self._cache.rests():
+            if not self._cache.told:
+                self._cache.told = True
+                self._log.append(f"{self._cache.why(call)}: {PAUSED}")
+            return itself(self.__wrapped__, call.tensors)(*args, **kwargs)
+        if known is None or isinstance(known.other, WarmUp):
+            return self._record(call, args, kwargs)
+        if known.other is not None:
+            return self._function(ALWAYS, call, args, kwargs)
+        checked = self._checked(call, args, kwargs) if self._is_due() else None
+        for entry in known.programs:
+            # None: what the function read or decided while it was recorded is different now.
+            found = entry.run(call)
+            if found is not None:
+                return self._replayed(entry, found, call, args, kwargs, checked)
+        return self._recorded_again(known, call, args, kwargs)
+
+    def _disordered(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function itself: sums over another order of elements have other bits."""
+        if (reason := f"such calls run eagerly, because {call.disorder()}") not in self._log:
+            self._log.append(reason)
+        return self._function(ALWAYS, call, args, kwargs)
+
+    def _replayed(
+        self,
+        entry: Recorded | Joint,
+        found: list[Any],
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        checked: Checked | None,
+    ) -> Any:
+        """What a program gave, as the function gives it."""
+        self._shorten(entry, call, args, kwargs)
+        self._calls += 1
+        if checked is not None:
+            checked.compare(str(self.name), entry.form, found)
+        return entry.form.build(found)
+
+    def _is_due(self) -> bool:
+        """Whether the next replay is to be compared with the function."""
+        return bool(self._check) and (self._calls + 1) % self._check == 0
+
+    def _checked(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
+        """What the function gives, before a replay changes what both of them change."""
+        return Checked(OfTensors(self.__wrapped__, call, self._static, args, kwargs), call)
+
+    def _recorded_again(
+        self, known: Known, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Records the function once more, unless that has not paid the last times."""
+        if not known.rests():
+            return self._record(call, args, kwargs)
+        if not known.told:
+            known.told = True
+            self._log.append(f"{self._cache.why(call)}, once more: {PAUSED}")
+        if known.pause >= LONG or known.fresh() is not None:
+            # Programs would be tried in vain: often, or by running them.
+            self._forget()
+        return self._function(known.pause, call, args, kwargs, known)
+
+    def _function(
+        self,
+        count: int,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        known: Known | None = None,
+    ) -> Any:
+        """Calls the function itself, and lets further calls like this one do so."""
+        function, values = itself(self.__wrapped__, call.tensors), (call.values, self._ordered)
+        told = not self._is_long() and self._remember_function(
+            function, (args, kwargs), values, count
+        )
+        if told and known is not None:
+            known.pause = 1
+        return function(*args, **kwargs)
+
+    def _is_long(self) -> bool:
+        """Whether every call must come here."""
+        return bool(self._check or any(self._static))
+
+    def __repr__(self) -> str:
+        count = len(self.programs)
+        return f"<compiled {self.name}: {count} program{'' if count == 1 else 's'}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled module or optimiser has besides: parameters, `state_dict`, `eval`."""
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self.__wrapped__, name)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method, every object has programs of its own."""
+        return self if instance is None else self._methods.of(instance, self)
+
+    def _of_object(self, function: Callable[..., Any]) -> Compiled:
+        """The same for a function that takes no `self`."""
+        return Compiled(function, self._static.without_first(), self._check, self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Programs are not pickled: they are recorded again."""
+        return Compiled, (self.__wrapped__, self._static, self._check, self.name)
+
+    @property
+    def programs(self) -> tuple[Any, ...]:
+        """The programs recorded so far."""
+        methods = (one for method in self._methods.all() for one in method.programs)
+        return (*(entry.program for entry in self._cache.programs()), *methods)
+
+    def clear(self) -> None:
+        """Forgets every program."""
+        for method in self._methods.all():
+            method.clear()
+        self._forget()
+        self._cache.clear()
+        self._log.clear()
+        self._floats = True
+
+    def bind(self, *args: Any, **kwargs: Any) -> Any:
+        """The function bound to these arrays and tensors: `run = f.bind(x)`, then `run()`.
+
+        `run()` reads the arguments where they lie, overwrites the same results and returns them.
+        `run.address` is the address of a C function `int (*)(void *)` that does the same without
+        Python, `run.data` what to pass to it: 0 means done. `run.results` is what calls return.
+        Floats keep their values. The function is recorded if need be, which runs it once.
+        Errors: `CompileError` when calls run eagerly, and from `run()` when the function must be
+        bound again; `ArgumentError` for an argument that cannot be read where it lies.
+
+        >>> import numpy as np
+        >>> import ferrograd as fg
+        >>> x = np.array([1.0, 2.0])
+        >>> run = fg.compile(fg.grad(lambda x: (x * x).sum())).bind(x)
+        >>> x[:] = 3.0, 4.0
+        >>> run()
+        array([6., 8.])
+        """
+        call, known = self._known(args, kwargs)
+        while isinstance(known, WarmUp):
+            self(*args, **kwargs)
+            call, known = self._known(args, kwargs)
+        if isinstance(known, Joint):
+            raise CompileError(
+                f"bind: calls of {self.name} are recorded, as something requires grad; detach the"
+                " arguments, or bind it within fg.no_grad()"
+            )
+        if not isinstance(known, Recorded):
+            raise CompileError(
+                f"bind: {self.name} runs eagerly, because {known.reason}; call it instead"
+            )
+        for value, place in zip(call.values, call.places, strict=True):
+            given = call.leaves[place]
+            if value is not given and isinstance(given, np.ndarray):
+                raise ArgumentTypeError(
+                    f"bind: an argument is a {type(given).__name__}; pass a plain array"
+                )
+        return known.program.bind(call.values, call.tensors, known.form.build)
+
+    def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
+        """A call, and what there is for it; it is recorded if need be."""
+        for again in (True, True, False):
+            call = sort(args, named(kwargs, self._ordered), self._static, self._floats)
+            known = self._cache.get(call.key)
+            entry: Any = known and (known.other or known.fresh())
+            to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
+            if not (again and to_record and enabled() and call.disordered is None):
+                break
+            self(*args, **kwargs)
+        if call.disordered is not None:
+            return call, Eager(call.disorder())
+        if entry is None:
+            paused = known is not None or self._cache.pause
+            return call, Eager(PAUSED if paused else "compiling is switched off here")
+        return call, entry
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Why the function was recorded: a line for each of the last recordings."""
+        return (*self._log, *(line for method in self._methods.all() for line in method.log))
+
+    def explain(self, *args: Any, format: str = "text", **kwargs: Any) -> str:
+        """What a call with these arguments replays, as a text; it is recorded if need be.
+
+        One line per step: the kernel, what it reads and what it writes, `%n` being buffer n, and in
+        brackets what element-wise loops compute. Before them: memory, what is read and written
+        outside, and which steps call Python; after them, why the function was recorded.
+        `format="mermaid"` gives a flowchart.
+        Errors: `ArgumentError` for another format.
+
+        >>> import ferrograd as fg
+        >>> f = fg.compile(lambda x: fg.sum(x * 2.0), name="f")
+        >>> print(f.explain(fg.ones(3), format="mermaid").splitlines()[0])
+        flowchart TD
+        """
+        check_format(format)
+        _, known = self._known(args, kwargs)
+        if isinstance(known, WarmUp):
+            what = "the call before made state (members of modules, tensors of an optimiser)"
+            return f"{self.name}: {what} and ran as it is; the next call is recorded"
+        if isinstance(known, Eager):
+            return f"{self.name}: runs eagerly, because {known.reason}"
+        return explained(str(self.name), known.program, self._log, format)
+
+    def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._log.append(self._cache.why(call))
+        of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
+        known = self._cache.get(call.key)
+        warm = known.other if known and isinstance(known.other, WarmUp) else None
+        try:
+            entry, results = self._recorded(call, of_tensors, warm)
+        except RunsEagerlyError as raised:
+            entry, results = Eager(str(raised)), []
+        except BaseException as raised:
+            self._log.pop()
+            if not isinstance(raised, CompileError | ArgumentTypeError | DTypeError):
+                raise
+            if not (self._floats and call.has_numbers):
+                raise
+            # Python computes with a float argument: from now on floats belong to the program.
+            self._floats = False
+            self._forget()
+            return self(*args, **kwargs)
+        if isinstance(entry, Recorded) and _may_see_others(entry.program):
+            # The call that was recorded counts, with what it changed.
+            form, entry = entry.form, Eager(CLOSES_OVER)
+            self._keep_eager(call, entry)
+            return form.build(results)
+        if isinstance(entry, Eager):
+            self._keep_eager(call, entry)
+        else:
+            self._keep(call.key, entry)
+        if isinstance(entry, Eager) or entry.form is None:
+            results = itself(self.__wrapped__, call.tensors)(*args, **kwargs)
+            if isinstance(entry, WarmUp) and not entry.kept:
+                self._keep(call.key, entry._replace(detach=not has_history(results)))
+            return results
+        self._shorten(entry, call, args, kwargs)
+        return entry.form.build(results)
+
+    def _keep_eager(self, call: Call, entry: Eager) -> None:
+        self._log[-1] += f"; such calls run eagerly, because {entry.reason}"
+        self._keep(call.key, entry)
+
+    def _recorded(
+        self, call: Call, of_tensors: OfTensors, warm: WarmUp | None
+    ) -> tuple[Entry, list[Any]]:
+        """The program of a call, and the results; or why there is none."""
+        kept_before = 0 if warm is None else warm.kept
+        may_keep = kept_before < WARM_UPS
+        weak = call.has_numbers
+        values = call.as_tensors()
+        recording = is_grad_enabled()
+        detach = warm is not None and warm.detach
+        if not (recording and any(value.requires_grad for value in values)):
+            try:
+                return self._recorded_plain(call, of_tensors, values, weak, kept_before, detach)
+            except HistoryError:
+                if not recording:
+                    return Eager("it records although gradients are off"), []
+                if warm is None and not call.tensors:
+                    # Whether a call with arrays gives a history, only such a call can tell.
+                    return WarmUp(None, kept_before), []
+        # A program holds what names were bound to as it was recorded, and so do its derivatives.
+        later = bound_now(of_tensors.function, arrays=False)
+        with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
+            function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
+            program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
+            kept = kept or (program is not None and watch.made_state())
+            if program is not None and _may_see_others(program):
+                reason = CLOSES_OVER
+            if program is None or kept or reason is not None:
+                watch.restore()
+        if kept:
+            return WarmUp(None, kept_before + 1, detach), []
+        if reason is not None:
+            return Eager(reason), []
+        if program is None:
+            return self._recorded_plain(call, of_tensors, values, weak, kept_before)
+        entry = Joint(program, of_tensors.taken_form(), Watched(watch), of_tensors.later(later))
+        # The program runs for the first time, and turns them itself.
+        watch.turn_back()
+        found = entry.run(call)
+        return (entry, found) if found is not None else (Eager("it decides anew"), [])
+
+    def _recorded_plain(
+        self,
+        call: Call,
+        of_tensors: OfTensors,
+        values: list[Tensor],
+        weak: bool,
+        kept_before: int,
+        detach: bool = False,
+    ) -> tuple[Recorded | WarmUp, list[Any]]:
+        def detached(results: list[Tensor]) -> None:
+            if detach:
+                results[:] = [result.detach() for result in results]
+            if any(result.requires_grad for result in results):
+                raise HistoryError
+            check()
+
+        may_keep = kept_before < WARM_UPS
+        with Watch(may_keep) as watch, recorded_generators() as check:
+            program, results = _core._record(
+                of_tensors.then(detached, watch, kept_before > 0), values, weak, may_keep, watch
+            )
+        found = list(results) if call.tensors else _core._as_arrays(results)
+        form = of_tensors.taken_form()
+        if program is None or watch.made_state():
+            return WarmUp(form, kept_before + 1, detach), found
+        return Recorded(program, form, Watched(watch)), found
+
+    def _shorten(
+        self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Makes calls like this one run the program without coming here."""
+        if self._is_long():
+            return
+        if isinstance(entry, Recorded | Joint):
+            original = entry.original if isinstance(entry, Joint) else None
+            form, values = entry.form, (call.values, self._ordered)
+            how = form.kind(), form.build, original
+            self._remember(entry.program, (args, kwargs), values, *how)
+
+    def _keep(self, key: Any, entry: Entry) -> None:
+        before = len(self._cache)
+        if self._cache.keep(key, entry):
+            self._forget()
+        count = len(self._cache)
+        if before < count == MANY + 1:
+            warn_user(
+                f"compile: {self.name} has been recorded for {count} signatures, the last time as"
+                f" {self._log[-1]}; pass arrays of fewer shapes, and fg.tensor(value) for a number"
+                " that changes",
+                RuntimeWarning,
+            )

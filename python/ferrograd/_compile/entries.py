@@ -1,0 +1,281 @@
+"""What a compiled function knows of the calls of one signature.
+
+Owns: a program with the way from its results to those of the function, and the function as one of
+tensors. Never decides which of them a call gets. Invariant: nothing here keeps the arguments of a
+call alive.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import numbers
+import os
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._compile.guards import Watch, Watched, note_bound
+from ferrograd._compile.signature import Call, Static
+from ferrograd._core import Tensor
+from ferrograd._tensor.pytree import LEAF, Tree, flatten
+from ferrograd._tensor.recorded_arrays import recording
+from ferrograd.errors import CompileError
+
+#: Results that a program may give as they are: they hold nothing that was computed.
+_CONSTANT = (
+    Tensor,
+    np.ndarray,
+    np.generic,
+    np.dtype,
+    numbers.Number,
+    str,
+    bytes,
+    bytearray,
+    set,
+    frozenset,
+    range,
+    slice,
+    type,
+    type(None),
+    type(...),
+    Enum,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+)
+#: Those of which every call has a copy.
+_MUTABLE = frozenset({np.ndarray, set, bytearray})
+
+
+class OfTensors:
+    """The function as one of tensors: they stand for the arguments that a program takes anew.
+
+    It returns the tensors among the results; `form` has what else there is.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        call: Call,
+        static: Static,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.function = function
+        self.tree = call.tree
+        self.tree.forget()
+        self.places = call.places
+        self.leaves = list(call.leaves)
+        for place in call.places:
+            self.leaves[place] = None
+        self.static = static
+        self.args, self.kwargs = static.only(args, kwargs)
+        self.form: Form | None = None
+        self._are_tensors = [isinstance(value, Tensor) for value in call.values]
+
+    def __call__(self, *tensors: Tensor) -> list[Tensor]:
+        found: list[Any] = []
+        tree = flatten(self._recorded(*tensors), found)
+        tree.forget()
+        results = [leaf for leaf in found if isinstance(leaf, Tensor)]
+        for leaf in found:
+            if not isinstance(leaf, _CONSTANT):
+                raise CompileError(
+                    f"compile: the function returns a {type(leaf).__name__}, which every later call"
+                    " would return as it is now; return tensors, arrays, numbers and containers of"
+                    " them"
+                )
+        self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
+        return results
+
+    def called(self, *values: Any) -> Any:
+        """What the function returns for these in place of what a program takes anew."""
+        leaves = list(self.leaves)
+        for place, value in zip(self.places, values, strict=True):
+            leaves[place] = value
+        args, kwargs = self.tree.build(iter(leaves))
+        args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
+        return self.function(*args, **kwargs)
+
+    def later(self, function: Callable[..., Any]) -> OfTensors:
+        """The same for derivatives, which call the function as it was recorded."""
+        self.function = function
+        return self
+
+    def _recorded(self, *tensors: Tensor) -> Any:
+        """The same while a program is recorded; NumPy hides our error when an array takes one."""
+        try:
+            return recording(self.called, *tensors)
+        except ValueError as error:
+            if isinstance(error.__cause__, CompileError):
+                raise CompileError(str(error.__cause__)) from error
+            raise
+
+    def then(
+        self, check: Callable[[list[Tensor]], None], watch: Watch, collects: bool
+    ) -> Callable[..., list[Tensor]]:
+        """The same as it is recorded, with a check of its results at its end.
+
+        With `collects`, cycles of references that the function left go first: nobody keeps them.
+        """
+
+        def checked(*tensors: Tensor) -> list[Tensor]:
+            before = [tensor.requires_grad for tensor in tensors]
+            note_bound(self.function)
+            try:
+                results = self(*tensors)
+            except Exception:
+                if _core._was_change_refused():
+                    what = "it writes what requires grad to a tensor that it closes over"
+                    raise RunsEagerlyError(what) from None
+                raise
+            if collects:
+                gc.collect()
+            watch.forget_dead()
+            for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
+                # The tensors are copies: the caller's would stay as it is.
+                if there and now.requires_grad is not old:
+                    raise RunsEagerlyError("it changes whether an argument requires grad")
+            check(results)
+            counted = None if watch.may_keep else watch.counted()
+            if counted is not None:
+                raise RunsEagerlyError(counted)
+            return results
+
+        return checked
+
+    @contextmanager
+    def fails_backward(self) -> Iterator[None]:
+        """What the backward pass raises as it is recorded is left to that of a call."""
+        try:
+            yield
+        except (CompileError, RunsEagerlyError):
+            raise
+        except Exception as raised:
+            if self.form is None:
+                raise
+            what = f"its backward pass, as it is recorded, raises {type(raised).__name__}"
+            raise RunsEagerlyError(what) from raised
+
+    def taken_form(self) -> Form:
+        """The form of the last call's results."""
+        assert self.form is not None, "the function was called"
+        return self.form
+
+
+class RunsEagerlyError(Exception):
+    """Calls like the recorded one run the function itself: the capture ends."""
+
+
+class HistoryError(Exception):
+    """The results have a history: the capture ends, and what it changed is given back."""
+
+
+class Form(NamedTuple):
+    """The results of the function, with places for tensors."""
+
+    tree: Tree
+    #: What is no tensor, at its place; `Tensor` stands for one that is.
+    leaves: list[Any]
+
+    def kind(self) -> int:
+        """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
+        if self.tree is LEAF:
+            return 0 if self.leaves[0] is Tensor else 2
+        flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
+        return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
+
+    def build(self, found: list[Any]) -> Any:
+        """The results of the function, from those of a program."""
+        rest = iter(found)
+        leaves = [next(rest) if x is Tensor else x for x in self.leaves]
+        if any(type(x) in _MUTABLE for x in self.leaves):
+            leaves = [copy.copy(x) if type(x) in _MUTABLE else x for x in leaves]
+        return self.tree.build(iter(leaves))
+
+
+class Recorded(NamedTuple):
+    """A program of a function whose results have no history."""
+
+    program: Any
+    form: Form
+    watched: Watched
+
+    def run(self, call: Call) -> list[Any] | None:
+        """The results; None where something that was read at the recording is different."""
+        return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
+
+
+class Joint(NamedTuple):
+    """A program with its backward pass: a call of it is one node."""
+
+    program: Any
+    form: Form
+    watched: Watched
+    original: OfTensors
+
+    def run(self, call: Call) -> list[Any] | None:
+        """The results; None where something that was read at the recording is different."""
+        values = call.as_tensors()
+        return self.program.run(values, self.original)  # type: ignore[no-any-return]
+
+
+class Eager(NamedTuple):
+    """Why calls of a signature run the function itself."""
+
+    reason: str
+
+
+class WarmUp(NamedTuple):
+    """The call before was a plain call: the next one records."""
+
+    #: Of results that were recorded although there is no program.
+    form: Form | None
+    #: How many calls in a row kept tensors that they computed.
+    kept: int
+    #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
+    detach: bool = False
+
+
+#: What is found out about the calls of a signature.
+Entry = Recorded | Joint | Eager | WarmUp
+
+
+def has_history(results: Any) -> bool:
+    """Whether a tensor among the results of a function has one."""
+    found: list[Any] = []
+    flatten(results, found)
+    return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
+
+
+def itself(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
+    """The function as it is recorded; without tensors, results without a history are arrays."""
+    return functools.partial(recording, function) if tensors else _Arrays(function)
+
+
+class _Arrays:
+    """A function whose results are arrays, as those of its programs are for arrays."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = recording(self._function, *args, **kwargs)
+        leaves: list[Any] = []
+        tree = flatten(found, leaves)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if not tensors or any(tensor.requires_grad for tensor in tensors):
+            return found
+        arrays = [x.numpy()[()] if isinstance(x, Tensor) else x for x in leaves]
+        return tree.build(iter(arrays))
+
+
+def enabled() -> bool:
+    """Whether functions are compiled at all: `FERROGRAD_COMPILE=0` switches it off."""
+    return os.environ.get("FERROGRAD_COMPILE", "1") != "0"

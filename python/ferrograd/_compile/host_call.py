@@ -1,0 +1,154 @@
+"""Calls of custom functions that look at values: every run of a program makes them again.
+
+Owns: how a call and its backward are made again, from copies of the tensors. Never records: the
+core decides that a call is a step. Invariant: a step gives as many outputs and gradients as it gave
+when the function was recorded, or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._tensor.pytree import flatten
+from ferrograd.errors import CompileError
+
+
+class _Place:
+    """Where an argument is a tensor: its number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class GivenArray:
+    """An array that code which every run calls again was given.
+
+    One that is there outside is read as it is then. One that the recorded function made, and that
+    nobody else has afterwards, is for each call what it was for the first.
+    """
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self._copy: np.ndarray[Any, Any] | None = array.copy()
+
+    def now(self) -> np.ndarray[Any, Any]:
+        """The array for a later call."""
+        if self._copy is not None and not _core._is_recording_program():
+            if self._is_alone():
+                self._array = self._copy
+            self._copy = None
+        return self._array
+
+    def _is_alone(self) -> bool:
+        """Whether nobody else has the array, or the one of which it is a view."""
+        array: Any = self._array
+        # It is held here, by who leads to it, and by the call that counts.
+        while isinstance(array, np.ndarray) and getrefcount(array) <= 3:
+            if array.base is None:
+                return True
+            array = array.base
+        return False
+
+
+def kept(leaf: Any) -> Any:
+    """What is kept of an argument that is no tensor, for `given`."""
+    shown = type(leaf) is np.ndarray and _core._is_recording_program()
+    return GivenArray(leaf) if shown else leaf
+
+
+def given(leaf: Any) -> Any:
+    """The argument for a later call."""
+    return leaf.now() if type(leaf) is GivenArray else leaf
+
+
+class FunctionCall:
+    """A call of a custom function, to be made again with other tensors."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None,
+        tensors: tuple[Tensor, ...],
+        needs: list[bool],
+        returned: Any,
+    ) -> None:
+        self.name = name
+        self._function = function
+        self._needs = needs
+        leaves: list[Any] = []
+        self._tree = flatten((args, kwargs or {}), leaves)
+        self._tree.forget()
+        numbers: dict[int, list[int]] = {}
+        for number, tensor in enumerate(tensors):
+            numbers.setdefault(id(tensor), []).append(number)
+        self._leaves = [
+            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else kept(leaf)
+            for leaf in leaves
+        ]
+        found: list[Any] = []
+        self._form = flatten(returned, found)
+        self._form.forget()
+        for leaf in found:
+            if not isinstance(leaf, Tensor | np.ndarray | np.generic):
+                raise CompileError(
+                    f"{name}: it looks at values in a function that fg.compile records, and returns"
+                    f" a {type(leaf).__name__}, which would be the same in every later call; return"
+                    " tensors only"
+                )
+
+    def __call__(self, shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
+        """Makes the call; its graph is what the pull differentiates."""
+        own = [
+            tensor.requires_grad_() if need else tensor
+            for tensor, need in zip(tensors, self._needs, strict=True)
+        ]
+        leaves = [own[x.number] if isinstance(x, _Place) else given(x) for x in self._leaves]
+        args, kwargs = self._tree.build(iter(leaves))
+        outputs: list[Any] = []
+        if not flatten(self._function(*args, **kwargs), outputs).same(self._form):
+            raise CompileError(
+                f"{self.name}: it returns another structure than when the function was recorded;"
+                " return the same in every call, or leave the function uncompiled"
+            )
+        shared[self] = own, outputs
+        return [output.detach() for output in outputs]
+
+    def pull(self, graded: list[int], wanted: list[int], present: list[bool]) -> _Pull:
+        """Its backward, for gradients of some outputs and of some inputs."""
+        return _Pull(self, graded, wanted, present)
+
+
+class _Pull:
+    """The backward of a call that was made again."""
+
+    def __init__(
+        self, call: FunctionCall, graded: list[int], wanted: list[int], present: list[bool]
+    ) -> None:
+        self._call = call
+        self._graded = graded
+        self._wanted = wanted
+        self._present = present
+
+    def __call__(self, shared: dict[Any, Any], *grads: Tensor) -> list[Tensor]:
+        given, outputs = shared[self._call]
+        found = _core.grad(
+            [outputs[k] for k in self._graded],
+            [given[i] for i in self._wanted],
+            list(grads),
+            retain_graph=True,
+            allow_unused=True,
+        )
+        if [each is not None for each in found] != self._present:
+            raise CompileError(
+                f"{self._call.name}: its backward gives None for another argument than when the"
+                " function was recorded; give zeros, or leave the function uncompiled"
+            )
+        return [each for each in found if each is not None]

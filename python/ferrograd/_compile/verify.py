@@ -1,0 +1,90 @@
+"""`compile(f, check=n)`: a replay beside the function itself.
+
+Owns: a call of the function that changes nothing, and the comparison of its results with those of a
+replay. Never runs a program.
+Invariant: results that differ in a bit, or in their containers, raise; so do values of the function
+on plain arrays, where it takes them, that are not those on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._compile.entries import Form, OfTensors
+from ferrograd._compile.guards import Watch
+from ferrograd._compile.signature import Call
+from ferrograd._core import Tensor
+from ferrograd._inspect import compare_with_arrays
+from ferrograd._tensor.generator import recorded_generators
+from ferrograd._tensor.pytree import flatten
+from ferrograd.errors import CompileError
+
+#: Why a replay may differ.
+_ANEW = "the function depends on something besides its arguments; pass it as one"
+
+
+class Checked:
+    """What a function gives for the arguments of a call, on tensors and on arrays.
+
+    It is called before the replay, so that both find the tensors outside as they are, and what it
+    changes is given back.
+    """
+
+    def __init__(self, function: OfTensors, call: Call) -> None:
+        self._results = tried(lambda: function(*call.as_tensors()))
+        self._form = function.taken_form()
+        self._said = compare_with_arrays.difference(
+            lambda: tried(lambda: function.called(*call.as_tensors())),
+            lambda *values: tried(lambda: function.called(*values)),
+            call.values,
+        )
+
+    def compare(self, name: str, old: Form, found: list[Any]) -> None:
+        """Raises where a replay, which found these results, differs from the function."""
+        new, tensors, results = self._form, iter(self._results), iter(found)
+        if not new.tree.same(old.tree):
+            raise CompileError(
+                f"compile: {name} returned {old.tree} when it was recorded and returns {new.tree}"
+                f" now; {_ANEW}"
+            )
+        for i, (a, b) in enumerate(zip(old.leaves, new.leaves, strict=True)):
+            got = next(results) if a is Tensor else a
+            want = next(tensors) if b is Tensor else b
+            if _bits(got) != _bits(want):
+                raise CompileError(
+                    f"compile: result {i} of {name} is {got} replayed and {want} computed anew;"
+                    f" {_ANEW}"
+                )
+        if self._said is not None:
+            raise CompileError(f"compile: {name}: {self._said}; {compare_with_arrays.CAUSES}")
+
+
+def tried(function: Callable[[], Any]) -> Any:
+    """What a function returns, with arrays for tensors; what it changes is given back.
+
+    That is what a recording that fails gives back: memory of tensors, gradients, generators,
+    members of modules.
+    """
+    with Watch() as watch, recorded_generators():
+        try:
+            return _core._tried(function, _as_arrays)
+        finally:
+            watch.restore()
+
+
+def _as_arrays(found: Any) -> Any:
+    leaves: list[Any] = []
+    tree = flatten(found, leaves)
+    arrays = [leaf.detach().numpy().copy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    return tree.build(iter(arrays))
+
+
+def _bits(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        value = value.detach().numpy()
+    numeric = isinstance(value, np.ndarray | np.generic | float | complex)
+    return np.asarray(value).tobytes() if numeric else value

@@ -1,0 +1,170 @@
+"""Which compiled function a line of Python called, and what to write in its place.
+
+Owns: the reading of a call from the source of its line, and the remedies for functions of NumPy's
+that make arrays. Never evaluates what a program wrote: names are looked up where no code of the
+program runs. Invariant: without a source, nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import sys
+from itertools import islice
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ferrograd._dispatch import function_table
+from ferrograd._dispatch.operations import OPERATIONS
+
+_MEANT = "or use detach() or no_grad() to mean it"
+_SHIFTED = "draw without it, as in loc + scale * {call}(size=shape)"
+_SCALED = "draw without it, as in scale * {call}(size=shape)"
+_PLACES = "draw places and index with them, as in t[np.random.permutation(len(t))]"
+
+#: By the name of a function of NumPy's random numbers.
+_RANDOM = {
+    **dict.fromkeys(("normal", "laplace", "logistic", "gumbel"), _SHIFTED),
+    **dict.fromkeys(("exponential", "rayleigh"), _SCALED),
+    **dict.fromkeys(("permutation", "permuted", "shuffle", "choice"), _PLACES),
+    "uniform": "draw without it, as in low + (high - low) * {call}(size=shape)",
+    "multivariate_normal": "draw mean + factor @ rng.normal(size=n), with np.linalg.cholesky",
+}
+_DRAWN = "take rvs of ferrograd.scipy.stats, whose draws move with their parameters"
+
+#: What to write in place of an iterator whose elements no graph sees.
+NDITER = (
+    "iterate over t.reshape(-1), or over ferrograd.numpy.ndenumerate(t), which gives indices, too,"
+    " and write t[index] = value"
+)
+
+#: By the name of another function of NumPy's.
+_OTHERS = {
+    "numpy.ndarray.dot": "write A @ t or np.dot(A, t)",
+    "numpy.arange": "write start + step * np.arange(count), whose count is a number",
+    "numpy.nditer": NDITER,
+}
+
+#: Objects whose attributes are looked up without running code of a program.
+_PLAIN = (np.ndarray, np.random.Generator, np.random.RandomState)
+
+#: The longest piece of a line that stands in an error.
+_LONGEST = 60
+
+#: Libraries with functions that are compiled.
+COMPILED = {"numpy", "scipy", "matplotlib"}
+
+
+def called_here(frame: FrameType) -> str:
+    """What the frame is calling: the full name of a function, or the operation as it is written.
+
+    "" where that cannot be known, or is no compiled function of a library.
+    """
+    text = _text(frame)
+    try:
+        parsed = ast.parse(text).body
+    except SyntaxError:
+        return ""
+    if len(parsed) != 1:
+        return ""
+    node = parsed[0].value if isinstance(parsed[0], ast.Expr) else parsed[0]
+    if isinstance(node, ast.BinOp | ast.Compare | ast.AugAssign):
+        return _short(text)
+    if not isinstance(node, ast.Call):
+        return ""
+    names = _names(node.func)
+    value = _looked_up(frame, names) if names else None
+    if value is not None:
+        return _named(value)
+    # Of a result of an expression; other functions of this name take tensors or are named.
+    is_dot = isinstance(node.func, ast.Attribute) and node.func.attr == "dot"
+    return "numpy.ndarray.dot" if is_dot else _short(ast.unparse(node.func))
+
+
+def remedy(called: str) -> str:
+    """What to write in place of a function of NumPy's, "" where that is not known."""
+    home, _, name = called.rpartition(".")
+    found = _OTHERS.get(called, "")
+    if home in ("numpy.random", "numpy.random.Generator"):
+        call = f"{'np.random' if home == 'numpy.random' else 'rng'}.{name}"
+        found = _RANDOM.get(name, _DRAWN).format(call=call)
+    elif home == "numpy.ndarray" and not found and _takes_tensors(name):
+        found = f"write np.{name}(A, …)"
+    return f"{found}, {_MEANT}" if found else ""
+
+
+def _takes_tensors(name: str) -> bool:
+    function = getattr(np, name, None)
+    return OPERATIONS.get(function) is not None or function_table.composition(function) is not None
+
+
+def _text(frame: FrameType) -> str:
+    """The source of what the frame is evaluating, "" where there is none."""
+    code = frame.f_code
+    places = islice(code.co_positions(), frame.f_lasti // 2, None)
+    line, last, start, end = next(places, (None, None, None, None))
+    if line is None or last is None or start is None or end is None:
+        return ""
+    lines = linecache.getlines(code.co_filename, frame.f_globals)[line - 1 : last]
+    if len(lines) != last - line + 1:
+        return ""
+    # Columns count bytes. The end is cut first: it may be in the line where the start is.
+    rows = [row.encode() for row in lines]
+    rows[-1] = rows[-1][:end]
+    rows[0] = rows[0][start:]
+    return b"".join(rows).decode(errors="replace")
+
+
+def _short(text: str) -> str:
+    whole = " ".join(text.split())
+    return whole if len(whole) <= _LONGEST else ""
+
+
+def _names(node: ast.expr) -> list[str]:
+    """The names of `a.b.c` in order, none of another expression."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    before = _names(node.value) if isinstance(node, ast.Attribute) else []
+    return [*before, node.attr] if before and isinstance(node, ast.Attribute) else []
+
+
+def _looked_up(frame: FrameType, names: list[str]) -> Any:
+    """The value of the names, None where code would run to find it."""
+    root, *rest = names
+    homes = (frame.f_locals, frame.f_globals, vars(builtins))
+    value = next((home[root] for home in homes if root in home), None)
+    for name in rest:
+        if isinstance(value, _PLAIN):
+            value = getattr(value, name, None)
+        elif isinstance(value, ModuleType) or not isinstance(value, type):
+            value = getattr(value, "__dict__", {}).get(name)
+        else:
+            value = None
+    return value
+
+
+def _named(function: Any) -> str:
+    """The public name of a compiled function of a library."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if isinstance(owner, np.ndarray):
+        return f"numpy.ndarray.{name}"
+    if isinstance(owner, np.random.Generator):
+        return f"numpy.random.Generator.{name}"
+    if isinstance(owner, np.random.RandomState):
+        return f"numpy.random.{name}"
+    home = str(getattr(function, "__module__", None))
+    if home.split(".")[0] not in COMPILED:
+        return ""
+    paths = public_around(home)
+    path = next((p for p in paths if vars(sys.modules[p]).get(name) is function), "")
+    return f"{path}.{name}" if path else ""
+
+
+def public_around(module: str) -> list[str]:
+    """The public ones among a module and those around it, the outermost first."""
+    parts = module.split(".")
+    paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    return [path for path in paths if path in sys.modules and "._" not in path]

@@ -1,0 +1,139 @@
+"""What the compositions share.
+
+Owns: the way into the table and the refusal of arguments that have no meaning here. Never computes.
+Invariant: a composition takes the arguments of NumPy's function under NumPy's names; one that it
+cannot honour is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ferrograd._core import Tensor, asarray
+from ferrograd._dispatch.function_table import REASONS, numpy_function, register
+from ferrograd._dispatch.ufuncs import write
+from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, NotDifferentiableError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def composes(*paths: str) -> Callable[[F], F]:
+    """Enters a function as the composition of NumPy's functions of these names.
+
+    A function that declares `out` never sees it: its result is written there.
+    """
+
+    def enter(function: F) -> F:
+        register(_with_out(function, paths[0]), *paths)
+        return function
+
+    return enter
+
+
+def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function with its result in `out`, if it declares that."""
+    signature = inspect.signature(function)
+    if "out" not in signature.parameters:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        out = bound.arguments.pop("out", None)
+        result = function(*bound.args, **bound.kwargs)
+        return result if out is None else write(name, out, result)
+
+    return call
+
+
+def refuses(*paths: str, reason: str) -> None:
+    """Enters why functions of these names refuse what requires grad."""
+    for path in paths:
+        theirs = numpy_function(path)
+        if theirs is not None:
+            REASONS[theirs] = reason
+
+
+def refuse(name: str, **given: Any) -> None:
+    """Refuses arguments that are not at the default, which is falsy."""
+    for key, value in given.items():
+        if value is not None and value is not False:
+            raise ArgumentError(
+                f"numpy.{name}: {key}={value!r} cannot be used with tensors; leave it out"
+            )
+
+
+def missing(name: str, reason: str, remedy: str) -> Exception:
+    """The error of a function that has no derivative, with the reason."""
+    return NotDifferentiableError(f"numpy.{name}: {reason}; {remedy}")
+
+
+def inexact(value: Any) -> Tensor:
+    """A tensor of floats or complex numbers from a tensor, array, number or nested sequence."""
+    made: Tensor = asarray(value)
+    return made if made.dtype.kind in "fc" else made.astype(np.float64)
+
+
+def floats(name: str, value: Any) -> Tensor:
+    """`inexact` for a function of real numbers only: complex ones are refused."""
+    made = inexact(value)
+    if made.dtype.kind == "c":
+        raise DTypeError(
+            f"numpy.{name}: dtype {made.dtype} is not supported; compute with x.real, x.imag or"
+            " abs(x)"
+        )
+    return made
+
+
+def conjugate(value: Any) -> Tensor:
+    """The conjugate of a complex tensor; any other as it is."""
+    made: Tensor = asarray(value)
+    return made.conj() if made.dtype.kind == "c" else made
+
+
+def same_kind(name: str, value: Any, dtype: Any) -> None:
+    """Refuses a value that would lose its imaginary part in elements of a dtype."""
+    if np.dtype(dtype).kind not in "biuf":
+        return
+    kind = value.dtype if hasattr(value, "dtype") else asarray(value).dtype
+    if kind.kind == "c":
+        raise DTypeError(
+            f"numpy.{name}: the value is {kind} and goes into elements of {np.dtype(dtype)}; take"
+            " its real part, or use a complex dtype"
+        )
+
+
+def values(value: Any) -> Any:
+    """The elements of a tensor, for decisions that have no derivative."""
+    return value.detach().numpy(writable=False) if isinstance(value, Tensor) else value
+
+
+def axis_of(name: str, axis: Any, ndim: int) -> int:
+    """A non-negative axis, checked by NumPy's rule."""
+    _check_axes(name, (axis,))
+    return int(np.lib.array_utils.normalize_axis_index(axis, ndim, f"numpy.{name}"))
+
+
+def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Non-negative axes, each once; None: all."""
+    if axis is None:
+        return tuple(range(ndim))
+    _check_axes(name, axis if isinstance(axis, tuple | list) else (axis,))
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, ndim, f"numpy.{name}", True)
+    if len(set(axes)) < len(axes):
+        raise ArgumentError(f"numpy.{name}: axis is {axis}; give each axis once")
+    return tuple(axes)
+
+
+def _check_axes(name: str, axes: Any) -> None:
+    for axis in axes:
+        if not hasattr(type(axis), "__index__"):
+            raise ArgumentTypeError(
+                f"numpy.{name}: axis is {axis!r:.80}; pass an integer, or a tuple of integers where"
+                " several are taken"
+            )

@@ -1,0 +1,134 @@
+"""A function on plain arrays beside the same function on tensors.
+
+Owns: the call on arrays and the comparison of both values. Never differentiates.
+Invariant: the function gets copies, and the package's generators stand as before. A function that
+does not take arrays, or that gives other values each time, is not compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd._tensor.generator import SavedStates
+from ferrograd._tensor.pytree import Tree, flatten
+
+#: How far values may be apart, as a share of an element, by the bytes of a float.
+_SHARES = {2: 0.05, 4: 1e-3, 8: 1e-6}
+
+#: What to look for.
+CAUSES = (
+    "the function computes something else on tensors: look where it changes what is still used,"
+    " asks for a type, or converts with float() or np.asarray"
+)
+
+Result = tuple[list[Any], Tree]
+
+
+def difference(
+    on_tensors: Callable[[], Any], function: Callable[..., Any], args: Any
+) -> str | None:
+    """What a function of arrays gives that is not its value on tensors, in words; None: nothing.
+
+    `args` are nested values with tensors or arrays in them; tensors become arrays.
+    """
+    states = SavedStates()
+
+    def again(call: Callable[[], Any]) -> tuple[list[Any], Tree]:
+        states.restore()
+        leaves: list[Any] = []
+        tree = flatten(call(), leaves)
+        return [_array(leaf) for leaf in leaves], tree
+
+    try:
+        expected = again(on_tensors)
+        found = _on_arrays(again, function, args)
+        said = None if found is None else _differ(expected, found)
+        if said is None or found is None:
+            return None
+        repeated = _on_arrays(again, function, args)
+        steady = repeated is not None and _equal(found, repeated)
+        return said if steady and _equal(expected, again(on_tensors)) else None
+    finally:
+        states.restore()
+
+
+def _on_arrays(
+    again: Callable[[Callable[[], Any]], Result], function: Callable[..., Any], args: Any
+) -> Result | None:
+    """The result on copies; None where the function does not take arrays."""
+    leaves: list[Any] = []
+    tree = flatten(args, leaves)
+    given = tree.build(iter([_copied(leaf) for leaf in leaves]))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return again(lambda: function(*given))
+        except Exception:
+            return None
+
+
+def _copied(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        scalar, leaf = leaf._is_value(), leaf.detach().numpy(writable=False)
+        leaf = leaf[()] if scalar else leaf
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _array(leaf: Any) -> Any:
+    """A number or the elements of a result; None for everything else."""
+    if isinstance(leaf, Tensor):
+        return leaf.detach().numpy(writable=False).copy()
+    if isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
+        made = np.array(leaf)
+        return made if made.dtype.kind in "biufc" else None
+    return None
+
+
+def _equal(one: Result, other: Result) -> bool:
+    return len(one[0]) == len(other[0]) and all(
+        (a is None and b is None)
+        or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
+        for a, b in zip(one[0], other[0], strict=True)
+    )
+
+
+def _differ(expected: Result, found: Result) -> str | None:
+    """Both values where they are not the same up to rounding."""
+    if len(expected[0]) != len(found[0]):
+        return f"it returns {expected[1]} on tensors and {found[1]} on arrays"
+    for path, t, a in zip(expected[1].paths(), expected[0], found[0], strict=True):
+        if t is None or a is None:
+            continue
+        if t.shape != a.shape:
+            return f"{_named(path)} has shape {t.shape} on tensors and {a.shape} on arrays"
+        apart = np.argwhere(~_close(t, a))
+        if len(apart):
+            at = tuple(map(int, apart[0]))
+            where = _named(path + (f"[{', '.join(map(str, at))}]" if at else ""))
+            return f"{where} is {t[at].item()!r} on tensors and {a[at].item()!r} on arrays"
+    return None
+
+
+def _named(path: str) -> str:
+    return f"result{path}" if path else "the result"
+
+
+def _close(one: Any, other: Any) -> Any:
+    """Where two arrays of one shape are equal up to rounding, by the coarser of their dtypes."""
+    with np.errstate(all="ignore"):
+        same = (one == other) | ((one != one) & (other != other))
+        floats = [x.real.dtype for x in (one, other) if x.dtype.kind in "fc"]
+        if not floats or not one.size:
+            return same
+        coarser = min(floats, key=lambda dtype: dtype.itemsize)
+        one, other = one.astype(complex), other.astype(complex)
+        size = np.maximum(abs(one), abs(other))
+        largest = np.max(size, initial=0.0, where=np.isfinite(size))
+        # What is left where large elements cancel is no more than their rounding.
+        lost = 4096 * np.finfo(coarser).eps * largest
+        return same | (abs(one - other) <= _SHARES.get(coarser.itemsize, 1e-6) * size + lost)

@@ -1,0 +1,180 @@
+"""Random numbers under PyTorch's names: choices, and draws from distributions.
+
+Owns: functions that draw. Never knows how: `_tensor.generator` does.
+Invariant: the same seed gives the same numbers; results are constants.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, asarray, get_default_dtype
+from ferrograd._pytorch.validate import whole
+from ferrograd._tensor.creation import placed, shape_of
+from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.generator import Generator, drawn
+from ferrograd._tensor.random import _floats
+from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+Source = Generator | np.random.Generator | None
+
+
+def multinomial(
+    input: Any,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Source = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Indices drawn with the weights in the last axis: (n,) to (k,), (m, n) to (m, k), int64.
+
+    Weights need no sum of 1. Without replacement an index comes once. Errors: `ArgumentError` for
+    weights that are negative, not finite, or fewer above zero than are to be drawn; `ShapeError`
+    for other ranks.
+
+    >>> import ferrograd as fg
+    >>> fg.multinomial(fg.tensor([0.0, 3.0, 0.0]), 1).tolist()
+    [1]
+    """
+    weights, num_samples = asarray(input), whole("multinomial", "num_samples", num_samples, 1)
+    if weights.ndim not in (1, 2) or weights.dtype.kind != "f":
+        raise ShapeError(
+            f"multinomial: the weights are {weights.dtype} of shape {tuple(weights.shape)}; give"
+            " floats of one or two axes"
+        )
+
+    def values(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
+        rows = np.atleast_2d(given).astype(np.float64)
+        _check_weights(rows, num_samples, replacement)
+        if replacement or num_samples == 1:
+            picked = _each_alone(rng, rows, num_samples)
+        else:
+            picked = [rng.choice(len(row), num_samples, False, row / row.sum()) for row in rows]
+        return np.array(picked, np.int64).reshape(*given.shape[:-1], num_samples)
+
+    return placed("multinomial", drawn(generator, values, weights, dtype="int64"), out)
+
+
+def _each_alone(rng: np.random.Generator, rows: np.ndarray, count: int) -> list[Any]:
+    """What `rng.choice` draws where no index depends on another: its numbers, all at once."""
+    sums = (rows / rows.sum(-1, keepdims=True)).cumsum(-1)
+    sums /= sums[:, -1:]
+    at = rng.random((len(rows), count))
+    return [ends.searchsorted(x, "right") for ends, x in zip(sums, at, strict=True)]
+
+
+def _check_weights(rows: np.ndarray, count: int, replacement: bool) -> None:
+    if not ((rows >= 0) & (rows < np.inf)).all():
+        raise ArgumentError(
+            "multinomial: a weight is negative or not finite; give weights of at least 0"
+        )
+    fewest = int((rows > 0).sum(-1).min()) if len(rows) else count
+    if count < 1 or fewest < (1 if replacement else count):
+        raise ArgumentError(
+            f"multinomial: num_samples is {count} and a row has {fewest} weights above 0; give at"
+            " least 1, and at most as many unless replacement=True"
+        )
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Source = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Normal numbers: of a shape, or of the shape of tensors of means and deviations.
+
+    Errors: `ArgumentError` for a deviation below 0.
+
+    >>> import ferrograd as fg
+    >>> fg.normal(0.0, 2.0, (2, 3)).shape, fg.normal(fg.zeros(4), fg.ones(4)).shape
+    ((2, 3), (4,))
+    """
+    on_cpu(device)
+    given = [asarray(x) for x in (mean, std) if isinstance(x, Tensor | np.ndarray)]
+    kind = dtype or (given[0].dtype if given else get_default_dtype())
+    shape = None if size is None else shape_of("normal", (size,))
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    # A recorded draw keeps this function, which must not hold the tensors of one call.
+    others = [None if isinstance(x, Tensor) else np.asarray(x) for x in (mean, std)]
+
+    def values(rng: np.random.Generator, *found: np.ndarray) -> Any:
+        rest = iter(found)
+        m, s = (next(rest) if x is None else x for x in others)
+        if not np.all(s >= 0):
+            raise ArgumentError("normal: std holds a negative number; give at least 0")
+        return rng.normal(m, s, shape)
+
+    made = placed("normal", drawn(generator, values, *tensors, dtype=kind), out)
+    return made.requires_grad_() if requires_grad else made
+
+
+def poisson(input: Any, generator: Source = None) -> Tensor:
+    """Poisson numbers with the rates that a tensor holds, in its shape and dtype.
+
+    >>> import ferrograd as fg
+    >>> fg.poisson(fg.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    rates = asarray(input)
+    if rates.dtype.kind != "f":
+        raise ArgumentTypeError(f"poisson: the rates are {rates.dtype}; give floats")
+
+    def values(rng: np.random.Generator, found: np.ndarray) -> Any:
+        if not np.all(found >= 0):
+            raise ArgumentError("poisson: a rate is negative or NaN; give rates of at least 0")
+        return rng.poisson(found)
+
+    return drawn(generator, values, rates, dtype=rates.dtype)
+
+
+def _put(self: Tensor, op: str, generator: Source, values: Any) -> Tensor:
+    _floats(op, self)
+    return self.copy_(drawn(generator, values, dtype=self.dtype))
+
+
+def _above(op: str, what: str, value: float) -> None:
+    if not value > 0:
+        raise ArgumentError(f"{op}: {what} is {value}; give more than 0")
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Source = None) -> Tensor:
+    """Changes the elements to exponential numbers with the rate `lambd`, mean 1 / lambd."""
+    _above("exponential_", "lambd", lambd)
+    shape = self.shape
+    return _put(self, "exponential_", generator, lambda rng: rng.exponential(1 / lambd, shape))
+
+
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Source = None
+) -> Tensor:
+    """Changes the elements to numbers whose logarithms are normal."""
+    _above("log_normal_", "std", std)
+    shape = self.shape
+    return _put(self, "log_normal_", generator, lambda rng: rng.lognormal(mean, std, shape))
+
+
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Source = None
+) -> Tensor:
+    """Changes the elements to Cauchy numbers."""
+    _above("cauchy_", "sigma", sigma)
+    shape = self.shape
+    values = lambda rng: median + sigma * rng.standard_cauchy(shape)  # noqa: E731
+    return _put(self, "cauchy_", generator, values)
+
+
+def geometric_(self: Tensor, p: float, *, generator: Source = None) -> Tensor:
+    """Changes the elements to how many trials of probability p it takes to succeed, from 1 on."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_: p is {p}; give a number between 0 and 1")
+    shape = self.shape
+    return self.copy_(drawn(generator, lambda rng: rng.geometric(p, shape), dtype=self.dtype))

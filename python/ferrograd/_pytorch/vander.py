@@ -1,0 +1,29 @@
+"""Matrices of powers under the name of `torch.linalg`.
+
+Owns: `vander`. Never multiplies: that is the core.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core as core
+from ferrograd._core import Tensor, asarray
+from ferrograd._pytorch.validate import whole
+from ferrograd.errors import ShapeError
+
+
+def vander(x: Any, *, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element in a further axis: (…, n) to (…, n, N).
+
+    >>> import ferrograd as fg
+    >>> fg.linalg.vander([2.0, 3.0], N=3).tolist()
+    [[1.0, 2.0, 4.0], [1.0, 3.0, 9.0]]
+    """
+    x = asarray(x)
+    if x.ndim == 0:
+        raise ShapeError("vander: x is a number; give vectors (…, n)")
+    powers = core.tensor(np.arange(x.shape[-1] if N is None else whole("vander", "N", N)))
+    return core.power(x.unsqueeze(-1), powers.to(x.dtype))

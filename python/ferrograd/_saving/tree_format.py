@@ -1,0 +1,175 @@
+"""How a tree of tensors, numbers and strings is written as text.
+
+Owns: the text, and the names of the tensors in it. Never touches elements. Invariant: what
+`decoded` gives for a text of `Encoder` is the tree again, with exact numbers and the same
+containers; any other text is a `ValueError`, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd._tensor.pytree import DEEPEST, check_depth
+from ferrograd.errors import ArgumentTypeError
+
+#: The codes of dtypes in a file.
+CODES = {
+    **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
+    "bool": "BOOL",
+    "complex64": "C64",
+    # The format has no dtype of its own for it: a last axis of real and imaginary parts.
+    "complex128": "F64",
+}
+
+#: Marks the text of a file of ours, and which way of writing it is.
+VERSION = 1
+
+
+class Encoder:
+    """Makes the text of a tree and lists its arrays by name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def text(self, value: Any) -> str:
+        """The text of a whole tree."""
+        tree = self._coded(value, (), 0)
+        return json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
+
+    def _coded(self, value: Any, place: tuple[Any, ...], depth: int) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is complex:
+            return {"complex": [repr(value.real), repr(value.imag)]}
+        if isinstance(value, Tensor):
+            return self._array("tensor", value.detach().numpy(), place)
+        if kind is np.ndarray or isinstance(value, np.memmap):
+            return self._array("array", np.asarray(value), place)
+        if isinstance(value, np.generic):
+            return self._array("scalar", np.asarray(value), place)
+        check_depth(value, depth)
+        if isinstance(value, dict):
+            rows = [
+                [self._key(key, place), self._coded(item, (*place, key), depth + 1)]
+                for key, item in value.items()
+            ]
+            return {"dict": rows}
+        if kind is list or (isinstance(value, tuple) and not hasattr(kind, "_fields")):
+            parts = [self._coded(item, (*place, i), depth + 1) for i, item in enumerate(value)]
+            return parts if kind is list else {"tuple": parts}
+        raise _unknown(value, place)
+
+    def _key(self, key: Any, place: tuple[Any, ...]) -> Any:
+        if type(key) is tuple:
+            return {"tuple": [self._key(each, place) for each in key]}
+        if key is None or type(key) in (bool, int, str) or (type(key) is float and key == key):
+            return self._coded(key, place, 0)
+        raise _unknown(key, (*place, key))
+
+    def _array(self, what: str, array: np.ndarray, place: tuple[Any, ...]) -> dict[str, Any]:
+        if array.dtype.name not in CODES:
+            raise ArgumentTypeError(
+                f"save: {_shown(place)} has dtype {array.dtype}; save numbers of the dtypes that"
+                " tensors have"
+            )
+        plain = ".".join(map(str, place)) or "tensor"
+        name, number = plain, 2
+        while name in self.arrays or name == "__metadata__":
+            name, number = f"{plain}#{number}", number + 1
+        self.arrays[name] = array
+        coded: dict[str, Any] = {what: name}
+        if array.dtype.name == "complex128":
+            coded["dtype"] = "complex128"
+        return coded
+
+
+def _shown(place: tuple[Any, ...]) -> str:
+    return "the value" if not place else "".join(f"[{key!r}]" for key in place)
+
+
+def _unknown(value: Any, place: tuple[Any, ...]) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"save: {_shown(place)} is a {type(value).__name__}; save tensors, arrays, numbers,"
+        " strings, None, and lists, tuples and dicts of them: of modules, optimisers, generators"
+        " their state_dict() or get_state()"
+    )
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text in which no key comes twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.60} comes twice")
+    return made
+
+
+def decoded(text: str, tensor: Callable[[str, str, bool], Any]) -> Any:
+    """The tree of a text; `tensor(kind, name, wide)` gives what a name stands for."""
+    whole = parsed(text)
+    if not isinstance(whole, dict) or whole.get("version") != VERSION or "tree" not in whole:
+        has = whole.get("version") if isinstance(whole, dict) else whole
+        raise ValueError(f"its structure has version {has!r:.40}, and this package reads {VERSION}")
+    return _made(whole["tree"], tensor, 0)
+
+
+def _made(coded: Any, tensor: Callable[[str, str, bool], Any], depth: int) -> Any:
+    if depth > DEEPEST + 1:
+        raise ValueError(f"its containers are nested more than {DEEPEST} levels deep")
+    if isinstance(coded, list):
+        return [_made(each, tensor, depth + 1) for each in coded]
+    if not isinstance(coded, dict):
+        return coded
+    match coded:
+        case {"float": str(number)} if len(coded) == 1:
+            return float(number)
+        case {"complex": [str(real), str(imag)]} if len(coded) == 1:
+            return complex(float(real), float(imag))
+        case {"tuple": list(parts)} if len(coded) == 1:
+            return tuple(_made(each, tensor, depth + 1) for each in parts)
+        case {"dict": list(rows)} if len(coded) == 1:
+            return _dict(rows, tensor, depth)
+        case {"tensor": str(name)} | {"array": str(name)} | {"scalar": str(name)}:
+            wide = coded.get("dtype") == "complex128"
+            if len(coded) == 1 + wide:
+                return tensor(next(iter(coded)), name, wide)
+    raise ValueError(f"its structure has {coded!r:.60}, which means nothing")
+
+
+def _dict(rows: list[Any], tensor: Callable[[str, str, bool], Any], depth: int) -> dict[Any, Any]:
+    made: dict[Any, Any] = {}
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 2:
+            raise ValueError(f"its structure has {row!r:.60} in place of a key and a value")
+        key = _made(row[0], _no_tensor, depth + 1)
+        try:
+            twice = key in made
+        except TypeError:
+            raise ValueError(f"its structure has the key {key!r:.60}, which is none") from None
+        if twice:
+            raise ValueError(f"the key {key!r:.60} comes twice")
+        made[key] = _made(row[1], tensor, depth + 1)
+    return made
+
+
+def _no_tensor(kind: str, name: str, wide: bool) -> Any:
+    raise ValueError(f"its structure has the {kind} {name!r:.60} as a key")

@@ -1,0 +1,107 @@
+"""Messages between two ranks, differentiable to any order.
+
+Owns: `send`, `recv`, `sendrecv` and the header that goes ahead of the elements. Never a collective
+call. Invariant: a gradient goes back by the way the elements came, and only if the sender tracks
+gradients, so that in a backward pass too every message has somebody who takes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, asarray, zeros_like
+from ferrograd._tensor.creation import zeros
+from ferrograd.distributed import _buffers
+from ferrograd.distributed._collectives import anchored, tracks
+from ferrograd.distributed._process_group import checked_rank, mpi, world
+from ferrograd.errors import ContractError
+
+
+def _header(array: np.ndarray, tracked: bool) -> np.ndarray:
+    made = np.zeros(_buffers.AXES + 3, np.int64)
+    made[:3] = _buffers.DTYPES.index(array.dtype.name), tracked, array.ndim
+    made[3 : 3 + array.ndim] = array.shape
+    return made
+
+
+def _empty(header: np.ndarray) -> tuple[np.ndarray, bool]:
+    code, tracked, ndim = header[:3].tolist()
+    return np.empty(header[3 : 3 + ndim].tolist(), _buffers.DTYPES[code]), bool(tracked)
+
+
+def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
+    """Sends a tensor to rank `dest`, which calls `recv`.
+
+    Gives a zero without axes. Where gradients are tracked, add it to the loss: then the backward
+    pass comes by here, and takes the gradient that `dest` sends back.
+    """
+    comm = world(comm)
+    dest = checked_rank("send", "dest", dest, comm)
+    array = _buffers.array_of("send", x)
+    tracked = tracks(x)
+    comm.Send(_header(array, tracked), dest, tag)
+    comm.Send(array, dest, tag)
+    if not tracked:
+        return zeros((), dtype=array.dtype)
+    return anchored(x, zeros((), dtype=array.dtype), True, lambda g: recv(dest, tag, comm))
+
+
+def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
+    """The tensor that rank `source` sends here. Derivative: the gradient is sent to `source`."""
+    _buffers.not_recorded("recv")
+    comm = world(comm)
+    source = checked_rank("recv", "source", source, comm)
+    # What a rank sends itself is there when `send` returns, if not at the first look.
+    if source == comm.Get_rank() and not any(comm.Iprobe(source, tag) for _ in range(100)):
+        raise ContractError(
+            f"recv: rank {source} has sent itself nothing with tag {tag}, and would wait for ever;"
+            " call send first, or name another rank"
+        )
+    header = np.empty(_buffers.AXES + 3, np.int64)
+    comm.Recv(header, source, tag)
+    made, tracked = _empty(header)
+    comm.Recv(made, source, tag)
+
+    def back(g: Tensor) -> Tensor:
+        # The zero that comes of sending keeps the way open for derivatives of derivatives.
+        sent: Tensor = zeros_like(g) + send(g, source, tag, comm)
+        return sent
+
+    result = asarray(made)
+    return anchored(zeros_like(result), result, tracked, back)
+
+
+def sendrecv(
+    x: Any, dest: int | None, source: int | None, tag: int = 0, comm: Any = None
+) -> Tensor:
+    """Sends a tensor to `dest` and gives the one, alike, that `source` sends here.
+
+    None is a neighbour that does not exist: nothing is sent there, and zeros come from there.
+    Derivative: the gradient goes to `source`, and the one of `dest` comes back.
+    """
+    comm = world(comm)
+    nobody = mpi().PROC_NULL
+    to = nobody if dest is None else checked_rank("sendrecv", "dest", dest, comm)
+    of = nobody if source is None else checked_rank("sendrecv", "source", source, comm)
+    array = _buffers.array_of("sendrecv", x)
+    own = tracks(x)
+    sent = _header(array, own)
+    came = sent.copy()
+    came[1] = 0
+    comm.Sendrecv(sent, to, tag, came, of, tag)
+    found, theirs = _empty(came)
+    if (found.shape, found.dtype) != (array.shape, array.dtype):
+        raise ContractError(
+            f"sendrecv: rank {comm.Get_rank()} sends {array.dtype} {array.shape}, and rank"
+            f" {source} sends it {found.dtype} {found.shape}; all must be alike"
+        )
+    found[...] = 0
+    comm.Sendrecv(array, to, tag, found, of, tag)
+    given = x if isinstance(x, Tensor) else asarray(array)
+
+    def back(g: Tensor) -> Tensor:
+        return sendrecv(g, source if theirs else None, dest if own else None, tag, comm)
+
+    return anchored(given, asarray(found), own or theirs, back)

@@ -1,0 +1,88 @@
+"""The functors of document 001 as callable objects.
+
+Owns: one class for each functor of the registry. Never computes: a call is one operation of the
+core, recorded as one node whose `grad_fn.attrs` holds the attributes of the call.
+Invariant: `Add()(…)` and `add(…)` are the same call; batch axes are the last ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import ClassVar
+
+from ferrograd import _core
+from ferrograd._core import Tensor, grad
+from ferrograd._tensor.modes import enable_grad, set_grad_enabled
+from ferrograd.functors._base import AutogradFunction
+from ferrograd.functors._operations import (
+    add as add,
+    add_fiber as add_fiber,
+    gelu as gelu,
+    gemm as gemm,
+    sum_fiber as sum_fiber,
+)
+from ferrograd.functors._recorded_call import Op
+
+
+@cache
+def _operands() -> dict[str, list[str]]:
+    """The names of the operands of each functor."""
+    return {
+        row["name"]: [p["name"] for p in row["params"] if p["kind"] == "Tensor"]
+        for row in _core._registry()
+        if row["namespaces"] == ["functors"]
+    }
+
+
+class _Builtin(AutogradFunction):
+    """A functor whose rule is the core's."""
+
+    build_forward: ClassVar[Callable[..., Tensor]]
+
+    @classmethod
+    def build_backward(cls, op: Op) -> list[Tensor | None]:  # type: ignore[override]
+        """The gradients that the core's rule gives for this operation.
+
+        `op` is an `Op` with inputs, attributes (a dict of keywords) and output gradients; the
+        result is recorded when this thread records.
+        """
+        recorded = _core.is_grad_enabled()
+        inputs = [x if x.requires_grad and recorded else x.detach() for x in op.inputs]
+        inputs = [x if x.requires_grad else x.requires_grad_() for x in inputs]
+        with enable_grad():
+            named = dict(zip(_operands()[cls.build_forward.__name__], inputs, strict=True))
+            out = cls.build_forward(**named, **(op.attrs or {}))
+        with set_grad_enabled(recorded):
+            found = grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
+        return list(found)
+
+
+class Add(_Builtin):
+    """`Add()(alpha, x, beta, y, "z")` is `add(alpha, x, beta, y, "z")`."""
+
+    build_forward = __call__ = staticmethod(add)
+
+
+class Gemm(_Builtin):
+    """`Gemm()(a, b, …)` is `gemm(a, b, …)`."""
+
+    build_forward = __call__ = staticmethod(gemm)
+
+
+class AddFiber(_Builtin):
+    """`AddFiber()(alpha, fiber, beta, tensor, …)` is `add_fiber(alpha, fiber, beta, tensor, …)`."""
+
+    build_forward = __call__ = staticmethod(add_fiber)
+
+
+class SumFiber(_Builtin):
+    """`SumFiber()(x, …)` is `sum_fiber(x, …)`."""
+
+    build_forward = __call__ = staticmethod(sum_fiber)
+
+
+class Gelu(_Builtin):
+    """`Gelu()(x)` is `gelu(x)`."""
+
+    build_forward = __call__ = staticmethod(gelu)

@@ -1,0 +1,24 @@
+"""Tensors among the arguments of NumPy's functions.
+
+Owns: the search for them in nested lists. Never computes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import Tensor, tensor
+from ferrograd._tensor.pytree import check_depth, items
+
+
+def holds_tensor(value: Any, depth: int = 0) -> bool:
+    """Whether a tensor is somewhere in nested lists and tuples."""
+    if not isinstance(value, list | tuple):
+        return isinstance(value, Tensor)
+    check_depth(value, depth)
+    return any(holds_tensor(item, depth + 1) for item in items(value))
+
+
+def tensor_of(value: Any) -> Tensor:
+    """A tensor as it is, anything else as a new one."""
+    return value if isinstance(value, Tensor) else tensor(value)

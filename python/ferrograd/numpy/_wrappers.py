@@ -1,0 +1,139 @@
+"""NumPy's functions, with a short way to ours where an argument is a tensor.
+
+Owns: the face of each function. Never computes. Invariant: without a tensor among the arguments the
+call is NumPy's own; `_creation` says where the array that it makes becomes a tensor.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd._dispatch import protocols
+from ferrograd._dispatch.function_table import COMPOSED
+from ferrograd.numpy._arrays import makers
+from ferrograd.numpy._creation import creators
+from ferrograd.numpy._index_tricks import c_, mgrid, ogrid, r_
+from ferrograd.numpy._tensor_arguments import holds_tensor, tensor_of
+from ferrograd.numpy._vectorize import ndenumerate, nditer, vectorize
+
+#: Functions that take arrays one by one: from any iterable, as programs pass them.
+_JOIN = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
+_LISTS = (list, tuple)
+_SEQUENCES = (list, tuple, np.ndarray, Tensor)
+#: Operations of which NumPy does not ask each argument.
+_BROADCASTING = (np.full_like, np.pad)
+_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
+
+
+def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is `ours` for tensors and `theirs` for everything else."""
+
+    joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
+    # A ufunc takes `out` behind its operands.
+    most = theirs.nin if ufunc else sys.maxsize
+    # How many arguments by position mean the same in both, looked up for a call with several.
+    direct = most if ufunc else 1
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if joins and args and not isinstance(args[0], _SEQUENCES):
+            args = (list(args[0]), *args[1:])
+        if len(args) > most:
+            out = args[most:] if theirs.nout > 1 else args[most]
+            args, kwargs = args[:most], {**kwargs, "out": out}
+        nonlocal direct
+        for a in args:
+            kind = type(a)
+            if kind is Tensor:
+                if kwargs:
+                    return theirs(*args, **kwargs)
+                if len(args) > direct:
+                    direct = protocols.direct(theirs, ours)
+                    if len(args) > direct:
+                        return protocols.array_function(theirs, None, args, kwargs)
+                return ours(*args)
+            if (kind is list or kind is tuple) and holds_tensor(a):
+                return protocols.array_function(theirs, None, args, kwargs)
+        for key, a in kwargs.items():
+            # Of some keywords NumPy does not ask whose functions they have.
+            if holds_tensor(a) and not (ufunc and (key == "out" or type(a) is Tensor)):
+                return protocols.array_function(theirs, None, args, kwargs)
+        return theirs(*args, **kwargs)
+
+    for name in _METHODS if ufunc else ():
+        setattr(either, name, getattr(theirs, name))
+    either.__name__ = either.__qualname__ = theirs.__name__
+    either.__doc__ = theirs.__doc__
+    return either
+
+
+def _composed(theirs: Any) -> Callable[..., Any]:
+    """A function that takes tensors as any of its arguments."""
+
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if holds_tensor([*args, *kwargs.values()]):
+            return protocols.array_function(theirs, None, args, kwargs)
+        return theirs(*args, **kwargs)
+
+    return functools.wraps(theirs)(either)
+
+
+def faces(home: Any) -> dict[str, Any]:
+    """The public names of a NumPy module, with faces where we have an operation."""
+    names: dict[str, Any] = {}
+    for name in getattr(home, "__all__", None) or dir(home):
+        if name.startswith("_"):
+            continue
+        names[name] = _faced(getattr(home, name))
+    return names
+
+
+def _faced(theirs: Any) -> Any:
+    """A face of a function that we have, everything else as it is."""
+    if not isinstance(theirs, Hashable) or isinstance(theirs, type):
+        return theirs
+    ours = protocols.OPERATIONS.get(theirs)
+    if theirs in _BROADCASTING or (ours is None and theirs in COMPOSED):
+        return theirs if isinstance(theirs, np.ufunc) else _composed(theirs)
+    return theirs if ours is None else face(theirs, ours)
+
+
+def members() -> dict[str, Any]:
+    """Everything that `ferrograd.numpy` offers beside its modules."""
+    names = faces(np)
+    for module in ("fft", "linalg", "random"):
+        names.pop(module, None)
+    names.update(makers())
+    names["where"] = _named_where(names["where"])
+    names.update(
+        r_=r_, c_=c_, mgrid=mgrid, ogrid=ogrid, make_diagonal=make_diagonal, ndenumerate=ndenumerate
+    )
+    names.update(nditer=nditer, vectorize=vectorize, metadata=metadata)
+    names.update(creators(names))
+    return names
+
+
+def _named_where(either: Any) -> Any:
+    """`where` with the keywords that HIPS autograd's has and NumPy's has not."""
+
+    def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+        return either(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))
+
+    return functools.wraps(np.where)(where)
+
+
+def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> Any:
+    """Matrices with the last axis of `D` on their diagonal, along two axes of the result."""
+    made = _core.diag_embed(tensor_of(D), offset, axis1, axis2)
+    return made if isinstance(D, Tensor) else made.numpy().copy()
+
+
+def metadata(A: Any) -> tuple[Any, ...]:
+    """Shape, number of axes, dtype, and whether the elements are complex."""
+    return np.shape(A), np.ndim(A), np.result_type(A), bool(np.iscomplexobj(A))

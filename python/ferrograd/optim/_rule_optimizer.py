@@ -1,0 +1,127 @@
+"""`Ruled`: an optimiser whose step is one rule for every element of its parameters.
+
+Owns: the state that rules read and write, and the counts that parameters share.
+Never knows a rule: the core has them, and changes all parameters of a group in one call.
+Invariant: parameters of a group that have made the same steps share one count, so that what follows
+from it is computed once; a count is a float64 tensor, changed in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex, view_as_real
+from ferrograd.errors import ArgumentError
+from ferrograd.optim._optimizer import Group, Optimizer, Ready
+from ferrograd.optim._option_values import Number
+from ferrograd.optim._state_dict import State, adopted, shared
+
+#: The names of tensors of the size of a parameter, and what they are at first.
+Slots = tuple[tuple[str, Number], ...]
+#: Parameters, their gradients, the states of each one after another, and the counts they share.
+Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
+
+
+class Ruled(Optimizer):
+    """Base of the optimisers with a rule of the core."""
+
+    #: What is counted for each parameter, in the order of the rule, and where the counts begin.
+    counters: tuple[tuple[str, float], ...] = (("step", 0.0),)
+
+    def _rule(self, group: Group) -> str:
+        """The name of the rule."""
+        return type(self).__name__.lower()
+
+    def _slots(self, group: Group) -> Slots:
+        """The state of the size of a parameter, in the order of the rule; what it is at first."""
+        raise NotImplementedError
+
+    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        """The options in the order of the rule, for parameters whose state is new or is not."""
+        raise NotImplementedError
+
+    def _step_group(self, group: Group, ready: Ready) -> None:
+        slots = self._slots(group)
+        batches: dict[tuple[int, ...], Lists] = {}
+        for (p, grad), (fresh, state) in zip(ready, self._states(group, ready, slots), strict=True):
+            counts = [state[name] for name, _ in self.counters]
+            key = fresh, *map(id, counts)
+            params, grads, states, _ = batches.setdefault(key, ([], [], [], counts))
+            params.append(p)
+            grads.append(grad)
+            states.extend([state[name] for name, _ in slots])
+        rule = self._rule(group)
+        decay = 0.0 if self._decoupled(group) else group.get("weight_decay", 0.0)
+        for (new, *_), lists in batches.items():
+            try:
+                numbers = self._numbers(group, bool(new))
+                _update(rule, lists, numbers, bool(group.get("maximize")), decay)
+            except TypeError:
+                # An option that is no number any more is named by the check.
+                self._check(group)
+                raise
+
+    def _decoupled(self, group: Group) -> bool:
+        """Whether weight decay acts on the parameter and not on the gradient."""
+        return False
+
+    def _states(self, group: Group, ready: Ready, slots: Slots) -> list[tuple[bool, State]]:
+        """The state of each parameter, and whether something of it had to be made."""
+        start: State | None = None
+        found = []
+        for p, _ in ready:
+            state = self.state.get(p)
+            if not state and (slots or self.counters):
+                if start is None:
+                    start = {n: tensor(x, dtype="float64") for n, x in self.counters}
+                state = self.state[p] = {**start}
+            state = {} if state is None else state
+            missing = [(name, value) for name, value in slots if name not in state]
+            for name, value in missing:
+                state[name] = filled_like(p, value)
+            found.append((bool(missing), state))
+        if self.counters:
+            self._part(group, [state for _, state in found])
+        return found
+
+    def _part(self, group: Group, moving: list[State]) -> None:
+        """Gives the parameters that move counts of their own, where others that rest share them."""
+        if len(moving) == len(group["params"]):
+            return
+        name = self.counters[0][0]
+        here = {id(state) for state in moving}
+        others = [self.state[p] for p in group["params"] if self.state.get(p)]
+        resting = {id(state[name]) for state in others if id(state) not in here}
+        made: dict[int, State] = {}
+        for state in moving:
+            known = id(state[name])
+            if known in resting:
+                if known not in made:
+                    made[known] = {n: state[n].clone() for n, _ in self.counters}
+                state.update(made[known])
+
+    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        return adopted(op, key, value, p)
+
+    def _complete(self, op: str, number: Any, entry: State) -> None:
+        for name, _ in self.counters if entry else ():
+            try:
+                float(entry[name])
+            except (KeyError, TypeError, ValueError):
+                raise ArgumentError(
+                    f"{op}: {name} of parameter {number} is {entry.get(name)!r}; give a number, as"
+                    f" the state of {type(self).__name__} has it"
+                ) from None
+
+    def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
+        states = [loaded[p] for p in group["params"] if p in loaded]
+        shared(states, tuple(name for name, _ in self.counters))
+
+
+def filled_like(p: Tensor, value: Number) -> Tensor:
+    """State like a parameter; both parts of complex numbers have the value."""
+    value = float(value)
+    if p.dtype.kind != "c":
+        return full_like(p.detach(), value)
+    like = view_as_real(p.detach())
+    return view_as_complex(full_like(like, value))

@@ -1,0 +1,45 @@
+"""Sums over a moving window, the common ground of convolutions and image filters.
+
+Owns: the choice between a contraction of windows and the kernel of layers. Never pads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd import _core
+from ferrograd._core import Tensor
+from ferrograd.numpy._tensor_arguments import tensor_of
+
+_conv2d: Any = _core._namespaces["nn.functional"]["conv2d"]
+
+
+def correlated(x: Any, kernel: Any) -> Any:
+    """`Σ_j x[..., i + j] kernel[j]` over the last axes, where the kernel lies inside.
+
+    The kernel has the convolved axes, one or more; `x` has further ones before.
+    """
+    count = np.ndim(kernel)
+    if count == 2 and _floats(x) and _floats(kernel):
+        return _plane(x, kernel)
+    axes = tuple(range(np.ndim(x) - count, np.ndim(x)))
+    windows = numpy.lib.stride_tricks.sliding_window_view(x, np.shape(kernel), axis=axes)
+    inner = list(range(np.ndim(x), np.ndim(x) + count))
+    return np.tensordot(windows, kernel, axes=(inner, list(range(count))))
+
+
+def _floats(value: Any) -> bool:
+    return value.dtype in (numpy.float64, numpy.float32)
+
+
+def _plane(x: Any, kernel: Any) -> Any:
+    """By the kernel of convolution layers, which makes no copies of windows."""
+    shape = np.shape(x)
+    dtype = numpy.result_type(x.dtype, kernel.dtype)
+    images = tensor_of(x).astype(dtype, copy=False).reshape((-1, 1, *shape[-2:]))
+    made = _conv2d(images, tensor_of(kernel).astype(dtype, copy=False)[None, None])
+    made = made.reshape((*shape[:-2], *made.shape[-2:]))
+    return made if isinstance(x, Tensor) or isinstance(kernel, Tensor) else made.numpy().copy()

@@ -1,0 +1,234 @@
+"""Distributions of whole numbers: probabilities, differentiable by their parameters.
+
+Owns: what follows from a formula: distribution functions' ends, logarithms that vanish. Never knows
+a formula: a distribution brings its own. Counts have no derivative, and draws none either: `rvs` is
+SciPy's, on arrays. Invariant: a formula is asked at its own numbers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import Tensor, _is_recording_program, asarray
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd.scipy._closed_over import fixed, floats
+from ferrograd.scipy._computed_by_scipy import library, quiet
+from ferrograd.scipy.special import xlog1py, xlogy
+from ferrograd.scipy.stats._arguments import parameters
+from ferrograd.scipy.stats._frozen import Frozen
+from ferrograd.scipy.stats._supports import moves, valued
+
+Formula = Callable[..., Any]
+
+#: What a module of one distribution binds.
+METHODS = ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf")
+
+
+class Discrete:
+    """A distribution of whole numbers from `low` on, under SciPy's name.
+
+    The probability of `k` is `exp(weight) * p**a * (1 - p)**b` for the last parameter `p`, where
+    `weight`, `a` and `b` are `weight(k, *parameters)` and `powers(k, *parameters)`; without `ends`,
+    which is for parameters that are no probability, `b` is not read. `cdf(k, *parameters)` and
+    `sf` are formulas for numbers below `high(*parameters)`, the largest one. Where
+    `valid(*parameters)` is false every result is NaN, and `within` are parameters that are valid.
+    The methods take what SciPy's take: the parameters and `loc`, by position or by name.
+
+    Where `p` is at an end derivatives are the limits: `binom.pmf(1, n, p)` has the slope `n` at
+    0, and `binom.logpmf(1, n, p)` an infinite one. Errors: `ArgumentTypeError` for unknown
+    parameters.
+
+    >>> from ferrograd.scipy import stats
+    >>> round(fg.grad(lambda p: stats.binom.logpmf(2, 4, p))(0.25), 6)
+    5.333333
+    >>> round(fg.grad(lambda p: stats.binom.pmf(1, 4, p))(0.0), 9)
+    4.0
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shapes: str,
+        weight: Formula,
+        powers: Formula,
+        cdf: Formula,
+        sf: Formula,
+        *,
+        high: Formula,
+        valid: Formula,
+        within: tuple[float, ...],
+        low: int = 0,
+        ends: tuple[float, ...] = (0.0, 1.0),
+    ) -> None:
+        self.name, self.shapes, self._within = name, shapes.split(), within
+        self._weight, self._powers, self._curves = weight, powers, (cdf, sf)
+        self._low, self._high, self._valid, self._ends = low, high, valid, ends
+
+    def __repr__(self) -> str:
+        return f"<distribution {self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Every other method is SciPy's, on arrays."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(library(f"stats.{self.name}"), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        """The distribution with fixed parameters: its methods take the count only."""
+        self._given("__call__", 0, args, kwargs)
+        return Frozen(self, self.name, args, kwargs)
+
+    def methods(self) -> tuple[Any, ...]:
+        """The functions that a module of this distribution offers."""
+        return tuple(getattr(self, name) for name in METHODS)
+
+    def _given(self, method: str, k: Any, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+        """The number and the parameters of a call."""
+        call = f"{self.name}.{method}"
+        *given, loc = parameters(call, self.shapes, {"loc": 0.0}, args, kwargs)
+        k = fixed(floats(k)) - fixed(floats(loc))
+        found = [floats(value) for value in given]
+        if not _is_recording_program():
+            return k, found
+        # A program that is recorded may not read what operations make of arrays.
+        return asarray(k), [asarray(value) for value in found]
+
+    def _inside(self, mask: Any, k: Any, given: list[Any]) -> tuple[Any, list[Any]]:
+        """Number and parameters where the mask holds, elsewhere constants that are valid."""
+        if _everywhere(mask):
+            return k, given
+        pairs = zip(given, self._within, strict=True)
+        return np.where(mask, k, self._low), [np.where(mask, value, w) for value, w in pairs]
+
+    def _at_end(self, given: list[Any]) -> Any:
+        """Where the last parameter is at an end."""
+        p: Any = fixed(given[-1])
+        found: Any = p == 0.0
+        return found | (p == 1.0) if len(self._ends) > 1 else found
+
+    def _log(self, k: Any, given: list[Any]) -> Any:
+        """The logarithm of the probability of a number inside."""
+        (a, b), p = self._powers(k, *given), given[-1]
+        found = self._weight(k, *given) + _log_power(a, p, 0.0)
+        return found + _log_power(b, p, 1.0) if len(self._ends) > 1 else found
+
+    def _product(self, k: Any, given: list[Any]) -> Any:
+        """The probability as a product, whose derivatives are limits where `p` is at an end."""
+        (a, b), p = self._powers(k, *given), given[-1]
+        found = np.exp(np.minimum(self._weight(k, *given), 700.0)) * _power(a, p, 0.0)
+        return found * _power(b, p, 1.0) if len(self._ends) > 1 else found
+
+    def _whole(self, k: Any, given: list[Any]) -> Any:
+        high = self._high(*map(fixed, given))
+        return (np.floor(k) == k) & (k >= self._low) & (k <= high)
+
+    @quiet
+    def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of `k`, -∞ where it is no such number."""
+        k, given = self._given("logpmf", k, args, kwargs)
+        return self._checked(self._log_pmf(k, given), k, given)
+
+    def _log_pmf(self, k: Any, given: list[Any]) -> Any:
+        whole = self._whole(k, given)
+        found = self._log(*self._inside(whole, k, given))
+        return found if _everywhere(whole) else np.where(whole, found, -numpy.inf)
+
+    @quiet
+    def pmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of `k`."""
+        k, given = self._given("pmf", k, args, kwargs)
+        end = self._at_end(given)
+        if not moves(*given) or _nowhere(end):
+            return self._checked(np.exp(self._log_pmf(k, given)), k, given)
+        whole = self._whole(k, given)
+        product = self._product(*self._inside(whole & end, k, given))
+        within = np.where(end, self._within[-1], given[-1])
+        found = np.exp(self._log_pmf(k, [*given[:-1], within]))
+        found = np.where(end, np.where(whole, product, 0.0), found)
+        return self._checked(found, k, given)
+
+    def cdf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of at most `k`."""
+        return self._curve("cdf", k, args, kwargs)
+
+    def sf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of more than `k`."""
+        return self._curve("sf", k, args, kwargs)
+
+    @quiet
+    def _curve(self, name: str, k: Any, args: Any, kwargs: Any) -> Any:
+        k, given = self._given(name, k, args, kwargs)
+        return self._checked(self._summed(name, np.floor(k), given), k, given)
+
+    def _summed(self, name: str, k: Any, given: list[Any]) -> Any:
+        tail = name == "sf"
+        inside = (k >= self._low) & (k < self._high(*map(fixed, given)))
+        inner, known = self._inside(inside, k, given)
+        found = self._curves[tail](inner, *known)
+        if _everywhere(inside):
+            return found
+        return np.where(inside, found, np.where(k < self._low, float(tail), 1.0 - tail))
+
+    def logcdf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of at most `k`."""
+        return self._log_curve("logcdf", k, args, kwargs)
+
+    def logsf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of more than `k`."""
+        return self._log_curve("logsf", k, args, kwargs)
+
+    @quiet
+    def _log_curve(self, name: str, k: Any, args: Any, kwargs: Any) -> Any:
+        k, given = self._given(name, k, args, kwargs)
+        place = np.floor(k)
+        found = self._summed(name[3:], place, given)
+        gone: Any = fixed(found) == 0.0
+        if not moves(*given) or _nowhere(gone):
+            return self._checked(np.log(found), k, given)
+        # A sum that vanishes goes as the largest of its terms, the last or the first.
+        last = np.where(gone, place + (name == "logsf"), self._low - 1.0)
+        near = self._log_pmf(last, given)
+        near = valued(near, np.full_like(fixed(near), -numpy.inf))
+        return self._checked(np.where(gone, near, np.log(np.where(gone, 1.0, found))), k, given)
+
+    def _checked(self, found: Any, k: Any, given: list[Any]) -> Any:
+        """NaN for NaN and for parameters that are impossible."""
+        known = ~np.isnan(k) & self._valid(*map(fixed, given))
+        found = found if _everywhere(known) else np.where(known, found, numpy.nan)
+        return found[()] if isinstance(found, numpy.ndarray) else found
+
+
+def _power(power: Any, p: Any, end: float) -> Any:
+    """`|p - end|**power`."""
+    found = (1.0 - p if end else p) ** power
+    return _flat(found, 1.0, power, p, end) if isinstance(power, Tensor) else found
+
+
+def _log_power(power: Any, p: Any, end: float) -> Any:
+    """`power * log(|p - end|)`, which is 0 with its derivatives by `p` where `power` is 0."""
+    flat = (fixed(p) == end) & (fixed(power) == 0.0)
+    if not moves(power, p) or _nowhere(flat):
+        return xlog1py(power, -p) if end else xlogy(power, p)
+    inner = np.where(flat, 0.5, p)
+    found = xlog1py(power, -inner) if end else xlogy(power, inner)
+    return _flat(found, 0.0, power, p, end) if isinstance(power, Tensor) else found
+
+
+def _flat(found: Any, value: float, power: Any, p: Any, end: float) -> Any:
+    """What was found, and where `p` is at the end and `power` is 0, a value that falls by it."""
+    flat = (fixed(p) == end) & (fixed(power) == 0.0)
+    slope = power * np.where(flat, -numpy.inf, 0.0)
+    return np.where(flat, valued(slope, np.full_like(fixed(slope), value)), found)
+
+
+def _everywhere(mask: Any) -> bool:
+    """Whether the mask holds for all; a program that is recorded serves others, too."""
+    return not _is_recording_program() and bool(numpy.all(detached(mask)))
+
+
+def _nowhere(mask: Any) -> bool:
+    return not _is_recording_program() and not numpy.any(detached(mask))

@@ -1,0 +1,152 @@
+"""Places of a distribution: the standard variable, its ends and what lies outside.
+
+Owns: where a formula is asked, so that its derivatives are numbers. Never knows a distribution.
+Invariant: the value of a place that a formula is not asked at is a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import ferrograd.numpy as np
+from ferrograd._core import (
+    Function,
+    FunctionContext,
+    Tensor,
+    _is_recording_program,
+    is_grad_enabled,
+    tensor,
+)
+from ferrograd._dispatch.on_arrays import detached
+from ferrograd.scipy._closed_over import fixed
+
+#: An infinite place takes the derivatives of this one, in widths, unless a formula bears infinity.
+FAR = 1e150
+
+
+class _Standard(Function):
+    """`standard` where something is a tensor; a program runs it without Python."""
+
+    @staticmethod
+    def forward(ctx: FunctionContext, x: Any, loc: Any, scale: Any) -> Tensor:
+        z: Tensor = (x - loc) / scale
+        saved = isinstance(scale, Tensor | numpy.ndarray)
+        ctx.save_for_backward(z, *([scale] if saved else []))
+        ctx.scale = None if saved else scale
+        return z
+
+    @staticmethod
+    def backward(ctx: FunctionContext, g: Tensor) -> tuple[Any, Any, Any]:
+        z, *saved = ctx.saved_tensors
+        scale = saved[0] if saved else ctx.scale
+        by_x, by_loc, by_scale = ctx.needs_input_grad
+        slope = g / scale
+        moved = -np.where((z == 0) & np.isinf(g), 0.0, g) * z / scale if by_scale else None
+        return slope if by_x else None, -slope if by_loc else None, moved
+
+
+def standard(x: Any, loc: Any, scale: Any) -> Any:
+    """`(x - loc) / scale`.
+
+    Where it is 0, as at the low end of a support, an infinite slope moves nothing by the scale.
+    """
+    if not any(isinstance(value, Tensor) for value in (x, loc, scale)):
+        return (x - loc) / scale
+    return _Standard.apply(x, loc, scale)
+
+
+class _Valued(Function):
+    """One tensor's value with the derivatives of another one; a program runs it without Python."""
+
+    @staticmethod
+    def forward(ctx: FunctionContext, found: Tensor, value: Any) -> Tensor:
+        return value.clone() if isinstance(value, Tensor) else tensor(value)
+
+    @staticmethod
+    def backward(ctx: FunctionContext, g: Tensor) -> tuple[Tensor, None]:
+        return g, None
+
+
+def valued(found: Any, value: Any) -> Any:
+    """The value, with the derivatives of what was found: for limits that a formula cannot give."""
+    return _Valued.apply(found, fixed(value)) if isinstance(found, Tensor) else fixed(value)
+
+
+def unit_power(scale: Any, power: Any) -> Any:
+    """0, with the derivative `-power / scale`: what `power·log z` has where `z` is 0."""
+    return power * (np.log(fixed(scale)) - np.log(scale))
+
+
+def log1p_square(z: Any) -> Any:
+    """`log(1 + z²)`, of any size of `z`."""
+    square = z * z
+    if not _is_recording_program() and numpy.all(numpy.isfinite(detached(square))):
+        return np.log1p(square)
+    big = np.abs(z) > 1e100
+    return np.where(
+        big, 2.0 * np.log(np.abs(np.where(big, z, 1.0))), np.log1p(np.where(big, 0.0, z) ** 2)
+    )
+
+
+def moves(*values: Any) -> bool:
+    """Whether a derivative may be asked for."""
+    return is_grad_enabled() and any(isinstance(v, Tensor) for v in values)
+
+
+def quotient(x: Any, loc: Any, scale: Any) -> Any:
+    """`standard` where a support has no end at 0."""
+    return (x - loc) / scale
+
+
+def either(mask: Any, found: Any, outside: Any) -> Any:
+    """What was found where the mask holds, elsewhere the constants, in the dtype of what was."""
+    return np.where(mask, found, outside.astype(found.dtype))
+
+
+def all_positive(*shapes: Any) -> Any:
+    """Whether shapes are possible that are to be above 0."""
+    found: Any = True
+    for shape in shapes:
+        found = (np.asarray(shape) > 0) & found
+    return found
+
+
+class Places:
+    """The places of one call: masks of constants, and the standard variable where it is asked.
+
+    `inside` is the closed support without infinity, `ends` its finite and infinite ends.
+    """
+
+    def __init__(self, x: Any, loc: Any, scale: Any, distribution: Any) -> None:
+        self._x, self._loc, self._scale = x, loc, scale
+        self._within, self._standard = distribution.within, distribution.standard
+        self.z = (fixed(x) - fixed(loc)) / fixed(scale)
+        low, high = distribution.support_of_standard
+        infinite = np.isinf(self.z)
+        self.ends = (self.z == low, self.z == high)
+        self.inside = (self.z >= low) & (self.z <= high) & ~infinite
+        if distribution.open_low:
+            self.inside = self.inside & ~self.ends[0]
+        self.far = (self.ends[0] | self.ends[1]) & infinite
+        self._below = self.z <= low
+
+    def at(self, mask: Any, reach: float = FAR) -> Any:
+        """The standard variable where the mask holds, elsewhere a constant in the support.
+
+        An infinite place is as far out as `reach`.
+        """
+        loc, scale = fixed(self._loc), fixed(self._scale)
+        x = np.where(mask, self._x, loc + scale * self._within)
+        far = mask & self.far
+        if not isinstance(far, Tensor) and not numpy.any(far):
+            return self._standard(x, self._loc, self._scale)
+        distant = loc + scale * np.where(self.z > 0, reach, -reach)
+        x = valued(np.where(far, self._x, x), np.where(far, distant, fixed(x)))
+        return self._standard(x, self._loc, self._scale)
+
+    def outside(self, below: float, above: float) -> Any:
+        """The limits below and above the support, NaN for NaN."""
+        limits = np.where(self._below, below, above)
+        return np.where(np.isnan(self.z), numpy.nan, limits)

@@ -1,0 +1,215 @@
+"""`check_grads`: derivatives of a function against finite differences, to any order.
+
+Owns: the comparison along one random direction, forward and reverse, and its recursion into the
+derivatives themselves. Invariant: the check is deterministic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor, tensor
+from ferrograd._inspect import compare_with_arrays
+from ferrograd._tensor.modes import no_grad
+from ferrograd._tensor.pytree import flatten
+from ferrograd.errors import ArgumentError, GradcheckError
+from ferrograd.transforms._argnums import name_of
+from ferrograd.transforms._forward import jvp
+from ferrograd.transforms._reverse import vjp
+
+STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5
+
+
+class CheckError(GradcheckError, AssertionError):
+    """A derivative that finite differences contradict."""
+
+
+def check_grads(
+    f: Callable[..., Any],
+    modes: str | Sequence[str] = ("fwd", "rev"),
+    order: int = 2,
+    *,
+    eps: float = STEP,
+    atol: float = ATOL,
+    rtol: float = RTOL,
+) -> Callable[..., None]:
+    """The function of arguments at which the derivatives of `f` are checked.
+
+    Every argument made of floats is varied, in one random direction; integers and other arguments
+    are passed on. `order` counts derivatives: the second order checks the derivative of the first.
+    Where `f` takes plain arrays, its value on copies of them must be that on tensors.
+    Errors: `GradcheckError`, an `AssertionError` too, that shows both values.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.check_grads(np.sin, order=2)(np.array([0.5, 1.0]))
+    """
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not chosen or not all(isinstance(m, str) and m in ("fwd", "rev") for m in chosen):
+        raise _no_modes(modes, chosen)
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise ArgumentError(f"check_grads: order is {order!r}; give 1 or more")
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        varied = [k for k, a in enumerate(args) if _floats(a)]
+        if not varied:
+            raise _nothing()
+
+        def of_floats(*values: Any) -> Any:
+            full = list(args)
+            for k, value in zip(varied, values, strict=True):
+                full[k] = value
+            return f(*full, **kwargs)
+
+        floats = tuple(args[k] for k in varied)
+        said = compare_with_arrays.difference(
+            lambda: vjp(of_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
+        )
+        if said is not None:
+            raise CheckError(f"check_grads: {name_of(f)}: {said}; {compare_with_arrays.CAUSES}")
+        random = np.random.default_rng(0)
+        _Check(chosen, random, eps, atol, rtol).run(name_of(f), of_floats, floats, order)
+
+    return check
+
+
+def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
+    """The error of modes that are none, first of all of arguments in their place."""
+    if not any(isinstance(m, str) for m in chosen):
+        return ArgumentError(
+            f"check_grads: modes is a {type(modes).__name__} without names of modes; give 'fwd',"
+            " 'rev' or both, and the arguments to the function that comes back:"
+            " check_grads(f)(x)"
+        )
+    return ArgumentError(f"check_grads: modes is {modes!r}; give 'fwd', 'rev' or both")
+
+
+def _nothing() -> Exception:
+    """Why there is nothing to check."""
+    return ArgumentError("check_grads: no argument is made of floats; pass float arrays")
+
+
+def _floats(value: Any) -> bool:
+    leaves: list[Any] = []
+    flatten(value, leaves)
+    return bool(leaves) and all(
+        type(leaf) in (float, complex)
+        or (isinstance(leaf, Tensor | np.ndarray | np.inexact) and leaf.dtype.kind in "fc")
+        for leaf in leaves
+    )
+
+
+class _Check:
+    def __init__(
+        self,
+        modes: tuple[str, ...],
+        random: np.random.Generator,
+        eps: float,
+        atol: float,
+        rtol: float,
+    ) -> None:
+        self.modes = modes
+        self.random = random
+        self.eps, self.atol, self.rtol = eps, atol, rtol
+
+    def run(self, name: str, f: Callable[..., Any], args: tuple[Any, ...], order: int) -> None:
+        """Checks one order and goes on to the next with the derivatives as functions.
+
+        A derivative is a function of the arguments and of its direction or weights, in which it is
+        linear; both are varied.
+        """
+        for mode in self.modes:
+            direction = self._like(args)
+            slope = self._numeric(f, args, direction)
+            weights = self._like(slope)
+            expected = _dot(weights, slope)
+            if mode == "fwd":
+                along = direction
+                found = _dot(weights, jvp(f, args, direction)[1])
+            else:
+                along = (weights,)
+                found = _dot(vjp(f, *args)[1](weights), direction)
+            self._compare(mode, name, expected, found)
+            if order > 1:
+                label = f"{'jvp' if mode == 'fwd' else 'vjp'}_{name}"
+                derivative = self._derivative(f, mode, len(args))
+                self.run(label, derivative, (*args, *along), order - 1)
+
+    @staticmethod
+    def _derivative(f: Callable[..., Any], mode: str, count: int) -> Callable[..., Any]:
+        if mode == "fwd":
+            return lambda *values: jvp(f, values[:count], values[count:])[1]
+        return lambda *values: vjp(f, *values[:count])[1](values[count])
+
+    def _like(self, value: Any) -> Any:
+        """Random numbers of the same structure and shapes."""
+        return _mapped(self._random, value)
+
+    def _random(self, leaf: Any) -> Any:
+        numbers = self.random.standard_normal(np.shape(leaf))
+        if np.iscomplexobj(_plain(leaf)):
+            numbers = numbers + 1j * self.random.standard_normal(np.shape(leaf))
+        return numbers
+
+    def _numeric(self, f: Callable[..., Any], args: Any, direction: Any) -> Any:
+        """The change of the results in a direction by central differences, in float64."""
+        with no_grad():
+            high = f(*_moved(args, direction, self.eps))
+            low = f(*_moved(args, direction, -self.eps))
+        return _mapped(lambda a, b: (_plain(a) - _plain(b)) / (2 * self.eps), high, low)
+
+    def _compare(self, mode: str, name: str, expected: float, found: float) -> None:
+        scale = max(abs(expected), abs(found))
+        if not abs(expected - found) <= self.atol + self.rtol * scale:
+            which = "forward derivative (JVP)" if mode == "fwd" else "reverse derivative (VJP)"
+            remedy = "correct the rule, or check where the function is smooth"
+            if math.isnan(found):
+                remedy = "inside fg.detect_anomaly() the operation that makes NaN is named"
+            raise CheckError(
+                f"check_grads: the {which} check of {name} failed: the rule gives {found:.9g} along"
+                f" a random direction, finite differences give {expected:.9g}; {remedy}"
+            )
+
+
+def _plain(leaf: Any) -> Any:
+    return leaf.detach().numpy() if isinstance(leaf, Tensor) else np.asarray(leaf)
+
+
+def _mapped(function: Callable[..., Any], *values: Any) -> Any:
+    """Applies a function to corresponding leaves."""
+    columns: list[list[Any]] = []
+    tree = None
+    for value in values:
+        leaves: list[Any] = []
+        tree = flatten(value, leaves)
+        columns.append(leaves)
+    assert tree is not None
+    return tree.build(function(*row) for row in zip(*columns, strict=True))
+
+
+def _moved(args: Any, direction: Any, step: float) -> Any:
+    """The arguments a step further, as tensors: the function sees what a transform shows it."""
+    return _mapped(lambda leaf, along: _shown(leaf, _wide(leaf) + step * along), args, direction)
+
+
+def _shown(leaf: Any, moved: Any) -> Any:
+    """A tensor for an argument that was moved; one for a number is a value, as numbers are."""
+    made = tensor(moved)
+    return made if isinstance(leaf, Tensor | np.ndarray) else made[()]
+
+
+def _wide(leaf: Any) -> Any:
+    plain = np.asarray(_plain(leaf))
+    return plain.astype(np.complex128 if np.iscomplexobj(plain) else np.float64)
+
+
+def _dot(one: Any, other: Any) -> float:
+    """The real part of the sum of products of two nested values."""
+    products = _mapped(lambda a, b: float(np.sum(_plain(a) * _plain(b)).real), one, other)
+    leaves: list[Any] = []
+    flatten(products, leaves)
+    return float(sum(leaves))
