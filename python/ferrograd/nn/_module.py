@@ -1,6 +1,6 @@
 """`Module`: a callable that owns parameters, buffers and other modules.
 
-Owns: registration, the call, and modes. Walks over what is registered: `_traversal.py`. Never computes.
+Owns: registration, the call, and modes. Walks over members: `_traversal.py`. Never computes.
 Invariant: a name is a parameter, a buffer, a module or a plain attribute, never two of these.
 """
 
