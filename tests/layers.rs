@@ -68,7 +68,6 @@ const UNSAFE: &[&str] = &[
     "src/bindings/attach.rs",
     "src/bindings/interop/numpy.rs",
     "src/bindings/interop/dlpack/",
-    "src/bindings/call/called_by_interpreter.rs",
     "src/bindings/call/entry.rs",
     "src/bindings/call/small_ops.rs",
     "src/bindings/call/lazy_methods/make.rs",

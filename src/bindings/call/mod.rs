@@ -5,7 +5,6 @@
 
 pub(crate) mod bind;
 pub(crate) mod callback;
-pub(crate) mod called_by_interpreter;
 pub(crate) mod convert;
 pub(crate) mod default_dtype;
 pub(crate) mod dispatch;

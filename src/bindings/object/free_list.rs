@@ -188,17 +188,6 @@ pub(crate) unsafe fn exact<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
     }
 }
 
-/// Whether an object of the class has one reference, and nobody can make another without it.
-pub(crate) fn is_alone(object: &Bound<'_, PyTensor>) -> bool {
-    let ob = object.as_ptr();
-    // SAFETY: the object lives; one of the class lies as `Object` says.
-    unsafe {
-        c::Py_REFCNT(ob) == 1
-            && c::Py_TYPE(ob) == BLOCKS.class.get()
-            && (*ob.cast::<Object>()).weak.is_null()
-    }
-}
-
 #[cold]
 #[inline(never)]
 fn fresh<'py>(

@@ -16,11 +16,9 @@ use crate::bindings::interop::foreign_arrays;
 use crate::bindings::interop::foreign_arrays::OverrideRule;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::SPARSE_PRODUCT;
-use crate::bindings::tensor::temporary_elision;
 use crate::dtype::DType;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::core::reuse_temporary::binary_over;
 use crate::ops::elementwise::{arithmetic, bitwise, compare, unary as maths};
 use crate::ops::inplace::methods;
 use crate::ops::product::matmul;
@@ -52,12 +50,8 @@ fn forward<'py>(
     let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
     let call = Call::operator(op.name, &operands);
     if let Ok(b) = other.cast_exact::<PyTensor>() {
-        let over = temporary_elision::spare(op, slf, b);
         let b = &b.get().tensor;
-        return call.tensor(a.size().max(b.size()), || match over {
-            Some(over) => binary_over(op, a, b, over),
-            None => binary(op, a, b),
-        });
+        return call.tensor(a.size().max(b.size()), || binary(op, a, b));
     }
     if let Some(scalar) = convert::weak_number(other)? {
         return call.tensor(a.size(), || binary_scalar(op, a, scalar));

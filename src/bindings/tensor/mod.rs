@@ -16,7 +16,6 @@ mod optimizer_update;
 mod pickle;
 mod protocols;
 pub(crate) mod slots;
-mod temporary_elision;
 
 pub(crate) use construct::{
     asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,

@@ -14,5 +14,4 @@ pub(crate) mod fused_backward;
 mod mixed_dtypes;
 pub(crate) mod operand;
 #[cfg(feature = "python")]
-pub(crate) mod reuse_temporary;
 pub mod symbolic;
