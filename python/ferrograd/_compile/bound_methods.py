@@ -82,7 +82,7 @@ class Methods:
         if known is None or known[0]() is not owner:
             if not _stands_alone(type(owner)):
                 return functools.partial(compiled, owner)
-            own = compiled._of_object(OfObject(compiled.__wrapped__, owner))
+            own = compiled._bound_to_object(OfObject(compiled.__wrapped__, owner))
             known = found[key] = ref(owner, lambda _: found.pop(key, None)), own
         method = Method(known[1])
         method.owner, method.__doc__ = owner, known[1].__doc__

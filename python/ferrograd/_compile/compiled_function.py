@@ -17,23 +17,30 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.bound_methods import Methods
 from ferrograd._compile.entries import (
+    CompiledForward,
+    CompiledWithBackward,
     Eager,
     Entry,
     HistoryError,
-    Joint,
-    OfTensors,
-    Recorded,
+    ProgramEntry,
     RunsEagerlyError,
+    TracedFunction,
     WarmUp,
+    eager_function,
     enabled,
     has_history,
-    itself,
 )
 from ferrograd._compile.explanation import check_format, explained
-from ferrograd._compile.guards import Watch, Watched
-from ferrograd._compile.program_cache import LONG, MANY, PAUSED, Cache, Known
-from ferrograd._compile.signature import Call, Static, named, sort, takes_any_keyword
-from ferrograd._compile.verify import Checked
+from ferrograd._compile.guards import GuardCollector, StateGuard
+from ferrograd._compile.program_cache import (
+    LONG_PAUSE,
+    MANY_SIGNATURES,
+    PAUSED_REASON,
+    ProgramCache,
+    SignatureState,
+)
+from ferrograd._compile.signature import Call, Static, sort_keywords, split_call, takes_any_keyword
+from ferrograd._compile.verify import EagerResult
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.warn import warn_user
 from ferrograd._tensor.closures import bound_now
@@ -54,7 +61,7 @@ ALWAYS = 1 << 63
 CLOSES_OVER = "it closes over a tensor, and is called inside a transform"
 
 
-def _may_see_others(program: Any) -> bool:
+def _may_close_over_others(program: Any) -> bool:
     """Whether the function around a program may be another one, of other tensors, the next time."""
     return _core._is_in_transform() and bool(program.reads_outside)
 
@@ -69,9 +76,9 @@ class Compiled(_core._Replayed):
         self._static = static
         self._check = check
         self._ordered = takes_any_keyword(f)
-        self._calls = 0
+        self._runs = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
-        self._cache = Cache()
+        self._cache = ProgramCache()
         self._methods = Methods()
         #: Why it was recorded, the last times.
         self._log: deque[str] = deque(maxlen=LOGGED)
@@ -84,89 +91,97 @@ class Compiled(_core._Replayed):
             return recording(self.__wrapped__, *args, **kwargs)
         if self._cache.skips(args):
             return recording(self.__wrapped__, *args, **kwargs)
-        call = sort(args, kwargs := named(kwargs, self._ordered), self._static, self._floats)
+        call = split_call(
+            args, kwargs := sort_keywords(kwargs, self._ordered), self._static, self._floats
+        )
         known = self._cache.get(call.key)
-        if call.disordered is not None:
-            return self._disordered(call, args, kwargs)
-        if known is None and self._cache.rests():
-            if not self._cache.told:
-                self._cache.told = True
-                self._log.append(f"{self._cache.why(call)}: {PAUSED}")
-            return itself(self.__wrapped__, call.tensors)(*args, **kwargs)
+        if call.non_contiguous is not None:
+            return self._run_non_contiguous(call, args, kwargs)
+        if known is None and self._cache.back_off.pauses():
+            if not self._cache.back_off.logged:
+                self._cache.back_off.logged = True
+                self._log.append(f"{self._cache.why(call)}: {PAUSED_REASON}")
+            return eager_function(self.__wrapped__, call.tensors)(*args, **kwargs)
         if known is None or isinstance(known.other, WarmUp):
-            return self._record(call, args, kwargs)
+            return self._trace(call, args, kwargs)
         if known.other is not None:
-            return self._function(ALWAYS, call, args, kwargs)
-        checked = self._checked(call, args, kwargs) if self._is_due() else None
+            return self._run_eagerly(ALWAYS, call, args, kwargs)
+        checked = self._run_eagerly_first(call, args, kwargs) if self._is_checked_next() else None
         for entry in known.programs:
             # None: what the function read or decided while it was recorded is different now.
             found = entry.run(call)
             if found is not None:
-                return self._replayed(entry, found, call, args, kwargs, checked)
-        return self._recorded_again(known, call, args, kwargs)
+                return self._finish_run(entry, found, call, args, kwargs, checked)
+        return self._trace_again(known, call, args, kwargs)
 
-    def _disordered(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run_non_contiguous(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function itself: sums over another order of elements have other bits."""
-        if (reason := f"such calls run eagerly, because {call.disorder()}") not in self._log:
+        if (reason := f"such calls run eagerly, because {call.explain_layout()}") not in self._log:
             self._log.append(reason)
-        return self._function(ALWAYS, call, args, kwargs)
+        return self._run_eagerly(ALWAYS, call, args, kwargs)
 
-    def _replayed(
+    def _finish_run(
         self,
-        entry: Recorded | Joint,
+        entry: ProgramEntry,
         found: list[Any],
         call: Call,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        checked: Checked | None,
+        checked: EagerResult | None,
     ) -> Any:
         """What a program gave, as the function gives it."""
-        self._shorten(entry, call, args, kwargs)
-        self._calls += 1
+        self._install_fast_path(entry, call, args, kwargs)
+        self._runs += 1
         if checked is not None:
             checked.compare(str(self.name), entry.form, found)
         return entry.form.build(found)
 
-    def _is_due(self) -> bool:
+    def _is_checked_next(self) -> bool:
         """Whether the next replay is to be compared with the function."""
-        return bool(self._check) and (self._calls + 1) % self._check == 0
+        return bool(self._check) and (self._runs + 1) % self._check == 0
 
-    def _checked(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
+    def _run_eagerly_first(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> EagerResult:
         """What the function gives, before a replay changes what both of them change."""
-        return Checked(OfTensors(self.__wrapped__, call, self._static, args, kwargs), call)
+        return EagerResult(TracedFunction(self.__wrapped__, call, self._static, args, kwargs), call)
 
-    def _recorded_again(
-        self, known: Known, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    def _trace_again(
+        self, known: SignatureState, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Records the function once more, unless that has not paid the last times."""
-        if not known.rests():
-            return self._record(call, args, kwargs)
-        if not known.told:
-            known.told = True
-            self._log.append(f"{self._cache.why(call)}, once more: {PAUSED}")
-        if known.pause >= LONG or known.fresh() is not None:
+        back_off = known.back_off
+        if not known.pauses():
+            return self._trace(call, args, kwargs)
+        if not back_off.logged:
+            back_off.logged = True
+            self._log.append(f"{self._cache.why(call)}, once more: {PAUSED_REASON}")
+        if back_off.calls_left >= LONG_PAUSE or known.fresh() is not None:
             # Programs would be tried in vain: often, or by running them.
             self._forget()
-        return self._function(known.pause, call, args, kwargs, known)
+        return self._run_eagerly(back_off.calls_left, call, args, kwargs, known)
 
-    def _function(
+    def _run_eagerly(
         self,
         count: int,
         call: Call,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        known: Known | None = None,
+        known: SignatureState | None = None,
     ) -> Any:
         """Calls the function itself, and lets further calls like this one do so."""
-        function, values = itself(self.__wrapped__, call.tensors), (call.values, self._ordered)
-        told = not self._is_long() and self._remember_function(
+        function, values = (
+            eager_function(self.__wrapped__, call.tensors),
+            (call.values, self._ordered),
+        )
+        remembered = not self._needs_python() and self._remember_function(
             function, (args, kwargs), values, count
         )
-        if told and known is not None:
-            known.pause = 1
+        if remembered and known is not None:
+            known.back_off.calls_left = 1
         return function(*args, **kwargs)
 
-    def _is_long(self) -> bool:
+    def _needs_python(self) -> bool:
         """Whether every call must come here."""
         return bool(self._check or any(self._static))
 
@@ -184,7 +199,7 @@ class Compiled(_core._Replayed):
         """As a method, every object has programs of its own."""
         return self if instance is None else self._methods.of(instance, self)
 
-    def _of_object(self, function: Callable[..., Any]) -> Compiled:
+    def _bound_to_object(self, function: Callable[..., Any]) -> Compiled:
         """The same for a function that takes no `self`."""
         return Compiled(function, self._static.without_first(), self._check, self.name)
 
@@ -229,12 +244,12 @@ class Compiled(_core._Replayed):
         while isinstance(known, WarmUp):
             self(*args, **kwargs)
             call, known = self._known(args, kwargs)
-        if isinstance(known, Joint):
+        if isinstance(known, CompiledWithBackward):
             raise CompileError(
                 f"bind: calls of {self.name} are recorded, as something requires grad; detach the"
                 " arguments, or bind it within fg.no_grad()"
             )
-        if not isinstance(known, Recorded):
+        if not isinstance(known, CompiledForward):
             raise CompileError(
                 f"bind: {self.name} runs eagerly, because {known.reason}; call it instead"
             )
@@ -249,18 +264,20 @@ class Compiled(_core._Replayed):
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call, and what there is for it; it is recorded if need be."""
         for again in (True, True, False):
-            call = sort(args, named(kwargs, self._ordered), self._static, self._floats)
+            call = split_call(
+                args, sort_keywords(kwargs, self._ordered), self._static, self._floats
+            )
             known = self._cache.get(call.key)
             entry: Any = known and (known.other or known.fresh())
             to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
-            if not (again and to_record and enabled() and call.disordered is None):
+            if not (again and to_record and enabled() and call.non_contiguous is None):
                 break
             self(*args, **kwargs)
-        if call.disordered is not None:
-            return call, Eager(call.disorder())
+        if call.non_contiguous is not None:
+            return call, Eager(call.explain_layout())
         if entry is None:
-            paused = known is not None or self._cache.pause
-            return call, Eager(PAUSED if paused else "compiling is switched off here")
+            paused = known is not None or self._cache.back_off.calls_left
+            return call, Eager(PAUSED_REASON if paused else "compiling is switched off here")
         return call, entry
 
     @property
@@ -291,13 +308,13 @@ class Compiled(_core._Replayed):
             return f"{self.name}: runs eagerly, because {known.reason}"
         return explained(str(self.name), known.program, self._log, format)
 
-    def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _trace(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._log.append(self._cache.why(call))
-        of_tensors = OfTensors(self.__wrapped__, call, self._static, args, kwargs)
+        of_tensors = TracedFunction(self.__wrapped__, call, self._static, args, kwargs)
         known = self._cache.get(call.key)
         warm = known.other if known and isinstance(known.other, WarmUp) else None
         try:
-            entry, results = self._recorded(call, of_tensors, warm)
+            entry, results = self._trace_call(call, of_tensors, warm)
         except RunsEagerlyError as raised:
             entry, results = Eager(str(raised)), []
         except BaseException as raised:
@@ -310,29 +327,29 @@ class Compiled(_core._Replayed):
             self._floats = False
             self._forget()
             return self(*args, **kwargs)
-        if isinstance(entry, Recorded) and _may_see_others(entry.program):
+        if isinstance(entry, CompiledForward) and _may_close_over_others(entry.program):
             # The call that was recorded counts, with what it changed.
             form, entry = entry.form, Eager(CLOSES_OVER)
-            self._keep_eager(call, entry)
+            self._store_eager(call, entry)
             return form.build(results)
         if isinstance(entry, Eager):
-            self._keep_eager(call, entry)
+            self._store_eager(call, entry)
         else:
-            self._keep(call.key, entry)
+            self._store(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
-            results = itself(self.__wrapped__, call.tensors)(*args, **kwargs)
+            results = eager_function(self.__wrapped__, call.tensors)(*args, **kwargs)
             if isinstance(entry, WarmUp) and not entry.kept:
-                self._keep(call.key, entry._replace(detach=not has_history(results)))
+                self._store(call.key, entry._replace(detach=not has_history(results)))
             return results
-        self._shorten(entry, call, args, kwargs)
+        self._install_fast_path(entry, call, args, kwargs)
         return entry.form.build(results)
 
-    def _keep_eager(self, call: Call, entry: Eager) -> None:
+    def _store_eager(self, call: Call, entry: Eager) -> None:
         self._log[-1] += f"; such calls run eagerly, because {entry.reason}"
-        self._keep(call.key, entry)
+        self._store(call.key, entry)
 
-    def _recorded(
-        self, call: Call, of_tensors: OfTensors, warm: WarmUp | None
+    def _trace_call(
+        self, call: Call, of_tensors: TracedFunction, warm: WarmUp | None
     ) -> tuple[Entry, list[Any]]:
         """The program of a call, and the results; or why there is none."""
         kept_before = 0 if warm is None else warm.kept
@@ -343,7 +360,7 @@ class Compiled(_core._Replayed):
         detach = warm is not None and warm.detach
         if not (recording and any(value.requires_grad for value in values)):
             try:
-                return self._recorded_plain(call, of_tensors, values, weak, kept_before, detach)
+                return self._trace_forward(call, of_tensors, values, weak, kept_before, detach)
             except HistoryError:
                 if not recording:
                     return Eager("it records although gradients are off"), []
@@ -352,11 +369,15 @@ class Compiled(_core._Replayed):
                     return WarmUp(None, kept_before), []
         # A program holds what names were bound to as it was recorded, and so do its derivatives.
         later = bound_now(of_tensors.function, arrays=False)
-        with of_tensors.fails_backward(), Watch(may_keep) as watch, recorded_generators() as check:
+        with (
+            of_tensors.defers_backward_errors(),
+            GuardCollector(may_keep) as watch,
+            recorded_generators() as check,
+        ):
             function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
             program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
-            kept = kept or (program is not None and watch.made_state())
-            if program is not None and _may_see_others(program):
+            kept = kept or (program is not None and watch.changed_members())
+            if program is not None and _may_close_over_others(program):
                 reason = CLOSES_OVER
             if program is None or kept or reason is not None:
                 watch.restore()
@@ -365,22 +386,24 @@ class Compiled(_core._Replayed):
         if reason is not None:
             return Eager(reason), []
         if program is None:
-            return self._recorded_plain(call, of_tensors, values, weak, kept_before)
-        entry = Joint(program, of_tensors.taken_form(), Watched(watch), of_tensors.later(later))
+            return self._trace_forward(call, of_tensors, values, weak, kept_before)
+        entry = CompiledWithBackward(
+            program, of_tensors.result_structure(), StateGuard(watch), of_tensors.later(later)
+        )
         # The program runs for the first time, and turns them itself.
-        watch.turn_back()
+        watch.restore_switches()
         found = entry.run(call)
         return (entry, found) if found is not None else (Eager("it decides anew"), [])
 
-    def _recorded_plain(
+    def _trace_forward(
         self,
         call: Call,
-        of_tensors: OfTensors,
+        of_tensors: TracedFunction,
         values: list[Tensor],
         weak: bool,
         kept_before: int,
         detach: bool = False,
-    ) -> tuple[Recorded | WarmUp, list[Any]]:
+    ) -> tuple[CompiledForward | WarmUp, list[Any]]:
         def detached(results: list[Tensor]) -> None:
             if detach:
                 results[:] = [result.detach() for result in results]
@@ -389,34 +412,34 @@ class Compiled(_core._Replayed):
             check()
 
         may_keep = kept_before < WARM_UPS
-        with Watch(may_keep) as watch, recorded_generators() as check:
+        with GuardCollector(may_keep) as watch, recorded_generators() as check:
             program, results = _core._record(
                 of_tensors.then(detached, watch, kept_before > 0), values, weak, may_keep, watch
             )
         found = list(results) if call.tensors else _core._as_arrays(results)
-        form = of_tensors.taken_form()
-        if program is None or watch.made_state():
+        form = of_tensors.result_structure()
+        if program is None or watch.changed_members():
             return WarmUp(form, kept_before + 1, detach), found
-        return Recorded(program, form, Watched(watch)), found
+        return CompiledForward(program, form, StateGuard(watch)), found
 
-    def _shorten(
+    def _install_fast_path(
         self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Makes calls like this one run the program without coming here."""
-        if self._is_long():
+        if self._needs_python():
             return
-        if isinstance(entry, Recorded | Joint):
-            original = entry.original if isinstance(entry, Joint) else None
+        if isinstance(entry, ProgramEntry):
+            original = entry.original if isinstance(entry, CompiledWithBackward) else None
             form, values = entry.form, (call.values, self._ordered)
             how = form.kind(), form.build, original
             self._remember(entry.program, (args, kwargs), values, *how)
 
-    def _keep(self, key: Any, entry: Entry) -> None:
+    def _store(self, key: Any, entry: Entry) -> None:
         before = len(self._cache)
-        if self._cache.keep(key, entry):
+        if self._cache.store(key, entry):
             self._forget()
         count = len(self._cache)
-        if before < count == MANY + 1:
+        if before < count == MANY_SIGNATURES + 1:
             warn_user(
                 f"compile: {self.name} has been recorded for {count} signatures, the last time as"
                 f" {self._log[-1]}; pass arrays of fewer shapes, and fg.tensor(value) for a number"

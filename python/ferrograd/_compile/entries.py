@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.guards import Watch, Watched, note_bound
+from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound
 from ferrograd._compile.signature import Call, Static
 from ferrograd._core import Tensor
 from ferrograd._tensor.pytree import LEAF, Tree, flatten
@@ -53,7 +53,7 @@ _CONSTANT = (
 _MUTABLE = frozenset({np.ndarray, set, bytearray})
 
 
-class OfTensors:
+class TracedFunction:
     """The function as one of tensors: they stand for the arguments that a program takes anew.
 
     It returns the tensors among the results; `form` has what else there is.
@@ -76,7 +76,7 @@ class OfTensors:
             self.leaves[place] = None
         self.static = static
         self.args, self.kwargs = static.only(args, kwargs)
-        self.form: Form | None = None
+        self.form: ResultStructure | None = None
         self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
@@ -91,7 +91,7 @@ class OfTensors:
                     " would return as it is now; return tensors, arrays, numbers and containers of"
                     " them"
                 )
-        self.form = Form(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
+        self.form = ResultStructure(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
         return results
 
     def called(self, *values: Any) -> Any:
@@ -103,7 +103,7 @@ class OfTensors:
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         return self.function(*args, **kwargs)
 
-    def later(self, function: Callable[..., Any]) -> OfTensors:
+    def later(self, function: Callable[..., Any]) -> TracedFunction:
         """The same for derivatives, which call the function as it was recorded."""
         self.function = function
         return self
@@ -118,7 +118,7 @@ class OfTensors:
             raise
 
     def then(
-        self, check: Callable[[list[Tensor]], None], watch: Watch, collects: bool
+        self, check: Callable[[list[Tensor]], None], watch: GuardCollector, collects: bool
     ) -> Callable[..., list[Tensor]]:
         """The same as it is recorded, with a check of its results at its end.
 
@@ -143,15 +143,15 @@ class OfTensors:
                 if there and now.requires_grad is not old:
                     raise RunsEagerlyError("it changes whether an argument requires grad")
             check(results)
-            counted = None if watch.may_keep else watch.counted()
-            if counted is not None:
-                raise RunsEagerlyError(counted)
+            changed = None if watch.may_keep else watch.changed_number()
+            if changed is not None:
+                raise RunsEagerlyError(changed)
             return results
 
         return checked
 
     @contextmanager
-    def fails_backward(self) -> Iterator[None]:
+    def defers_backward_errors(self) -> Iterator[None]:
         """What the backward pass raises as it is recorded is left to that of a call."""
         try:
             yield
@@ -163,7 +163,7 @@ class OfTensors:
             what = f"its backward pass, as it is recorded, raises {type(raised).__name__}"
             raise RunsEagerlyError(what) from raised
 
-    def taken_form(self) -> Form:
+    def result_structure(self) -> ResultStructure:
         """The form of the last call's results."""
         assert self.form is not None, "the function was called"
         return self.form
@@ -177,7 +177,7 @@ class HistoryError(Exception):
     """The results have a history: the capture ends, and what it changed is given back."""
 
 
-class Form(NamedTuple):
+class ResultStructure(NamedTuple):
     """The results of the function, with places for tensors."""
 
     tree: Tree
@@ -200,25 +200,25 @@ class Form(NamedTuple):
         return self.tree.build(iter(leaves))
 
 
-class Recorded(NamedTuple):
+class CompiledForward(NamedTuple):
     """A program of a function whose results have no history."""
 
     program: Any
-    form: Form
-    watched: Watched
+    form: ResultStructure
+    watched: StateGuard
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None where something that was read at the recording is different."""
         return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
 
 
-class Joint(NamedTuple):
+class CompiledWithBackward(NamedTuple):
     """A program with its backward pass: a call of it is one node."""
 
     program: Any
-    form: Form
-    watched: Watched
-    original: OfTensors
+    form: ResultStructure
+    watched: StateGuard
+    original: TracedFunction
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None where something that was read at the recording is different."""
@@ -236,15 +236,17 @@ class WarmUp(NamedTuple):
     """The call before was a plain call: the next one records."""
 
     #: Of results that were recorded although there is no program.
-    form: Form | None
+    form: ResultStructure | None
     #: How many calls in a row kept tensors that they computed.
     kept: int
     #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
     detach: bool = False
 
 
+#: A signature's program.
+ProgramEntry = CompiledForward | CompiledWithBackward
 #: What is found out about the calls of a signature.
-Entry = Recorded | Joint | Eager | WarmUp
+Entry = ProgramEntry | Eager | WarmUp
 
 
 def has_history(results: Any) -> bool:
@@ -254,7 +256,7 @@ def has_history(results: Any) -> bool:
     return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
 
 
-def itself(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
+def eager_function(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
     """The function as it is recorded; without tensors, results without a history are arrays."""
     return functools.partial(recording, function) if tensors else _Arrays(function)
 

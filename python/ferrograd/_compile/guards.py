@@ -2,7 +2,7 @@
 
 Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: it
 serves while the containers hold the objects that they held at the end of its recording, and the
-switches (booleans, texts, None) that they held before it; a number that is counted ends it.
+switches (booleans, texts, None) that they held before it; a number that the function counts in ends it.
 Invariant: a recording that fails leaves those containers as they were.
 """
 
@@ -35,7 +35,7 @@ _lock = _thread.allocate_lock()
 _local = _thread._local()
 
 
-class Watch:
+class GuardCollector:
     """A recording of this thread, during which `note` takes containers.
 
     With `may_keep`, what it keeps or counts may be what a first call makes: the next one tells.
@@ -49,7 +49,7 @@ class Watch:
         #: What may be counted in, its numbers as they were, and whose it is.
         self._owned: dict[int, tuple[Mapping[Any, Any], Mapping[Any, Any], type]] = {}
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> GuardCollector:
         self._outer = getattr(_local, "watch", None)
         _local.watch = self
         _count(1)
@@ -84,7 +84,7 @@ class Watch:
             if isinstance(now[key], _SWITCH)
         ]
 
-    def made_state(self) -> bool:
+    def changed_members(self) -> bool:
         """Whether the function has made, removed or counted members: it finds others next time."""
         return self.may_keep and (
             any(
@@ -92,10 +92,10 @@ class Watch:
                 for now in self.containers
                 if isinstance(now, dict)
             )
-            or self.counted() is not None
+            or self.changed_number() is not None
         )
 
-    def counted(self) -> str | None:
+    def changed_number(self) -> str | None:
         """What is wrong where the function has changed a number of a module or an optimiser.
 
         A program would leave the number as it is.
@@ -137,7 +137,7 @@ class Watch:
                     self._owned.pop(key, None)
                     del self._before[key], self.containers[place]
 
-    def turn_back(self) -> None:
+    def restore_switches(self) -> None:
         """Gives switches the values that they had before."""
         for container, key, before in self.switches():
             container[key] = before
@@ -149,10 +149,10 @@ class Watch:
             self.containers.append(container)
 
 
-class Watched:
+class StateGuard:
     """Numbers and switches of modules and optimisers as a program expects them."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: GuardCollector) -> None:
         self._members = [
             (now, {key: old for key, old in before.items() if _is_told(old)}, owner.__name__)
             for now, before, owner in watch._owned.values()
@@ -171,7 +171,7 @@ class Watched:
 
 def note(*containers: Container) -> None:
     """Notes containers whose objects the function that this thread records depends on."""
-    watch: Watch | None = getattr(_local, "watch", None)
+    watch: GuardCollector | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in containers:
             watch.add(container)
@@ -179,7 +179,7 @@ def note(*containers: Container) -> None:
 
 def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
     """`note` for a module, an optimiser or a schedule: the function may not count there."""
-    watch: Watch | None = getattr(_local, "watch", None)
+    watch: GuardCollector | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in (owner.__dict__, *containers):
             watch.own(type(owner), container)

@@ -41,7 +41,7 @@ class Call(NamedTuple):
     #: Whether there is a tensor among them: then results are tensors.
     tensors: bool
     #: The first array or tensor that does not lie in C order: another order sums in another order.
-    disordered: int | None
+    non_contiguous: int | None
     #: Which of `values` are NumPy's scalars: they are values, where arrays without axes are memory.
     scalars: frozenset[int]
 
@@ -54,15 +54,15 @@ class Call(NamedTuple):
         """Whether there are Python numbers among the values."""
         return any(type(value) in NUMBERS for value in self.values)
 
-    def disorder(self) -> str:
+    def explain_layout(self) -> str:
         """Which argument does not lie in C order, and what to pass."""
-        path = [*self.tree.paths()][self.disordered or 0]
-        array = isinstance(self.leaves[self.disordered or 0], np.ndarray)
+        path = [*self.tree.paths()][self.non_contiguous or 0]
+        array = isinstance(self.leaves[self.non_contiguous or 0], np.ndarray)
         remedy = "np.ascontiguousarray(x)" if array else "x.contiguous()"
         return f"argument {_argument(path)} is not in C order: pass {remedy}"
 
 
-def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
+def split_call(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool) -> Call:
     """Takes the arguments of a call apart. With `floats`, Python numbers are taken anew."""
     leaves: list[Any] = []
     kept, args, kwargs = static.split(args, kwargs)
@@ -70,18 +70,18 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
     values: list[Any] = []
     places: list[int] = []
     key: list[Hashable] = [_structure(tree), kept, is_grad_enabled(), get_default_dtype()]
-    tensors, disordered = False, None
+    tensors, non_contiguous = False, None
     scalars: set[int] = set()
     for place, leaf in enumerate(leaves):
         kind = type(leaf)
         if kind is np.ndarray and leaf.dtype in _HELD:
-            if not (leaf.flags.c_contiguous or disordered is not None):
-                disordered = place
+            if not (leaf.flags.c_contiguous or non_contiguous is not None):
+                non_contiguous = place
             key.append((leaf.dtype.char, leaf.shape))
         elif isinstance(leaf, Tensor):
             tensors = True
-            if not (leaf.is_contiguous() or disordered is not None):
-                disordered = place
+            if not (leaf.is_contiguous() or non_contiguous is not None):
+                non_contiguous = place
             kind_of_memory = ("a value",) if leaf._is_value() else ()
             key.append((leaf.dtype.char, leaf.shape, leaf.requires_grad, *kind_of_memory))
         elif isinstance(leaf, np.ma.MaskedArray | np.matrix):
@@ -99,11 +99,13 @@ def sort(args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: 
         elif kind in NUMBERS and floats:
             key.append(NUMBERS[kind])
         else:
-            key.append((kind, _hashed(leaf)))
+            key.append((kind, _as_hashable(leaf)))
             continue
         values.append(leaf)
         places.append(place)
-    return Call(tuple(key), values, leaves, places, tree, tensors, disordered, frozenset(scalars))
+    return Call(
+        tuple(key), values, leaves, places, tree, tensors, non_contiguous, frozenset(scalars)
+    )
 
 
 def as_tensor(value: Any, scalar: bool = False) -> Tensor:
@@ -124,7 +126,7 @@ def takes_any_keyword(function: Any) -> bool:
     return code is None or bool(code.co_flags & VAR_KEYWORD)
 
 
-def named(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
+def sort_keywords(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
     """Keywords in an order of their own, unless the function sees that of the call."""
     return kwargs if ordered or len(kwargs) < 2 else dict(sorted(kwargs.items()))
 
@@ -151,7 +153,7 @@ def difference(before: Hashable, call: Call) -> str:
     first = len(_SURROUNDINGS)
     pairs = zip(call.tree.paths(), before[first:], call.key[first:], strict=True)
     news = [
-        f"argument {_argument(path)} is {_told(new)} and was {_told(old)}"
+        f"argument {_argument(path)} is {_describe_leaf(new)} and was {_describe_leaf(old)}"
         for path, old, new in pairs
         if old != new
     ]
@@ -165,7 +167,7 @@ def _argument(path: str) -> str:
     return (name.strip("'\"") if keyword else name) + rest
 
 
-def _told(leaf: Any) -> str:
+def _describe_leaf(leaf: Any) -> str:
     if not isinstance(leaf, tuple):
         return str(leaf)
     kind, *rest = leaf
@@ -185,9 +187,9 @@ def _structure(tree: Tree) -> Hashable:
     return tree.kind, tree.keys, tuple(map(_structure, tree.children)), tree is LEAF
 
 
-def _hashed(leaf: Hashable) -> Hashable:
+def _as_hashable(leaf: Hashable) -> Hashable:
     if isinstance(leaf, slice):
-        return "slice", _hashed(leaf.start), _hashed(leaf.stop), _hashed(leaf.step)
+        return "slice", _as_hashable(leaf.start), _as_hashable(leaf.stop), _as_hashable(leaf.step)
     try:
         hash(leaf)
     except TypeError:
@@ -206,7 +208,7 @@ def _hashed(leaf: Hashable) -> Hashable:
     if isinstance(leaf, complex):
         return leaf.real.hex(), leaf.imag.hex()
     if isinstance(leaf, tuple | frozenset):
-        return tuple((type(part), _hashed(part)) for part in leaf)
+        return tuple((type(part), _as_hashable(part)) for part in leaf)
     return leaf
 
 
@@ -226,8 +228,8 @@ class Static(NamedTuple):
         fixed = {i: args[i] for i in sorted(places) if i < len(args)}
         named = {name: kwargs[name] for name in sorted(kwargs) if name in self.names}
         key = (
-            tuple((i, type(a), _hashed(a)) for i, a in fixed.items()),
-            tuple((name, type(a), _hashed(a)) for name, a in named.items()),
+            tuple((i, type(a), _as_hashable(a)) for i, a in fixed.items()),
+            tuple((name, type(a), _as_hashable(a)) for name, a in named.items()),
         )
         rest = tuple(None if i in fixed else a for i, a in enumerate(args))
         return key, rest, {name: a for name, a in kwargs.items() if name not in named}

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.entries import Form, OfTensors
-from ferrograd._compile.guards import Watch
+from ferrograd._compile.entries import ResultStructure, TracedFunction
+from ferrograd._compile.guards import GuardCollector
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor
 from ferrograd._inspect import compare_with_arrays
@@ -27,23 +27,23 @@ from ferrograd.errors import CompileError
 _ANEW = "the function depends on something besides its arguments; pass it as one"
 
 
-class Checked:
+class EagerResult:
     """What a function gives for the arguments of a call, on tensors and on arrays.
 
     It is called before the replay, so that both find the tensors outside as they are, and what it
     changes is given back.
     """
 
-    def __init__(self, function: OfTensors, call: Call) -> None:
+    def __init__(self, function: TracedFunction, call: Call) -> None:
         self._results = tried(lambda: function(*call.as_tensors()))
-        self._form = function.taken_form()
+        self._form = function.result_structure()
         self._said = compare_with_arrays.difference(
             lambda: tried(lambda: function.called(*call.as_tensors())),
             lambda *values: tried(lambda: function.called(*values)),
             call.values,
         )
 
-    def compare(self, name: str, old: Form, found: list[Any]) -> None:
+    def compare(self, name: str, old: ResultStructure, found: list[Any]) -> None:
         """Raises where a replay, which found these results, differs from the function."""
         new, tensors, results = self._form, iter(self._results), iter(found)
         if not new.tree.same(old.tree):
@@ -69,7 +69,7 @@ def tried(function: Callable[[], Any]) -> Any:
     That is what a recording that fails gives back: memory of tensors, gradients, generators,
     members of modules.
     """
-    with Watch() as watch, recorded_generators():
+    with GuardCollector() as watch, recorded_generators():
         try:
             return _core._tried(function, _as_arrays)
         finally:
