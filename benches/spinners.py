@@ -1,8 +1,7 @@
 """Tells whether two cores are really there at this moment.
 
-Owns: two child processes that count for a few milliseconds when asked. On a shared machine a second
-core comes and goes; a comparison of parallel code in a moment without it says nothing.
-Invariant: the children end with the parent.
+On a shared machine a second core comes and goes; a comparison of parallel code in a moment without
+it says nothing. Invariant: the children end with the parent.
 """
 
 import atexit

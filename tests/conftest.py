@@ -1,7 +1,5 @@
 """Fixtures of the whole suite.
 
-Owns: the check that no test leaves a node in the graph, the state each test starts from (grad mode,
-threads), and hypothesis's profile. Never skips: what cannot run here must fail.
 Invariant: after a test that passed, `live_nodes()` is no more than it was before.
 """
 

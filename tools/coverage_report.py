@@ -1,8 +1,5 @@
 """Lines of the Python package, and of the Rust trampoline below it, that the tests run.
 
-Owns: an instrumented debug core, the run of the tests on it, both reports and their floor of 90 %.
-Never touches the installed wheel: the core stands in `python/ferrograd` while the tests run, and
-what stood there before comes back.
 Invariant: fails when a test fails or when either share is below the floor.
 
     make coverage

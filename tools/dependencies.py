@@ -1,8 +1,8 @@
 """Finds Cargo dependencies that no source file names.
 
-Owns: the check that no dependency is dead. It costs milliseconds, needs no network and, unlike a
-search of the text, does not count a name that stands only in a comment or a string.
-Invariant: every dependency in `Cargo.toml` is used by a path (`name::`) or a `use` in its folder.
+It costs milliseconds, needs no network and, unlike a search of the text, does not count a name that
+stands only in a comment or a string. Invariant: every dependency in `Cargo.toml` is used by a path
+(`name::`) or a `use` in its folder.
 """
 
 import re

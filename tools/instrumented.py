@@ -1,7 +1,6 @@
 """Cores of the extension that count while they run, and the tools of LLVM that read the counts.
 
-Owns: the instrumented build of this crate, finding the tools, and the place of a core while it
-runs. Never reads a count. Invariant: what stood in `python/ferrograd` before comes back.
+Invariant: what stood in `python/ferrograd` before comes back.
 """
 
 import json

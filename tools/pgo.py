@@ -1,8 +1,5 @@
 """Makes the profile that release builds are optimised with: `make profile`.
 
-Owns: the instrumented release build, the runs of `pgo_training.py` on it, and the choice of the
-functions that `release.profdata` speaks of. Never builds the wheel: `rustc-args` of
-`pyproject.toml` names the file.
 Invariant: no loop over elements is in the profile. How often it ran says how large the arrays of
 the training were, and one that did not run would be compiled for size. Copies of loops for machines
 without AVX2 are, on purpose.

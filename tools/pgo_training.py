@@ -1,6 +1,5 @@
 """What runs while the profile of the release build is taken.
 
-Owns: the programs, and for how long each runs. Never times anything and checks no result.
 Invariant: arrays are small, because the profile is about what surrounds loops (`pgo.py`).
 
     python tools/pgo_training.py operations     # with an instrumented core in `ferrograd`

@@ -1,6 +1,5 @@
 """Draws the picture at the top of the README: derivatives of NumPy code, and the measured ratios.
 
-Owns `docs/overview.svg`. Never measures: the bars are the rows of the README's table.
 `make picture` runs it after the table has changed.
 """
 

@@ -1,6 +1,5 @@
 """Compresses the files of a wheel again, with libdeflate: 3 % smaller than the best of zlib.
 
-Owns: the compression, nothing else; names, order and bytes of the files stay.
 Used by the Makefile on what maturin has built.
 """
 

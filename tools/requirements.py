@@ -1,6 +1,5 @@
 """Prints the requirements of the extras named on the command line, one a line.
 
-Owns: nothing; it reads `pyproject.toml`, so that versions stand in one place.
 Used by the Makefile before the wheel exists, when `pip install ferrograd[dev]` is not yet possible.
 """
 

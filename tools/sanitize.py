@@ -1,9 +1,5 @@
 """Runs the tests under sanitizers: `make sanitize`.
 
-Owns: the instrumented builds of crate and extension, the shared run-time library that an extension
-needs, and the options under which tests of memory that runs out still pass. Never judges a report:
-a sanitizer ends the process that it finds something in, which fails the test run.
-
 `address` is AddressSanitizer over `cargo test` and over pytest on an instrumented extension; with
 `--wide` without the debug assertions, which leave the loops for AVX2 and AVX-512 out of the build:
 see `src/kernels/multiversion.rs`. `thread` is ThreadSanitizer over the Rust tests of threads: it

@@ -1,10 +1,8 @@
 """Writes what derives from the operation registry: the stub's operations and their documentation.
 
-Owns: the operation part of `python/ferrograd/_core.pyi`, the stubs of the namespaces and
-`docs/operations.md`. The class part of the stub is written by hand in `tools/_core_classes.pyi`;
-the methods go where its marker stands.
-Never imports more of ferrograd than `_core`. `--check` compares instead of writing.
-Invariant: the same registry gives the same bytes.
+The class part of the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its
+marker stands. `--check` compares instead of writing. Invariant: the same registry gives the same
+bytes.
 """
 
 import argparse

@@ -1,7 +1,5 @@
 """Derivatives for plain functions of arrays: `primitive` and `defvjp`.
 
-Owns: the face by which a NumPy function becomes an operation with rules of its own. Never records:
-it is a `Function` like any other.
 Invariant: the function sees arrays only; a rule sees arrays in a first derivative and tensors when
 the derivative is itself differentiated.
 """

@@ -1,7 +1,6 @@
 """Linear algebra: the operations of the core that live under `fg.linalg`.
 
-Owns: nothing; the registry says which operations belong here. What NumPy has beside them is
-NumPy's, which takes tensors.
+What NumPy has beside them is NumPy's, which takes tensors.
 """
 
 from importlib import import_module as _import_module

@@ -1,7 +1,6 @@
 """The namespace of the array API standard: names, signatures, behaviour; pickle and copy.
 
-Owns: that the namespace is the standard's, whole and without more, and what it does that the
-package has under no other name. Derivatives of the operations behind it are tested with those.
+Derivatives of the operations behind it are tested with those.
 """
 
 import copy

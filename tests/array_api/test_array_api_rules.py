@@ -1,8 +1,6 @@
 """What the array API standard says of all functions alike, beside NumPy's namespace.
 
-Owns: special values (NaN, infinities, signed zeros), broadcasting and promotion of every
-element-wise function, axes out of range, keyword-only parameters, operators with numbers and in
-place, indexing. NumPy 2 follows the standard where it is a reference here.
+NumPy 2 follows the standard where it is a reference here.
 """
 
 import inspect

@@ -1,7 +1,6 @@
 """What the functions of the array API namespace compute: the same as NumPy's of these names.
 
-Owns: a call of every function of the standard, on several dtypes, beside NumPy's: values, dtypes,
-shapes, containers. Signatures are in `test_array_api.py`.
+Signatures are in `test_array_api.py`.
 """
 
 from typing import Any

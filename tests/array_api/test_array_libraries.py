@@ -1,7 +1,5 @@
 """Libraries of the array API standard on tensors: scikit-learn, array_api_compat, array_api_extra,
 opt_einsum, einops and xarray, each where it is installed.
-
-Owns: that they take tensors, give what they give for arrays, and that gradients go through.
 """
 
 import os

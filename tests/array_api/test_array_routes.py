@@ -1,7 +1,6 @@
 """Functions that compute arrays and tensors by different routes give one answer.
 
-Owns: the comparison of both routes over the operation table, and for decompositions that are not
-unique bit by bit. Values against NumPy and SciPy: `test_ops.py`.
+Values against NumPy and SciPy: `test_ops.py`.
 """
 
 from operator import attrgetter

@@ -1,7 +1,6 @@
 """The vocabulary of the operation table: arrays to be made, calls, rows.
 
-Owns: `Case`, `Call`, `A` (an array still to be made) and the constructors that the table is written
-with. Never names an operation. Invariant: the same row, call and seed give the same arrays.
+Invariant: the same row, call and seed give the same arrays.
 """
 
 from collections.abc import Callable, Iterator

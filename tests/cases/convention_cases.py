@@ -1,8 +1,7 @@
 """The derivatives of element-wise operations at special points, as the table in `docs/accuracy.md`.
 
-`python tests/cases/convention_cases.py` rewrites the table; `tests/golden/conventions.py` records what PyTorch
-and JAX give.
-Owns: the layout of the table. Never names an operation: the rows are those of the operation table.
+`python tests/cases/convention_cases.py` rewrites the table; `tests/golden/conventions.py` records
+what PyTorch and JAX give.
 """
 
 import json

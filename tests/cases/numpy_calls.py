@@ -1,7 +1,7 @@
 """The table of calls of NumPy's functions on arrays of any dtype.
 
-Owns: the calls and the shapes of their arguments. `test_numpy_dtypes.py` runs each on arrays and on
-tensors of every dtype. `test_numpy_functions.py` has the derivatives.
+`test_numpy_dtypes.py` runs each on arrays and on tensors of every dtype. `test_numpy_functions.py`
+has the derivatives.
 """
 
 from collections.abc import Callable

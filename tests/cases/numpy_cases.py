@@ -1,7 +1,7 @@
 """The table of NumPy functions that are compositions: a call on arrays for each.
 
-Owns: the arguments. `test_numpy_functions.py` runs each call on arrays and on tensors.
-Invariant: every composition in `ferrograd._dispatch` has a row here, or a reason in `ELSEWHERE`.
+`test_numpy_functions.py` runs each call on arrays and on tensors. Invariant: every composition in
+`ferrograd._dispatch` has a row here, or a reason in `ELSEWHERE`.
 """
 
 from collections.abc import Callable

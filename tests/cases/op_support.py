@@ -1,8 +1,4 @@
-"""What the tests derived from the operation table share.
-
-Owns: finding an operation, making tensors of a call, comparing results, other memory layouts.
-Never names an operation.
-"""
+"""What the tests derived from the operation table share."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,6 @@
 """The table of `ferrograd.scipy`: a call of ours and one of SciPy's on arrays, for each function.
 
-Owns: the arguments. `test_scipy_functions.py` compares values and derivatives.
+`test_scipy_functions.py` compares values and derivatives.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""`fg.compile`: what is replayed, and what a call leaves behind.
-
-Owns: the public face of compiled functions. What refuses is in `test_compile_refusals.py`, every
-operation by itself in `test_compile_operations.py`.
-"""
+"""`fg.compile`: what is replayed, and what a call leaves behind."""
 
 import gc
 import itertools

@@ -1,7 +1,4 @@
-"""NumPy arrays in functions that are recorded: made inside, rewritten, closed over.
-
-Owns: compiled functions, bodies of loops and branches. Never closes over tensors.
-"""
+"""NumPy arrays in functions that are recorded: made inside, rewritten, closed over."""
 
 from collections.abc import Callable
 from typing import Any

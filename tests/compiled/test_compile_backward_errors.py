@@ -1,7 +1,6 @@
 """Backward passes that raise: when a call is recorded, nobody has asked for one.
 
-Owns: exceptions of derivatives. What a history of a compiled function is, stands in
-`test_compile_history.py`.
+What a history of a compiled function is, stands in `test_compile_history.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`Compiled.bind`: the same memory in every run, and the function for callers from C.
-
-Owns: bound functions. What a compiled function computes is in `test_compile.py`.
-"""
+"""`Compiled.bind`: the same memory in every run, and the function for callers from C."""
 
 import ctypes
 import gc

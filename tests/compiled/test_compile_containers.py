@@ -1,6 +1,6 @@
 """Compiled functions that take and return containers of classes of their own.
 
-Owns: dataclasses and dicts of other classes. Containers in general are in `test_compile.py`.
+Containers in general are in `test_compile.py`.
 """
 
 import collections

@@ -1,8 +1,4 @@
-"""`explain` and `log`: what people are told of programs.
-
-Owns: the text, the flowchart and the reasons of recordings. What programs compute is in
-`test_compile.py`.
-"""
+"""`explain` and `log`: what people are told of programs."""
 
 import re
 from typing import Any

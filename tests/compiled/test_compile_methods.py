@@ -1,7 +1,4 @@
-"""Compiled methods: every object has programs of its own.
-
-Owns: methods of modules, of plain classes, and of objects that are compared by what they hold.
-"""
+"""Compiled methods: every object has programs of its own."""
 
 import dataclasses
 import gc

@@ -1,7 +1,4 @@
-"""Every operation, forward and backward, recorded on some values and replayed on others.
-
-Owns: one case per row of the operation table, whose replays have the bits of eager calls.
-"""
+"""Every operation, forward and backward, recorded on some values and replayed on others."""
 
 from typing import Any
 

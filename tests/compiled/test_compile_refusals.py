@@ -1,7 +1,4 @@
-"""What `fg.compile` refuses, with its messages, and that a refusal changes nothing.
-
-Owns: bad input. What is replayed is in `test_compile.py`.
-"""
+"""What `fg.compile` refuses, with its messages, and that a refusal changes nothing."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""What a compiled function may keep and return: what would be stale in later calls is found.
-
-Owns: kept results and arguments, results that are no trees of arrays, constants, `check`.
-"""
+"""What a compiled function may keep and return: what would be stale in later calls is found."""
 
 import functools
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Which calls share a program: numbers, static values and classes are told apart.
-
-Owns: keys of programs. What a compiled function does is in `test_compile.py`.
-"""
+"""Which calls share a program: numbers, static values and classes are told apart."""
 
 import cmath
 import collections

@@ -1,7 +1,4 @@
 """Functions that leave cycles of references, which hold what a call computed until they are found.
-
-Owns: that such a function is compiled, since nobody keeps anything, and that what is kept is still
-refused.
 """
 
 from collections.abc import Callable

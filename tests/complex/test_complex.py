@@ -1,6 +1,6 @@
 """Complex tensors: values against NumPy and exact ones.
 
-Owns: what is element-wise. Derivatives, reductions and products have files of their own.
+Derivatives, reductions and products have files of their own.
 """
 
 from pathlib import Path

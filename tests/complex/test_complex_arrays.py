@@ -1,7 +1,6 @@
 """Complex numbers in reductions, products, orders and arrangements: NumPy's values and dtypes.
 
-Owns: what works on axes of complex tensors, with its derivatives. Element-wise functions and
-factorisations have files of their own.
+Element-wise functions and factorisations have files of their own.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Derivatives of complex functions: both conventions, transforms, training, custom functions.
 
-Owns: what is differentiated. The values are held in `test_complex.py`.
+The values are held in `test_complex.py`.
 """
 
 from typing import Any

@@ -1,8 +1,4 @@
-"""Factorisations and functions of complex matrices: values, derivatives, errors.
-
-Owns: complex operands of `fg.linalg` against NumPy and SciPy, and the general eigenvalue problem
-and functions of matrices for real ones too.
-"""
+"""Factorisations and functions of complex matrices: values, derivatives, errors."""
 
 from collections.abc import Callable
 from typing import Any

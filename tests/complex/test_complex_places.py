@@ -1,8 +1,4 @@
-"""Complex functions of zeros, infinities and NaN: NumPy's values, signs of zeros included.
-
-Owns: the grid of such places, and the few places where C99 leaves a value open or NumPy has another
-than C99.
-"""
+"""Complex functions of zeros, infinities and NaN: NumPy's values, signs of zeros included."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""Random programs of views of complex numbers and writes through them.
-
-Owns: values against the same program on NumPy arrays, and gradients against finite differences.
-"""
+"""Random programs of views of complex numbers and writes through them."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
 """`real`, `imag`, `view_as_real` and `view_as_complex` are views.
 
-Owns: shared memory, writes through them and their gradients, hooks and retained gradients, replay.
 Random programs of them: `test_complex_programs.py`. What every view does: `test_parity_views.py`.
 """
 

@@ -1,6 +1,6 @@
 """Transforms: values against NumPy and SciPy over many lengths, layouts, dtypes; errors; routes.
 
-Owns: what a length, a norm, an axis does. Derivatives: `test_fft_derivatives.py`.
+Derivatives: `test_fft_derivatives.py`.
 """
 
 import warnings

@@ -1,7 +1,4 @@
-"""`stft` and `istft`: PyTorch's frames, windows, factors and borders, and the way back.
-
-Owns: values by the definition, derivatives, the inverse, refusals.
-"""
+"""`stft` and `istft`: PyTorch's frames, windows, factors and borders, and the way back."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Loops and branches in compiled functions: derivatives of any order, bounds that depend on values,
 signals.
 
-Owns: what holds only where a program decides. Values and gradients of loops: `test_control_flow`.
+Values and gradients of loops: `test_control_flow`.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """States that PyTorch wrote: which layout the weights of linear layers have.
 
-Owns: what is known, what is asked for. Other rules of `load_state_dict`: `test_modules.py`.
+Other rules of `load_state_dict`: `test_modules.py`.
 """
 
 from typing import Any, ClassVar

@@ -1,7 +1,6 @@
 """What every rank of a job checks: `python mpi_checks.py CHECK`, started by mpiexec.
 
-Owns: the programs of `test_distributed.py`. A check that fails ends the job with a status
-that is not 0.
+A check that fails ends the job with a status that is not 0.
 """
 
 import sys

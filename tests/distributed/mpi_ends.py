@@ -1,7 +1,4 @@
-"""How a job ends when a rank does not go on: `python mpi_ends.py CASE`, started by mpiexec.
-
-Owns: programs of `test_distributed.py` that fail on purpose.
-"""
+"""How a job ends when a rank does not go on: `python mpi_ends.py CASE`, started by mpiexec."""
 
 import builtins
 import os

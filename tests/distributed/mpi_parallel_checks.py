@@ -1,7 +1,7 @@
 """What `DataParallel` makes of gradients: `python mpi_parallel_checks.py CHECK` on each rank.
 
-Owns: programs of `test_distributed.py`. Each rank computes the losses of all ranks by itself,
-with a copy of the model for each, and compares the means of gradients with those of all ranks.
+Each rank computes the losses of all ranks by itself, with a copy of the model for each, and
+compares the means of gradients with those of all ranks.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
 """What `ZeroRedundancyOptimizer` does: `python mpi_sharded_checks.py CHECK` on each rank.
 
-Owns: programs of `test_distributed.py`. Parameters are compared with those that the optimiser
-alone makes.
+Parameters are compared with those that the optimiser alone makes.
 """
 
 import sys

@@ -1,6 +1,4 @@
 """Operators between tensors of every dtype and Python numbers: NumPy's dtypes, values and refusals.
-
-Owns: the table of dtypes, operators and numbers, on both sides.
 """
 
 import operator

@@ -1,8 +1,4 @@
-"""Every operation of the table, of every real dtype of NumPy: dtypes and values of the results.
-
-Owns: whole numbers against NumPy and SciPy, float16 against the same operation of float32, whose
-result is rounded once.
-"""
+"""Every operation of the table, of every real dtype of NumPy: dtypes and values of the results."""
 
 import itertools
 from typing import Any

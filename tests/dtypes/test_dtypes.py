@@ -1,6 +1,6 @@
 """The dtypes of tensors: promotion, Python numbers, casting, exchange, text.
 
-Owns: what NumPy 2 says of dtypes, over the whole table. Operations: `test_dtype_sweep.py`.
+Operations: `test_dtype_sweep.py`.
 """
 
 import copy

@@ -1,6 +1,5 @@
 """Corners of NumPy's functions on tensors: signed zeros, narrow dtypes, nothing at all.
 
-Owns: calls whose value, shape and dtype on tensors must be NumPy's own, and those that both refuse.
 Derivatives: `test_numpy_functions.py`.
 """
 

@@ -1,7 +1,6 @@
 """NumPy's functions and ufuncs on tensors of every dtype: dtypes and values of the results.
 
-Owns: the comparison with NumPy, over all fourteen dtypes, their pairs, and Python numbers. The
-calls are in `numpy_calls.py`.
+The calls are in `numpy_calls.py`.
 """
 
 import itertools

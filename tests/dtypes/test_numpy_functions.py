@@ -1,8 +1,4 @@
-"""NumPy's functions on tensors that are compositions of our operations.
-
-Owns: values, dtypes and shapes beside NumPy's own, derivatives of first and second order beside
-central differences, functions that write, and functions that must refuse.
-"""
+"""NumPy's functions on tensors that are compositions of our operations."""
 
 import io
 import warnings

@@ -1,8 +1,4 @@
-"""One formula for each name, whichever module or method a program takes it from.
-
-Owns: the same calls through NumPy's dispatch, `ferrograd.numpy`, `fg`, `fg.linalg` and methods,
-with tensors as all arguments and as some, and which names mean something else on purpose.
-"""
+"""One formula for each name, whichever module or method a program takes it from."""
 
 from collections.abc import Callable, Iterator
 from itertools import product

@@ -1,7 +1,4 @@
-"""Arrays of every real dtype of NumPy's beside tensors: every way to compute has one dtype.
-
-Owns: operators, methods, functions, ufuncs and operators in place, of two operands.
-"""
+"""Arrays of every real dtype of NumPy's beside tensors: every way to compute has one dtype."""
 
 import operator
 from collections.abc import Callable

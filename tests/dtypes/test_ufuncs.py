@@ -1,7 +1,7 @@
 """What NumPy's functions take besides operands, and the methods of its ufuncs, from the table.
 
-Owns: `reduce`, `accumulate`, `reduceat`, `outer`, `at`; `out`, `where`, `dtype`, `initial`. Values
-are NumPy's, gradients those of differences, and what is not obeyed is refused with its reason.
+Values are NumPy's, gradients those of differences, and what is not obeyed is refused with its
+reason.
 """
 
 from collections.abc import Callable

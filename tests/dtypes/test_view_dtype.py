@@ -1,7 +1,6 @@
 """`t.view(dtype)`: the same bytes as another dtype.
 
-Owns: NumPy's values, shapes and errors over all pairs of dtypes, sharing, and which pairs have a
-derivative. Views of shapes are in `test_parity_views.py`.
+Views of shapes are in `test_parity_views.py`.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """`backward` and `grad`: what accumulates where, what is kept, what is freed, what is refused.
 
-Owns: the semantics of passes. Custom functions, leaks and threads have their own files.
+Custom functions, leaks and threads have their own files.
 """
 
 import subprocess

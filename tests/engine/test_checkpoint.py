@@ -1,7 +1,6 @@
 """Checkpointing: the backward computes again what the forward did not keep.
 
-Owns: memory and time against the plain run, nesting, random numbers, early stop, repetitions that
-differ, orders above one, both spellings. The saved-tensor hooks below it: `test_parity_saved.py`.
+The saved-tensor hooks below it: `test_parity_saved.py`.
 """
 
 import gc

@@ -1,7 +1,6 @@
 """What an operation, a pass or a hook costs does not grow with history that it does not need.
 
-Owns: one row for each public entry point, called on a tensor in the middle of a graph. What is
-counted is how many nodes the engine looked at, so no clock decides.
+What is counted is how many nodes the engine looked at, so no clock decides.
 """
 
 from collections.abc import Callable

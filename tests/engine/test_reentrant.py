@@ -1,7 +1,4 @@
-"""Passes within passes, and passes that fail: what they leave and what they refuse.
-
-Owns: depth, the traps of custom backwards (facts 1d), and every `.grad` after a failure.
-"""
+"""Passes within passes, and passes that fail: what they leave and what they refuse."""
 
 import sys
 import threading

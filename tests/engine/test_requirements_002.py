@@ -1,7 +1,6 @@
 """Document 002, and the core of document 001: one test per line of the checklist, named after it.
 
-Owns: what the checklist says of tensors, gradients and the engine, with the regressions known from
-the reference. Functors and modules have their own file.
+Functors and modules have their own file.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """Seeds of generators: what NumPy refuses is refused where it is given.
 
-Owns: the faces that take a seed. A generator that could not be seeded would fail later, in a
-checkpoint or a check of derivatives that saves the states of all.
+A generator that could not be seeded would fail later, in a checkpoint or a check of derivatives
+that saves the states of all.
 """
 
 import itertools

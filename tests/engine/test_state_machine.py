@@ -1,10 +1,8 @@
 """Random programs on tensors, held against a naive engine after every step.
 
-Owns: the state machine: operations, views, detached tensors, changes in place on all of them, with
-and without recording, on other threads, at other numbers of threads, checkpoints, packed saved
-values, dropped tensors, hooks, and passes of both orders that free or retain. Values and gradients
-agree, a refusal has its reason, and at the end every node and byte is back. The engine is
-`naive_engine.py`. A program that fails is shrunk: the report is the shortest one that still does.
+Values and gradients agree, a refusal has its reason, and at the end every node and byte is back.
+The engine is `naive_engine.py`. A program that fails is shrunk: the report is the shortest one that
+still does.
 """
 
 import gc

@@ -1,8 +1,4 @@
-"""What runs during a pass leaves the thread as it was: modes, hooks, graph scopes, stack.
-
-Owns: Python code that enters a block during a pass and does not leave it, and calls within calls on
-a small stack.
-"""
+"""What runs during a pass leaves the thread as it was: modes, hooks, graph scopes, stack."""
 
 import contextlib
 import subprocess

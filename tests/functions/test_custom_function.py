@@ -1,6 +1,5 @@
 """Document 000: `fg.CustomFunction`, its context, its validation and its exact messages.
 
-Owns: one test for each line of the requirements of that document; PyTorch's face has its own file.
 Invariant: after each test the graph holds as many nodes as before.
 """
 

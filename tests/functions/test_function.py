@@ -1,6 +1,5 @@
 """`fg.Function`: arguments and outputs of every structure.
 
-Owns: where tensors are found, what forward may return, and the marks of the context.
 Gradients, errors and lifetimes have files of their own.
 """
 

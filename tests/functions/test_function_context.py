@@ -1,7 +1,4 @@
-"""`fg.FunctionContext`: saving by position and by key, objects, ranges and lifetimes.
-
-Owns: document 000's requirements of the context.
-"""
+"""`fg.FunctionContext`: saving by position and by key, objects, ranges and lifetimes."""
 
 import gc
 

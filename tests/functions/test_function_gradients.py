@@ -1,7 +1,4 @@
-"""`fg.Function`: gradients in every form, and derivatives of higher order.
-
-Owns: what backward may return, and what a second derivative may flow through.
-"""
+"""`fg.Function`: gradients in every form, and derivatives of higher order."""
 
 from typing import Any
 

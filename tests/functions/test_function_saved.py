@@ -1,7 +1,6 @@
 """The saved tensors of a custom function in a backward that is not recorded.
 
-Owns: that they are the objects that forward saved, with their history. Lifetimes are held by
-test_function_lifetime.py and test_leak_matrix.py.
+Lifetimes are held by test_function_lifetime.py and test_leak_matrix.py.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """Gradients that user code is given are read-only: a change raises before it is made.
 
-Owns: the trap for hooks and backwards. Gradients that share no memory: `test_parity_backward.py`.
+Gradients that share no memory: `test_parity_backward.py`.
 """
 
 import operator

@@ -1,6 +1,5 @@
 """What structured operations keep: an operand only for a derivative that reads it and is wanted.
 
-Owns: the bytes held by the results of operations, for every choice of operands that require grad.
 Element-wise operations, whose saves follow from their formulas, have this in `test_memory.py`.
 """
 

@@ -1,7 +1,5 @@
 """Writes into what operations saved: the gradient is that of the values computed with.
 
-Owns: every operation of the table under whole, partial and detached changes of its results, first
-and second order; other roads to the same memory; what a write copies, keeps and gives back.
 Random views and writes: `tests/semantics`.
 """
 

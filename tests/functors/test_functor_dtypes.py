@@ -1,7 +1,6 @@
 """`fg.functors` of every dtype.
 
-Owns: values against NumPy for all pairs of dtypes, and derivatives of complex numbers. Axes and
-attributes are in `test_functors.py`.
+Axes and attributes are in `test_functors.py`.
 """
 
 import itertools

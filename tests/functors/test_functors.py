@@ -1,8 +1,4 @@
-"""`fg.functors`: the five functors of document 001.
-
-Owns: values against NumPy's einsum, derivatives against finite differences at both orders, axis
-rules, attributes, names and validation.
-"""
+"""`fg.functors`: the five functors of document 001."""
 
 import itertools
 from typing import Any

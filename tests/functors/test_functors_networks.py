@@ -1,7 +1,4 @@
-"""`fg.functors` of networks and of scaled products.
-
-Owns: values beside NumPy, derivatives of both orders, and the one node with its attributes.
-"""
+"""`fg.functors` of networks and of scaled products."""
 
 from collections.abc import Callable
 from typing import Any

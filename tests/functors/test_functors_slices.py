@@ -1,7 +1,4 @@
-"""`fg.functors` of slices and fibers: `scale`, sums, products and norms.
-
-Owns: values, derivatives of both orders, and the one node with its attributes.
-"""
+"""`fg.functors` of slices and fibers: `scale`, sums, products and norms."""
 
 from typing import Any
 

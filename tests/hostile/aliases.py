@@ -1,8 +1,7 @@
 """Writes through arrays that share memory with what an operation takes or gives: no gradient moves.
 
-Owns: the routes to such an array, the roles of the tensor, and the sweep over the tables of
-operations. Run it: `python -m hostile.aliases`. Invariant: a write is refused, or the derivative is
-that of the values that the forward saw.
+Run it: `python -m hostile.aliases`. Invariant: a write is refused, or the derivative is that of the
+values that the forward saw.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """Makes hostile calls one after the other, and says before each which it is.
 
-Owns: one call from its number and a seed; the verdict on what it raised. Never survives a crash:
-`sweep.py` starts it again. Invariant: a call depends on seed and number only, so that any can be
-repeated alone: `python -m hostile.child SEED NUMBER NUMBER+1`.
+Invariant: a call depends on seed and number only, so that any can be repeated alone: `python -m
+hostile.child SEED NUMBER NUMBER+1`.
 """
 
 import contextlib

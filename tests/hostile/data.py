@@ -1,6 +1,5 @@
 """Hostile data: numbers, words, arrays and tensors of every kind.
 
-Owns: the making of one value from a random generator. Never makes an object that acts by itself.
 Invariant: the same generator state makes an equal value, whatever was made before.
 """
 

@@ -1,8 +1,7 @@
 """Calls in processes that have next to no memory left: each ends as a result or as an error.
 
-Owns: one call for each operation, dtype and form of its operands, in a forked child whose address
-space is limited; the verdict. Run it: `python -m hostile.memory`.
-Invariant: a child that the system had to end is a fault, unless it only took long.
+Run it: `python -m hostile.memory`. Invariant: a child that the system had to end is a fault, unless
+it only took long.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Every public name that can be called, and what it is called with when nothing is hostile.
 
-Owns: the walk over the public modules and classes, and ordinary arguments by parameter name.
-Never calls anything. Invariant: the list is sorted, so that a seed means the same calls everywhere.
+Invariant: the list is sorted, so that a seed means the same calls everywhere.
 """
 
 import importlib

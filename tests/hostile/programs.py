@@ -1,6 +1,5 @@
 """Random programs for two libraries with PyTorch's names: operations, views, changes, hooks.
 
-Owns: the steps and the comparison after each. Never imports the other library: it is handed in.
 Invariant: a program depends on its seed only; a step that the other library refuses is left out.
 """
 

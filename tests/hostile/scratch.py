@@ -1,8 +1,7 @@
 """Random programs that rewrite NumPy arrays between operations, recorded and not.
 
-Owns: the programs, the ways to run them, and the comparison with the function itself on arrays.
-Run it: `python -m hostile.scratch --programs 20000 --seed 7`.
-Invariant: a program depends on its seed only.
+Run it: `python -m hostile.scratch --programs 20000 --seed 7`. Invariant: a program depends on its
+seed only.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Runs hostile calls in a process of their own and reports what kills, stops or shames it.
 
-Owns: the process, its time limit and the report. Run it: `python -m hostile.sweep --calls 100000`.
-Invariant: every call of the range is made, whatever became of those before it.
+Run it: `python -m hostile.sweep --calls 100000`. Invariant: every call of the range is made,
+whatever became of those before it.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Every public name with hostile arguments: no call may crash, panic, hang or blame itself.
 
-Owns: a sweep of moderate size. A longer one: `make fuzz ARGS="--calls 1000000 --seed 7"`.
+A longer one: `make fuzz ARGS="--calls 1000000 --seed 7"`.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""Objects that are whatever is asked of them, in the calls of NumPy and SciPy on tensors.
-
-Owns: that none of these calls looks for the end of something that has none.
-"""
+"""Objects that are whatever is asked of them, in the calls of NumPy and SciPy on tensors."""
 
 import itertools
 from typing import Any

@@ -1,7 +1,6 @@
 """What comes from outside and lies: capsules, pickles, states of modules; and memory that runs out.
 
-Owns: that each ends as an error, and that nothing was changed before it. Calls of every public
-name: `test_hostile_calls.py`.
+Calls of every public name: `test_hostile_calls.py`.
 """
 
 import ctypes

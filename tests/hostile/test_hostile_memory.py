@@ -1,7 +1,6 @@
 """Operations that have next to no memory left: none ends the process.
 
-Owns: a part of the sweep, with small operands and little room. The whole: `python -m
-hostile.memory`, which `make fuzz` runs.
+The whole: `python -m hostile.memory`, which `make fuzz` runs.
 """
 
 import json

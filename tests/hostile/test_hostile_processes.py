@@ -1,7 +1,6 @@
 """Processes: fork and spawn with live graphs, the interpreter's end, sub-interpreters.
 
-Owns: that a program ends by itself, with its own exit code and nothing on standard error. Forks of
-programs that use the pool: `test_threads.py`.
+Forks of programs that use the pool: `test_threads.py`.
 """
 
 import multiprocessing

@@ -1,6 +1,6 @@
 """Programs that rewrite NumPy arrays between operations, compiled and in bodies.
 
-Owns: a short sweep. A longer one: `python -m hostile.scratch --programs 20000 --seed 7`.
+A longer one: `python -m hostile.scratch --programs 20000 --seed 7`.
 """
 
 from hostile.scratch import faults

@@ -1,6 +1,5 @@
 """Hostile values: data, containers without an end, objects whose methods raise, lie or re-enter.
 
-Owns: the making of one value from a random generator. Never calls what a value is meant for.
 Invariant: the same generator state makes an equal value, whatever was made before.
 """
 

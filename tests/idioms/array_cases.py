@@ -1,8 +1,4 @@
-"""Programs that make, copy, rearrange and join arrays, one for each way of NumPy's to do so.
-
-Owns: tables of expressions, and the programs around them that tell a copy from a view, memory from
-a value, and what an array may hold.
-"""
+"""Programs that make, copy, rearrange and join arrays, one for each way of NumPy's to do so."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Programs that NumPy users write, each with the idiom that it stands for.
 
-Owns: the table. A row has a name, arguments, statements and the result.
+A row has a name, arguments, statements and the result.
 """
 
 from typing import Any

@@ -1,8 +1,6 @@
 """Random programs whose checkpoints, loops and branches close over what is changed later.
 
-Owns: the programs, and the comparison of their derivatives with those of the same programs that
-call their functions as they stand. A second derivative may be refused where memory was written
-after a loop or a branch that reads it.
+A second derivative may be refused where memory was written after a loop or a branch that reads it.
 Run it: `python -m idioms.closures --programs 10000 --seed 7`.
 """
 

@@ -1,7 +1,6 @@
 """Statements about containers, functions, branches and whole numbers.
 
-Owns: one rule for each idiom, in the table of `statements`. A rule writes lines, or None where the
-scope has nothing to apply it to. Never runs them.
+A rule writes lines, or None where the scope has nothing to apply it to.
 """
 
 from idioms.scope import Scope, is_object, is_scalar, may_change, shape_of

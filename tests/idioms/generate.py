@@ -1,8 +1,8 @@
 """Writes a random program of plain NumPy, statement by statement, and what it may compute with.
 
-Owns: the program and its arguments. Each statement runs on arrays before the next one is written,
-so that what is written always refers to values of known kinds and shapes. Invariant: a program
-depends on its seed only, writes to no argument unless asked to, and reads nothing uninitialised.
+Each statement runs on arrays before the next one is written, so that what is written always refers
+to values of known kinds and shapes. Invariant: a program depends on its seed only, writes to no
+argument unless asked to, and reads nothing uninitialised.
 """
 
 import copy

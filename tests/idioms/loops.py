@@ -1,7 +1,6 @@
 """Statements that loop: over elements, rows and ranges, into buffers and lists.
 
-Owns: one rule for each idiom, in the table of `statements`. A rule writes lines, or None where the
-scope has nothing to apply it to. Never runs them.
+A rule writes lines, or None where the scope has nothing to apply it to.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Values and directional derivatives of a function of arrays, by differences of its values.
 
-Owns: the numbers that tensors are held to. Never uses tensors. Invariant: an answer is given only
-where two step sizes agree, so a program near a kink, a tie or a jump has none.
+Invariant: an answer is given only where two step sizes agree, so a program near a kink, a tie or a
+jump has none.
 """
 
 import warnings

@@ -1,8 +1,7 @@
 """Assignments between parts of one array, which NumPy may read while it writes to them.
 
-Owns: programs of arrays in which every assignment to places reads first, as that of tensors does.
-NumPy does so only where it sees that the parts overlap, and for 1-D copies does not look:
-`A[:, -1] = A[1]` reads an element that it has just written.
+NumPy does so only where it sees that the parts overlap, and for 1-D copies does not look: `A[:, -1]
+= A[1]` reads an element that it has just written.
 """
 
 import ast

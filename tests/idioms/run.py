@@ -1,6 +1,5 @@
 """Runs a program on arrays and on tensors, in several ways, and says where they differ.
 
-Owns: the ways (`WAYS`) and the outcome of each: right, wrong, refused, or no answer of the oracle.
 Invariant: what tensors give is compared with what the same text gives on arrays alone.
 """
 

@@ -1,8 +1,7 @@
 """What a program that is being written has defined so far: names, places and random expressions.
 
-Owns: the texts of expressions of a wanted kind and shape, from the values that are in scope.
-Never runs a statement. Invariant: an expression refers to names in scope only, and its value stays
-bounded and smooth where those of its operands are.
+Invariant: an expression refers to names in scope only, and its value stays bounded and smooth where
+those of its operands are.
 """
 
 from collections.abc import Callable, Iterator

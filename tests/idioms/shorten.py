@@ -1,6 +1,5 @@
 """Makes a program that fails shorter, as long as it fails in the same way.
 
-Owns: the deletions of terms, statements and lines, and the simplification of expressions.
 Invariant: each step makes the text shorter, so that it ends.
 """
 

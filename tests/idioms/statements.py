@@ -1,7 +1,6 @@
 """Statements that do not loop: assignments, aliases, copies, writes, `out=`.
 
-Owns: one rule for each idiom, in `RULES`. A rule writes the lines of a statement, or None where the
-scope has nothing to apply it to. Never runs them.
+A rule writes the lines of a statement, or None where the scope has nothing to apply it to.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,5 @@
 """Runs many programs and reports what tensors get wrong and what they refuse.
 
-Owns: choosing the programs, shortening those that fail, and the report.
 Run it: `python -m idioms.sweep --programs 100000 --seed 7`.
 """
 

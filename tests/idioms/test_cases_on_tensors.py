@@ -1,6 +1,4 @@
 """What programs of tensors, rather than of arrays, may rely on: the same rules, seen from leaves.
-
-Owns: the cases of the rules for values and memory that no program of arrays can show.
 """
 
 import copy

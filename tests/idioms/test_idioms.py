@@ -1,6 +1,6 @@
 """Plain NumPy programs on tensors have NumPy's value, and the derivative of that value.
 
-Owns: named programs, and a short run of random ones. A longer one: `make fuzz IDIOMS="--seed 7"`.
+A longer one: `make fuzz IDIOMS="--seed 7"`.
 """
 
 import os

@@ -1,7 +1,6 @@
 """A write through NumPy to memory that an operation took or gave never changes a derivative.
 
-Owns: the programs that showed it, a part of the sweep over operations, keepers, routes and roles,
-and what a restored leaf is. The whole sweep: `python -m hostile.aliases`.
+The whole sweep: `python -m hostile.aliases`.
 """
 
 from collections.abc import Callable

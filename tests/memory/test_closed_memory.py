@@ -1,8 +1,7 @@
 """Memory that the function of a loop, a branch or a compiled call closes over, and others write.
 
-Owns: a write through NumPy after the call. The first derivative is that of the call; a second one,
-for which the function is called again, is that as well, or an error. Never arguments: those are
-in `test_aliases.py`.
+The first derivative is that of the call; a second one, for which the function is called again, is
+that as well, or an error.
 """
 
 from collections.abc import Callable

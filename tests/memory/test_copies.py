@@ -1,7 +1,6 @@
 """Results that own their memory: where NumPy copies, a write into our result changes no operand.
 
-Owns: every operation of the table, functions and methods that have nothing to do, and the
-arguments of `astype`. Views that must share stand in `test_sharing.py`.
+Views that must share stand in `test_sharing.py`.
 """
 
 import copy

@@ -1,7 +1,4 @@
-"""DLPack: memory shared with NumPy (and, where they can be imported, PyTorch and JAX).
-
-Owns: who shares, who copies, who may write, how long memory lives, and every refusal.
-"""
+"""DLPack: memory shared with NumPy (and, where they can be imported, PyTorch and JAX)."""
 
 import gc
 import importlib.util

@@ -1,7 +1,6 @@
 """Arrays of other libraries beside tensors: labelled, with units, masked, of a user's class.
 
-Owns: operators, ufuncs and changes in place with them, and what leaves a graph through them. The
-libraries themselves where they are installed; a class of this file stands in for them always.
+The libraries themselves where they are installed; a class of this file stands in for them always.
 """
 
 from collections.abc import Callable

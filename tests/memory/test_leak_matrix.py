@@ -1,7 +1,6 @@
 """The leak matrix (facts 3.4): every pattern that leaks elsewhere, one row each.
 
-Owns: rows with what must free them, reference counts alone or the collector. Nodes, bytes and the
-Python objects themselves are counted. Simpler patterns: `test_memory.py`.
+Nodes, bytes and the Python objects themselves are counted. Simpler patterns: `test_memory.py`.
 """
 
 import gc

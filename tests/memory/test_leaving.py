@@ -1,7 +1,4 @@
-"""A library's function that makes an array of a tensor that requires grad: the error names it.
-
-Owns: the names, our replacement where there is one, and the one function that may go on.
-"""
+"""A library's function that makes an array of a tensor that requires grad: the error names it."""
 
 import subprocess
 import sys

@@ -1,7 +1,6 @@
 """Nothing leaks: nodes, bytes and Python objects of every pattern known to leak elsewhere die.
 
-Owns: exact counts before and after, deep chains on small stacks. `conftest.py` checks the nodes of
-every other test.
+`conftest.py` checks the nodes of every other test.
 """
 
 import gc

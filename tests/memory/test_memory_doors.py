@@ -1,7 +1,7 @@
 """Writes through every door between forward and backward: the right gradient or a clear error.
 
-Owns: rule 5 of the design. A door is a way by which somebody outside the engine writes to memory
-that a tensor uses. Invariant: no gradient is ever silently of other values than the forward saw.
+A door is a way by which somebody outside the engine writes to memory that a tensor uses. Invariant:
+no gradient is ever silently of other values than the forward saw.
 """
 
 import ctypes

@@ -1,8 +1,7 @@
 """Arrays of tensors that NumPy may write to, and when it may not.
 
-Owns: the rule of `np.asarray(t)` and `t.numpy()`. Invariant: an array is writable only where no
-value that was kept shares its memory, and what is kept while it lives is a copy, so that no
-gradient is of other values than the forward saw.
+Invariant: an array is writable only where no value that was kept shares its memory, and what is
+kept while it lives is a copy, so that no gradient is of other values than the forward saw.
 """
 
 import gc

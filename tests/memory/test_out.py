@@ -1,7 +1,4 @@
-"""`out=`: every function that has it in NumPy or PyTorch writes its result there.
-
-Owns: the shapes and dtypes of places, for operations, NumPy's functions and creation.
-"""
+"""`out=`: every function that has it in NumPy or PyTorch writes its result there."""
 
 import inspect
 from collections.abc import Callable

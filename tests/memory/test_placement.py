@@ -1,7 +1,6 @@
 """Element-wise operations do not ask where their elements lie.
 
-Owns: the same values at other lengths, offsets and strides, in forward and derivative loops. What
-the values are is in `test_ops.py`. Invariant: an element of a result depends on no neighbour.
+Invariant: an element of a result depends on no neighbour.
 """
 
 from typing import Any

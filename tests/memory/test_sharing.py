@@ -1,8 +1,4 @@
-"""Tensors and NumPy arrays: who shares memory with whom, and what may leave a graph.
-
-Owns: zero copies in both directions, writes that must not falsify a gradient, and the rule that no
-conversion cuts a graph silently.
-"""
+"""Tensors and NumPy arrays: who shares memory with whom, and what may leave a graph."""
 
 import gc
 from typing import Any

@@ -1,8 +1,6 @@
 """Group and batch normalisation where they lie in memory, beside NumPy.
 
-Owns: runs shorter and longer than what the kernels take, statistics of groups and of batches,
-their derivatives, running statistics, one answer at any number of threads. Small shapes:
-`cases_networks.py`.
+Small shapes: `cases_networks.py`.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Dropout: what is kept, scaled and drawn.
-
-Owns: `nn.functional.dropout`; the operation under it is a row of the table.
-"""
+"""Dropout: what is kept, scaled and drawn."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Identity matrices have NumPy's bits, and one window over an image is its mean.
-
-Owns: both, with what may be done to the results.
-"""
+"""Identity matrices have NumPy's bits, and one window over an image is its mean."""
 
 from typing import Any
 

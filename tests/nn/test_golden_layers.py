@@ -1,7 +1,6 @@
 """Layers and losses beside PyTorch's numbers, compiled, and in both modes.
 
-Owns: the comparison. Cases: `golden/layers/layer_cases.py` and its neighbours; numbers:
-`golden/layers/layers.py`.
+Cases: `golden/layers/layer_cases.py` and its neighbours; numbers: `golden/layers/layers.py`.
 """
 
 from typing import Any

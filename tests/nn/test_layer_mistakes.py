@@ -1,7 +1,6 @@
 """What layers, losses, optimisers and loaders answer when they are used wrongly.
 
-Owns: messages that name the operation that was called, both values, and what to do; and that
-nothing is lost. Each was once an error of something inside, or no error.
+Each was once an error of something inside, or no error.
 """
 
 import inspect

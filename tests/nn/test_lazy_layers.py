@@ -1,7 +1,4 @@
-"""Layers that get their sizes from the first call, buffers by assignment, and parameters anew.
-
-Owns: when parameters are there, what lazy layers become, and what refuses.
-"""
+"""Layers that get their sizes from the first call, buffers by assignment, and parameters anew."""
 
 import copy
 import itertools

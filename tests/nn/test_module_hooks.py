@@ -1,6 +1,6 @@
 """Forward hooks of modules, and the conversions by name.
 
-Owns: order, what an answer replaces, removal, `always_call`, keywords, copies. PyTorch's meaning.
+PyTorch's meaning.
 """
 
 import copy

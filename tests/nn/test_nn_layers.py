@@ -1,6 +1,6 @@
 """Layers and losses beyond PyTorch's numbers: what draws, what refuses, what containers do.
 
-Owns: that. Values and derivatives: `test_golden_layers.py`; `Linear` and `MLP`: `test_layers.py`.
+Values and derivatives: `test_golden_layers.py`; `Linear` and `MLP`: `test_layers.py`.
 """
 
 import copy

@@ -1,6 +1,6 @@
 """The names and arguments of `torch.nn` beside ours, as docs/nn.md lists them.
 
-Owns: the check of the page. Names of PyTorch: `golden/names/nn_names.py`.
+Names of PyTorch: `golden/names/nn_names.py`.
 """
 
 import subprocess

@@ -1,6 +1,4 @@
 """`fg.nn.utils`: clipping, vectors of parameters, parametrizations, sequences of several lengths.
-
-Owns: what PyTorch's numbers do not show (`test_golden_layers.py`): errors, copies, round trips.
 """
 
 import copy

@@ -1,7 +1,4 @@
-"""Shapes and arguments that PyTorch's layers and losses take beside the usual ones.
-
-Owns: variances that broadcast, numbers without axes, empty batches, volumes, negative widths.
-"""
+"""Shapes and arguments that PyTorch's layers and losses take beside the usual ones."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
 """Arguments that creation and operations refuse: the call, the class, the exact text.
 
-Owns: sizes, ranges, modes and devices. Every variant of `src/error.rs`: `test_errors.py`; every
-operation: `test_op_errors.py`.
+Every variant of `src/error.rs`: `test_errors.py`; every operation: `test_op_errors.py`.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """What declarations say of operations: attributes of nodes, defaults, names of arguments.
 
-Owns: that whoever calls operations by their declaration needs no list of their names, and that
-what is declared is what happens. Values and derivatives: the operation table.
+Values and derivatives: the operation table.
 """
 
 import ast

@@ -1,7 +1,5 @@
 """The door: whatever a user calls, by name, method, operator or index, is one call.
 
-Owns: that each call is listed once by `fg.Graph()`, runs once, frees the GIL where it is long, and
-refuses to save a tensor made in inference mode; derived from the operation table where that has it.
 What a scope shows of a call: `test_graph_scope.py`.
 """
 

@@ -1,7 +1,7 @@
 """Every way to fail: the call, the exception class, the exact text.
 
-Owns: the table. A row names the variant of `src/error.rs` it stands for; a variant without a row
-has a reason. Invariant: a text reads `operation: what happened, with both values; what to do`.
+A row names the variant of `src/error.rs` it stands for; a variant without a row has a reason.
+Invariant: a text reads `operation: what happened, with both values; what to do`.
 """
 
 import ast

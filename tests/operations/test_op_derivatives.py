@@ -1,8 +1,4 @@
-"""Derivatives of every operation, derived from the table: nothing here names an operation.
-
-Owns: first to third order against differences, conventions at kinks, float32 against float64, and
-identical bits at every number of threads.
-"""
+"""Derivatives of every operation, derived from the table: nothing here names an operation."""
 
 from typing import Any
 

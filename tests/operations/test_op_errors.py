@@ -1,7 +1,6 @@
 """How operations refuse, from the table: a text names the operation and says what to do.
 
-Owns: axes, types, names and numbers of arguments of every operation; shapes, indices, dtypes and
-matrices of those that have them. The exact texts of each variant: `test_errors.py`.
+The exact texts of each variant: `test_errors.py`.
 """
 
 from collections.abc import Callable

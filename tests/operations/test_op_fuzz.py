@@ -1,8 +1,6 @@
 """Every operation under random shapes, dtypes, axes and arguments, derived from the table.
 
-Owns: that a call either gives what the row's reference gives or raises one of our exceptions, so
-that no argument reaches a panic. Never names an operation. `FERROGRAD_FUZZ` multiplies the number
-of examples.
+`FERROGRAD_FUZZ` multiplies the number of examples.
 """
 
 import copy

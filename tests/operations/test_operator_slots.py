@@ -1,9 +1,4 @@
-"""Operators take a short way for a few floats: it answers as the long way does.
-
-Owns: each operator beside the method of the same name, which goes the long way (`Tensor.__add__` is
-the slot that pyo3 made): values, dtypes, history and what follows from it; who takes the long way
-all the same; and that objects which hold data alone end as others do.
-"""
+"""Operators take a short way for a few floats: it answers as the long way does."""
 
 import gc
 import operator

@@ -1,7 +1,6 @@
 """Values of every operation, derived from the table: nothing here names an operation.
 
-Owns: parity with NumPy and SciPy in value, dtype and shape, for every layout, dtype, special value
-and way to call. Derivatives: `test_op_derivatives.py`.
+Derivatives: `test_op_derivatives.py`.
 """
 
 import importlib

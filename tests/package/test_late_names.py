@@ -1,7 +1,6 @@
 """Names of the package, of the core and of the class of tensors that are made when first asked for.
 
-Owns: that nobody can tell them from names that were there from the start, and that the import stays
-small. What a module shows: `test_public_faces.py`.
+What a module shows: `test_public_faces.py`.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """What the modules show: `dir`, `import *`, and names that PyTorch has and this package has not.
 
-Owns: the lists and the hints. That public names are documented: `test_public_names.py`.
+That public names are documented: `test_public_names.py`.
 """
 
 import builtins

@@ -1,8 +1,4 @@
-"""What is public is documented, and the type stubs say what the binary does.
-
-Owns: docstrings of public names, the rows of docs/operations.md, the stubs against the registry and
-the binary. Never lists a name: they come from the package.
-"""
+"""What is public is documented, and the type stubs say what the binary does."""
 
 import importlib
 import inspect

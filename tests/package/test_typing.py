@@ -1,6 +1,6 @@
 """What mypy makes of a program: `typed_program.py` says it in comments.
 
-Owns: that comparison. The types of the package itself are checked by mypy, not here.
+The types of the package itself are checked by mypy, not here.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Names of other libraries that are not here say what to use, as pytorch.md promises.
 
-Owns: modules, methods and arguments. What a hint names exists: tests/package/test_public_faces.py.
+What a hint names exists: tests/package/test_public_faces.py.
 """
 
 import importlib

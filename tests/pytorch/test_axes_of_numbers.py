@@ -1,6 +1,6 @@
 """A tensor without axes has, for PyTorch's functions, the one axis 0 or -1.
 
-Owns: the sweep of functions that take an axis. Axes that there are: the operation table.
+Axes that there are: the operation table.
 """
 
 from collections.abc import Callable

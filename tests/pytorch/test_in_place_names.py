@@ -1,6 +1,4 @@
 """PyTorch's methods that change their tensor: the names, values and derivatives of those in Python.
-
-Owns: those of functions that are written with others or give another dtype, and the sweep of names.
 """
 
 import subprocess

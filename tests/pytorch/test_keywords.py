@@ -1,7 +1,6 @@
 """Spellings of NumPy's and PyTorch's that mean one of our parameters, and what in place may narrow.
 
-Owns: the names of `bindings/call/bind.rs`, methods whose function has the tensor in second place,
-and NumPy's `same_kind`. What is refused: `test_argument_errors.py`.
+What is refused: `test_argument_errors.py`.
 """
 
 import itertools

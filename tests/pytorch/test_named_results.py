@@ -1,7 +1,4 @@
-"""Results with names, and the smaller names that programs for PyTorch use.
-
-Owns: named tuples, rows in `searchsorted`, solutions from Cholesky factors, the order of members.
-"""
+"""Results with names, and the smaller names that programs for PyTorch use."""
 
 import copy
 import pickle

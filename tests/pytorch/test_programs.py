@@ -1,6 +1,6 @@
 """Programs for PyTorch, run with this library from the same weights: the same losses.
 
-Owns: the comparison. Programs: `golden/ported/`; numbers: `golden/programs.py`.
+Programs: `golden/ported/`; numbers: `golden/programs.py`.
 """
 
 import json

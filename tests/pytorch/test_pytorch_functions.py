@@ -1,6 +1,6 @@
 """Functions and methods of PyTorch's that are written with other operations.
 
-Owns: their values, derivatives and refusals. The numbers are those of PyTorch 2.13.
+The numbers are those of PyTorch 2.13.
 """
 
 from typing import Any

@@ -1,7 +1,4 @@
-"""Names of PyTorch's that are no operations of the table, and corners of those that are.
-
-Owns: creation from tensors, devices, numbers drawn in place, parts of sizes, folds into places.
-"""
+"""Names of PyTorch's that are no operations of the table, and corners of those that are."""
 
 from collections.abc import Callable
 from typing import Any

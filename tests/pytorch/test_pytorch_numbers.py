@@ -1,7 +1,6 @@
 """Functions of numbers and LU factors under PyTorch's names, and `keepdim` by position.
 
-Owns: their values against NumPy's and SciPy's, their derivatives, what they refuse. Values of
-PyTorch's that NumPy has not are written out.
+Values of PyTorch's that NumPy has not are written out.
 """
 
 import warnings

@@ -1,7 +1,6 @@
 """Random programs give PyTorch's values and gradients, where PyTorch is installed.
 
-Owns: nothing but the number of programs; `FERROGRAD_PROGRAMS` asks for more. Without PyTorch,
-`test_state_machine.py` compares with an engine of its own.
+Without PyTorch, `test_state_machine.py` compares with an engine of its own.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""SciPy's own functions on tensors, with its array API support switched on.
-
-Owns: that docs/scipy.md holds: every function that it calls right is tried again, in a process of
-its own, since SciPy reads the switch when it is first imported.
-"""
+"""SciPy's own functions on tensors, with its array API support switched on."""
 
 import os
 import subprocess

@@ -1,8 +1,4 @@
-"""The table of cases of the contract, row by row.
-
-Owns: what no other file of this room has: hooks and retained gradients of values, state of compiled
-steps, averages of parameters, sorting in place, copies of what has a history, iterators of NumPy.
-"""
+"""The table of cases of the contract, row by row."""
 
 import copy
 import dataclasses

@@ -1,9 +1,7 @@
 """What runs again in a backward pass sees the names that it closes over as they were at the call.
 
-Owns: functions of checkpoints, of loops, branches and compiled functions where a derivative of a
-derivative calls them; of solvers: `test_closures_of_solvers.py`. Every program has the values
-and derivatives of the one that calls its functions as they stand. What checkpoints save:
-`tests/engine/test_checkpoint.py`.
+Every program has the values and derivatives of the one that calls its functions as they stand. What
+checkpoints save: `tests/engine/test_checkpoint.py`.
 """
 
 import functools

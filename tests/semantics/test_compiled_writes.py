@@ -1,7 +1,4 @@
-"""Functions, loops and branches that write to tensors which they close over, or were given.
-
-Owns: what the gradient of a program is in which a part that is recorded does so.
-"""
+"""Functions, loops and branches that write to tensors which they close over, or were given."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,4 @@
-"""What writes make of numbers of another kind, and what they refuse: NumPy's rules.
-
-Owns: assignments, fillers, `put` and its kin, `ufunc.at` and several outputs, each of which does to
-a tensor what it does to an array: the elements, the warning, or an error of the same kind.
-"""
+"""What writes make of numbers of another kind, and what they refuse: NumPy's rules."""
 
 import itertools
 import warnings

@@ -1,6 +1,5 @@
 """Arrays that a program makes of values, of arrays and of nothing.
 
-Owns: what keeps a history and what refuses to lose one, what stays an array, and the refusals.
 `tests/idioms/array_cases.py` has the programs that run.
 """
 

@@ -1,8 +1,6 @@
 """Methods and functions of NumPy that write to an array, walk through it, or make another one.
 
-Owns: sorting and filling in place, places and masks, iterators, `ravel`, and which copies of a
-value are memory. Each program runs on arrays, eagerly and compiled; gradients are held to
-differences.
+Each program runs on arrays, eagerly and compiled; gradients are held to differences.
 """
 
 from collections.abc import Callable

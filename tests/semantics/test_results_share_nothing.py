@@ -1,8 +1,4 @@
-"""Which results show the memory of an argument: those whose NumPy results do.
-
-Owns: the sweep over NumPy's names, with a tensor of each kind of dtype, and calls that leave every
-element as it is. What views write through is in `test_writes.py`.
-"""
+"""Which results show the memory of an argument: those whose NumPy results do."""
 
 import warnings
 from collections.abc import Callable

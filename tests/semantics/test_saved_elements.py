@@ -1,7 +1,6 @@
 """A write never changes what a recorded operation computed with: every route, every keeper.
 
-Owns: the table of both; what a write copies, and when the copies go; what still raises. Random
-programs: `test_saved_programs.py`.
+Random programs: `test_saved_programs.py`.
 """
 
 import gc

@@ -1,7 +1,6 @@
 """Random programs that save views of a buffer and write to it, beside a model in NumPy.
 
-Owns: values and gradients of views of every kind under every kind of write, recorded and not; how
-many bytes a write copies. The model knows the buffer as a vector of real numbers, and its Jacobian.
+The model knows the buffer as a vector of real numbers, and its Jacobian.
 """
 
 import gc

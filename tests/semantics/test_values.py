@@ -1,8 +1,4 @@
-"""What is a value and what is memory, of all that has no axes.
-
-Owns: the table of section 1 of the contract: `t += 1` on a value makes a new tensor, and on memory
-changes it, with every other name of it.
-"""
+"""What is a value and what is memory, of all that has no axes."""
 
 import copy
 import io

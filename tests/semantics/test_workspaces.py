@@ -1,8 +1,4 @@
-"""Tensors outside of a function that every call writes anew.
-
-Owns: which writes leave nothing of what an earlier call wrote, and what the errors say where
-something is left.
-"""
+"""Tensors outside of a function that every call writes anew."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,8 @@
 """What writes do to values, to memory, and through views.
 
-Owns: sections 2.1 to 2.4 of the contract. Every program is NumPy's: what it does to a tensor is
-what it does to an array, in eager, in a compiled function and under `fg.grad`, whose gradient is
-that of differences of the program on arrays. What operations saved: `test_saved_elements.py`.
+Every program is NumPy's: what it does to a tensor is what it does to an array, in eager, in a
+compiled function and under `fg.grad`, whose gradient is that of differences of the program on
+arrays. What operations saved: `test_saved_elements.py`.
 """
 
 import operator

@@ -1,6 +1,6 @@
 """The functions of the array API standard 2024.12 with their parameters, as its text has them.
 
-Owns: the table. `/` ends the parameters that go by position only, `*` begins those by keyword only.
+`/` ends the parameters that go by position only, `*` begins those by keyword only.
 """
 
 _ONE = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor

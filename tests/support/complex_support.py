@@ -1,8 +1,4 @@
-"""Complex derivatives by finite differences, in PyTorch's convention.
-
-Owns: the gradient `dL/d re + i dL/d im` of `L = Re sum(conj(w) f(x))` by central differences, and
-its comparison with the engine's, to the second order.
-"""
+"""Complex derivatives by finite differences, in PyTorch's convention."""
 
 from collections.abc import Callable
 from typing import Any

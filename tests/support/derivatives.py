@@ -1,7 +1,7 @@
 """Derivatives of any order against central differences, along random directions.
 
-Owns: `check`. Works in float64. Invariant: order n + 1 is order 1 of the gradient that
-`create_graph` recorded, as a function of the inputs and of the vector it was taken with.
+Works in float64. Invariant: order n + 1 is order 1 of the gradient that `create_graph` recorded, as
+a function of the inputs and of the vector it was taken with.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""Ours of what `golden/layers/layers.py` computes with PyTorch.
-
-Owns: the way from a case to the same vector of numbers. Never compares.
-"""
+"""Ours of what `golden/layers/layers.py` computes with PyTorch."""
 
 import sys
 from pathlib import Path

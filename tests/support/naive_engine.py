@@ -1,7 +1,5 @@
 """A naive engine on NumPy alone, against which the state machine holds ferrograd.
 
-Owns: memory whose cells carry their value and their first and second derivatives by all leaf
-elements, and values that show cells of it. Never shares code with the package.
 Invariant: derivatives run forward with the values, so there is no tape, no version, no view chain:
 an in-place change overwrites cells, and whoever shows them sees it.
 """

@@ -1,7 +1,6 @@
 """Programs in processes of their own, on the library that is tested here.
 
-Owns: the run of one under a watchdog. A program that hangs in native code under the interpreter's
-lock can be ended from outside only.
+A program that hangs in native code under the interpreter's lock can be ended from outside only.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""One check for functions of `ferrograd.scipy` that compares them with SciPy's.
-
-Owns: values on arrays and on tensors, kinds and dtypes of results, derivatives by differences.
-"""
+"""One check for functions of `ferrograd.scipy` that compares them with SciPy's."""
 
 from collections.abc import Callable
 from typing import Any

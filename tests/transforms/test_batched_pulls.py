@@ -1,8 +1,4 @@
-"""Whole Jacobians pull many rows at once: each equals the pull of that row alone.
-
-Owns: that equality for every operation of the table, to the second order and recorded, and what
-falls back to single rows: hooks, custom functions, checkpoints, anomaly mode.
-"""
+"""Whole Jacobians pull many rows at once: each equals the pull of that row alone."""
 
 from typing import Any
 

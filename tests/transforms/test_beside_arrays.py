@@ -1,8 +1,4 @@
-"""The checkers call the function on plain arrays, too, and compare the values.
-
-Owns: `check_grads`, `gradcheck`, `gradgradcheck` and `compile(check=…)` of functions that compute
-something else on tensors, and of those that do not take arrays, draw, or change what they get.
-"""
+"""The checkers call the function on plain arrays, too, and compare the values."""
 
 from collections.abc import Callable
 from typing import Any

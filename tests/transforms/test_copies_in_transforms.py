@@ -1,7 +1,4 @@
-"""Copies of what somebody differentiates: `copy.copy`, `copy.deepcopy` and `dataclasses`.
-
-Owns: tensors with a history, arguments of transforms, structures of them, and what stays a leaf.
-"""
+"""Copies of what somebody differentiates: `copy.copy`, `copy.deepcopy` and `dataclasses`."""
 
 import copy
 import dataclasses

@@ -1,8 +1,7 @@
 """Forward and reverse derivatives agree where a derivative is a convention: at zeros and at ties.
 
-Owns: the sweep over the package's names of one and two operands. Where the gradient is finite,
-`jvp` is its product with the direction; forward mode differentiates the reverse pass, in which a
-quotient of zeros must not appear.
+Where the gradient is finite, `jvp` is its product with the direction; forward mode differentiates
+the reverse pass, in which a quotient of zeros must not appear.
 """
 
 import itertools

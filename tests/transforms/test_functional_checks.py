@@ -1,8 +1,4 @@
-"""What `autograd.functional` asks of a function and of its options.
-
-Owns: `hessian`, `hvp`, `vhp`: one element of any shape, nothing else; errors name the function that
-was called; `strict` and `vectorize`.
-"""
+"""What `autograd.functional` asks of a function and of its options."""
 
 from typing import Any
 

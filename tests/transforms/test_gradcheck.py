@@ -1,7 +1,6 @@
 """`gradcheck` and `gradgradcheck` find what is wrong, and say what they compared.
 
-Owns: full and fast mode, the report, determinism, missing gradients, dtypes, arrays. That the
-operations pass is the business of the operation table.
+That the operations pass is the business of the operation table.
 """
 
 from collections.abc import Callable

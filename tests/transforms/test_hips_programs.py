@@ -1,8 +1,4 @@
-"""What programs for HIPS autograd do beyond gradients: its building blocks and its corners.
-
-Owns: the names of `core`, `util` and `wrap_util`, joining and casting under `ferrograd.numpy`, and
-derivatives at which naive rules give NaN. The rest is in `test_hips_style.py`.
-"""
+"""What programs for HIPS autograd do beyond gradients: its building blocks and its corners."""
 
 import math
 from functools import reduce

@@ -1,7 +1,6 @@
 """Programs in the style of HIPS autograd: only the name of the package differs.
 
-Owns: the modules and names that such programs import, and their conventions. What the functions
-compute is tested elsewhere.
+What the functions compute is tested elsewhere.
 """
 
 import importlib

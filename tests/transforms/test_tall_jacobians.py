@@ -1,8 +1,4 @@
-"""Jacobians of functions with more results than arguments are taken column by column.
-
-Owns: that columns are rows, for every operation of the table; what stays with rows; and that work
-and memory of a tall or a large Jacobian are bounded, also while a program is recorded.
-"""
+"""Jacobians of functions with more results than arguments are taken column by column."""
 
 import subprocess
 import sys

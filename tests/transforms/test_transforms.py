@@ -1,7 +1,4 @@
-"""Transforms: values, structures and kinds of what comes out, nesting, and mathematics.
-
-Owns: everything a transform gives when it is used well; `test_transforms_errors.py` has the rest.
-"""
+"""Transforms: values, structures and kinds of what comes out, nesting, and mathematics."""
 
 import dataclasses
 from collections import Counter, OrderedDict, defaultdict

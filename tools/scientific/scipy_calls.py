@@ -1,7 +1,7 @@
 """How `tools/scientific/scipy_table.py` calls each function of SciPy.
 
-Owns: the arrays and the expressions. In an expression `f` is the function and `xp` the namespace;
-without `f` it is the list of arguments. Never runs anything.
+In an expression `f` is the function and `xp` the namespace; without `f` it is the list of
+arguments.
 """
 # ruff: noqa: E501
 

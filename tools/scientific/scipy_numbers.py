@@ -1,6 +1,6 @@
 """The numbers among the arguments of a call, each in turn an array of its own.
 
-Owns: the rewriting of expressions. Never runs them. Invariant: only whole literals are replaced.
+Invariant: only whole literals are replaced.
 """
 
 import ast

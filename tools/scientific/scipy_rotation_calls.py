@@ -1,7 +1,4 @@
 """How `tools/scientific/scipy_table.py` calls the methods of rotations and rigid transformations.
-
-Owns: the expressions, as in `scipy_calls.py`; `Rotation`, `RigidTransform` and `Slerp` are SciPy's.
-Never runs anything.
 """
 
 _ROTATION = """

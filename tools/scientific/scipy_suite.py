@@ -1,7 +1,5 @@
 """SciPy's own tests of the array API, with our namespace for a backend.
 
-Owns: how the namespace gets in. Never changes SciPy: its `conftest.py` is read, extended in memory
-and given to pytest in the place of the file.
 `python tools/scientific/scipy_suite.py signal ndimage` runs the tests of these modules that take a
 namespace, without names those of all modules, and prints a line for each.
 """

@@ -1,11 +1,8 @@
 """Writes docs/scipy.md: what SciPy's functions with array API support do with tensors.
 
 `--check` writes nothing and prints what the page calls right and is not; words in the arguments
-choose functions by parts of their names and print their rows.
-Owns: the trial of each function: its values beside those of NumPy's arrays, its gradient beside a
-central difference along one direction for every array of floats among its arguments, and for every
-number among them that is a tensor in its turn.
-Invariant: the functions come from SciPy's own table of array API support, not from a list.
+choose functions by parts of their names and print their rows. Invariant: the functions come from
+SciPy's own table of array API support, not from a list.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""How `tools/scientific/sklearn_table.py` calls each estimator and function of scikit-learn.
-
-Owns: the arrays and the expressions, in which `f` is the class or the function; without `f` it is
-the list of arguments. Never runs anything.
-"""
+"""How `tools/scientific/sklearn_table.py` calls each estimator and function of scikit-learn."""
 # ruff: noqa: E501
 
 from typing import Any

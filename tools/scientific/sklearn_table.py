@@ -1,8 +1,6 @@
 """Writes docs/scikit_learn.md: what scikit-learn's array API support does with tensors.
 
 Arguments are those of `tools/scientific/scipy_table.py`, which tries the calls.
-Owns: the estimators and functions that are tried, those that scikit-learn's documentation lists for
-the array API and some more.
 """
 
 import importlib

@@ -1,7 +1,4 @@
-"""What a check of derivatives found.
-
-Owns: the report, its words, and the comparison of two Jacobians. Never computes a derivative.
-"""
+"""What a check of derivatives found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,5 @@
 """`gradcheck` and `gradgradcheck`.
 
-Owns: what is checked beside the entries: determinism, gradients that are not given, dtypes.
 Invariant: a check that fails says what it compared; the caller's tensors are as before.
 """
 

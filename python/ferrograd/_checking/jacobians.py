@@ -1,6 +1,5 @@
 """Jacobians of a function: by backward, by central differences, and random projections of both.
 
-Owns: the prepared problem and the four computations. Never compares.
 Invariant: the caller's tensors, their gradients and the grad mode are as before; everything is
 computed in float64.
 """

@@ -1,7 +1,4 @@
-"""`compile`, the public face.
-
-Owns: its options. Never records or runs anything: `Compiled` does.
-"""
+"""`compile`, the public face."""
 
 from __future__ import annotations
 

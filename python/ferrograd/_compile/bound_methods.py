@@ -1,8 +1,7 @@
 """Compiled methods: every object has programs of its own, so that `self` is no argument.
 
-Owns: the compiled functions of objects, which they do not keep alive. Never records or runs
-anything. Invariant: an object that is compared by what it holds, or is taken apart as a tree, stays
-an argument, as its members then belong to the signature.
+Invariant: an object that is compared by what it holds, or is taken apart as a tree, stays an
+argument, as its members then belong to the signature.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Branches that a compiled function holds as one step: `cond` and `switch`.
 
-Owns: the branches as functions of lists of tensors, and what they must have in common. Never runs
-a recorded branch: the core does. Invariant: whichever branch runs, results have one tree, and the
-same shapes and dtypes.
+Invariant: whichever branch runs, results have one tree, and the same shapes and dtypes.
 """
 
 from __future__ import annotations

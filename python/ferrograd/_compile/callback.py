@@ -1,6 +1,5 @@
 """`pure_callback`: a Python function in the middle of a compiled one.
 
-Owns: the check of what it gives. Never records: `_core._call_foreign` does.
 Invariant: the results have the shapes and dtypes that were declared, whatever the function gives.
 """
 

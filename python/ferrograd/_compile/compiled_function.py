@@ -1,8 +1,7 @@
 """`Compiled`: a function with the programs that were recorded of it.
 
-Owns: what a call gets, recording, and when the function runs eagerly instead.
-Never computes. Invariant: a call gives what the function itself would give, bit for bit, or raises
-what it would raise.
+Invariant: a call gives what the function itself would give, bit for bit, or raises what it would
+raise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """What a compiled function knows of the calls of one signature.
 
-Owns: a program with the way from its results to those of the function, and the function as one of
-tensors. Never decides which of them a call gets. Invariant: nothing here keeps the arguments of a
-call alive.
+Invariant: nothing here keeps the arguments of a call alive.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """What a program does, for people: as a text, and as a flowchart in Mermaid's language.
 
-Owns: the wording and the drawing. Never runs or records anything.
 Invariant: steps stand in the order in which they run.
 """
 

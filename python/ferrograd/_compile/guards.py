@@ -1,8 +1,5 @@
 """What a function looks at beside its arguments while it is recorded: modules and optimisers.
 
-Owns: the list of their dicts and lists, by thread. Never decides what becomes of a program: it
-serves while the containers hold the objects that they held at the end of its recording, and the
-switches (booleans, texts, None) that they held before it; a number that the function counts in ends it.
 Invariant: a recording that fails leaves those containers as they were.
 """
 

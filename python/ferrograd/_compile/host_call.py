@@ -1,8 +1,7 @@
 """Calls of custom functions that look at values: every run of a program makes them again.
 
-Owns: how a call and its backward are made again, from copies of the tensors. Never records: the
-core decides that a call is a step. Invariant: a step gives as many outputs and gradients as it gave
-when the function was recorded, or raises.
+Invariant: a step gives as many outputs and gradients as it gave when the function was recorded, or
+raises.
 """
 
 from __future__ import annotations

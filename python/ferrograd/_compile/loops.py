@@ -1,8 +1,6 @@
 """Loops that a compiled function holds as one step: `scan`, `fori_loop`, `while_loop`.
 
-Owns: their arguments as lists of tensors, what the body must keep, and the loop in Python where the
-body cannot be recorded. Never runs a recorded body: the core does. Invariant: carried values keep
-their tree, shapes and dtypes from one iteration to the next.
+Invariant: carried values keep their tree, shapes and dtypes from one iteration to the next.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Signatures: what must be equal for a recorded program to serve a call.
 
-Owns: the sorting of arguments into those that a program takes anew and those that belong to it.
-Never calls anything. Invariant: two calls with one key differ in nothing but the contents of arrays
-and tensors and the values of floats and complex numbers.
+Invariant: two calls with one key differ in nothing but the contents of arrays and tensors and the
+values of floats and complex numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """`compile(f, check=n)`: a replay beside the function itself.
 
-Owns: a call of the function that changes nothing, and the comparison of its results with those of a
-replay. Never runs a program.
 Invariant: results that differ in a bit, or in their containers, raise; so do values of the function
 on plain arrays, where it takes them, that are not those on tensors.
 """

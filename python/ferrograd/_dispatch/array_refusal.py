@@ -1,7 +1,6 @@
 """The refusal to become an array, in the words of the function that asked for one.
 
-Owns: which function of a library the program called, and whether we have one that differentiates.
-Never converts. Invariant: no element leaves a graph here.
+Invariant: no element leaves a graph here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Which compiled function a line of Python called, and what to write in its place.
 
-Owns: the reading of a call from the source of its line, and the remedies for functions of NumPy's
-that make arrays. Never evaluates what a program wrote: names are looked up where no code of the
-program runs. Invariant: without a source, nothing is said.
+Invariant: without a source, nothing is said.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tensors in einops.
 
-Owns: the backend that einops uses for tensors, and how it gets there when einops is imported. Never
-imports einops. Invariant: einops is loaded by its own loader, and its modules name that loader.
+Invariant: einops is loaded by its own loader, and its modules name that loader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Which of our functions stands for a function of NumPy's or SciPy's.
 
-Owns: the tables and the modules that fill them. Never computes and imports no other room: whoever
-has a function registers it here, and its module is loaded by name when a look-up misses.
 Invariant: an entry that exists is never replaced by one that is loaded later.
 """
 

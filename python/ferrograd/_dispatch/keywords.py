@@ -1,7 +1,5 @@
 """How NumPy's functions spell the arguments of our operations.
 
-Owns: for each function, which of its parameters mean which of ours, and what `out`, `where`,
-`dtype` and `initial` come to. Never computes: everything is composed of operations.
 Invariant: an argument is obeyed, or changes nothing, or the call is refused with the reason.
 """
 

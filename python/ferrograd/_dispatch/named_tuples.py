@@ -1,7 +1,4 @@
-"""Named tuples of results, as PyTorch and NumPy have them.
-
-Owns: their classes, one for each operation that declares names. Never computes.
-"""
+"""Named tuples of results, as PyTorch and NumPy have them."""
 
 from __future__ import annotations
 

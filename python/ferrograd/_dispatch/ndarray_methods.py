@@ -1,7 +1,5 @@
 """Methods of NumPy's arrays that write to their array or walk through it, for tensors.
 
-Owns: the words that NumPy has for their arguments. Never computes: the operations of the same names
-give copies, which are written here.
 Invariant: what writes is recorded, and returns None as NumPy's methods do.
 """
 

@@ -1,6 +1,5 @@
 """Arguments as arrays: `detached`.
 
-Owns: the walk through nested arguments. Never copies an element.
 Invariant: whatever requires grad comes as its values; everything that is no tensor stays as it is.
 """
 

@@ -1,7 +1,4 @@
 """The operations of the core under NumPy's functions, made from the `numpy` names of the registry.
-
-Owns: the filling of the table, and the few functions whose arguments or results NumPy spells in a
-way that names alone do not say. Never computes.
 """
 
 from string import ascii_letters

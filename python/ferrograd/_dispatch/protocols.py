@@ -1,6 +1,5 @@
 """NumPy's functions on tensors: `np.sin(t)`, `array * t`, `np.concatenate([t, a])`.
 
-Owns: what a call does that NumPy hands over. Never computes.
 Invariant: a result that would silently leave a graph is an error; a function that we do not have
 runs on arrays when no gradient is at stake.
 """

@@ -1,6 +1,5 @@
 """`ufunc.at` on tensors: `np.add.at(A, index, t)`, in which an element may occur several times.
 
-Owns: where elements occur and in which order they are computed. Never computes: the operation does.
 Invariant: an element that occurs several times is changed once for each of them, in their order,
 and results are converted as NumPy does it: floats that go into integers are truncated.
 """

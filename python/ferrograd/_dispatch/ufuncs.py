@@ -1,8 +1,5 @@
 """What NumPy's ufuncs take besides operands, and their methods, on tensors.
 
-Owns: `reduce`, `accumulate`, `reduceat` and `outer` of every ufunc whose operation we have, and the
-keywords `out`, `where`, `dtype`, `signature` and `casting`. Never computes: everything is composed
-of operations.
 Invariant: a keyword is obeyed or refused with the reason, and no result leaves a graph silently.
 """
 

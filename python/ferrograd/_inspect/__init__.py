@@ -1,4 +1,1 @@
-"""Looking at graphs: scopes, pictures, summaries, why there is no gradient, anomaly mode.
-
-Never records and never changes a graph.
-"""
+"""Looking at graphs: scopes, pictures, summaries, why there is no gradient, anomaly mode."""

@@ -1,7 +1,6 @@
 """Looking for what went wrong: anomaly mode and the record of call sites.
 
-Owns: `detect_anomaly`, `set_detect_anomaly`, `record_call_sites`. Never keeps a mode itself: the
-core's thread-local switch does. Invariant: off, neither costs anything.
+Invariant: off, neither costs anything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """A function on plain arrays beside the same function on tensors.
 
-Owns: the call on arrays and the comparison of both values. Never differentiates.
 Invariant: the function gets copies, and the package's generators stand as before. A function that
 does not take arrays, or that gives other values each time, is not compared.
 """

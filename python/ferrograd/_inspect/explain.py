@@ -1,7 +1,4 @@
-"""Why a tensor requires no grad.
-
-Owns: `explain_no_grad`. Never looks at values; the core remembers what cut a tensor, and its words.
-"""
+"""Why a tensor requires no grad."""
 
 from ferrograd._core import Tensor, _cut_because, _vanishing
 from ferrograd.errors import ArgumentTypeError

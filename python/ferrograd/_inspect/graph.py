@@ -1,6 +1,5 @@
 """The graph behind a tensor: pictures, a summary, and the memory it holds.
 
-Owns: `to_dot`, `to_mermaid`, `summary`, `memory`. Never changes a graph: the core counts.
 Invariant: a buffer that several operations keep is counted once.
 """
 

@@ -1,7 +1,5 @@
 """What a graph lists: operations and the tensors between them.
 
-Owns: `Operation` and `Value`. Never keeps a tensor or a node alive: both are referred to weakly,
-and what a listing needs (shape, dtype, name) is copied when it is met.
 Invariant: one tensor has one `Value` in a graph, however often it is used there.
 """
 

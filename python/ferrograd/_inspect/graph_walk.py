@@ -1,6 +1,5 @@
 """The nodes that a result was computed by.
 
-Owns: the one walk over recorded nodes that Python code needs. Never runs or changes a node.
 Invariant: each node comes once, and lives until the walk ends, so that its `id` stays its own.
 """
 

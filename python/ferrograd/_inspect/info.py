@@ -1,7 +1,4 @@
-"""What this build and process run on.
-
-Owns: `show_config`. Never changes a setting.
-"""
+"""What this build and process run on."""
 
 import platform
 

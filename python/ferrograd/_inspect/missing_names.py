@@ -1,7 +1,5 @@
 """What to use instead of names of PyTorch's and JAX's that do not exist here.
 
-Owns: the tables and the `__getattr__` made of them. Never stands in for a name:
-`hasattr` stays False.
 Invariant: a name in a table does not exist in its module, and what a hint names does.
 """
 

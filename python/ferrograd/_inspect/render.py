@@ -1,6 +1,5 @@
 """Pictures of a graph: text, Mermaid and DOT.
 
-Owns: the three writers. Never looks into a tensor beyond what its `Value` holds.
 Invariant: every operation and every value that is drawn appears once, and labels are escaped.
 """
 

@@ -1,7 +1,5 @@
 """`fg.Graph`: the list of the operations called in a scope, or reached from a tensor.
 
-Owns: both lists and the look-up in them. Never records and never keeps a tensor or a node alive:
-nodes belong to the one arena, and a list refers to them weakly.
 Invariant: a scope lists what its thread calls between entering and leaving, in order; an operation
 outside recording is listed without a node.
 """

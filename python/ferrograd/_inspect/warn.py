@@ -1,7 +1,4 @@
-"""Warnings that point into the user's program.
-
-Owns: the choice of the line. Never decides what is worth a warning.
-"""
+"""Warnings that point into the user's program."""
 
 from __future__ import annotations
 

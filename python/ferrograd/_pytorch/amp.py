@@ -1,6 +1,5 @@
 """PyTorch's automatic mixed precision, which does nothing where there is no accelerator.
 
-Owns: `amp`, with `autocast` and `GradScaler`. Never changes a dtype, a loss or a gradient.
 Invariant: a program that asks for a second precision of the processor is told that there is none.
 """
 

@@ -1,6 +1,5 @@
 """The modules of PyTorch that ask for accelerators: there is none.
 
-Owns: `cuda`, `accelerator` and `backends`. Never moves anything.
 Invariant: nothing is available, and what would wait for an accelerator returns at once.
 """
 

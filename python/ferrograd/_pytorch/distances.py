@@ -1,8 +1,6 @@
 """Distances of all pairs of rows.
 
-Owns: `cdist`; the Euclidean one is an operation of the core, which keeps no differences. Never
-multiplies rows out in place of their differences. Invariant: equal rows have the distance 0, and no
-derivative.
+Invariant: equal rows have the distance 0, and no derivative.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Division as PyTorch spells it, with quotients rounded on request.
 
-Owns: `div` and `div_` with `rounding_mode`. Never rounds: the operations do.
 Invariant: without a mode they are the operation `divide`.
 """
 

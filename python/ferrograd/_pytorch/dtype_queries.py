@@ -1,7 +1,6 @@
 """What a tensor is, under PyTorch's names: kinds of dtypes, sizes, places.
 
-Owns: questions and conversions. Never computes. Invariant: tensors live in main memory, and every
-answer about another place is no.
+Invariant: tensors live in main memory, and every answer about another place is no.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PyTorch's words for dtypes. Owns: these names. Never anything else."""
+"""PyTorch's words for dtypes."""
 
 import numpy as np
 

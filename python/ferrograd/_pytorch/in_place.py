@@ -1,6 +1,5 @@
 """Methods that change their tensor to what the function of the name gives.
 
-Owns: those whose function is written in Python, or gives another dtype. Never computes.
 Invariant: the tensor keeps its shape and dtype, and the write is recorded.
 """
 

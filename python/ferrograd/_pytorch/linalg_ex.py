@@ -1,6 +1,5 @@
 """Factorisations that tell which matrices have none instead of raising.
 
-Owns: the `_ex` functions of `torch.linalg`. Never factors: that is the core.
 Invariant: a result is NaN for a matrix whose `info` is not 0, and has its derivative elsewhere.
 """
 

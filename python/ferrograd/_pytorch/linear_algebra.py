@@ -1,6 +1,5 @@
 """Linear algebra under PyTorch's older names, and bounds on one side.
 
-Owns: names of operations that stand elsewhere. Never computes: `fg.linalg` and `fg.clip` do.
 Invariant: shapes and values are PyTorch's.
 """
 

@@ -1,7 +1,6 @@
 """Functions of numbers under PyTorch's names.
 
-Owns: floats taken apart, whole numbers, running integrals, bounds on norms. Never computes a
-derivative: each is written with recorded operations. Invariant: shapes and values are PyTorch's.
+Invariant: shapes and values are PyTorch's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Products under PyTorch's names.
 
-Owns: sums with products, the distance of two, matrices of blocks. Never computes a derivative:
-each is written with recorded operations. Invariant: shapes and values are PyTorch's.
+Invariant: shapes and values are PyTorch's.
 """
 
 from __future__ import annotations

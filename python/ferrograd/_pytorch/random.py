@@ -1,6 +1,5 @@
 """Random numbers under PyTorch's names: choices, and draws from distributions.
 
-Owns: functions that draw. Never knows how: `_tensor.generator` does.
 Invariant: the same seed gives the same numbers; results are constants.
 """
 

@@ -1,7 +1,6 @@
 """Copies with some elements replaced, under PyTorch's names, and their forms in place.
 
-Owns: writes to indices, slices and diagonals. Never computes a derivative: assignments are
-recorded. Invariant: a name without an underscore leaves its argument as it is.
+Invariant: a name without an underscore leaves its argument as it is.
 """
 
 from __future__ import annotations

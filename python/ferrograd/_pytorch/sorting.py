@@ -1,7 +1,6 @@
 """Order, counts and runs under PyTorch's names.
 
-Owns: what picks elements by their order, and histograms. Never computes a derivative: elements are
-picked by recorded operations, and counts are constants. Invariant: pairs are named tuples.
+Invariant: pairs are named tuples.
 """
 
 from __future__ import annotations

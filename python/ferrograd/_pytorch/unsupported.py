@@ -1,8 +1,7 @@
 """Attributes of other libraries' tensors that say what these tensors are not.
 
-Owns: hints for names that there are not, and constant answers. Never computes. The core puts each
-into the class when it is first asked for; `package.rs` lists them.
-Invariant: a name with a hint is no attribute: `hasattr` of a tensor is False.
+The core puts each into the class when it is first asked for; `package.rs` lists them. Invariant: a
+name with a hint is no attribute: `hasattr` of a tensor is False.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Checks of arguments that several of these functions have.
 
-Owns: axes and counts. Never computes.
 Invariant: what is refused names the operation, the argument, its value and what to give.
 """
 

@@ -1,7 +1,4 @@
-"""Matrices of powers under the name of `torch.linalg`.
-
-Owns: `vander`. Never multiplies: that is the core.
-"""
+"""Matrices of powers under the name of `torch.linalg`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """`save` and `load`: trees of tensors in files of the safetensors format.
 
-Owns: what stands where in a file, and what comes out of one. Never runs what a file says: there is
-no pickle. Invariant: a file is replaced whole or not at all, and one that is damaged or made to do
-harm raises `FileFormatError` before anything of its claimed size is allocated.
+Invariant: a file is replaced whole or not at all, and one that is damaged or made to do harm raises
+`FileFormatError` before anything of its claimed size is allocated.
 """
 
 from __future__ import annotations

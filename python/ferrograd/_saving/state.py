@@ -1,6 +1,5 @@
 """`save_state` and `load_state`: everything that a training run needs to go on, in one file.
 
-Owns: which parts a state has, and that they are loaded together. Never knows what a part keeps.
 Invariant: a run that loads its last state goes on with the bits of one that was not stopped; a load
 that fails leaves every part as it was.
 """

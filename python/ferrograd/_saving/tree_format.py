@@ -1,8 +1,7 @@
 """How a tree of tensors, numbers and strings is written as text.
 
-Owns: the text, and the names of the tensors in it. Never touches elements. Invariant: what
-`decoded` gives for a text of `Encoder` is the tree again, with exact numbers and the same
-containers; any other text is a `ValueError`, whatever it holds.
+Invariant: what `decoded` gives for a text of `Encoder` is the tree again, with exact numbers and
+the same containers; any other text is a `ValueError`, whatever it holds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""Tensors and what holds for them: creation, random numbers, sizes, modes, nested values.
-
-Never differentiates.
-"""
+"""Tensors and what holds for them: creation, random numbers, sizes, modes, nested values."""

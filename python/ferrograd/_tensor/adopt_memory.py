@@ -1,6 +1,5 @@
 """Arrays whose memory becomes that of a tensor.
 
-Owns: `taken`. Never copies by itself.
 Invariant: nobody else has the array, nor what it is a view of.
 """
 

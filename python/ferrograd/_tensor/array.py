@@ -1,7 +1,5 @@
 """`array`: a differentiable copy of a tensor, or a tensor of numbers, as NumPy's makes one.
 
-Owns: what `copy`, `order` and `ndmin` of NumPy's functions that make arrays come to. Never leaves a
-graph: `tensor` makes copies without a history.
 Invariant: whether the result shares the memory of its argument is what NumPy's function says.
 """
 

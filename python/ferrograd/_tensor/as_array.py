@@ -1,6 +1,5 @@
 """Arrays that creation functions make tensors of, and the numbers they take.
 
-Owns: what NumPy makes slowly of plain numbers. Never makes a tensor.
 Invariant: the elements are those of NumPy's functions.
 """
 

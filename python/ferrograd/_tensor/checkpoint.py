@@ -1,7 +1,5 @@
 """Checkpointing: trade time for memory by computing a part of the forward again in the backward.
 
-Owns: `checkpoint` in both spellings, what the repetition sees outside, and its random state. Never
-keeps arguments: the core keeps them, and tensors that the function closes over, as saved values.
 Invariant: a repetition draws the same numbers from ferrograd's generators as the first run, and
 leaves them as it found them.
 """

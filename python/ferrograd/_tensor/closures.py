@@ -1,9 +1,7 @@
 """Functions with what they close over at one time, for runs in a backward pass.
 
-Owns: copies of functions whose cells nobody else binds: they hold what those of the function, and
-of functions that it closes over, held when the copy was made. Never follows attributes, containers
-and globals, which a later run reads again. Invariant: nothing here leads back to the cells of the
-program, so that a graph that owns a copy is no cycle through names that are bound later.
+Invariant: nothing here leads back to the cells of the program, so that a graph that owns a copy is
+no cycle through names that are bound later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Copies of tensors, under the names that Python and NumPy ask for.
 
-Owns: `copy.copy` and `copy.deepcopy` of a tensor, and `t.full_like`. Never copies elements itself.
 Invariant: what somebody differentiates is copied to a tensor of the same history; a leaf of the
 program's own to a leaf; a value to a value.
 """

@@ -1,7 +1,7 @@
 """Tensors made from nothing, dtypes and constants.
 
-Owns: the creation functions. NumPy computes what is not a constant; the core owns the memory.
-Invariant: floats get the default dtype unless `dtype` says otherwise.
+NumPy computes what is not a constant; the core owns the memory. Invariant: floats get the default
+dtype unless `dtype` says otherwise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Where tensors live: in main memory, under PyTorch's name for it.
 
-Owns: `device`, of a tensor too, and `is_inference`. Never moves anything.
 Invariant: there is one device, the CPU.
 """
 

@@ -1,6 +1,5 @@
 """What fills a tensor: one number, or values that are broadcast.
 
-Owns: the kinds of `fill_value`. Never decides a shape or a dtype.
 Invariant: gradients reach values that are a tensor.
 """
 

@@ -1,8 +1,7 @@
 """Generators of random numbers, and the draws from them.
 
-Owns: `Generator`, the package's default one, and how a draw becomes a step of a recorded function.
-Never draws from NumPy's global state. Invariant: the same seed gives the same numbers at any thread
-count, and whether a function is compiled or not.
+Invariant: the same seed gives the same numbers at any thread count, and whether a function is
+compiled or not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Grad modes: context managers and decorators over the core's thread-local switch.
 
-Owns: `no_grad`, `enable_grad`, `set_grad_enabled`, `set_multithreading_enabled`, `inference_mode`.
-Never keeps a mode itself.
 Invariant: what a `with` block, a decorated call or one step of a decorated generator or coroutine
 changed is restored when it ends, also when it raises.
 """

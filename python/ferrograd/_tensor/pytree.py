@@ -1,6 +1,5 @@
 """Nested containers: taken apart into leaves, and put together again from others.
 
-Owns: tuples, lists, dicts, named tuples and dataclasses as trees. Never looks into a leaf.
 Invariant: what `build` returns has the classes, keys and order of what `flatten` was given. None is
 a tree without leaves; a dataclass field with `metadata={"static": True}` is kept as it is. No walk
 goes deeper than `DEEPEST`, so that a container that contains itself is an error.

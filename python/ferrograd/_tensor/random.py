@@ -1,6 +1,5 @@
 """Random tensors from NumPy's generators.
 
-Owns: the functions that draw. Never knows how: `generator` does.
 Invariant: the same seed gives the same numbers at any thread count.
 """
 

@@ -1,8 +1,6 @@
 """Functions in which the arrays that a program makes take tensors.
 
-Owns: the mark of functions that the engine calls outside a transform: repetitions of checkpoints,
-bodies of loops that run in Python. `_core._records_arrays` says whether a transform, a recording or
-a marked function runs. Never makes an array.
+`_core._records_arrays` says whether a transform, a recording or a marked function runs.
 """
 
 import threading

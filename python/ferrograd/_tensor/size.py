@@ -1,7 +1,4 @@
-"""The value of `Tensor.size`: NumPy's number that also answers PyTorch's call.
-
-Owns: that one class. Never used for anything else.
-"""
+"""The value of `Tensor.size`: NumPy's number that also answers PyTorch's call."""
 
 from typing import overload
 

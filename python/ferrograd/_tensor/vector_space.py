@@ -1,7 +1,6 @@
 """Nested values as vectors: `vspace`.
 
-Owns: shapes, bases, sums and products of whatever the transforms take as an argument. Its sums and
-products are made of differentiable operations. Never holds a vector.
+Its sums and products are made of differentiable operations.
 """
 
 from __future__ import annotations

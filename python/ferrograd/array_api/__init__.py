@@ -1,7 +1,6 @@
 """The array API standard 2024.12: `t.__array_namespace__()`, `import ferrograd.array_api as xp`.
 
-Owns: the standard's names, and the few more of `_beyond`. Every function is an operation of the
-core, with its derivatives, under the standard's signature. Never computes.
+Every function is an operation of the core, with its derivatives, under the standard's signature.
 Invariant: a name that is missing here does not exist: nothing falls through to the package, whose
 functions of the same name take other arguments.
 

@@ -1,9 +1,7 @@
 """Arrays made from nothing, from numbers and from other libraries' memory.
 
-Owns: the standard's creation functions with `dtype=` and `device=`. Never computes: the core and
-the package's own creation functions do.
-Invariant: what is made of tensors that require grad is recorded; `asarray(copy=None)` shares
-memory where it can.
+Invariant: what is made of tensors that require grad is recorded; `asarray(copy=None)` shares memory
+where it can.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The device that arrays are asked to be on.
-
-Owns: the check of `device=`. Never moves anything: there is one device.
-"""
+"""The device that arrays are asked to be on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The dtypes of the standard that tensors have.
 
-Owns: the objects, which are NumPy's, for those names of the standard that the core's table holds.
 Invariant: a dtype that no tensor can have is absent, so that a program which asks for it learns it.
 """
 

@@ -1,7 +1,6 @@
 """What is asked of dtypes: limits, kinds, promotion, conversion.
 
-Owns: the standard's functions of dtypes. NumPy's rules decide, as everywhere in the package. Never
-converts an element, save in `astype`.
+NumPy's rules decide, as everywhere in the package.
 """
 
 from __future__ import annotations

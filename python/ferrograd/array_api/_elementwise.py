@@ -1,7 +1,7 @@
 """Element-wise functions of the standard.
 
-Owns: their names. Every one is an operation of the core under the signature `(x, /)` or
-`(x1, x2, /)`, or what NumPy's function does with a tensor. Never computes.
+Every one is an operation of the core under the signature `(x, /)` or `(x1, x2, /)`, or what NumPy's
+function does with a tensor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Names beyond the standard that other libraries call on the namespace of their arguments.
 
-Owns: which these are: those that xarray or SciPy takes from every namespace, with NumPy's
-parameters and meaning. Never computes.
 Invariant: no name by which a library tells one array package from another stands here.
 """
 

@@ -1,7 +1,6 @@
 """The `fft` extension of the standard.
 
-Owns: its names and signatures. Never transforms: the core does, with derivatives, which are
-transforms again. The namespace shows this module as `fft` when the core has transforms.
+The namespace shows this module as `fft` when the core has transforms.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""How an operation of the core becomes a function of the standard.
-
-Owns: the two signatures that most functions have. Never computes: a call goes on to the operation,
-without the keywords (`out=`, `dim=`) that the standard has not.
-"""
+"""How an operation of the core becomes a function of the standard."""
 
 from __future__ import annotations
 

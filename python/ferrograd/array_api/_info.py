@@ -1,7 +1,4 @@
-"""What a program may ask of the namespace before it uses it.
-
-Owns: `__array_namespace_info__`. Never changes anything.
-"""
+"""What a program may ask of the namespace before it uses it."""
 
 from __future__ import annotations
 

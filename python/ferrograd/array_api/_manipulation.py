@@ -1,7 +1,6 @@
 """Other arrangements of the same elements.
 
-Owns: the standard's names and signatures of joins, repetitions and views. Never computes. Every
-function is an operation of the core, whose derivatives it has.
+Every function is an operation of the core, whose derivatives it has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Many elements into fewer, or running along an axis: statistics, truth, sums, differences.
-
-Owns: the standard's names and signatures. Never computes: the core's folds and scans do, with
-their derivatives.
-"""
+"""Many elements into fewer, or running along an axis: statistics, truth, sums, differences."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Where elements are, in which order, and which are distinct.
 
-Owns: the standard's searching, sorting, indexing and set functions. Never computes values: the core
-chooses elements; NumPy finds the positions of distinct ones.
 Invariant: elements that were chosen have the history of those they were chosen from.
 """
 

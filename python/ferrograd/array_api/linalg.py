@@ -1,8 +1,4 @@
-"""The `linalg` extension of the standard.
-
-Owns: its names, signatures and named results. Never factorises: the core does, for stacks of
-matrices in the last two axes, with derivatives.
-"""
+"""The `linalg` extension of the standard."""
 
 from __future__ import annotations
 

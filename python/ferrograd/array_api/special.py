@@ -1,9 +1,9 @@
 """Special functions: what SciPy's array API support looks for as `xp.special`.
 
-Owns: the choice of names. With `SCIPY_ARRAY_API=1`, `scipy.special` asks the namespace of its
-arguments first, so that its functions of tensors are ours and have derivatives. Never computes.
-Invariant: only functions that have derivatives are members: those that `ferrograd.scipy.special`
-defines. What is passed on to SciPy would come back without end.
+With `SCIPY_ARRAY_API=1`, `scipy.special` asks the namespace of its arguments first, so that its
+functions of tensors are ours and have derivatives. Invariant: only functions that have derivatives
+are members: those that `ferrograd.scipy.special` defines. What is passed on to SciPy would come
+back without end.
 """
 
 from __future__ import annotations

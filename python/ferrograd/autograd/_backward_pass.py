@@ -1,7 +1,5 @@
 """`BackwardPass` and `GradientComputer`: document 002's names for the one engine.
 
-Owns: both classes, and the checks that a root belongs to the graph it is asked of. Never walks a
-graph: the engine of the core does.
 Invariant: gradients are added to the leaves, and only when the whole pass has succeeded.
 """
 

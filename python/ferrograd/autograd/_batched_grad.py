@@ -1,6 +1,5 @@
 """Gradients of a batch of vectors: `grad(…, is_grads_batched=True)`.
 
-Owns: what may be given, and its meaning. Never walks a graph: the core pulls many rows at once.
 Invariant: the first axis of what is given and of what comes back counts the vectors.
 """
 

@@ -1,9 +1,6 @@
 """What becomes of the tensors that operations save for the backward.
 
-Owns: `saved_tensors_hooks`, `save_on_cpu`, the switch that forbids hooks, and whether writes to
-saved tensors are allowed. Never packs by itself: the core keeps the blocks and calls the innermost
-pair of functions. Invariant: a block that ends, also by an exception, leaves the hooks as they
-were.
+Invariant: a block that ends, also by an exception, leaves the hooks as they were.
 """
 
 from collections.abc import Callable, Iterable

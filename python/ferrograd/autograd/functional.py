@@ -1,6 +1,5 @@
 """PyTorch's functional derivatives: `jacobian hessian vjp jvp vhp hvp` of functions of tensors.
 
-Owns: that calling convention. Never differentiates: the transforms do.
 Invariant: results belong to no graph unless `create_graph` is set.
 """
 

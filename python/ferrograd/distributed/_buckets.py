@@ -1,8 +1,7 @@
 """The messages in which gradients are summed over ranks.
 
-Owns: which parameters share a message, and the elements that are on their way. Never decides when a
-message is sent. Invariant: every rank has the same messages in the same order. A message is the
-memory of a gradient itself where that can be, and is divided by the number of ranks where it is.
+Invariant: every rank has the same messages in the same order. A message is the memory of a gradient
+itself where that can be, and is divided by the number of ranks where it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Communication of elements, without a graph.
 
-Owns: how tensors are handed to MPI, and the agreement before every collective call. Never records.
 Invariant: when ranks call different operations, or with tensors that do not fit, all of them raise
 an error that names two of these; nobody waits for what does not come.
 """

@@ -1,8 +1,7 @@
 """Collective communication of tensors, differentiable to any order.
 
-Owns: the operations and their derivatives, which are communication too: the adjoint of sending is
-receiving. Never moves elements itself. Invariant: when all ranks call `backward`, each gets for its
-own tensors the gradients of what the losses of all ranks add up to.
+Invariant: when all ranks call `backward`, each gets for its own tensors the gradients of what the
+losses of all ranks add up to.
 """
 
 from __future__ import annotations

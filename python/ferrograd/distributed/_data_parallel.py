@@ -1,8 +1,7 @@
 """`DataParallel`: the same model on every rank, each with its part of the data.
 
-Owns: the equal beginning of all ranks, and the mean of their gradients. Never changes what a module
-computes. Invariant: messages are summed in one order, that of the parameters from last to first, on
-every rank, so that all ranks get the same bits, and the same from run to run.
+Invariant: messages are summed in one order, that of the parameters from last to first, on every
+rank, so that all ranks get the same bits, and the same from run to run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Messages under way while this process computes.
 
-Owns: the requests of a pass, and the thread that asks MPI to go on with them. Never sends anything
-itself. Invariant: requests are tested by one thread at a time, and the thread ends when all of them
-are complete.
+Invariant: requests are tested by one thread at a time, and the thread ends when all of them are
+complete.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Messages between two ranks, differentiable to any order.
 
-Owns: `send`, `recv`, `sendrecv` and the header that goes ahead of the elements. Never a collective
-call. Invariant: a gradient goes back by the way the elements came, and only if the sender tracks
+Invariant: a gradient goes back by the way the elements came, and only if the sender tracks
 gradients, so that in a backward pass too every message has somebody who takes it.
 """
 

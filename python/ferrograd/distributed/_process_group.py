@@ -1,8 +1,7 @@
 """The processes of a job: who is there, and how one that fails ends all.
 
-Owns: the way to mpi4py, which is loaded when it is first needed, ranks, and the end of the job by
-an exception or by `SystemExit`. Never sends elements. Invariant: an exception that nobody catches
-on one rank prints its traceback and ends every process of the job with a status that is not 0.
+Invariant: an exception that nobody catches on one rank prints its traceback and ends every process
+of the job with a status that is not 0.
 """
 
 from __future__ import annotations

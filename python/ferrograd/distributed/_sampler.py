@@ -1,8 +1,7 @@
 """Which rank gets which part of a batch.
 
-Owns: the split of whole batches, and the weight that makes a mean of means the mean of all. Never
-draws: the sampler that is split does. Invariant: all ranks have as many batches as one rank alone,
-and their parts together are its batches in their order.
+Invariant: all ranks have as many batches as one rank alone, and their parts together are its
+batches in their order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Optimisers whose state is shared out over the ranks.
 
-Owns: which rank keeps the state of which parameter, and the exchange of what each has updated.
-Never computes an update. Invariant: after a step every rank has the same parameters, those that the
-optimiser alone would have made; a rank keeps the state of its own part only.
+Invariant: after a step every rank has the same parameters, those that the optimiser alone would
+have made; a rank keeps the state of its own part only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The frequencies of spectra, and lengths that are transformed fast.
 
-Owns: `fftfreq`, `rfftfreq`, `next_fast_len`. Never transforms.
 Invariant: values are NumPy's, bit for bit.
 """
 

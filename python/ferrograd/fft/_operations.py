@@ -1,7 +1,4 @@
-"""The operations of the registry that live in `ferrograd.fft`.
-
-Owns their names only. Never computes.
-"""
+"""The operations of the registry that live in `ferrograd.fft`."""
 
 from ferrograd import _core
 

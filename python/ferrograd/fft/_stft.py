@@ -1,7 +1,7 @@
 """Short-time Fourier transforms under PyTorch's names.
 
-Owns: `stft` and `istft`, the cut into frames and its inverse. Transforms are the core's.
-Invariant: shapes, defaults and factors are PyTorch's; `ferrograd.scipy.signal` has SciPy's.
+Transforms are the core's. Invariant: shapes, defaults and factors are PyTorch's;
+`ferrograd.scipy.signal` has SciPy's.
 """
 
 from __future__ import annotations

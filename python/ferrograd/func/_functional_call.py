@@ -1,7 +1,6 @@
 """Calls of modules with other parameters, and gradients beside values.
 
-Owns: `functional_call` and `grad_and_value`. Never changes a module for
-longer than a call. Invariant: after a call, also one that raises, a module has the tensors it had.
+Invariant: after a call, also one that raises, a module has the tensors it had.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Example functions on single elements: `STEBinary`, `ReLU6`.
 
-Owns: both classes. Never keeps state of a call in an instance.
 Invariant: each derivative is written with tensor operations, so it can be differentiated again.
 """
 

@@ -1,6 +1,5 @@
 """Example losses: `ClampedMSELoss`, `FocalLoss`.
 
-Owns: both classes and the reductions. Never keeps state of a call in an instance.
 Invariant: each multiplies by the gradient that arrives, and each derivative is written with tensor
 operations on the inputs, so it can be differentiated again.
 """

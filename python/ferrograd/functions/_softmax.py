@@ -1,6 +1,5 @@
 """An example function over an axis: `StableSoftmax`.
 
-Owns: that class. Never keeps state of a call in an instance.
 Invariant: the derivative is written with tensor operations on the output.
 """
 

@@ -1,7 +1,5 @@
 """`AutogradFunction`: the base of every functor (document 001).
 
-Owns: `run`, `register_op` and `any_input_requires_grad`. Never computes or records: `run` calls the
-forward it is given, and the trampoline of `CustomFunction` records.
 Invariant: a result requires grad when this thread records and some input does; otherwise there is
 no node, and a graph scope still lists the call.
 """

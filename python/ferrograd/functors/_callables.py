@@ -1,7 +1,5 @@
 """The functors of document 001 as callable objects.
 
-Owns: one class for each functor of the registry. Never computes: a call is one operation of the
-core, recorded as one node whose `grad_fn.attrs` holds the attributes of the call.
 Invariant: `Add()(…)` and `add(…)` are the same call; batch axes are the last ones.
 """
 

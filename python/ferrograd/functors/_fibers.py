@@ -1,9 +1,8 @@
 """Functors that scale, multiply and sum along one axis, or along all but one.
 
-Owns: their formulas and rules, written with operations of the core. Never names an operation of the
-registry anew. A slice is a tensor without one of its axes; a fiber is as for `add_fiber`.
-Invariant: a call is one node, whose `grad_fn.attrs` is a dict of the call's attributes, and its
-derivative is recorded in turn.
+A slice is a tensor without one of its axes; a fiber is as for `add_fiber`. Invariant: a call is one
+node, whose `grad_fn.attrs` is a dict of the call's attributes, and its derivative is recorded in
+turn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Functors of networks: activations, normalisation, attention, embeddings, losses of classes.
 
-Owns: one class for each, and the rule that they share. Never has a formula of its own: a call is
-the operation of the core, computed once with recording off.
 Invariant: a call is one node whose `grad_fn.attrs` is a dict of the call's attributes. Its rule
 computes the operation again, recorded, so that it is right at every order.
 """

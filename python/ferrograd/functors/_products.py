@@ -1,8 +1,7 @@
 """Functors of scaled products, norms and squares.
 
-Owns: their formulas and rules, written with operations of the core. Slices and fibers that are
-multiplied or summed: `_fibers.py`. Never broadcasts operands that are given with a shape.
-Invariant: as there, a call is one node whose `grad_fn.attrs` is a dict of the call's attributes.
+Slices and fibers that are multiplied or summed: `_fibers.py`. Invariant: as there, a call is one
+node whose `grad_fn.attrs` is a dict of the call's attributes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """One recorded call of a functor or of a module with its own backward.
 
-Owns: `Op`, what a backward function sees (the core makes it for `run` and `wrap_forward`), and the
-custom function behind `register_op`. Never records: the trampoline of `CustomFunction` does.
 Invariant: an operation keeps its inputs and outputs as saved values of its node, nowhere else.
 """
 

@@ -1,7 +1,6 @@
 """Python's containers and questions about types, for functions that are differentiated.
 
-Owns: `isinstance` and `type` that see a tensor as the array it stands for. Containers need nothing:
-tuples, lists and dicts of traced values are Python's own.
+Containers need nothing: tuples, lists and dicts of traced values are Python's own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """The building blocks under the names of HIPS autograd's `core`: unary pullbacks and vector spaces.
-
-Owns: `make_vjp` and `make_jvp` of a function and a point. Never differentiates: the transforms do.
 """
 
 from __future__ import annotations

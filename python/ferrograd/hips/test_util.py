@@ -1,6 +1,6 @@
 """Checks for tests of derivatives: `check_grads`, `combo_check`, `check_equivalent`.
 
-Owns: the calling conventions. The comparison itself is `ferrograd.check_grads`.
+The comparison itself is `ferrograd.check_grads`.
 """
 
 from __future__ import annotations

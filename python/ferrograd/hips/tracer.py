@@ -1,8 +1,7 @@
 """What a function under differentiation can ask about its values, and traces of what it calls.
 
-Owns: `isbox` and `getval`, `Node` and `trace`, and the names under which programs import them.
-Never differentiates. Invariant: a trace lists the operations of a function in the order of their
-calls; what a backward pass computes is not among them.
+Invariant: a trace lists the operations of a function in the order of their calls; what a backward
+pass computes is not among them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Small helpers under the names of HIPS autograd's `util`.
-
-Owns: exchanging entries of a sequence, and the short check of a gradient.
-"""
+"""Small helpers under the names of HIPS autograd's `util`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Operators on functions of one argument for functions of several: `unary_to_nary`, `wraps`.
-
-Owns: the choice of the argument, and names. Never differentiates.
-"""
+"""Operators on functions of one argument for functions of several: `unary_to_nary`, `wraps`."""
 
 from __future__ import annotations
 

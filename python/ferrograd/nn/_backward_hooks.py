@@ -1,8 +1,7 @@
 """The two places of a call that its backward pass comes by: its results, and its arguments.
 
-Owns: the nodes there, which change nothing, and when hooks are called. Never keeps a gradient
-longer than the pass is inside the module. Invariant: hooks are called once for each pass that
-reaches the results, in the order of registration; without them there are no such nodes.
+Invariant: hooks are called once for each pass that reaches the results, in the order of
+registration; without them there are no such nodes.
 """
 
 from __future__ import annotations

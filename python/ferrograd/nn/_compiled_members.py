@@ -1,7 +1,5 @@
 """What counts as a module among the members of one.
 
-Owns: the way from a member to its module, dotted names, and the table of a layer without sizes.
-Never registers anything.
 Invariant: a compiled module is a member like the module, with the same names of parameters.
 """
 

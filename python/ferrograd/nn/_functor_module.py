@@ -1,6 +1,5 @@
 """A module with a backward of its own: one node for the whole call (document 001).
 
-Owns: `wrap_forward`. Never records by itself: the core does, as for every functor.
 Invariant: what the forward calls is not recorded, and the result requires grad exactly when any
 operation on the same inputs would.
 """

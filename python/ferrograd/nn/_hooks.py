@@ -1,6 +1,5 @@
 """Hooks of modules: around forward, backward, and the dicts of their state.
 
-Owns: the lists of hooks, the handle that removes one, and the call with hooks. Never computes.
 Invariant: hooks run in the order of registration; a module without hooks calls `forward` directly.
 """
 

@@ -1,7 +1,7 @@
 """`Module`: a callable that owns parameters, buffers and other modules.
 
-Owns: registration, the call, and modes. Walks over members: `_traversal.py`. Never computes.
-Invariant: a name is a parameter, a buffer, a module or a plain attribute, never two of these.
+Walks over members: `_traversal.py`. Invariant: a name is a parameter, a buffer, a module or a plain
+attribute, never two of these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The operations of the core that live under `fg.nn.functional`.
-
-Owns: nothing; the registry says which operations belong here.
-"""
+"""The operations of the core that live under `fg.nn.functional`."""
 
 import ferrograd._core as _core
 

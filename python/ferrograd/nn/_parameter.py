@@ -1,6 +1,5 @@
 """`Parameter` and `Buffer`: tensors that a module registers by itself.
 
-Owns: these classes. Never behaves differently from a tensor in an operation.
 Invariant: a parameter is a leaf of a float or complex dtype.
 """
 

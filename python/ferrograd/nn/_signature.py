@@ -1,6 +1,5 @@
 """The signature of a class whose options are a table of defaults.
 
-Owns: that function. Never checks a call: the class does.
 Invariant: what `help` and editors show is what the class takes.
 """
 

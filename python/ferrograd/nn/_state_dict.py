@@ -1,6 +1,5 @@
 """Saving and loading what a module holds.
 
-Owns: `state_dict`, `load` with its report, and the change of dtype. Never registers anything.
 Invariant: a load that fails has changed nothing.
 """
 

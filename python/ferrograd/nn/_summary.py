@@ -1,7 +1,5 @@
 """A table of what a network is made of.
 
-Owns: `Summary` and the call that finds the shapes. Never changes a module: hooks and modes are as
-before, also when the call fails.
 Invariant: a parameter counts where it is first found, so that the counts add up to the total.
 """
 

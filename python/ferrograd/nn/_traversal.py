@@ -1,6 +1,5 @@
 """The walks over what a module holds, and the way to a member by its dotted name.
 
-Owns: `Walks`, which `Module` inherits. Never registers anything.
 Invariant: a walk lists a shared parameter or module once, under its first name.
 """
 

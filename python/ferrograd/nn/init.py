@@ -1,6 +1,5 @@
 """Filling parameters.
 
-Owns: the initialisers. Never records: a tensor is filled in place with recording off.
 Invariant: numbers come from `fg.manual_seed`'s generator or from the one given. Which axes of a
 weight are its fans is said by `layout`, by the layer that owns it, or by its rank; see `fans`.
 """

@@ -1,7 +1,6 @@
 """Functions that make an array of what they are given: `array`, `asarray`, `require`, `fromiter`.
 
-Owns: their signatures, and which arguments hold tensors. Never decides what is copied: the room of
-tensors does. Invariant: without a tensor among the arguments the call is NumPy's own.
+Invariant: without a tensor among the arguments the call is NumPy's own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arrays that a program makes and writes to: `zeros`, `linspace`, `concatenate` and their kin.
 
-Owns: which of them are tensors. While a transform runs or a function is compiled, those of floats
-and complex numbers are, so that `A[i, j] = t` is recorded; otherwise, and of other dtypes, they are
-NumPy's. What is computed from arrays, as `np.sin(a)` is, stays an array. Never computes.
+While a transform runs or a function is compiled, those of floats and complex numbers are, so that
+`A[i, j] = t` is recorded; otherwise, and of other dtypes, they are NumPy's. What is computed from
+arrays, as `np.sin(a)` is, stays an array.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`r_`, `c_`, `mgrid` and `ogrid`, with tensors between the brackets of the first two.
-
-Owns: these objects. Never computes: NumPy's own place the elements, seen as numbers.
-"""
+"""`r_`, `c_`, `mgrid` and `ogrid`, with tensors between the brackets of the first two."""
 
 from __future__ import annotations
 

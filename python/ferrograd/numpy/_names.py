@@ -1,7 +1,4 @@
-"""Every name of `ferrograd.numpy`, made once from NumPy's own list.
-
-Owns: nothing; `_face` makes the names.
-"""
+"""Every name of `ferrograd.numpy`, made once from NumPy's own list."""
 
 from ferrograd.numpy._wrappers import members as _members
 

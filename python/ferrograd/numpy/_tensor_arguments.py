@@ -1,7 +1,4 @@
-"""Tensors among the arguments of NumPy's functions.
-
-Owns: the search for them in nested lists. Never computes.
-"""
+"""Tensors among the arguments of NumPy's functions."""
 
 from __future__ import annotations
 

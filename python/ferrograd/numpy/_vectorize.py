@@ -1,8 +1,4 @@
-"""Functions of single elements: `vectorize` and `ndenumerate` for tensors.
-
-Owns: the loops over elements, and the refusal of `nditer`, which shows memory that no graph sees.
-Never computes: the function of an element is the caller's.
-"""
+"""Functions of single elements: `vectorize` and `ndenumerate` for tensors."""
 
 from __future__ import annotations
 

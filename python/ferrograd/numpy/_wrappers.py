@@ -1,7 +1,7 @@
 """NumPy's functions, with a short way to ours where an argument is a tensor.
 
-Owns: the face of each function. Never computes. Invariant: without a tensor among the arguments the
-call is NumPy's own; `_creation` says where the array that it makes becomes a tensor.
+Invariant: without a tensor among the arguments the call is NumPy's own; `_creation` says where the
+array that it makes becomes a tensor.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """`numpy.linalg` for code to be differentiated.
 
-Owns: decompositions of symmetric matrices whose gradient is zero in the triangle they ignore, and
-the choice of one way for arrays and tensors where the answer is not unique. Never factorises: that
-is the core, or NumPy.
 Invariant: a decomposition of an array has the bits of that of a tensor with the same elements.
 """
 

@@ -1,6 +1,5 @@
 """Helpers for rules of functions that broadcast: `unbroadcast_f` and its kin.
 
-Owns: summing a gradient to the shape of an argument, and repeating one along what was reduced.
 Made of differentiable operations, so rules that use them can be differentiated again.
 """
 

@@ -1,6 +1,6 @@
 """`Adagrad`, `Adadelta` and `RMSprop`: rates from squares of gradients.
 
-Owns: those classes. Invariant: a step equals PyTorch's to rounding.
+Invariant: a step equals PyTorch's to rounding.
 """
 
 from __future__ import annotations

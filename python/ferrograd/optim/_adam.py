@@ -1,6 +1,6 @@
 """`Adam` and what is near it: `AdamW`, `NAdam`, `RAdam`, `Adamax`.
 
-Owns: those classes. Invariant: a step equals PyTorch's to rounding.
+Invariant: a step equals PyTorch's to rounding.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Hooks of optimisers: functions called around a step and around the reading of state.
 
-Owns: their tables and the handle that removes one. Never calls a rule.
 Invariant: hooks of one kind run in the order of registration, those that were prepended first.
 """
 

@@ -1,7 +1,7 @@
 """`LBFGS`: quasi-Newton steps from the last gradients.
 
-Owns: the class. Invariant: iterations are PyTorch's, on one vector of all parameters. It reads
-values, so its step is not compiled; the closure may be.
+Invariant: iterations are PyTorch's, on one vector of all parameters. It reads values, so its step
+is not compiled; the closure may be.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The line search of `LBFGS`: a step that satisfies the strong Wolfe conditions.
 
-Owns: bracketing and zooming by cubic interpolation. Never moves a parameter: `at` evaluates.
-Invariant: what is returned is a point that was evaluated.
-Source: Nocedal and Wright, Numerical Optimization, algorithms 3.5 and 3.6, as PyTorch has them.
+Invariant: what is returned is a point that was evaluated. Source: Nocedal and Wright, Numerical
+Optimization, algorithms 3.5 and 3.6, as PyTorch has them.
 """
 
 from __future__ import annotations

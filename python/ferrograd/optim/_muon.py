@@ -1,7 +1,7 @@
 """`Muon`: orthogonalised momentum for matrices.
 
-Owns: the class. Invariant: a step equals PyTorch's with its bfloat16 arithmetic replaced by that of
-the parameter's dtype.
+Invariant: a step equals PyTorch's with its bfloat16 arithmetic replaced by that of the parameter's
+dtype.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """`Optimizer`: parameter groups, state, hooks, and the step around a rule.
 
-Owns: what every optimiser has. Never computes an update: subclasses do.
 Invariant: a step runs with recording off and changes parameters in place; a parameter without a
 gradient is left alone, and a step that fails in its checks has changed nothing. State is made once
 and changed in place, so that a compiled step finds it where it lies.

@@ -1,6 +1,5 @@
 """Numbers as tensors of no axes, for loops that read them beside parameters.
 
-Owns: their making. Never changes a tensor.
 Invariant: a constant that is given twice is one tensor, which nobody writes to.
 """
 

@@ -1,6 +1,5 @@
 """Checks of the options of optimisers, and the flags that other libraries have beside them.
 
-Owns: what an option may be. Never reads a parameter or changes a group.
 Invariant: an option that is refused names the optimiser, the option, its value and what to give.
 """
 

@@ -1,7 +1,5 @@
 """`Ruled`: an optimiser whose step is one rule for every element of its parameters.
 
-Owns: the state that rules read and write, and the counts that parameters share.
-Never knows a rule: the core has them, and changes all parameters of a group in one call.
 Invariant: parameters of a group that have made the same steps share one count, so that what follows
 from it is computed once; a count is a float64 tensor, changed in place.
 """

@@ -1,6 +1,6 @@
 """`SGD`, `ASGD` and `Rprop`: gradient descent with momentum, with averages, by signs.
 
-Owns: those classes. Invariant: a step equals PyTorch's to rounding.
+Invariant: a step equals PyTorch's to rounding.
 """
 
 from __future__ import annotations

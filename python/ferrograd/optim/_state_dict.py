@@ -1,6 +1,5 @@
 """State of optimisers on its way out and in: copies, and the forms that other libraries write.
 
-Owns: copies of state, and what a loaded entry becomes. Never decides which entries there are.
 Invariant: what a rule of the core reads has the dtype of its parameter, and a count of steps is a
 float64 tensor; other state has the shape and dtype with which it was saved.
 """

@@ -1,8 +1,7 @@
 """Averages of weights: `AveragedModel`, its schedule `SWALR`, and statistics for it.
 
-Owns: what `torch.optim.swa_utils` has. Never changes the model that is averaged.
-Invariant: an average is changed in place, so that a compiled model sees it.
-Source: Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization, 2018.
+Invariant: an average is changed in place, so that a compiled model sees it. Source: Izmailov et
+al., Averaging Weights Leads to Wider Optima and Better Generalization, 2018.
 """
 
 from __future__ import annotations

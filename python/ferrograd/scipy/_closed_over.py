@@ -1,7 +1,6 @@
 """What a function reads beside its arguments.
 
-Owns: the refusal of values that require grad and that a rule would not see, and functions as SciPy
-calls them. Never records. Invariant: what SciPy gets are arrays, and nothing is recorded for them.
+Invariant: what SciPy gets are arrays, and nothing is recorded for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions that SciPy computes and we differentiate.
 
-Owns: the operation made of a function of SciPy's and the rules for it. SciPy is loaded at the first
-call. Never computes. Invariant: a rule uses differentiable functions only, so every order follows.
+SciPy is loaded at the first call. Invariant: a rule uses differentiable functions only, so every
+order follows.
 """
 
 from __future__ import annotations

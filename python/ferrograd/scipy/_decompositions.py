@@ -1,8 +1,7 @@
 """Reductions of `scipy.linalg` that are recorded step by step: RQ, Hessenberg, LDL.
 
-Owns: the steps, with LAPACK's signs and pivots, which are constants. Invariant: all is made of
-operations, so every order follows, for real and complex matrices. What has no derivative says what
-to use instead.
+Invariant: all is made of operations, so every order follows, for real and complex matrices. What
+has no derivative says what to use instead.
 """
 
 from __future__ import annotations

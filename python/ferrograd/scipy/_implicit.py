@@ -1,6 +1,5 @@
 """Values that an equation defines: the implicit function theorem.
 
-Owns: the rule. Never solves the equation: that is the caller's, and the value comes in as numbers.
 Invariant: the rule is made of differentiable functions of the solution and of the parameters, so
 every order follows.
 """

@@ -1,7 +1,7 @@
 """Factors of `scipy.linalg`: LU, polar, bases of spaces.
 
-Owns: their rules. SciPy computes; pivots are constants. Invariant: a rule is made of operations, so
-every order follows, for real and complex matrices.
+SciPy computes; pivots are constants. Invariant: a rule is made of operations, so every order
+follows, for real and complex matrices.
 """
 
 from __future__ import annotations

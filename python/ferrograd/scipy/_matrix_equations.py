@@ -1,6 +1,6 @@
 """Matrix equations, matrix functions and structured matrices of `scipy.linalg`.
 
-Owns: SciPy's arguments. All is made of operations, so every derivative follows.
+All is made of operations, so every derivative follows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What functions of `scipy.linalg` have in common beside their operands.
-
-Owns: the words that change no result, checks for infinities, subsets of eigenvalues, and ranks.
-Never factorises.
-"""
+"""What functions of `scipy.linalg` have in common beside their operands."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sums over a moving window, the common ground of convolutions and image filters.
-
-Owns: the choice between a contraction of windows and the kernel of layers. Never pads.
-"""
+"""Sums over a moving window, the common ground of convolutions and image filters."""
 
 from __future__ import annotations
 

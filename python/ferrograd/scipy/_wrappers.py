@@ -1,7 +1,6 @@
 """Our operations under SciPy's names.
 
-Owns: the choice of what a call returns: an array for arrays, a tensor where a tensor came in. While
-a program is recorded that reads an array where it lies, results are tensors, too.
+While a program is recorded that reads an array where it lies, results are tensors, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""`scipy.fft`, differentiable: arrays give arrays and tensors give tensors.
-
-Owns: SciPy's signatures. Never transforms: the core does, with its own threads, so `workers` and
-`overwrite_x` change nothing, and a `plan` is refused as SciPy's own backend does.
-"""
+"""`scipy.fft`, differentiable: arrays give arrays and tensors give tensors."""
 
 from __future__ import annotations
 

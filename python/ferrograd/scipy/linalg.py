@@ -1,8 +1,4 @@
-"""`scipy.linalg` as far as ferrograd has derivatives.
-
-Owns: SciPy's argument order and its conventions where they differ from NumPy's. Never factorises:
-that is the core.
-"""
+"""`scipy.linalg` as far as ferrograd has derivatives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Which arguments a transform differentiates.
 
-Owns: the check of `f` and `argnums`, and the search for those arguments in a call.
 Invariant: an argument is found by position, by name, or as a default; never guessed.
 """
 

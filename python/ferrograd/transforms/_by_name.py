@@ -1,7 +1,4 @@
-"""Derivatives under other names and conventions: by names of arguments, products with a vector.
-
-Owns: the conventions. Never differentiates: the other transforms do.
-"""
+"""Derivatives under other names and conventions: by names of arguments, products with a vector."""
 
 from __future__ import annotations
 

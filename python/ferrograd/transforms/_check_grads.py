@@ -1,7 +1,6 @@
 """`check_grads`: derivatives of a function against finite differences, to any order.
 
-Owns: the comparison along one random direction, forward and reverse, and its recursion into the
-derivatives themselves. Invariant: the check is deterministic.
+Invariant: the check is deterministic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What goes into a transform and what comes out: arrays and numbers to tensors and back.
 
-Owns: the kinds of leaf (`TENSOR`, `ARRAY`, `SCALAR`, `FLOAT`), the conversion of each, and the
-messages about values that no derivative can be taken of.
 Invariant: an array that leaves is fresh, writable, C-contiguous and of the dtype that came in.
 """
 

@@ -1,8 +1,4 @@
-"""Tensors that a function kept from an earlier call of a transform.
-
-Owns: the error about them. Never walks a graph: the core knows what still leads to the arguments of
-a transform that has ended.
-"""
+"""Tensors that a function kept from an earlier call of a transform."""
 
 from __future__ import annotations
 

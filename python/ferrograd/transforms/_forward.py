@@ -1,7 +1,6 @@
 """Derivatives along a direction: `jvp`, `make_jvp`, `hvp`, `make_hvp`, `make_ggnvp`.
 
-Owns: forward products from two pulls: a pull is linear in its cotangent, and pulling that linear
-map back pushes a tangent forward. Invariant: the cost is a small multiple of the function's.
+Invariant: the cost is a small multiple of the function's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Whole matrices of derivatives: `jacobian` and `hessian`.
 
-Owns: which derivatives make up which block, and whether rows or columns are computed. Never runs
-the function twice, and never pulls a row itself: the core pulls many at once through one graph.
 Invariant: a block has the shape of its result followed by that of its argument.
 """
 

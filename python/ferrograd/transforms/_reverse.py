@@ -1,6 +1,5 @@
 """Gradients of functions: `grad`, `value_and_grad`, `elementwise_grad`, `vjp`, `make_vjp`.
 
-Owns: the transforms that need one pull through the graph. Never traverses it: the core does.
 Invariant: what comes out has the structure and the kind of the differentiated arguments.
 """
 

@@ -1,7 +1,5 @@
 """One call of a function under differentiation.
 
-Owns: the arguments as tensors, the mode in which the function runs, and the decision whether the
-derivative stays in a graph. Never computes a derivative.
 Invariant: the caller's grad mode is back when the function has returned or raised; every argument
 is a tensor of its own, so that nested derivatives with respect to one value stay apart.
 """

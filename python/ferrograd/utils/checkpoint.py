@@ -1,6 +1,6 @@
 """`torch.utils.checkpoint`: a call that is checkpointed, and a sequence of modules in segments.
 
-Owns: the sequence. The checkpoint itself is `fg.autograd.checkpoint`.
+The checkpoint itself is `fg.autograd.checkpoint`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The rows of the operation table that are not element-wise.
 
-Owns: selection, reductions, shape, joining, indexing, matrices, softmax, creation. What a row says:
-`cases.py`.
+What a row says: `cases.py`.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """The rows of complex numbers and their parts; what a row says: `cases.py`.
 
-Owns: what these operations give for real arguments. `test_complex.py` has the complex ones.
+`test_complex.py` has the complex ones.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The operation table's rows of `fg.fft`.
 
-Owns: calls and references. Complex results are compared by a real line of which they are half the
-spectrum; their own values are those of `test_fft.py`.
+Complex results are compared by a real line of which they are half the spectrum; their own values
+are those of `test_fft.py`.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,5 @@
 """The rows of the operation table that fold, scan, order or summarise elements.
 
-Owns: products, norms, sums of exponentials, running folds, order statistics, statistics, recipes.
 What a row says: `cases.py`.
 """
 

@@ -1,6 +1,6 @@
 """The rows of the operation table that move windows over images.
 
-Owns: convolution, pooling and sampling, each beside its definition in NumPy. What a row says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 import itertools

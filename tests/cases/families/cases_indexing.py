@@ -1,6 +1,6 @@
 """The rows of the operation table that choose elements by index or by mask.
 
-Owns: gathering, scattering, masks, positions. What a row says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 from typing import Any

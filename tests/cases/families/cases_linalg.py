@@ -1,8 +1,7 @@
 """The rows of the operation table that factorise, solve and measure matrices.
 
-Owns: `fg.linalg` beyond norms. Where the other triangle is not read, or signs of vectors are free,
-a row compares a function of the operation that is smooth and unique.
-What a row says: `cases.py`.
+Where the other triangle is not read, or signs of vectors are free, a row compares a function of the
+operation that is smooth and unique. What a row says: `cases.py`.
 """
 
 from collections.abc import Callable

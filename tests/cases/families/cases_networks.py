@@ -1,7 +1,6 @@
 """The rows of the operation table that networks are made of: `fg.nn.functional`.
 
-Owns: losses, normalisation, attention, each beside its definition in NumPy. Images: `cases_images.py`.
-What a row says: `cases.py`.
+Images: `cases_images.py`. What a row says: `cases.py`.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """The element-wise rows beyond the basic ones: piecewise functions, bits, rounding, closeness.
 
-Owns: activations with corners, extremes that ignore NaN, sums of exponentials, blends. What a row
-says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 from typing import Any

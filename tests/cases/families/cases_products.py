@@ -1,6 +1,6 @@
 """The rows of the operation table that multiply tensors over chosen axes.
 
-Owns: dot and its kin, einsum. What a row says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """The rows of the operation table that have PyTorch's names only, and the functors.
 
-Owns: folds into places, moments in pairs, parts of sizes, membership, one slice, functors. What a row
-says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 import warnings

@@ -1,7 +1,6 @@
 """The rows of the operation table that rearrange elements.
 
-Owns: views and copies of another shape, splitting, repeating, padding, diagonals, windows. What a
-row says: `cases.py`.
+What a row says: `cases.py`.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """Foreign steps: Python code in the middle of a compiled function, by `fg.pure_callback`.
 
-Owns: the calls of such code, its errors and its life. Random numbers are in
-`test_compile_random.py`, custom functions in `test_compile_functions.py`.
+Random numbers are in `test_compile_random.py`, custom functions in `test_compile_functions.py`.
 """
 
 import gc

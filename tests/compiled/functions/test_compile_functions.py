@@ -1,7 +1,6 @@
 """Custom functions and hooks in compiled functions: captured, or called again by every call.
 
-Owns: `Function`, `CustomFunction` and tensor hooks under `fg.compile`. Other foreign steps are in
-`test_compile_foreign.py`.
+Other foreign steps are in `test_compile_foreign.py`.
 """
 
 import gc

@@ -1,7 +1,4 @@
-"""Custom functions that compiled functions refuse, with their messages.
-
-Owns: what such a function must not do. What works is in `test_compile_functions.py`.
-"""
+"""Custom functions that compiled functions refuse, with their messages."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
 """Rows and columns that are broadcast in the chains of compiled functions: bits, and what joins.
 
-Owns: programs over more elements than a piece of a chain has. Other passes are in
-`test_compile_passes.py`.
+Other passes are in `test_compile_passes.py`.
 """
 
 from __future__ import annotations

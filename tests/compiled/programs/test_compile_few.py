@@ -1,6 +1,6 @@
 """Programs over a few numbers: arithmetic without calls, pieces made in their place, loops.
 
-Owns: steps of few elements with the bits of eager calls. Longer ones: `test_compile_passes.py`.
+Longer ones: `test_compile_passes.py`.
 """
 
 from typing import Any

@@ -1,7 +1,4 @@
-"""The passes of `fg.compile` change no bit: random programs, long chains, every pass alone.
-
-Owns: programs long enough for the passes. What a compiled function does is in `test_compile.py`.
-"""
+"""The passes of `fg.compile` change no bit: random programs, long chains, every pass alone."""
 
 from collections import Counter
 from typing import Any

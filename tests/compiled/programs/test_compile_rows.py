@@ -1,7 +1,6 @@
 """Reductions of rows in the chains of compiled functions: bits, and what joins.
 
-Owns: programs with reductions over the last axes between element-wise steps. Broadcasts without
-reductions are in `test_compile_broadcasts.py`.
+Broadcasts without reductions are in `test_compile_broadcasts.py`.
 """
 
 from __future__ import annotations

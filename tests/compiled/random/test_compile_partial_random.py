@@ -1,7 +1,7 @@
 """Random functions with several results, of which a backward pass uses some, compiled and not.
 
-Owns: programs of a dozen operations on 4 × 4 matrices, with zeros among them. Gradients of a random
-choice of results have the bits of the function itself, and are None where those are.
+Gradients of a random choice of results have the bits of the function itself, and are None where
+those are.
 """
 
 from __future__ import annotations

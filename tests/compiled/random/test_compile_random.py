@@ -1,6 +1,6 @@
 """Random numbers in compiled functions: a call draws anew, the numbers that the function would.
 
-Owns: draws, seeds and states of generators. Other foreign steps are in `test_compile_foreign.py`.
+Other foreign steps are in `test_compile_foreign.py`.
 """
 
 import threading

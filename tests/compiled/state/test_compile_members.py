@@ -1,8 +1,4 @@
-"""Compiled modules as members of modules: registered, walked, saved, copied.
-
-Owns: the registration. What compiled modules compute in training steps is in
-`test_compile_training.py`.
-"""
+"""Compiled modules as members of modules: registered, walked, saved, copied."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Members of the module itself, of whichever kind, under compiled methods and containers.
-
-Owns: `model.compile()`, `fg.compile(model.forward)` and compiled methods that look at members, make
-them, or find others later; copies of compiled methods.
-"""
+"""Members of the module itself, of whichever kind, under compiled methods and containers."""
 
 import copy
 import enum

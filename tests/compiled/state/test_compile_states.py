@@ -1,7 +1,4 @@
-"""Compiled functions whose surroundings change: gradients, switches, options; too many programs.
-
-Owns: which programs are kept, and when recording ends. What programs compute is in the other files.
-"""
+"""Compiled functions whose surroundings change: gradients, switches, options; too many programs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compiled training steps: parameters, gradients and state are those of eager steps.
-
-Owns: effects beside results. Everything else is in `test_compile.py`.
-"""
+"""Compiled training steps: parameters, gradients and state are those of eager steps."""
 
 from collections.abc import Callable
 from typing import Any

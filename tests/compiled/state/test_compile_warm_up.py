@@ -1,6 +1,6 @@
 """State that a function makes in its first calls, before it can be recorded.
 
-Owns: state that comes late. State of the first call is in `test_compile_training.py`.
+State of the first call is in `test_compile_training.py`.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Anomaly mode and the record of call sites: where an error of backward comes from.
 
-Owns: `detect_anomaly`, `set_detect_anomaly`, `record_call_sites`. Every expected line number is
-found in this file by a marker, so that the tests hold the lines and not only the words.
+Every expected line number is found in this file by a marker, so that the tests hold the lines and
+not only the words.
 """
 
 import threading

@@ -1,9 +1,7 @@
 """Passes on several threads at once: shared leaves, shared graphs, failures, Python code inside.
 
-Owns: what must hold when a parallel pass meets Python threads, exceptions, nested passes, hooks,
-checkpoints, processes. Every test has a watchdog: one that hangs fails with the stacks of all
-threads. Independent graphs, fork and modes: `test_threads.py`; identical bits:
-`test_determinism.py`.
+Every test has a watchdog: one that hangs fails with the stacks of all threads. Independent graphs,
+fork and modes: `test_threads.py`; identical bits: `test_determinism.py`.
 """
 
 import faulthandler

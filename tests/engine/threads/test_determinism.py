@@ -1,7 +1,6 @@
 """The same bits at every number of threads, whatever the graph.
 
-Owns: random graphs of branches, joins, views and shared values, large enough to be split over the
-pool, run with 1, 2, 4 and 8 threads. Single operations: `test_op_derivatives.py`.
+Single operations: `test_op_derivatives.py`.
 """
 
 from collections.abc import Callable

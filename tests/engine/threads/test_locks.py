@@ -1,7 +1,6 @@
 """Python code that the engine calls, or whose objects it drops, finds every lock of ours free.
 
-Owns: programs that hung, or would: code of a user's that comes back to the object which called it,
-on the same thread or on another. A build with debug assertions checks the rule at every call.
+A build with debug assertions checks the rule at every call.
 """
 
 import pytest

@@ -1,6 +1,5 @@
 """Gradients that one thread reads while passes of another add to them.
 
-Owns: that what is read is of one moment, whom a pass adds in place for, and who keeps what he took.
 Shared leaves and graphs: `test_concurrency.py`.
 """
 

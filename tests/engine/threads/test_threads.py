@@ -1,7 +1,6 @@
 """Several Python threads, and processes forked from a program that has used the pool.
 
-Owns: independent and shared graphs on threads, modes per thread, fork. Identical bits at every
-number of threads: `test_determinism.py`.
+Identical bits at every number of threads: `test_determinism.py`.
 """
 
 import multiprocessing

@@ -1,6 +1,5 @@
 """A million operations in a row, on a small stack: nothing recurses, however the links run.
 
-Owns: chains through saved values, views, changes in place and Python functions, run and dropped.
 Chains of plain operations: `test_memory.py`.
 """
 

@@ -1,7 +1,6 @@
 """Gradients of values of which only views are used: parts of one array of zeros.
 
-Owns: sums of overlapping parts beside a dense oracle, the same bits at every number of threads
-(signs of zeros included), and that no other gradient is written to. Views: `tests/operations`.
+Views: `tests/operations`.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """A pass runs nodes in a row as it meets them and plans what comes behind: where rows end.
 
-Owns: what may stand on a row or beside it. Deep rows have their own file.
+Deep rows have their own file.
 """
 
 from collections.abc import Callable

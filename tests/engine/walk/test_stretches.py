@@ -1,7 +1,7 @@
 """Long element-wise nodes in a row run together in a backward pass.
 
-Owns: that nothing shows of it but time and memory. A hook on an intermediate keeps its node apart:
-programs with hooks everywhere are computed node by node.
+A hook on an intermediate keeps its node apart: programs with hooks everywhere are computed node by
+node.
 """
 
 from collections.abc import Callable

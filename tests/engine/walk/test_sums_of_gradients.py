@@ -1,6 +1,6 @@
 """Gradients of a few elements are added where they lie: the bits of a sum, and who must not see it.
 
-Owns: nodes whose operands were used before. What accumulates in `.grad` has its own file.
+What accumulates in `.grad` has its own file.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Changes in place: their values, their gradients, through views, and what is refused.
 
-Owns: `+= -= *= /= **= @=` and `t[i] = v`. Every function of the table is compared with the same
-function without changes in place, in value and in gradient.
+Every function of the table is compared with the same function without changes in place, in value
+and in gradient.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,4 @@
 """Assignments: of all elements, which copies, and of one after another, which costs the same each.
-
-Owns: `y[:] = m` in all its spellings and `y[i] = v` in loops.
 """
 
 import time

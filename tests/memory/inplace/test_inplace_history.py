@@ -1,8 +1,7 @@
 """What a hook, a retained gradient and a target mean after a change in place: the new value.
 
-Owns: every kind of write, through a base and through a view of it, seen from the base, from a view
-taken before and from one taken after. Expected gradients follow from one rule, PyTorch's: after a
-write all views are views of the new base.
+Expected gradients follow from one rule, PyTorch's: after a write all views are views of the new
+base.
 """
 
 import warnings

@@ -1,8 +1,6 @@
 """Methods that change their tensor, `x.exp_()`, derived from the operation table.
 
-Owns: each against its function, in value and in derivatives of first and second order, on a tensor
-and through a view of one; and without a record, where it may write straight into its tensor. Names
-no operation but in the test that the registry was read.
+Names no operation but in the test that the registry was read.
 """
 
 from collections.abc import Callable

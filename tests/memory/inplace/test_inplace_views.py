@@ -1,8 +1,6 @@
 """A view whose memory was changed has one node, whichever operation asks for it first.
 
-Owns: every way in which operations read their operands: as they are, converted, broadcast, joined,
-beside the base, by operator, function, method and NumPy's name. What a write means for hooks and
-targets: `test_inplace_history.py`.
+What a write means for hooks and targets: `test_inplace_history.py`.
 """
 
 from collections.abc import Callable

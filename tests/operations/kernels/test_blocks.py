@@ -1,7 +1,4 @@
 """Kernels that work on blocks: the same bits however they are cut, fused norms against their text.
-
-Owns: products and their gradients at several thread counts and schedules, layer and RMS norm with
-every subset of gradients, factorisations larger than one leaf of their recursion.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Convolutions of images that kernels cut into strips, tiles and rows, beside sums tap by tap.
 
-Owns: sizes around the edges of tiles, strips and vectors; strides, small images, channels for
-themselves; that nothing outside a window is read. What operations compute: `test_ops.py`.
+What operations compute: `test_ops.py`.
 """
 
 import numpy as np

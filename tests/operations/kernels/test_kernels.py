@@ -1,7 +1,6 @@
 """Kernels that cut their work into tiles, blocks and strips, beside NumPy and exact sums.
 
-Owns: broadcasting along short axes, variance in one pass, checked gathers; sizes
-around the edges of tiles and blocks. What operations compute: `test_ops.py`.
+What operations compute: `test_ops.py`.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""Operands of several dtypes: what is converted in tiles has NumPy's bits.
-
-Owns: pairs of dtypes, orders in memory, numbers and special values, below and above a tile, and
-their gradients.
-"""
+"""Operands of several dtypes: what is converted in tiles has NumPy's bits."""
 
 from typing import Any
 

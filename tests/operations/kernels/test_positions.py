@@ -1,8 +1,4 @@
-"""What moves numbers by positions, beside loops over the positions: folds, writes, choices.
-
-Owns: orders of writes, ties, numbers that are none, and the ways that are taken where nobody asks
-for a gradient.
-"""
+"""What moves numbers by positions, beside loops over the positions: folds, writes, choices."""
 
 import itertools
 from typing import Any

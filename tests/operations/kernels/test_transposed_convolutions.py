@@ -1,7 +1,4 @@
-"""Transposed convolutions beside sums element by element, and batches without an image.
-
-Owns: output padding with every stride and dilation, also of kernels of one tap.
-"""
+"""Transposed convolutions beside sums element by element, and batches without an image."""
 
 import itertools
 

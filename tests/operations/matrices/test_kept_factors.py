@@ -1,8 +1,4 @@
-"""Systems whose backward uses the factors that the forward made: derivatives are the inverse's.
-
-Owns: sizes around the one from which factors are kept, stacks, both sides, dtypes, and what a
-singular or a changed matrix does.
-"""
+"""Systems whose backward uses the factors that the forward made: derivatives are the inverse's."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
 """Batches of small matrices, which are factorised four at a time.
 
-Owns: that a matrix has the same result alone and beside others, and that one without a result
-is named or left as it is. Values and derivatives are those of the operation tables.
+Values and derivatives are those of the operation tables.
 """
 
 import itertools

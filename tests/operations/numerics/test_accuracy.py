@@ -1,7 +1,6 @@
 """How many units in the last place every transcendental operation is off, at every SIMD level.
 
-Owns: `BOUNDS`, which `docs/accuracy.md` repeats, and the comparison of the edges with NumPy. The
-exact values are in `golden/accuracy.npz`, made by the script beside it.
+The exact values are in `golden/accuracy.npz`, made by the script beside it.
 """
 
 import json

@@ -1,7 +1,4 @@
 """Derivatives of element-wise operations at NaN, infinities, zeros, ties and outside their domains.
-
-Owns: the comparison with the table in `docs/accuracy.md`, with what PyTorch gives where it is
-installed, and the rules that the table follows.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Numbers that are infinite, or whose squares do not fit: quantiles, interpolation, norms, angles.
 
-Owns: what NumPy makes of them, and the derivatives there. Conventions and special cases of ordinary
-numbers: `test_mathematics.py`; special values of every operation: `test_ops.py`.
+Conventions and special cases of ordinary numbers: `test_mathematics.py`; special values of every
+operation: `test_ops.py`.
 """
 
 import numpy as np

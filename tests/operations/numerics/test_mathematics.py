@@ -1,7 +1,7 @@
 """The mathematics that is easy to get wrong, one named test each.
 
-Owns: the conventions and special cases that the documentation states. Values come from reasoning or
-from NumPy, gradients from reasoning or differences; nothing here is derived from the table.
+Values come from reasoning or from NumPy, gradients from reasoning or differences; nothing here is
+derived from the table.
 """
 
 from typing import Any

@@ -1,8 +1,4 @@
-"""Norms of numbers whose powers are too large or too small for floats.
-
-Owns: values and both derivatives, beside those of the same numbers in range, times their scale.
-Never norms whose own value is out of range.
-"""
+"""Norms of numbers whose powers are too large or too small for floats."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,4 @@
-"""Values and gradients at NaN, infinities and magnitudes where a formula loses its digits.
-
-Owns: what order statistics do with NaN, logarithms of sums of huge and of no terms, the
-pseudo-inverse at full rank, axes of a 0-d tensor, `out=` that is larger than a result.
-"""
+"""Values and gradients at NaN, infinities and magnitudes where a formula loses its digits."""
 
 import math
 from collections.abc import Callable

@@ -1,9 +1,4 @@
-"""Places and arguments at which a number is easily wrong without a sign of it.
-
-Owns: NaN through activations, factors of whole numbers, remainders near a multiple, logarithms of
-complex determinants, levels of quantiles, orders far below 0, axes of 0-d tensors, extremes of
-nothing, rows that lie close together, and targets that do not count.
-"""
+"""Places and arguments at which a number is easily wrong without a sign of it."""
 
 import itertools
 from collections.abc import Callable

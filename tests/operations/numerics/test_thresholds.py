@@ -1,6 +1,4 @@
 """Activations with a threshold or a weight have the bits of `where`, and so have their derivatives.
-
-Owns: the comparison at ordinary and at special numbers, in each dtype, small and large.
 """
 
 from typing import Any

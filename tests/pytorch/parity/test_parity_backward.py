@@ -1,6 +1,5 @@
 """PyTorch's rows on starting a backward and on leaf state (facts 1a, 1b), by their names.
 
-Owns: the rows that `test_autograd.py` does not hold already, and edges as roots and inputs.
 Passes within passes and failures: `test_reentrant.py`. Hooks: `test_parity_hooks.py`.
 """
 

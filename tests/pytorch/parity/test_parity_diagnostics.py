@@ -1,7 +1,7 @@
 """PyTorch's debugging and functional rows (facts 1h), each under its name.
 
-Owns: that the calls of these rows take and give what PyTorch's do. What they find when something is
-wrong: `test_anomaly.py`, `test_gradcheck.py`; pictures: `test_explain.py`.
+What they find when something is wrong: `test_anomaly.py`, `test_gradcheck.py`; pictures:
+`test_explain.py`.
 """
 
 import warnings

@@ -1,7 +1,6 @@
 """PyTorch's rows on `Function` (facts 1d): one test for each, under its name.
 
-Owns: that PyTorch's spelling does what PyTorch does, or better where the row says so. Details of
-arguments, outputs and gradients: `test_function.py`, `test_function_gradients.py`.
+Details of arguments, outputs and gradients: `test_function.py`, `test_function_gradients.py`.
 """
 
 from typing import Any

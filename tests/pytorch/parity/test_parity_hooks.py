@@ -1,6 +1,5 @@
 """PyTorch's rows on hooks (facts 1e): each test carries the name of its row.
 
-Owns: what hooks see, return and in which order they run, on tensors, nodes, leaves and groups.
 The order is decided here and in `docs/autograd.md`. Leaks of hooks: `test_leak_matrix.py`;
 gradients that must not be changed: `test_read_only_gradients.py`.
 """

@@ -1,6 +1,6 @@
 """Grad modes as PyTorch has them: the rows of its mode rules.
 
-Owns: one test for each row, which carries its name. Wording is ours; the conditions are PyTorch's.
+Wording is ours; the conditions are PyTorch's.
 """
 
 import threading

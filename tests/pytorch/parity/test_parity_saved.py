@@ -1,6 +1,5 @@
 """PyTorch's rows on saved tensors (facts 1f): each test carries the name of its row.
 
-Owns: the hooks around what operations save, and the version check without them.
 Checkpoints: `test_checkpoint.py`. In-place rows in general: `test_inplace.py`.
 """
 

@@ -1,6 +1,5 @@
 """PyTorch's rows on single saved tensors and on saved tensors that are changed in place.
 
-Owns: `grad_fn._raw_saved_x.register_hooks` and `allow_mutation_on_saved_tensors`.
 Hooks around whole blocks: `test_parity_saved.py`.
 """
 

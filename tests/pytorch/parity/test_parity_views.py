@@ -1,6 +1,6 @@
 """In-place changes and views as PyTorch has them: the rows of its in-place and view rules.
 
-Owns: one test for each row, which carries its name. Wording is ours; the conditions are PyTorch's.
+Wording is ours; the conditions are PyTorch's.
 """
 
 from collections.abc import Callable

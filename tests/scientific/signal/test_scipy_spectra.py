@@ -1,7 +1,4 @@
-"""`ferrograd.scipy.signal`: convolution by spectra, short-time transforms, periodograms.
-
-Owns: values against SciPy over modes and options, gradients against differences.
-"""
+"""`ferrograd.scipy.signal`: convolution by spectra, short-time transforms, periodograms."""
 
 from typing import Any
 

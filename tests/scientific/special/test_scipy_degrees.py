@@ -1,7 +1,6 @@
 """Degrees and orders that are no whole numbers, or below 0: values are SciPy's, and so are slopes.
 
-Owns: orthogonal polynomials between whole degrees, orders that SciPy truncates, zeta below 1 and
-factorials below 0. Slopes are held against central differences of SciPy's own functions.
+Slopes are held against central differences of SciPy's own functions.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """Places where a formula of a derivative divides by 0 or leaves its branch.
 
-Owns: the argument 0, counts and orders that SciPy truncates, reflected degrees, and arguments at
-which a function is not defined. Slopes are held against central differences of SciPy's functions.
+Slopes are held against central differences of SciPy's functions.
 """
 
 from typing import Any

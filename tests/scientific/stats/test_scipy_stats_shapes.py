@@ -1,7 +1,4 @@
-"""Distributions with ends or turns of their own, `truncnorm` and `vonmises`, and far tails.
-
-Owns: ends that move, infinite ends, angles beyond a turn, and probabilities far out.
-"""
+"""Distributions with ends or turns of their own, `truncnorm` and `vonmises`, and far tails."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
 """Compositions of calculus and element-wise mathematics: `gradient`, `correlate`, `linspace`, …
 
-Owns: formulas whose parts are all recorded. Never touches memory.
 Invariant: what decides a branch is read from detached values.
 """
 

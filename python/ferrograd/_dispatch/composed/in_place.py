@@ -1,8 +1,4 @@
-"""NumPy functions that write to their first argument: `copyto`, `put`, `place`, …
-
-Owns: the way of each through a tensor's own in-place operations, which are recorded.
-Never writes to an array what requires grad: no graph could follow.
-"""
+"""NumPy functions that write to their first argument: `copyto`, `put`, `place`, …"""
 
 from __future__ import annotations
 

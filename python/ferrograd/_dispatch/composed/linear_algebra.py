@@ -1,6 +1,5 @@
 """Compositions of linear algebra.
 
-Owns: NumPy's newer names of products and of parts of matrices. Never factorises itself.
 Invariant: names in `numpy.linalg` mean the last two axes.
 """
 

@@ -1,6 +1,5 @@
 """Means and deviations of NumPy's over a part of the elements, and in integers.
 
-Owns: `where=` of `mean`, `var` and `std`, and what an integer dtype makes of them. Never sorts.
 Invariant: an element that is left out contributes nothing and gets no gradient.
 """
 

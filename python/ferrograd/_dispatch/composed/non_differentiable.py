@@ -1,7 +1,7 @@
 """NumPy functions whose result has no derivative by nature: masks, positions, shapes, texts.
 
-Owns: the list. They run on detached values, whatever requires grad.
-Invariant: arrays that they give come as tensors, everything else as NumPy gives it.
+They run on detached values, whatever requires grad. Invariant: arrays that they give come as
+tensors, everything else as NumPy gives it.
 """
 
 from __future__ import annotations

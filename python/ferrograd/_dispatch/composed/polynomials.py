@@ -1,6 +1,5 @@
 """Compositions on polynomials as vectors of coefficients, highest power first.
 
-Owns: `poly*` and `vander`. Never finds roots.
 Invariant: lengths are those that NumPy gives.
 """
 

@@ -1,7 +1,5 @@
 """Compositions that only move elements: joining, inserting, deleting, choosing, blocks.
 
-Owns: the positions, found by running NumPy's own function on the numbers of the elements.
-Never computes with values.
 Invariant: shapes, errors and order are NumPy's because NumPy makes them.
 """
 

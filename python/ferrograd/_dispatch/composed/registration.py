@@ -1,6 +1,5 @@
 """What the compositions share.
 
-Owns: the way into the table and the refusal of arguments that have no meaning here. Never computes.
 Invariant: a composition takes the arguments of NumPy's function under NumPy's names; one that it
 cannot honour is refused, never ignored.
 """

@@ -1,6 +1,5 @@
 """Compositions that reduce or count while passing over NaN.
 
-Owns: the replacement of NaN and the positions of quantiles. Never sorts itself.
 Invariant: a NaN contributes nothing and gets no gradient.
 """
 

@@ -1,8 +1,4 @@
-"""Fixed points of iterations, differentiated implicitly.
-
-Owns: the iteration and the equation of its derivative. Never records the steps: the cost of the
-derivative does not depend on their number.
-"""
+"""Fixed points of iterations, differentiated implicitly."""
 
 from __future__ import annotations
 

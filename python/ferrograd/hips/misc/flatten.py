@@ -1,7 +1,7 @@
 """Nested values as one vector and back.
 
-Owns: `flatten` and `flatten_func`. Differentiable, because it is made of differentiable functions.
-Invariant: `unflatten(flatten(x)[0])` has the structure, shapes and dtypes of `x`.
+Differentiable, because it is made of differentiable functions. Invariant:
+`unflatten(flatten(x)[0])` has the structure, shapes and dtypes of `x`.
 """
 
 from __future__ import annotations

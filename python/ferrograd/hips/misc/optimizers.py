@@ -1,7 +1,5 @@
 """Gradient descent on nested values: `sgd`, `rmsprop`, `adam`.
 
-Owns: the three update rules, for programs that work with gradient functions; `ferrograd.optim` has
-the optimisers of modules. Never differentiates: `grad(x, step)` is the caller's.
 Invariant: the arguments are not changed; the result has their structure.
 """
 

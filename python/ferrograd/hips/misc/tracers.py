@@ -1,6 +1,6 @@
 """Programs whose graph does not change: `const_graph`.
 
-Owns: the name. Recording is cheap enough to be done at every call, so the function is as it was.
+Recording is cheap enough to be done at every call, so the function is as it was.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions of neural networks: the operations under PyTorch's names.
 
-Owns: the namespace. Functions with a kernel of their own are operations of the core;
-the files of this folder compose the others.
-Invariant: weights of `linear` are [in, out], and a loss multiplies by the gradient that arrives.
+Functions with a kernel of their own are operations of the core; the files of this folder compose
+the others. Invariant: weights of `linear` are [in, out], and a loss multiplies by the gradient that
+arrives.
 """
 
 import typing as _typing

@@ -1,6 +1,5 @@
 """What the functions of this folder share: numbers for each axis, reductions, checks.
 
-Owns: nothing of its own. Never computes more than a mean or a sum.
 Invariant: a wrong argument is refused before anything is recorded.
 """
 

@@ -1,8 +1,7 @@
 """Activations that are composed: those with a threshold, a weight or a second half.
 
-Owns: these functions and the names that change a tensor in place. Activations of one formula are
-operations of the core.
-Invariant: at a kink the derivative is PyTorch's.
+Activations of one formula are operations of the core. Invariant: at a kink the derivative is
+PyTorch's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Attention: the operation of the core with dropped weights, and several heads at once.
 
-Owns: `scaled_dot_product_attention` and `multi_head_attention_forward`.
 Invariant: without dropout and without the weights being asked for, attention is one operation.
 """
 

@@ -1,8 +1,7 @@
 """Convolutions that the core does not have by themselves, and windows as columns.
 
-Owns: `conv3d`, `conv_transpose1d`, `unfold`, `fold`. Each is a convolution of the
-core, or a view.
-Invariant: kernels are PyTorch's, [out, in / groups, …], or [in, out / groups, …] for the adjoint.
+Each is a convolution of the core, or a view. Invariant: kernels are PyTorch's, [out, in / groups,
+…], or [in, out / groups, …] for the adjoint.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connectionist temporal classification.
 
-Owns: `ctc_loss`, the forward recursion over time, in logarithms. Source: Graves et al., 2006.
-Invariant: the derivative is that of the recursion, by the log-probabilities that were given.
+Source: Graves et al., 2006. Invariant: the derivative is that of the recursion, by the
+log-probabilities that were given.
 """
 
 from __future__ import annotations

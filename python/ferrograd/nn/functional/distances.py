@@ -1,6 +1,5 @@
 """Distances of vectors, and the losses of pairs and triples of them.
 
-Owns: `pairwise_distance`, `pdist`, and the ranking, cosine and triplet losses.
 Invariant: the derivative of a distance is finite where two vectors are equal.
 """
 

@@ -1,7 +1,7 @@
 """Dropout: the operation of the core with a mask drawn for it.
 
-Owns: `dropout` and its kin. The core never draws; the package's generator does.
-Invariant: the same seed gives the same mask, and evaluation leaves the input as it is.
+The core never draws; the package's generator does. Invariant: the same seed gives the same mask,
+and evaluation leaves the input as it is.
 """
 
 from __future__ import annotations

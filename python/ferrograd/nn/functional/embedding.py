@@ -1,8 +1,7 @@
 """Embeddings with options, and bags of them.
 
-Owns: `embedding` with `max_norm` and `scale_grad_by_freq`, `embedding_bag`. The lookup is the
-core's.
-Invariant: `max_norm` changes the rows that are looked up in place, outside the graph.
+The lookup is the core's. Invariant: `max_norm` changes the rows that are looked up in place,
+outside the graph.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Losses of one value, class or probability that are composed.
 
-Owns: those of distributions and of labels. Losses with a fused kernel are operations of the core.
-Invariant: a loss multiplies by the gradient that arrives, and its mean is over all elements.
+Losses with a fused kernel are operations of the core. Invariant: a loss multiplies by the gradient
+that arrives, and its mean is over all elements.
 """
 
 from __future__ import annotations

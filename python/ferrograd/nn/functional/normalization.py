@@ -1,6 +1,5 @@
 """Normalisation that the core does not have by itself.
 
-Owns: `instance_norm`, `local_response_norm`, `normalize`, and the averages that layers keep.
 Invariant: running averages change in place, outside the graph, and only while training.
 """
 

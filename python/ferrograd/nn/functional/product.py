@@ -1,7 +1,6 @@
 """Products of two inputs with a weight.
 
-Owns: `bilinear`. `linear` is an operation of the core.
-Invariant: the weight is PyTorch's, [out, in1, in2].
+`linear` is an operation of the core. Invariant: the weight is PyTorch's, [out, in1, in2].
 """
 
 from __future__ import annotations

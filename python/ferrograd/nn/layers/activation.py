@@ -1,6 +1,5 @@
 """Activations as modules.
 
-Owns: the classes and the table of their names. Never computes: each calls the function it names.
 Invariant: an activation holds its options, and `PReLU` its weights, and nothing else.
 """
 

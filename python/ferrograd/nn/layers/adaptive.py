@@ -1,6 +1,5 @@
 """Softmax over very many classes, most of them rare.
 
-Owns: that one layer. Never computes a class that no row asks for.
 Invariant: the log-probabilities of a row, over all classes, are those of one distribution.
 """
 

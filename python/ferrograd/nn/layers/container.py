@@ -1,8 +1,7 @@
 """Modules that hold modules or parameters.
 
-Owns: `Sequential`, `ModuleList`, `ModuleDict`, `ParameterList`, `ParameterDict`. Never computes.
-Invariant: members are registered in order, so walks and `state_dict` follow it; the names in a
-list are its positions.
+Invariant: members are registered in order, so walks and `state_dict` follow it; the names in a list
+are its positions.
 """
 
 from __future__ import annotations

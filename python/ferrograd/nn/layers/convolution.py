@@ -1,6 +1,5 @@
 """Convolutions as modules.
 
-Owns: their parameters and checks. Never computes: `nn.functional` does.
 Invariant: weights are PyTorch's, [out, in / groups, …], and [in, out / groups, …] for the adjoints;
 they start uniform in ±1/√fan_in.
 """

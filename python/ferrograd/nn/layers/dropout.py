@@ -1,6 +1,5 @@
 """Dropout as modules.
 
-Owns: the probability. Never draws: `nn.functional` does, while training.
 Invariant: after `eval()` the input comes back as it is.
 """
 

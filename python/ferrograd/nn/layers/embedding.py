@@ -1,6 +1,5 @@
 """Embeddings as modules.
 
-Owns: the table of vectors. Never computes: `nn.functional` does.
 Invariant: the row `padding_idx` starts at zero and gets no gradient.
 """
 

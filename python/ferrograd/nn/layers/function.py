@@ -1,7 +1,5 @@
 """`FunctionModule` and `Drawn`: bases of modules that are one function, or fill their parameters.
 
-Owns: the options as attributes, the call, and the text; `reset_parameters`. Never checks an option:
-the function does.
 Invariant: an option that is changed as an attribute counts from the next call on.
 """
 

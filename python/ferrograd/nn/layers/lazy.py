@@ -1,6 +1,5 @@
 """Layers that learn the size of their input from the first call.
 
-Owns: `Lazy`, which becomes another layer. Never computes: that layer does.
 Invariant: before the first call a lazy layer has no parameters, and asking for them is an error;
 after it, it is the other layer, with the hooks, the mode and the name that it had.
 """

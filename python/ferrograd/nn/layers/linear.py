@@ -1,6 +1,5 @@
 """`Linear`, `MLP` and `Bilinear`.
 
-Owns: the modules and the checks of what they are given. Never multiplies: the functors do.
 Invariant: the weight of `Linear` is [in, out] (document 001), unlike PyTorch's.
 """
 

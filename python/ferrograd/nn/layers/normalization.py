@@ -1,6 +1,5 @@
 """Normalisation as modules.
 
-Owns: weights, biases and running averages. Never computes: `nn.functional` does.
 Invariant: running averages and their count are buffers that change in place, while training only.
 """
 

@@ -1,6 +1,5 @@
 """Pooling as modules.
 
-Owns: the options. Never computes: `nn.functional` does.
 Invariant: options have PyTorch's order, which is not that of the functions.
 """
 

@@ -1,6 +1,5 @@
 """Modules that rearrange: no parameters, and no arithmetic but that of interpolation.
 
-Owns: `Flatten`, `Unflatten`, windows as columns, shuffles, padding and upsampling.
 Invariant: each calls one function.
 """
 

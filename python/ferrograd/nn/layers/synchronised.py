@@ -1,8 +1,7 @@
 """Batch normalisation over the samples of all ranks of a job.
 
-Owns: `SyncBatchNorm`. Never sends anything itself: `ferrograd.distributed` does, which is loaded
-when statistics are first shared. Invariant: ranks together compute, forward and backward, what one
-rank's layer computes of the whole batch.
+Invariant: ranks together compute, forward and backward, what one rank's layer computes of the whole
+batch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """What every loss is: a module that holds options and calls one function.
 
-Owns: that class. Never computes: `nn.functional` does.
 Invariant: a wrong reduction is refused when the loss is made.
 """
 

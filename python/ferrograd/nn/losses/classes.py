@@ -1,7 +1,6 @@
 """Losses of classes and labels.
 
-Owns: the classes, and the weights they keep as buffers. Formulas: `nn.functional`.
-Invariant: options have PyTorch's order, without its deprecated ones.
+Formulas: `nn.functional`. Invariant: options have PyTorch's order, without its deprecated ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Losses and distances of pairs and triples of inputs.
 
-Owns: the classes. Formulas: `nn.functional`.
-Invariant: options have PyTorch's order, without its deprecated ones.
+Formulas: `nn.functional`. Invariant: options have PyTorch's order, without its deprecated ones.
 """
 
 from __future__ import annotations

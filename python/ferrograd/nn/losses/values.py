@@ -1,7 +1,7 @@
 """Losses of numbers: differences, counts, distributions of one value.
 
-Owns: the classes. Formulas and derivatives: `nn.functional`.
-Invariant: options have PyTorch's order, without its deprecated ones.
+Formulas and derivatives: `nn.functional`. Invariant: options have PyTorch's order, without its
+deprecated ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Norms of gradients, and what limits them.
 
-Owns: `clip_grad_norm_`, `clip_grad_value_`, `get_total_norm`, `clip_grads_with_norm_`.
 Invariant: gradients change in place, outside the graph; parameters without one do not count.
 """
 

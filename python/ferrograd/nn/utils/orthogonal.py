@@ -1,8 +1,8 @@
 """Weights whose rows or columns are orthonormal.
 
-Owns: `orthogonal`. How a parameter is replaced: `parametrize.py`.
-Invariant: matrices have the axes of PyTorch's weights, also for `Linear`, whose weight is [in, out]
-here; so parameters and base matrices are PyTorch's.
+How a parameter is replaced: `parametrize.py`. Invariant: matrices have the axes of PyTorch's
+weights, also for `Linear`, whose weight is [in, out] here; so parameters and base matrices are
+PyTorch's.
 """
 
 from __future__ import annotations

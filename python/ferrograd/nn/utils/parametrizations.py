@@ -1,8 +1,7 @@
 """Weights that are computed: normalised by their length, or by their largest singular value.
 
-Owns: `weight_norm`, `spectral_norm`. How a parameter is replaced: `parametrize.py`.
-Invariant: `dim` counts the axes of PyTorch's weight, so that the axis of outputs is 0 also for
-`Linear`, whose weight is [in, out] here.
+How a parameter is replaced: `parametrize.py`. Invariant: `dim` counts the axes of PyTorch's weight,
+so that the axis of outputs is 0 also for `Linear`, whose weight is [in, out] here.
 """
 
 from __future__ import annotations

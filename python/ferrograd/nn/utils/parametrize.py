@@ -1,9 +1,8 @@
 """Parameters that are computed from others whenever they are read.
 
-Owns: `register_parametrization` and the list that holds the originals. What is computed:
-`parametrizations.py`.
-Invariant: a parametrized module has a class of its own, whose property computes the tensor; the
-originals are parameters under `parametrizations.<name>`, with PyTorch's names.
+What is computed: `parametrizations.py`. Invariant: a parametrized module has a class of its own,
+whose property computes the tensor; the originals are parameters under `parametrizations.<name>`,
+with PyTorch's names.
 """
 
 from __future__ import annotations

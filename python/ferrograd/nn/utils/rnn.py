@@ -1,6 +1,5 @@
 """Sequences of several lengths: padded, and packed as a padded tensor with its lengths.
 
-Owns: `PackedSequence` and the ways to and from it. Never sorts: steps beyond a length are masked.
 Invariant: a packed sequence is (T, N, …), whatever it was made of.
 """
 

@@ -1,6 +1,5 @@
 """Parameters as one vector, and back.
 
-Owns: `parameters_to_vector`, `vector_to_parameters`.
 Invariant: the order is that of the parameters, each in C order.
 """
 

@@ -1,6 +1,6 @@
 """Schedules made of schedules: one after another, or all at once.
 
-Owns: those classes. Invariant: every schedule belongs to the same optimiser.
+Invariant: every schedule belongs to the same optimiser.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Schedules that go round: warm restarts, triangles, one cycle.
 
-Owns: those classes, and the momentum that moves against the rate. Invariant: rates follow from the
-epoch alone; the momentum of a group is its `momentum` option, or the first of its `betas`.
+Invariant: rates follow from the epoch alone; the momentum of a group is its `momentum` option, or
+the first of its `betas`.
 """
 
 from __future__ import annotations

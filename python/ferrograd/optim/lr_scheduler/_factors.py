@@ -1,7 +1,7 @@
 """Schedules that are a formula of the epoch: factors, steps, lines, curves.
 
-Owns: those classes. Invariant: each follows from the rate of the epoch before, as PyTorch's do, so
-that schedules on one optimiser multiply; `step(epoch)` takes the closed form.
+Invariant: each follows from the rate of the epoch before, as PyTorch's do, so that schedules on one
+optimiser multiply; `step(epoch)` takes the closed form.
 """
 
 from __future__ import annotations

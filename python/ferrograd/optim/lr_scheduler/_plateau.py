@@ -1,6 +1,6 @@
 """`ReduceLROnPlateau`: the rate falls when a metric stops improving.
 
-Owns: the class. Invariant: it decides from the metrics it was given, not from epochs.
+Invariant: it decides from the metrics it was given, not from epochs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """`LRScheduler`: the base of schedules of learning rates.
 
-Owns: the count of epochs, the writing of rates into groups, and state. Never knows a formula.
 Invariant: a rate that is a tensor keeps its place and gets values; a schedule that was saved and
 loaded goes on with the same rates.
 """

@@ -1,9 +1,4 @@
-"""`scipy.cluster.vq`: centroids and distances, differentiable by the points.
-
-Owns: which points belong together, found on the numbers as SciPy does; centroids are means of
-those, and their derivatives those of means. Never differentiates a choice: it is constant between
-its jumps.
-"""
+"""`scipy.cluster.vq`: centroids and distances, differentiable by the points."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The states of a differential equation as one node, whose rule is the adjoint equation.
 
-Owns: the adjoint equation, integrated backwards between the times that were asked for. The caller
-integrates: whatever solves the equation solves its adjoint. Never differentiates steps: the
-derivative is that of the solution, as exact as the tolerances of the integrator say.
-Invariant: the memory is that of the states, whatever the number of steps.
+The caller integrates: whatever solves the equation solves its adjoint. Invariant: the memory is
+that of the states, whatever the number of steps.
 """
 
 from __future__ import annotations

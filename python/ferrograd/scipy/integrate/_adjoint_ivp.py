@@ -1,7 +1,6 @@
 """`solve_ivp` by the adjoint equation: its result with states that are one node.
 
-Owns: which times the states belong to, and SciPy's solvers for the way back. The equation is in
-`_adjoint`. Never records a step.
+The adjoint equation is in `_adjoint`.
 """
 
 from __future__ import annotations

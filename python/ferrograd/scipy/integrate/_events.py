@@ -1,6 +1,5 @@
 """Solutions of differential equations between their steps, and the times of events.
 
-Owns: the dense solution, recorded or by the adjoint equation, and Newton's steps for event times.
 SciPy finds the events. Invariant: an event time has the derivatives of the implicit function
 theorem up to the third order, since two recorded steps of Newton double the order twice.
 """

@@ -1,7 +1,6 @@
 """Steps of the explicit Runge-Kutta methods, made of operations.
 
-Owns: one step and the states inside it. The coefficients are those of SciPy's classes. Never
-chooses the size of a step.
+The coefficients are those of SciPy's classes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`scipy.integrate.odeint`: the solution of a differential equation, differentiable.
 
-Owns: SciPy's arguments. SciPy integrates, forward and backward; the derivative is that of the
-solution (`_adjoint`), as exact as `rtol` and `atol` say.
+SciPy integrates, forward and backward; the derivative is that of the solution (`_adjoint`), as
+exact as `rtol` and `atol` say.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Integrals of functions that can be called.
 
-Owns: Leibniz's rule for `quad`: the integrand at the limits, and the integral of the derivative by
-the arguments. SciPy integrates; nothing is recorded for the points that it visits.
+SciPy integrates; nothing is recorded for the points that it visits.
 """
 
 from __future__ import annotations

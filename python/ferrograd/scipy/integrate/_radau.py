@@ -1,8 +1,7 @@
 """Steps of Radau IIA of order 5, each an implicit function of its start.
 
-Owns: the equation of the stages, Newton's iteration from SciPy's own stages, and the polynomial
-inside a step. Never chooses the size of a step. Invariant: the stages solve their equation to
-rounding, so the implicit function theorem holds for them.
+Invariant: the stages solve their equation to rounding, so the implicit function theorem holds for
+them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Integrals of functions that are known at sample points.
 
-Owns: the rules of Newton and Cotes over an axis. Made of operations, so every derivative follows.
+Made of operations, so every derivative follows.
 """
 
 from __future__ import annotations

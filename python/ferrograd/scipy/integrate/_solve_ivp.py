@@ -1,8 +1,7 @@
 """`scipy.integrate.solve_ivp`, differentiable through its steps.
 
-Owns: the face: what SciPy chooses (the steps) and what is recorded on them (the states). Never
-chooses a step. Invariant: the recorded states are those of SciPy's method on SciPy's steps, and the
-gradient is that of these states with the steps held fixed.
+Invariant: the recorded states are those of SciPy's method on SciPy's steps, and the gradient is
+that of these states with the steps held fixed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Cubic splines: `CubicSpline`.
 
-Owns: the equations of the slopes at the knots. They are solved by `solve_banded`, whose rule gives
-every derivative.
+The slopes are solved for by `solve_banded`, whose rule gives every derivative.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Values on a regular grid: `RegularGridInterpolator`.
-
-Owns: the sum over the corners of a cell, and the piecewise cubics along one axis after the other.
-"""
+"""Values on a regular grid: `RegularGridInterpolator`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """`interp1d`: straight lines, steps and splines between samples.
 
-Owns: what lies outside the samples. Cubics are those of `CubicSpline`,
-quadratic ones those of `_quadratic`.
+Cubics are those of `CubicSpline`, quadratic ones those of `_quadratic`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Sample points along an axis.
-
-Owns: their checks, and which interval a place lies in. Never differentiates a choice: an interval
-is found with the numbers.
-"""
+"""Sample points along an axis."""
 
 from __future__ import annotations
 

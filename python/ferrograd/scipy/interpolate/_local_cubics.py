@@ -1,7 +1,7 @@
 """Piecewise cubics whose slopes are local: Hermite, PCHIP, Akima.
 
-Owns: the rules of the slopes. Made of operations; where a rule chooses, it chooses by the numbers,
-and the derivative is that of what was chosen.
+Made of operations; where a rule chooses, it chooses by the numbers, and the derivative is that of
+what was chosen.
 """
 
 from __future__ import annotations

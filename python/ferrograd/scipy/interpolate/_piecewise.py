@@ -1,8 +1,7 @@
 """Piecewise polynomials: `PPoly`.
 
-Owns: values, derivatives and integrals of polynomials in powers of the distance from a knot. Never
-fits one. Invariant: made of operations, so that a value is differentiable by the coefficients, by
-the knots and by the place.
+Invariant: made of operations, so that a value is differentiable by the coefficients, by the knots
+and by the place.
 """
 
 from __future__ import annotations

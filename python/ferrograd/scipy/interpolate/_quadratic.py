@@ -1,7 +1,6 @@
 """Quadratic splines through samples, with knots halfway between these.
 
-Owns: the spline of `interp1d(kind="quadratic")`: coefficients from a tridiagonal system, the three
-B-splines of a place. Source: C. de Boor, A Practical Guide to Splines, 2001, chapter XIII.
+Source: C. de Boor, A Practical Guide to Splines, 2001, chapter XIII.
 """
 
 from __future__ import annotations

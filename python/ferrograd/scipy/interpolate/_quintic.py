@@ -1,8 +1,6 @@
 """Splines of the fifth degree on a regular grid.
 
-Owns: the weights that the samples of an axis have at places: B-splines there, times the inverse of
-those at the samples. Knots are samples ("not-a-knot"). Source: C. de Boor, A Practical Guide to
-Splines, 2001, chapter X.
+Knots are samples ("not-a-knot"). Source: C. de Boor, A Practical Guide to Splines, 2001, chapter X.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Images under changes of coordinates: `affine_transform`, `shift`, `zoom` and `rotate`.
 
-Owns: the coordinates. The values between elements are those of `map_coordinates`.
+The values between elements are those of `map_coordinates`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`map_coordinates`: the values of an image between its elements.
 
-Owns: which elements surround a place, under each border. Their weights are polynomials of the
-place. Invariant: which elements these are is decided by the numbers; at a knot the derivative is
-that of the interval above.
+Elements are weighted by polynomials of the position. Invariant: which elements these are is decided by the
+numbers; at a knot the derivative is that of the interval above.
 """
 
 from __future__ import annotations

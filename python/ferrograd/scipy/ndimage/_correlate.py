@@ -1,7 +1,7 @@
 """Linear filters of images: `correlate`, `convolve` and these along one axis.
 
-Owns: what stands around an image, and where a kernel has its middle. The sums are those of
-`correlated`. Images of integers are computed as floats where a tensor is among the arguments.
+The sums are those of `correlated`. Images of integers are computed as floats where a tensor is
+among the arguments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filters that are products of filters along the axes: Gaussians, means, edges.
 
-Owns: their kernels. A width that is a tensor makes a kernel that depends on it.
+A width that is a tensor makes a kernel that depends on it.
 """
 
 from __future__ import annotations

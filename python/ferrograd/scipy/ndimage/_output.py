@@ -1,6 +1,5 @@
 """`output=` of image functions where tensors take part.
 
-Owns: how a result gets into the memory or the dtype that was asked for. Never computes.
 Invariant: a tensor that is filled has the history of what it holds, and an array none.
 """
 

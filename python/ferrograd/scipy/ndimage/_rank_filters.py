@@ -1,7 +1,4 @@
-"""Ranks of neighbourhoods: largest, smallest, middle, and any other.
-
-Owns: the windows, and which of the values in them is taken: the gradient goes to where that was.
-"""
+"""Ranks of neighbourhoods: largest, smallest, middle, and any other."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """B-splines on a regular grid: coefficients and weights.
 
-Owns: `spline_filter`, the recursions with their starts at each border, and the weights of the
-neighbours of a place. The recursions are `lfilter`, and so are their derivatives.
+The recursions are `lfilter`, and so are their derivatives.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Minima: `minimize`, `least_squares`, `curve_fit`.
 
-Owns: the vanishing gradient as the equation of a minimum, over the variables that no bound holds.
 SciPy minimises, with our gradients. Invariant: what has no such equation (constraints, robust
 losses) is refused where a gradient is at stake.
 """

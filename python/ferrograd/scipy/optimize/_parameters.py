@@ -1,7 +1,6 @@
 """A function of a point and of parameters, as SciPy and as the implicit function theorem see it.
 
-Owns: the parameters as one vector. Never solves. Invariant: SciPy gets arrays, and a parameter that
-the theorem would not see is refused.
+Invariant: SciPy gets arrays, and a parameter that the theorem would not see is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Roots: `root`, `fsolve`, `root_scalar`, `newton`, and those between two ends.
 
-Owns: the equation `fun(x, parameters) = 0` as the definition of its root. SciPy solves it, with our
-Jacobian.
+SciPy solves the equation, with our Jacobian.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rosenbrock's valley, on which minimisers are tried: `rosen` and its derivatives.
 
-Owns: the formulas. Never minimises. Invariant: a function and its derivatives agree.
+Invariant: a function and its derivatives agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`scipy.signal.convolve` of any number of axes, with axes to sum over.
 
-Owns: the choice of axes. The product is one contraction of windows with the reversed kernel.
+The product is one contraction of windows with the reversed kernel.
 """
 
 from __future__ import annotations

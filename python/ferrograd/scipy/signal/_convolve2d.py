@@ -1,6 +1,6 @@
 """Convolution of images: `convolve2d` and `correlate2d`.
 
-Owns: what stands around the image. The sums are those of `correlated`.
+The sums are those of `correlated`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Design of recursive filters: `iirfilter` and the families that it knows.
 
-Owns: the way from an analog prototype to a filter, made of operations: SciPy's own reads the
-frequencies as numbers. Order and kind are constants. Never checks: SciPy designs on the numbers
-first. Invariant: zeros, poles and sections stand in SciPy's order.
+Order and kind are constants. Invariant: zeros, poles and sections stand in SciPy's order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filters that run forwards and backwards: `filtfilt`.
 
-Owns: what is added at the ends and cut off again. The runs are `lfilter` and `sosfilt`.
+The runs are `lfilter` and `sosfilt`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions of spectra: `fftconvolve`, `oaconvolve`, `hilbert`.
 
-Owns: SciPy's axes and modes. Never transforms itself. Invariant: real operands give real results.
+Invariant: real operands give real results.
 """
 
 from __future__ import annotations

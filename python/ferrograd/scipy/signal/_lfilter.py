@@ -1,7 +1,6 @@
 """Recursive filters along an axis: `lfilter`.
 
-Owns: the rule of the recursion, which is the recursion again, over the reversed sequence. SciPy
-computes it. Invariant: the cost of a derivative is linear in the length.
+SciPy computes the recursion. Invariant: the cost of a derivative is linear in the length.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Analog low passes of frequency 1, which filters are designed from.
 
-Owns: zeros, poles and gain; those of Chebyshev's as functions of their ripples, the others from
-SciPy. Source: S. J. Orfanidis, Lecture Notes on Elliptic Filter Design, 2006.
+Source: S. J. Orfanidis, Lecture Notes on Elliptic Filter Design, 2006.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Polynomials from their roots: coefficients, and second-order sections.
-
-Owns: which roots SciPy puts into which section, as numbers. Never pairs by itself.
-"""
+"""Polynomials from their roots: coefficients, and second-order sections."""
 
 from __future__ import annotations
 

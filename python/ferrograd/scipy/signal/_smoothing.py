@@ -1,7 +1,4 @@
-"""Trends and local polynomials: `detrend`, `savgol_filter`.
-
-Owns: the projections on polynomials, whose matrices are constants.
-"""
+"""Trends and local polynomials: `detrend`, `savgol_filter`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Filters in second-order sections: `sosfilt`.
 
-Owns: the cascade. Each section is an `lfilter`.
+Each section is an `lfilter`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Spectra of segments of a signal: `stft`, `istft`, `periodogram`.
 
-Owns: the cut into windows and its inverse. Windows come from SciPy; transforms are the core's.
-Invariant: the factors are applied to real numbers, before a spectrum or after it.
+Windows come from SciPy; transforms are the core's. Invariant: the factors are applied to real
+numbers, before a spectrum or after it.
 """
 
 from __future__ import annotations

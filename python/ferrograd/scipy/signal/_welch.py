@@ -1,7 +1,6 @@
 """Means of spectra over segments: `welch`, `csd`, `coherence`, `spectrogram`.
 
-Owns: the segments without borders and what is made of pairs of their spectra. Windows, factors and
-transforms are those of `_spectral`.
+Windows, factors and transforms are those of `_spectral`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Sparse arrays whose values may be tensors, and the products of SciPy's sparse arrays.
-
-Owns: the construction of a structure, and what of SciPy's interface can be differentiated.
-"""
+"""Sparse arrays whose values may be tensors, and the products of SciPy's sparse arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Equations that SciPy solves step by step, with derivatives of the solution.
 
-Owns: the rules. SciPy iterates, also for the derivatives. Invariant: a derivative solves with the
-transposed matrix to the same tolerance, so it is as exact as that, or a warning says that it is
-not.
+SciPy iterates, also for the derivatives. Invariant: a derivative solves with the transposed matrix
+to the same tolerance, so it is as exact as that, or a warning says that it is not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where a sparse matrix has its values, and the operations on them.
 
-Owns: the structure, which is constant, and the two operations of values and dense arrays that have
-rules: the product and the solution of equations. SciPy computes both.
+SciPy computes the positions.
 """
 
 from __future__ import annotations

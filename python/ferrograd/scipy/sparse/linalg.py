@@ -1,6 +1,6 @@
 """`scipy.sparse.linalg`: equations with sparse matrices, differentiable.
 
-Owns: `spsolve`, and the names of the methods that iterate. SciPy factorises.
+SciPy factorises.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Distances of vectors along the last axis, which broadcast against each other.
 
-Owns: the formulas. Invariant: a distance of two equal vectors has the derivative 0, which lies
-between its one-sided ones.
+Invariant: a distance of two equal vectors has the derivative 0, which lies between its one-sided
+ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`scipy.spatial.distance`: distances of all pairs of points, differentiable.
 
-Owns: which pairs. The formulas are `_metrics`. Arrays alone go to SciPy.
+The formulas are `_metrics`. Arrays alone go to SciPy.
 """
 
 from __future__ import annotations

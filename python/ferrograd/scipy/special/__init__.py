@@ -1,6 +1,6 @@
 """`scipy.special` as far as ferrograd has derivatives.
 
-Owns: the names, and their registration for ufuncs of SciPy on tensors. Every other name is SciPy's.
+Every other name is SciPy's.
 """
 
 from ferrograd.scipy.special._bessel import (

@@ -1,8 +1,8 @@
 """Bessel functions of `scipy.special`, of real orders.
 
-Owns: the rules. A derivative by the argument is a combination of neighbouring orders (DLMF 10.6,
-10.29, 10.51), so every order follows; one by the order is an integral (`_orders`). Where the order
-is whole by definition (`jn` excepted, which is `jv`), a gradient by it is refused.
+A derivative by the argument is a combination of neighbouring orders (DLMF 10.6, 10.29, 10.51), so
+every order follows; one by the order is an integral (`_orders`). Where the order is whole by
+definition (`jn` excepted, which is `jv`), a gradient by it is refused.
 """
 
 from __future__ import annotations

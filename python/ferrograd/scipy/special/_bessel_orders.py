@@ -1,9 +1,8 @@
 """Derivatives of Bessel functions by their order, for real orders and positive arguments.
 
-Owns: Schläfli's integrals (DLMF 10.9.6, 10.9.7, 10.32.4, 10.32.9) with the derivative inside, and
-the quadrature. Never computes the functions: SciPy does. A contour runs through the saddle where
-there is one, so small values keep their digits: the error is 1e-12 of the derivative plus 1e-15 of
-the size of the function near it. Invariant: all is made of operations, so every order follows.
+A contour runs through the saddle where there is one, so small values keep their digits: the error
+is 1e-12 of the derivative plus 1e-15 of the size of the function near it. Invariant: all is made of
+operations, so every order follows.
 """
 
 from __future__ import annotations

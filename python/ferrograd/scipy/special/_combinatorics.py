@@ -1,6 +1,5 @@
 """Special functions that SciPy computes: binomial coefficients, rising factorials and counts.
 
-Owns: their derivatives, as rules of differentiable functions. Never computes: SciPy does.
 Invariant: a rule is finite wherever the derivative is, also where a gamma function has a pole.
 """
 

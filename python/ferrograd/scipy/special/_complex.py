@@ -1,7 +1,4 @@
-"""Functions of real numbers here that SciPy has for complex numbers, too.
-
-Owns: the choice between ours and SciPy's, and the rules of SciPy's.
-"""
+"""Functions of real numbers here that SciPy has for complex numbers, too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The gamma function and the distribution functions of normal, gamma, beta and t.
-
-Owns: their rules: densities by the variable, integrals of logarithms by the shapes.
-"""
+"""The gamma function and the distribution functions of normal, gamma, beta and t."""
 
 from __future__ import annotations
 

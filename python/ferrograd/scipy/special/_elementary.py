@@ -1,7 +1,4 @@
-"""Functions of `scipy.special` that are operations of ours, or short formulas of these.
-
-Owns: SciPy's names and arguments.
-"""
+"""Functions of `scipy.special` that are operations of ours, or short formulas of these."""
 
 from __future__ import annotations
 

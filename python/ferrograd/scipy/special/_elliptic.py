@@ -1,7 +1,7 @@
 """Elliptic integrals, hypergeometric functions and Hurwitz's zeta function.
 
-Owns: their rules. Parameters have derivatives by series and integrals (`_series`). The derivatives
-of complete elliptic integrals are hypergeometric functions, which are regular where `m` is 0.
+Parameters have derivatives by series and integrals (`_series`). The derivatives of complete
+elliptic integrals are hypergeometric functions, which are regular where `m` is 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Integrals without an elementary form: exponential, sine and cosine integrals, Fresnel, Airy.
-
-Owns: their rules, which are the integrands.
-"""
+"""Integrals without an elementary form: exponential, sine and cosine integrals, Fresnel, Airy."""
 
 from __future__ import annotations
 

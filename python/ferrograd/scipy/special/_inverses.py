@@ -1,7 +1,5 @@
 """Distribution functions of `scipy.special`, their complements and their inverses.
 
-Owns: their derivatives: by the variable densities, by parameters those of the incomplete gamma and
-beta functions that they are made of. Never computes: SciPy does.
 Invariant: the function that is differentiated in a rule has the values of SciPy's.
 """
 

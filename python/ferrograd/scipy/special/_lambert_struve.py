@@ -1,7 +1,6 @@
 """Special functions that SciPy computes: Lambert, Struve, Hankel, Kelvin, Voigt, Owen.
 
-Owns: their rules, made of the functions themselves, so that every order follows. Never computes:
-SciPy does. Where a formula by an order is not known, a gradient by it is refused.
+Where a formula by an order is not known, a gradient by it is refused.
 """
 
 from __future__ import annotations

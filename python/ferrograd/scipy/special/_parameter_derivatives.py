@@ -1,10 +1,8 @@
 """Derivatives of hypergeometric and zeta functions by their parameters, for real numbers.
 
-Owns: the series and the transformations that make it converge (DLMF 13.2.39, 15.8.1), the integral
-of `hyperu`, the asymptotic series of `zeta`. Never
-computes the functions: SciPy does. The error is 1e-8 of the function or of the derivative; where
-the terms cancel further, or more than `_MOST` of them are needed, the derivative is refused.
-Invariant: all is made of operations, so every order follows.
+The error is 1e-8 of the function or of the derivative; where the terms cancel further, or more than
+`_MOST` of them are needed, the derivative is refused. Invariant: all is made of operations, so
+every order follows.
 """
 
 from __future__ import annotations

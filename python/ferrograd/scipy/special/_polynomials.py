@@ -1,6 +1,6 @@
 """Classical orthogonal polynomials of constant degrees.
 
-Owns: their rules. The derivative of a family is the next family one degree below (DLMF 18.9).
+The derivative of a family is the next family one degree below (DLMF 18.9).
 """
 
 from __future__ import annotations

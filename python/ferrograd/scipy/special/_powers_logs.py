@@ -1,6 +1,5 @@
 """Special functions that SciPy computes: powers and logarithms, angles, losses.
 
-Owns: their derivatives, as rules of differentiable functions. Never computes: SciPy does.
 Invariant: a rule is finite wherever the derivative is.
 """
 

@@ -1,6 +1,6 @@
 """The entry of this package's functions into the table of NumPy's and SciPy's calls on tensors.
 
-Owns: the entry. Never computes. Invariant: every public function of the package is entered.
+Invariant: every public function of the package is entered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Continuous distributions with a location and a scale.
 
-Owns: what follows from the standard distribution: shifted and scaled densities, distribution
-functions, quantiles and draws. Never knows a formula: a distribution brings its own.
 Invariant: a formula is asked at places inside the support only.
 """
 

@@ -1,8 +1,7 @@
 """Distributions of whole numbers: probabilities, differentiable by their parameters.
 
-Owns: what follows from a formula: distribution functions' ends, logarithms that vanish. Never knows
-a formula: a distribution brings its own. Counts have no derivative, and draws none either: `rvs` is
-SciPy's, on arrays. Invariant: a formula is asked at its own numbers only.
+Counts have no derivative, and draws none either: `rvs` is SciPy's, on arrays. Invariant: a formula
+is asked at its own numbers only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Distributions with fixed parameters.
-
-Owns: what calling a distribution gives, and modules that can be called as SciPy's distributions
-can. Never computes: the methods are those of the distribution.
-"""
+"""Distributions with fixed parameters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Quantiles and draws of continuous distributions, which SciPy computes.
 
-Owns: their rule. Never knows a formula: a distribution brings its own.
 Invariant: a quantile and a draw are differentiated as solutions of `F(z, shapes) = q`.
 """
 

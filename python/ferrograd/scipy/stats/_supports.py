@@ -1,6 +1,5 @@
 """Places of a distribution: the standard variable, its ends and what lies outside.
 
-Owns: where a formula is asked, so that its derivatives are numbers. Never knows a distribution.
 Invariant: the value of a place that a formula is not asked at is a constant.
 """
 

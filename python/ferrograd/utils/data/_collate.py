@@ -1,8 +1,7 @@
 """From samples to batches.
 
-Owns: `default_collate` and `default_convert`. Never changes a sample. Invariant: a batch has the
-containers of its samples, and tensors with one more axis in front where those have numbers or
-arrays; samples that do not fit each other are an error that names both.
+Invariant: a batch has the containers of its samples, and tensors with one more axis in front where
+those have numbers or arrays; samples that do not fit each other are an error that names both.
 """
 
 from __future__ import annotations

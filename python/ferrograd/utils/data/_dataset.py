@@ -1,8 +1,7 @@
 """Datasets: what has samples, and datasets made of others.
 
-Owns: how a sample is found, and `gather`, by which rows of arrays become a batch in one copy. Never
-draws random numbers, but for `random_split`. Invariant: `dataset[i]` is one sample for `i` below
-`len(dataset)`; an index outside raises `IndexOutOfRangeError`.
+Invariant: `dataset[i]` is one sample for `i` below `len(dataset)`; an index outside raises
+`IndexOutOfRangeError`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """How batches are made, here or on threads.
 
-Owns: `fetch`, which makes one batch, the threads that call it ahead of time, and what a dataset may
-ask about the batch it is read for. Never decides an order. Invariant: results come in the order of
-their numbers, whichever thread made them; an error comes at the turn of its batch, with its own
-traceback; after `close` no thread of a loader runs.
+Invariant: results come in the order of their numbers, whichever thread made them; an error comes at
+the turn of its batch, with its own traceback; after `close` no thread of a loader runs.
 """
 
 from __future__ import annotations

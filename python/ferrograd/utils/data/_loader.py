@@ -1,8 +1,7 @@
 """`DataLoader`: batches of a dataset, in an order, made ahead of time, resumed anywhere.
 
-Owns: the arguments, an epoch's run, and its position. Never reads a sample itself. Invariant: for
-the same seeds the same batches come in the same order, for any number of workers, whether the epoch
-ran through or was resumed in the middle.
+Invariant: for the same seeds the same batches come in the same order, for any number of workers,
+whether the epoch ran through or was resumed in the middle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where a loader stands, and the generators that decide its order.
 
-Owns: the position in an epoch, and reading and setting the states of generators and samplers. Never
-draws. Invariant: with the states of an epoch's begin put back, the epoch has the same order again.
+Invariant: with the states of an epoch's begin put back, the epoch has the same order again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Samplers: in which order samples are asked for.
 
-Owns: orders of indices. Never looks at a sample. Invariant: a sampler that draws takes one number
-from its generator when an iteration begins, and all others from a generator of its own with that
-seed: what else is drawn meanwhile changes nothing, and a loader can begin the same order again.
+Invariant: a sampler that draws takes one number from its generator when an iteration begins, and
+all others from a generator of its own with that seed: what else is drawn meanwhile changes nothing,
+and a loader can begin the same order again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Pooling over windows whose places are drawn at random.
 
-Owns: `fractional_max_pool2d` and `fractional_max_pool3d`. Never has a loop over windows: their
-elements are gathered. Invariant: of equal elements in a window, the first in memory is the largest.
+Invariant: of equal elements in a window, the first in memory is the largest.
 """
 
 from __future__ import annotations

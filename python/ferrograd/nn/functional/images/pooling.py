@@ -1,8 +1,7 @@
 """Pooling that the core does not have by itself.
 
-Owns: means and maxima of sequences, adaptive maxima, power means. Each is an operation of the core
-on another shape, or a choice of elements.
-Invariant: sequences are images of one line.
+Each is an operation of the core on another shape, or a choice of elements. Invariant: sequences are
+images of one line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Places between the elements of images and volumes.
 
-Owns: `affine_grid`. Never reads an image: `grid_sample` is an operation of the core.
 Invariant: a place is a number from -1 to 1 along each axis, the last axis first.
 """
 

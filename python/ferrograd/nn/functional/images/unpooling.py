@@ -1,7 +1,6 @@
 """Largest elements put back where they came from.
 
-Owns: `max_unpool1d`, `max_unpool2d`, `max_unpool3d`. Never searches: places are those that
-`max_pool` returned. Invariant: what no place names is zero.
+Invariant: what no place names is zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Images made larger, smaller, or rearranged.
 
-Owns: `interpolate`, `pixel_shuffle` and its inverse, `channel_shuffle`. Never draws or decodes.
 Invariant: interpolation works along one axis after the other, with positions computed once.
 """
 

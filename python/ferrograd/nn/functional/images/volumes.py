@@ -1,8 +1,7 @@
 """Pooling of volumes (N, C, D, H, W), and the adjoint of their convolution.
 
-Owns: `max_pool3d`, `avg_pool3d`, `adaptive_avg_pool3d`, `lp_pool3d`, `conv_transpose3d`. `conv3d`:
-`convolution.py`. Never has a loop: planes go through the core's operations on images, then the
-first axis does. Invariant: of equal elements in a window, the first in memory is the largest.
+`conv3d`: `convolution.py`. Invariant: of equal elements in a window, the first in memory is the
+largest.
 """
 
 from __future__ import annotations

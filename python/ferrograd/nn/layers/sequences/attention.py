@@ -1,6 +1,5 @@
 """`MultiheadAttention`.
 
-Owns: its projections. Never computes attention: `nn.functional` does.
 Invariant: the projections of query, key and value are PyTorch's [3 E, E], or three apart where
 sizes differ; that of the output is a `Linear`.
 """

@@ -1,7 +1,7 @@
 """One step of a recurrent layer, and the cells that do one.
 
-Owns: the steps and `RNNCell`, `LSTMCell`, `GRUCell`. Loops over time: `recurrent.py`.
-Invariant: weights are PyTorch's, [gates hidden, in]; everything starts uniform in ±1/√hidden.
+Loops over time: `recurrent.py`. Invariant: weights are PyTorch's, [gates hidden, in]; everything
+starts uniform in ±1/√hidden.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transformers: layers of attention and a network, encoders and decoders of them.
 
-Owns: the modules and their options. Source: Vaswani et al., arXiv:1706.03762.
-Invariant: names of parameters are PyTorch's; `norm_first` puts each norm in front of its block.
+Source: Vaswani et al., arXiv:1706.03762. Invariant: names of parameters are PyTorch's; `norm_first`
+puts each norm in front of its block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Von Mises' distribution of angles.
 
-Owns: its formulas, of which SciPy computes the distribution function, and the integral that is the
-derivative of that by the concentration. Invariant: a turn more is a probability of 1 more.
+Invariant: a turn more is a probability of 1 more.
 """
 
 from math import log, pi

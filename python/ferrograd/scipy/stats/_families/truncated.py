@@ -1,7 +1,7 @@
 """The normal distribution between two ends, which are its shapes.
 
-Owns: the formulas. Invariant: outside of the ends densities and probabilities are constants, and at
-an end a derivative is the limit from inside.
+Invariant: outside of the ends densities and probabilities are constants, and at an end a derivative
+is the limit from inside.
 """
 
 from math import inf, log, pi, sqrt
