@@ -1,5 +1,4 @@
-"""What programs of tensors, rather than of arrays, may rely on: the same rules, seen from leaves.
-"""
+"""What programs of tensors, rather than of arrays, may rely on: the same rules, seen from leaves."""
 
 import copy
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""`fg.nn.utils`: clipping, vectors of parameters, parametrizations, sequences of several lengths.
-"""
+"""`fg.nn.utils`: clipping, vectors of parameters, parametrizations, sequences of several lengths."""
 
 import copy
 import pickle

@@ -1,5 +1,4 @@
-"""PyTorch's methods that change their tensor: the names, values and derivatives of those in Python.
-"""
+"""PyTorch's methods that change their tensor: the names, values and derivatives of those in Python."""
 
 import subprocess
 import sys

@@ -1,5 +1,4 @@
-"""The building blocks under the names of HIPS autograd's `core`: unary pullbacks and vector spaces.
-"""
+"""The building blocks under the names of HIPS autograd's `core`: unary pullbacks and vector spaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Assignments: of all elements, which copies, and of one after another, which costs the same each.
-"""
+"""Assignments: of all elements, which copies, and of one after another, which costs the same each."""
 
 import time
 from typing import Any

@@ -1,5 +1,4 @@
-"""Kernels that work on blocks: the same bits however they are cut, fused norms against their text.
-"""
+"""Kernels that work on blocks: the same bits however they are cut, fused norms against their text."""
 
 import os
 import subprocess

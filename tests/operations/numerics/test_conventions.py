@@ -1,5 +1,4 @@
-"""Derivatives of element-wise operations at NaN, infinities, zeros, ties and outside their domains.
-"""
+"""Derivatives of element-wise operations at NaN, infinities, zeros, ties and outside their domains."""
 
 import json
 import math

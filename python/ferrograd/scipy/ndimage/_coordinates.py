@@ -1,7 +1,7 @@
 """`map_coordinates`: the values of an image between its elements.
 
-Elements are weighted by polynomials of the position. Invariant: which elements these are is decided by the
-numbers; at a knot the derivative is that of the interval above.
+Elements are weighted by polynomials of the position. Invariant: which elements these are is decided
+by the numbers; at a knot the derivative is that of the interval above.
 """
 
 from __future__ import annotations
