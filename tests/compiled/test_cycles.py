@@ -1,4 +1,7 @@
-"""Functions that leave cycles of references, which hold what a call computed until they are found."""
+"""Functions that leave cycles of references.
+
+Which hold what a call computed until they are found.
+"""
 
 from collections.abc import Callable
 from typing import Any

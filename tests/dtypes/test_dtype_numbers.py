@@ -1,4 +1,7 @@
-"""Operators between tensors of every dtype and Python numbers: NumPy's dtypes, values and refusals."""
+"""Operators between tensors of every dtype and Python numbers.
+
+NumPy's dtypes, values and refusals.
+"""
 
 import operator
 from collections.abc import Callable

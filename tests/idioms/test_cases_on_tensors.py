@@ -1,4 +1,7 @@
-"""What programs of tensors, rather than of arrays, may rely on: the same rules, seen from leaves."""
+"""What programs of tensors, rather than of arrays, may rely on.
+
+The same rules, seen from leaves.
+"""
 
 import copy
 from collections.abc import Callable

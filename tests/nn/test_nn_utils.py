@@ -1,4 +1,7 @@
-"""`fg.nn.utils`: clipping, vectors of parameters, parametrizations, sequences of several lengths."""
+"""`fg.nn.utils`.
+
+Clipping, vectors of parameters, parametrizations, sequences of several lengths.
+"""
 
 import copy
 import pickle

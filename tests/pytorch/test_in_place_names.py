@@ -1,4 +1,7 @@
-"""PyTorch's methods that change their tensor: the names, values and derivatives of those in Python."""
+"""PyTorch's methods that change their tensor.
+
+The names, values and derivatives of those in Python.
+"""
 
 import subprocess
 import sys

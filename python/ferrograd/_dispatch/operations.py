@@ -1,4 +1,7 @@
-"""The operations of the core under NumPy's functions, made from the `numpy` names of the registry."""
+"""The operations of the core under NumPy's functions.
+
+Made from the `numpy` names of the registry.
+"""
 
 from string import ascii_letters
 from typing import Any

@@ -1,4 +1,7 @@
-"""The building blocks under the names of HIPS autograd's `core`: unary pullbacks and vector spaces."""
+"""The building blocks under the names of HIPS autograd's `core`.
+
+Unary pullbacks and vector spaces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Assignments: of all elements, which copies, and of one after another, which costs the same each."""
+"""Assignments.
+
+Of all elements, which copies, and of one after another, which costs the same each.
+"""
 
 import time
 from typing import Any

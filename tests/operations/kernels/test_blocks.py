@@ -1,4 +1,7 @@
-"""Kernels that work on blocks: the same bits however they are cut, fused norms against their text."""
+"""Kernels that work on blocks.
+
+The same bits however they are cut, fused norms against their text.
+"""
 
 import os
 import subprocess

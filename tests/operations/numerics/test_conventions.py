@@ -1,4 +1,7 @@
-"""Derivatives of element-wise operations at NaN, infinities, zeros, ties and outside their domains."""
+"""Derivatives of element-wise operations at NaN.
+
+Infinities, zeros, ties and outside their domains.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""Activations with a threshold or a weight have the bits of `where`, and so have their derivatives."""
+"""Activations with a threshold or a weight have the bits of `where`.
+
+And so have their derivatives.
+"""
 
 from typing import Any
 
