@@ -1,7 +1,4 @@
-"""Functions that leave cycles of references.
-
-Which hold what a call computed until they are found.
-"""
+"""Functions that leave reference cycles, which keep alive what a call computed."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,4 @@
-"""Operators between tensors of every dtype and Python numbers.
-
-NumPy's dtypes, values and refusals.
-"""
+"""Operators between tensors of every dtype and Python numbers: dtypes, values, errors."""
 
 import operator
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""`fg.nn.utils`.
-
-Clipping, vectors of parameters, parametrizations, sequences of several lengths.
-"""
+"""`fg.nn.utils`: clipping, vectors of parameters, parametrizations, packed sequences."""
 
 import copy
 import pickle

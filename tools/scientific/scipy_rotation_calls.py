@@ -1,7 +1,4 @@
-"""How `tools/scientific/scipy_table.py` calls the methods of rotations and rigid transformations.
-
-Ow `tools/scientific/scipy_table.py` calls the methods of rotations and rigid transformations.
-"""
+"""How `scipy_table.py` calls the methods of rotations and rigid transformations."""
 
 _ROTATION = """
 from_quat: f(qs).as_matrix()

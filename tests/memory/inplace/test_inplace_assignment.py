@@ -1,7 +1,4 @@
-"""Assignments.
-
-Of all elements, which copies, and of one after another, which costs the same each.
-"""
+"""Assignments: to all elements, which copies, and to one after another, at constant cost each."""
 
 import time
 from typing import Any

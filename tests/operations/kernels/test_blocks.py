@@ -1,7 +1,4 @@
-"""Kernels that work on blocks.
-
-The same bits however they are cut, fused norms against their text.
-"""
+"""Kernels that work on blocks: equal bits at any block size, fused norms beside their formula."""
 
 import os
 import subprocess

@@ -1,7 +1,4 @@
-"""Derivatives of element-wise operations at NaN.
-
-Infinities, zeros, ties and outside their domains.
-"""
+"""Element-wise derivatives at NaN, infinities, zeros, ties and outside their domains."""
 
 import json
 import math

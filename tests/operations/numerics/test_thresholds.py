@@ -1,7 +1,4 @@
-"""Activations with a threshold or a weight have the bits of `where`.
-
-And so have their derivatives.
-"""
+"""Activations with a threshold or a weight, and their derivatives, have the bits of `where`."""
 
 from typing import Any
 
