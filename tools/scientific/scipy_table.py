@@ -48,16 +48,17 @@ arguments, and its special functions are `xp.special`'s, so that tensors go thro
 gradients come back: all arrays among the arguments must be tensors then. Here is each function
 for which SciPy claims that support, and the methods of rotations.
 
-* *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
-  where the result is no tensor; `differ` where SciPy's code for the array API gives something
-  else than its code for NumPy; otherwise the error.
-* *gradient*: `yes` where the gradients by all arrays of floats among the arguments are those of a
-  central difference, in float64; `zero` where the result does not depend on them smoothly; `by`
-  where only some arguments have one; `–` where no array of floats is an argument, or the values
-  are refused. What is refused raises before anything is lost: most often compiled code that needs
-  an array (`GraphCutError`). Such functions may be in [`ferrograd.scipy`](scipy_functions.md).
-  Numbers among the arguments (frequencies, widths, parameters) are tried as tensors, too, one by
-  one: each has the gradient of a difference, or raises. No gradient is lost without an error.
+* *values*: `yes` if a call with tensors gives the values of the same call with arrays; `arrays` if
+  the result is not a tensor; `differ` if SciPy's code for the array API gives other values than its
+  code for NumPy; otherwise the error.
+* *gradient*: `yes` if the gradients of all float arrays among the arguments agree with central
+  differences in float64; `zero` if the result does not depend on them smoothly; `by` and a list of
+  arguments if only these have a gradient; `–` if no argument is an array of floats, or the values
+  are refused. A refusal is an error before anything is computed, most often `GraphCutError` from
+  compiled code that needs an array; such functions may be in
+  [`ferrograd.scipy`](scipy_functions.md). Numeric arguments (frequencies, widths, parameters) are
+  also tried as tensors, one by one: each has a gradient that agrees with differences, or raises. No
+  gradient is lost without an error.
 
 Of {all} functions {right} are right in both: {differentiated} have gradients by every argument,
 {constant} are piecewise constant, {plain} take no floats. {partly} more have gradients by some of
