@@ -24,7 +24,8 @@ pub(crate) static ARRAY_UFUNC: LazyImport =
 pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
-pub(crate) static ARRAY_OF: LazyImport = LazyImport::new("ferrograd._dispatch.array_refusal", "array_of");
+pub(crate) static ARRAY_OF: LazyImport =
+    LazyImport::new("ferrograd._dispatch.array_refusal", "array_of");
 /// What refuses `float(t)` of a tensor in a graph where a library asks for it.
 pub(crate) static NUMBER_OF: LazyImport =
     LazyImport::new("ferrograd._dispatch.array_refusal", "number_of");
@@ -42,7 +43,8 @@ pub(crate) static SPARSE_PRODUCT: LazyImport =
 /// The class of `t.size`.
 pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
 /// `autograd.grad` of a batch of gradients.
-pub(crate) static BATCHED: LazyImport = LazyImport::new("ferrograd.autograd._batched_grad", "batched");
+pub(crate) static BATCHED: LazyImport =
+    LazyImport::new("ferrograd.autograd._batched_grad", "batched");
 /// What the backward of a functor is given.
 pub(crate) static OP: LazyImport = LazyImport::new("ferrograd.functors._recorded_call", "Op");
 /// A call of a custom function that a step of a recorded function makes again.
@@ -64,8 +66,14 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.scatter", "index_fill_ masked_scatter masked_scatter_ select_scatter"),
     ("ferrograd._pytorch.scatter", "slice_scatter diagonal_scatter fill_diagonal_ unflatten"),
     ("ferrograd._pytorch.division", "div div_"),
-    ("ferrograd._pytorch.linear_algebra", "det slogdet logdet inverse pinverse matrix_power matrix_exp"),
-    ("ferrograd._pytorch.linear_algebra", "cholesky cholesky_inverse cholesky_solve clamp_min clamp_max"),
+    (
+        "ferrograd._pytorch.linear_algebra",
+        "det slogdet logdet inverse pinverse matrix_power matrix_exp",
+    ),
+    (
+        "ferrograd._pytorch.linear_algebra",
+        "cholesky cholesky_inverse cholesky_solve clamp_min clamp_max",
+    ),
     ("ferrograd._pytorch.math", "adjoint as_strided float_power frac frac_ frexp gcd isneginf"),
     ("ferrograd._pytorch.math", "isposinf lcm ldexp logit nanquantile positive renorm"),
     ("ferrograd._pytorch.random", "multinomial exponential_ log_normal_ cauchy_ geometric_"),
@@ -80,7 +88,10 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._tensor.random", "bernoulli bernoulli_ normal_ uniform_ random_"),
     ("ferrograd._pytorch.dtype_queries", "nelement ndimension get_device is_same_size is_signed"),
     ("ferrograd._pytorch.dtype_queries", "is_nonzero type pin_memory share_memory_"),
-    ("ferrograd._pytorch.unsupported", "values indices squeeze_ unsqueeze_ t_ resize_ cuda bfloat16"),
+    (
+        "ferrograd._pytorch.unsupported",
+        "values indices squeeze_ unsqueeze_ t_ resize_ cuda bfloat16",
+    ),
     ("ferrograd._pytorch.unsupported", "to_sparse is_cpu is_cuda is_mps is_meta is_sparse"),
     ("ferrograd._pytorch.unsupported", "is_quantized flat"),
     ("ferrograd._dispatch.array_refusal", "matvec"),

@@ -17,6 +17,5 @@ pub(crate) mod structured;
 pub(crate) mod view;
 
 pub use declaration::{arguments, declare_op, op_decl, op_facts};
-#[cfg(feature = "python")]
 pub(crate) use formulas::{chain_rule, fused_backward, operand};
 pub use formulas::{elementwise, formula, symbolic};

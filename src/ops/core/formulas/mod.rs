@@ -13,5 +13,4 @@ pub mod formula;
 pub(crate) mod fused_backward;
 mod mixed_dtypes;
 pub(crate) mod operand;
-#[cfg(feature = "python")]
 pub mod symbolic;
