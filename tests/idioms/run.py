@@ -141,13 +141,19 @@ def plain(case: Case) -> None:
 
 @way
 def leaf(case: Case) -> None:
-    """`backward` of the program on leaves."""
+    """`backward` of the program on leaves, and on values computed from those that are numbers."""
     wanted = value_of(case.on_arrays, case.arguments)
     slope = slope_of(case.on_arrays, case.arguments, case.direction)
     given = [fg.tensor(x, requires_grad=True) for x in case.arguments]
     # A copy of a leaf is a leaf of its own. A clone is memory where its source is.
     copies = any(word in case.program.text for word in ("copy.", "dataclasses."))
-    got = case.program.function(EAGER)(*(x.clone() for x in given) if copies else given)
+
+    def passed(x: Any, t: Any) -> Any:
+        if type(x) is float:
+            return t * 1.0
+        return t.clone() if copies else t
+
+    got = case.program.function(EAGER)(*map(passed, case.arguments, given))
     case.compare("the value on leaves is", got.detach(), wanted, VALUE)
     if got.requires_grad:
         got.backward()
