@@ -8,6 +8,7 @@ depends on its seed only, writes to no argument unless asked to, and reads nothi
 import copy
 import dataclasses
 import warnings
+from functools import lru_cache
 from random import Random
 from types import CodeType, SimpleNamespace
 from typing import Any
@@ -43,6 +44,12 @@ def imports(module: Any) -> dict[str, Any]:
     return modules | {"SimpleNamespace": SimpleNamespace, "__name__": "program"}
 
 
+@lru_cache(maxsize=4)
+def code_of(text: str, seed: int) -> CodeType:
+    """The code of a program, which every way to run it shares."""
+    return compile(reading_first(text), f"<program {seed}>", "exec")
+
+
 @dataclasses.dataclass
 class Program:
     """A function of arrays and numbers: its statements, terms of its result, and arguments."""
@@ -58,6 +65,10 @@ class Program:
     writes_argument: bool = False
     #: The text, where it is not that of statements and terms.
     written: str = ""
+    #: What it gives on arrays, by its text and how far its arguments are moved.
+    answers: dict[tuple[str, float], tuple[float, float]] = dataclasses.field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def text(self) -> str:
@@ -71,7 +82,7 @@ class Program:
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
         names = imports(module) | {NAME: read_first}
-        exec(compile(reading_first(self.text), f"<program {self.seed}>", "exec"), names)
+        exec(code_of(self.text, self.seed), names)
         return names["f"]
 
     def fresh_arguments(self, shift: float = 0.0) -> list[Any]:
