@@ -5,6 +5,7 @@ so that what is written always refers to values of known kinds and shapes. Invar
 depends on its seed only, writes to no argument unless asked to, and reads nothing uninitialised.
 """
 
+import ast
 import copy
 import dataclasses
 import warnings
@@ -219,9 +220,17 @@ def write(seed: int, dynamic: bool = True, writes_argument: bool = False) -> Pro
     return program
 
 
+def rebinds(statement: list[str], name: str) -> bool:
+    """Whether a statement binds a name, as loops and unpacking do, too."""
+    nodes = ast.walk(ast.parse("\n".join(statement)))
+    names = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    return any(isinstance(node.ctx, ast.Store) for node in names)
+
+
 def spoil(program: Program, rng: Random) -> None:
-    """Adds a statement that writes to the argument."""
+    """Adds a statement that writes to the argument, where `x` still is the argument."""
     forms = ("x += 1.0", "x[0] = 0.5", "x[1:] *= 2.0", "x[-1] -= x[0]", "np.sin(x, out=x)")
-    at = rng.randint(0, len(program.statements))
+    bound = (k for k, lines in enumerate(program.statements) if rebinds(lines, "x"))
+    at = rng.randint(0, next(bound, len(program.statements)))
     program.statements.insert(at, [rng.choice(forms)])
     program.writes_argument = True
