@@ -201,6 +201,7 @@ row("a diagonal", W, "A = np.zeros((3, 3))\nnp.fill_diagonal(A, x)\nA[0] += x[1]
 
 row("deepcopy", W, "s = copy.deepcopy(x)\ns[0] *= 2", "(s ** 2).sum() + x[0]")
 row("copy.copy", W, "s = copy.copy(x)\ns[0] *= 2", "(s ** 2).sum() + x[0]")
+row("copy.copy of a number", [0.7], "y = copy.copy(x)\nz = x\nz *= 2", "x * z + y")
 row(
     "deepcopy of a state",
     W,

@@ -5,9 +5,11 @@ to values of known kinds and shapes. Invariant: a program depends on its seed on
 argument unless asked to, and reads nothing uninitialised.
 """
 
+import ast
 import copy
 import dataclasses
 import warnings
+from functools import lru_cache
 from random import Random
 from types import CodeType, SimpleNamespace
 from typing import Any
@@ -43,6 +45,12 @@ def imports(module: Any) -> dict[str, Any]:
     return modules | {"SimpleNamespace": SimpleNamespace, "__name__": "program"}
 
 
+@lru_cache(maxsize=4)
+def code_of(text: str, seed: int) -> CodeType:
+    """The code of a program, which every way to run it shares."""
+    return compile(reading_first(text), f"<program {seed}>", "exec")
+
+
 @dataclasses.dataclass
 class Program:
     """A function of arrays and numbers: its statements, terms of its result, and arguments."""
@@ -58,6 +66,10 @@ class Program:
     writes_argument: bool = False
     #: The text, where it is not that of statements and terms.
     written: str = ""
+    #: What it gives on arrays, by its text and how far its arguments are moved.
+    answers: dict[tuple[str, float], tuple[float, float]] = dataclasses.field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def text(self) -> str:
@@ -71,7 +83,7 @@ class Program:
     def function(self, module: Any) -> Any:
         """The function, of arrays or of tensors as the module has it."""
         names = imports(module) | {NAME: read_first}
-        exec(compile(reading_first(self.text), f"<program {self.seed}>", "exec"), names)
+        exec(code_of(self.text, self.seed), names)
         return names["f"]
 
     def fresh_arguments(self, shift: float = 0.0) -> list[Any]:
@@ -208,9 +220,17 @@ def write(seed: int, dynamic: bool = True, writes_argument: bool = False) -> Pro
     return program
 
 
+def rebinds(statement: list[str], name: str) -> bool:
+    """Whether a statement binds a name, as loops and unpacking do, too."""
+    nodes = ast.walk(ast.parse("\n".join(statement)))
+    names = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    return any(isinstance(node.ctx, ast.Store) for node in names)
+
+
 def spoil(program: Program, rng: Random) -> None:
-    """Adds a statement that writes to the argument."""
+    """Adds a statement that writes to the argument, where `x` still is the argument."""
     forms = ("x += 1.0", "x[0] = 0.5", "x[1:] *= 2.0", "x[-1] -= x[0]", "np.sin(x, out=x)")
-    at = rng.randint(0, len(program.statements))
+    bound = (k for k, lines in enumerate(program.statements) if rebinds(lines, "x"))
+    at = rng.randint(0, next(bound, len(program.statements)))
     program.statements.insert(at, [rng.choice(forms)])
     program.writes_argument = True

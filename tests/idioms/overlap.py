@@ -18,25 +18,18 @@ def read_first(target: Any, value: Any) -> Any:
 
 
 def _of(target: ast.expr, value: ast.expr) -> ast.expr:
-    read = ast.parse(ast.unparse(target), mode="eval").body
-    return ast.Call(ast.Name(NAME, ast.Load()), [read, value], [])
-
-
-class _Assignments(ast.NodeTransformer):
-    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Subscript):
-            node.value = _of(target.value, node.value)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "copyto":
-            node.args[1] = _of(*node.args[:2])
-        return node
+    read = ast.Call(ast.Name(NAME, ast.Load()), [target, value], [])
+    return ast.fix_missing_locations(ast.copy_location(read, value))
 
 
 def reading_first(text: str) -> ast.Module:
     """The program, whose assignments to places read all of their values before they write."""
-    tree: ast.Module = ast.fix_missing_locations(_Assignments().visit(ast.parse(text)))
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            target = node.targets[0]
+            if len(node.targets) == 1 and isinstance(target, ast.Subscript):
+                node.value = _of(target.value, node.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "copyto":
+            node.args[1] = _of(*node.args[:2])
     return tree

@@ -57,10 +57,10 @@ class Outcome:
 class Case:
     """A program, as functions of arrays and of tensors, at one point and along one direction."""
 
-    def __init__(self, program: Program, module: Any = fnp, shift: float = 0.0) -> None:
+    def __init__(self, program: Program, module: Any = fnp) -> None:
         rng = Random(program.seed + 1)
         self.program = program
-        self.arguments = program.fresh_arguments(shift)
+        self.arguments = program.fresh_arguments()
         self.direction = [
             rng.uniform(-1, 1) if type(x) is float else np.array(uniform(rng, x.shape))
             for x in self.arguments
@@ -70,6 +70,17 @@ class Case:
         if not program.writes_argument:
             self.on_arrays = protected(self.on_arrays)
         self.on_tensors = program.function(module)
+
+    def wanted(self, shift: float = 0.0) -> tuple[float, float]:
+        """The value on arrays and its derivative along the direction, at arguments moved a little.
+
+        They are found once for all ways, which share the program.
+        """
+        known, key = self.program.answers, (self.program.text, shift)
+        if key not in known:
+            at = self.program.fresh_arguments(shift)
+            known[key] = answers(self.on_arrays, at, self.direction)
+        return known[key]
 
     def along(self, slopes: Any) -> float:
         """The derivative along the direction, from the gradient."""
@@ -86,6 +97,14 @@ class Case:
         """Raises where two numbers differ."""
         if not near(float(got), wanted, tolerance):
             raise WrongError(f"{what} {float(got)!r}, it is {wanted!r}")
+
+
+def answers(
+    function: Callable[..., Any], at: list[Any], direction: list[Any]
+) -> tuple[float, float]:
+    """The value of a function of arrays, and its derivative along a direction."""
+    value = value_of(function, at)
+    return value, slope_of(function, at, direction, value)
 
 
 def protected(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,8 +142,7 @@ def value(case: Case) -> None:
 @way
 def gradient(case: Case) -> None:
     """`value_and_grad`."""
-    wanted = value_of(case.on_arrays, case.arguments)
-    slope = slope_of(case.on_arrays, case.arguments, case.direction)
+    wanted, slope = case.wanted()
     given = case.program.fresh_arguments()
     got, slopes = fg.value_and_grad(case.on_tensors, argnums=case.argnums)(*given)
     case.compare("the value is", got, wanted, VALUE)
@@ -140,13 +158,18 @@ def plain(case: Case) -> None:
 
 @way
 def leaf(case: Case) -> None:
-    """`backward` of the program on leaves."""
-    wanted = value_of(case.on_arrays, case.arguments)
-    slope = slope_of(case.on_arrays, case.arguments, case.direction)
+    """`backward` of the program on leaves, and on values computed from those that are numbers."""
+    wanted, slope = case.wanted()
     given = [fg.tensor(x, requires_grad=True) for x in case.arguments]
     # A copy of a leaf is a leaf of its own. A clone is memory where its source is.
     copies = any(word in case.program.text for word in ("copy.", "dataclasses."))
-    got = case.program.function(EAGER)(*(x.clone() for x in given) if copies else given)
+
+    def passed(x: Any, t: Any) -> Any:
+        if type(x) is float:
+            return t * 1.0
+        return t.clone() if copies else t
+
+    got = case.program.function(EAGER)(*map(passed, case.arguments, given))
     case.compare("the value on leaves is", got.detach(), wanted, VALUE)
     if got.requires_grad:
         got.backward()
@@ -161,8 +184,7 @@ def compiled(case: Case) -> None:
     run = fg.compile(fg.value_and_grad(case.on_tensors, argnums=case.argnums))
     for name, shift in (("first", 0.0), ("second", 0.0), ("third", 0.03)):
         at = case.program.fresh_arguments(shift)
-        wanted = value_of(case.on_arrays, at)
-        slope = slope_of(case.on_arrays, at, case.direction)
+        wanted, slope = case.wanted(shift)
         got, slopes = run(*at)
         case.compare(f"the value of the {name} call is", got, wanted, VALUE)
         case.compare(f"the derivative of the {name} call is", case.along(slopes), slope, SLOPE)
@@ -172,8 +194,7 @@ def gradient_of(case: Case, function: Callable[..., Any], calls: int, what: str)
     """The gradient of a function that does what the program does, call after call."""
     for call in range(calls):
         at = case.program.fresh_arguments(0.02 * call)
-        wanted = value_of(case.on_arrays, at)
-        slope = slope_of(case.on_arrays, at, case.direction)
+        wanted, slope = case.wanted(0.02 * call)
         got, slopes = fg.value_and_grad(function, argnums=case.argnums)(*at)
         case.compare(f"the value of {what} is", got, wanted, VALUE)
         case.compare(f"the derivative of {what} is", case.along(slopes), slope, SLOPE)
@@ -225,8 +246,7 @@ def loops(case: Case, transform: Callable[..., Any], calls: int = 1) -> None:
         carry, ys = fg.scan(lambda c, t: body(case.on_tensors, fnp, c, t), carry, inputs)
         return fnp.tanh(0.05 * ys).sum() + carry[0].sum()
 
-    wanted = value_of(on_arrays, case.arguments)
-    slope = slope_of(on_arrays, case.arguments, case.direction)
+    wanted, slope = answers(on_arrays, case.arguments, case.direction)
     run = transform(on_tensors, argnums=case.argnums)
     for _ in range(calls):
         got, slopes = run(*case.program.fresh_arguments())

@@ -71,6 +71,16 @@ def is_memory(value: Any) -> bool:
     return shape_of(value) is not None and bool(value.flags.writeable)
 
 
+def in_order(value: Any) -> bool:
+    """Whether the memory of an array lies in C order, as that of every result of tensors does.
+
+    NumPy's results lie as their operands do, so `np.cos(A.T).reshape(-1)` is a copy.
+    """
+    while type(value.base) is np.ndarray:
+        value = value.base
+    return bool(value.flags.c_contiguous)
+
+
 def may_change(value: Any) -> bool:
     """Whether a name of it is a target of `+=`."""
     return is_scalar(value) or is_memory(value)
@@ -250,7 +260,7 @@ class Scope:
             found += [f"{place}[:, {self.index(columns)}]", f"{place}.T[{self.index(columns)}]"]
         if rows == columns == n:
             found += [f"np.diagonal({place})", f"np.diag({place})"]
-        if rows * columns == n:
+        if rows * columns == n and in_order(self.value(place)):
             found += [f"{place}.ravel()", f"{place}.reshape(-1)", f"{place}.flatten()"]
         return found
 

@@ -5,7 +5,16 @@ A rule writes the lines of a statement, or None where the scope has nothing to a
 
 from collections.abc import Callable
 
-from idioms.scope import Scope, is_memory, is_number, is_object, is_scalar, may_change, shape_of
+from idioms.scope import (
+    Scope,
+    in_order,
+    is_memory,
+    is_number,
+    is_object,
+    is_scalar,
+    may_change,
+    shape_of,
+)
 
 Lines = list[str] | None
 Rule = Callable[[Scope], Lines]
@@ -93,9 +102,10 @@ def part_of_matrix(scope: Scope, place: str) -> tuple[str, tuple[int, ...]]:
         (f"{place}[...]", (rows, columns)),
         (f"{place}[np.ix_([0, {rows - 1}], [{columns - 1}])]", ()),
         (f"{place}[{i}:{i % rows + 1}, {j}]", ()),
-        (f"{place}.reshape(-1)[{scope.rng.randrange(rows * columns)}]", ()),
-        (f"{place}.ravel()[{scope.rng.randrange(rows * columns)}]", ()),
     ]
+    if in_order(scope.value(place)):
+        forms.append((f"{place}.reshape(-1)[{scope.rng.randrange(rows * columns)}]", ()))
+        forms.append((f"{place}.ravel()[{scope.rng.randrange(rows * columns)}]", ()))
     return scope.rng.choice(forms)
 
 
@@ -159,6 +169,8 @@ def alias(scope: Scope) -> Lines:
         forms += ["{p}.T", "{p}[0]", "{p}[-1, :]", "{p}[:, 0]", "{p}[:, -1]", "{p}.reshape(-1)"]
         forms += ["{p}[1:]", "{p}[:, 1:]", "{p}.ravel()", "np.transpose({p})", "{p}.swapaxes(0, 1)"]
         forms += ["{p}[::-1, ::-1]", "np.diag({p})", "{p}.T[1:]"]
+    if not in_order(scope.value(place)):
+        forms = [form for form in forms if "reshape(-1)" not in form and "ravel" not in form]
     return [f"{scope.fresh('w')} = {scope.rng.choice(forms).format(p=place)}"]
 
 

@@ -4,6 +4,8 @@ A longer one: `make fuzz IDIOMS="--seed 7"`.
 """
 
 import os
+import re
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ import pytest
 
 from idioms import array_cases, closures
 from idioms.cases import ROWS, WRITES, program
-from idioms.generate import PREAMBLE, write
+from idioms.generate import PREAMBLE, spoil, write
 from idioms.oracle import UnreliableError
 from idioms.run import LENIENT, WAYS, Case, Outcome, WrongError, tried
+from idioms.scope import Scope
 from idioms.shorten import shortened
-from idioms.statements import RULES
+from idioms.statements import RULES, alias, part_of_matrix
 from idioms.sweep import chosen, swept
 
 #: Random programs that every run of the tests makes.
@@ -62,6 +65,27 @@ def test_a_program_depends_on_its_seed_only() -> None:
     texts = [chosen(number)[0].text for number in range(20)]
     assert texts == [chosen(number)[0].text for number in range(20)]
     assert len(set(texts)) == 20
+
+
+def test_no_program_depends_on_the_order_of_results_in_memory() -> None:
+    for given, wanted in ((np.ones((2, 3)), True), (np.cos(np.ones((3, 2)).T), False)):
+        for value in (given, given.T, given[::-1]):
+            scope = Scope(Random(0), {"A": value}, dynamic=True)
+            texts = [part_of_matrix(scope, "A")[0] for _ in range(200)]
+            texts += [line for _ in range(200) for line in alias(scope) or ()]
+            texts += [scope.read_vector(6) for _ in range(200)]
+            flat = {text for text in texts if re.search(r"reshape\(-1\)|ravel", text)}
+            assert bool(flat) == wanted, flat
+
+
+def test_a_write_to_an_argument_is_one_where_its_name_is_bound_anew() -> None:
+    for seed in range(40):
+        made = program([np.array([0.7, 1.5])], "", "0.0")
+        made.statements = [["y = x.copy()"], ["e, x = x, y"], ["z = y"]]
+        spoil(made, Random(seed))
+        (x,) = made.fresh_arguments()
+        made.function(np)(x)
+        assert not np.array_equal(x, made.arguments[0]), made.text
 
 
 def test_every_rule_writes_programs() -> None:
