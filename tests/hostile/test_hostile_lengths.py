@@ -55,6 +55,11 @@ CALLS = (
     ("fg.histc({})", WIDE),
     ("fg.histc({}, 4, 0, 3)", WIDE),
     ("fg.linspace(0.0, np.ones(2), 3, axis={})", ENDLESS),
+    ("fg.nn.utils.parameters_to_vector({})", ENDLESS[:2]),
+    ("fg.nn.utils.vector_to_parameters(fg.ones(2), {})", ENDLESS[:2]),
+    ("fg.optim.Muon([fg.nn.Parameter(np.ones((2, 2)))], ns_coefficients={})", ENDLESS),
+    ("fg.optim.lr_scheduler.MultiStepLR(OPTIMIZER, {})", ENDLESS),
+    ("numpy_vjps.repeat_to_match_shape(fg.ones(()), {}, float, None, False)", ENDLESS),
     ("np.put_along_axis(fg.ones(4), {}, 2.0, 0)", WIDE),
     ("fg.ones(4).index_add(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
     ("fg.ones(4).scatter(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
@@ -65,6 +70,8 @@ PROGRAM = """
 import faulthandler, itertools, sys
 import numpy as np, ferrograd, ferrograd as fg, ferrograd.hips.util
 from hostile.child import limit_memory
+from ferrograd.numpy import numpy_vjps
+OPTIMIZER = fg.optim.SGD([fg.nn.Parameter([1.0])], lr=0.1)
 limit_memory()
 for line in sys.stdin.read().splitlines():
     faulthandler.dump_traceback_later(20, exit=True)

@@ -18,7 +18,8 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 Tensors = Tensor | Iterable[Tensor]
 
 
-def _listed(op: str, tensors: Any) -> list[Tensor]:
+def tensors_of(op: str, tensors: Any) -> list[Tensor]:
+    """One tensor or several, in a list; what follows something else is not read."""
     if isinstance(tensors, Tensor):
         return [tensors]
     found = []
@@ -33,7 +34,7 @@ def _listed(op: str, tensors: Any) -> list[Tensor]:
 
 def gradients_of(op: str, parameters: Any) -> list[Tensor]:
     """The gradients that there are, of one parameter or several."""
-    return [p.grad for p in _listed(op, parameters) if p.grad is not None]
+    return [p.grad for p in tensors_of(op, parameters) if p.grad is not None]
 
 
 def get_total_norm(
@@ -50,7 +51,7 @@ def get_total_norm(
     >>> fg.nn.utils.get_total_norm([fg.tensor([3.0]), fg.tensor([[4.0]])]).item()
     5.0
     """
-    given = _listed("get_total_norm", tensors)
+    given = tensors_of("get_total_norm", tensors)
     order = float(norm_type)
     with no_grad():
         if not given:
