@@ -134,6 +134,7 @@ cost: $(VENV)/.wheel ## the size of the wheel, and instructions of small operati
 .PHONY: fuzz
 fuzz: $(VENV)/.wheel $(VENV)/.dev ## hostile calls of every public name, operations without memory, random NumPy programs, writes through NumPy (ARGS="--calls 1000000" IDIOMS="--seed 7" ALIASES="--every 50")
 	PYTHONPATH=tests $(BIN)/python -m hostile.sweep $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m hostile.endless $(ENDLESS)
 	PYTHONPATH=tests $(BIN)/python -m hostile.memory
 	PYTHONPATH=tests $(BIN)/python -m idioms.sweep $(IDIOMS)
 	PYTHONPATH=tests $(BIN)/python -m idioms.closures $(CLOSURES)

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._dispatch.on_arrays import detached
 from ferrograd._tensor.pytree import kept
+from ferrograd._tensor.sequences import listed
 from ferrograd._tensor.vector_space import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
@@ -101,7 +102,8 @@ class Primitive:
 
     def defvjp_is_zero(self, argnums: tuple[int, ...] | list[int] = (0,)) -> None:
         """Zero derivatives."""
-        defvjp(self, *(None for _ in argnums), argnums=list(argnums))
+        places = listed("defvjp_is_zero", "argnums", argnums)
+        defvjp(self, *(None for _ in places), argnums=places)
 
     def pull(
         self, wanted: list[int], ans: Any, args: list[Any], kwargs: dict[str, Any], g: Any
@@ -267,7 +269,9 @@ def defvjp(
             f"defvjp: the first argument is a {type(function).__name__}; decorate the function with"
             " @primitive first"
         )
-    places = tuple(range(len(rules))) if argnums is None else tuple(argnums)
+    places = (
+        tuple(range(len(rules))) if argnums is None else tuple(listed("defvjp", "argnums", argnums))
+    )
     if len(places) != len(rules):
         raise ArgumentTypeError(
             f"defvjp: {len(rules)} rules for {len(places)} argnums; give one rule for each"

@@ -30,6 +30,8 @@ ROOM = 3 << 30
 WALKED = {
     *("block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
     *("multi_dot", "piecewise", "select", "trim_zeros", "ParameterList", "pack_sequence"),
+    *("pad_sequence", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"),
+    *("column_stack", "vectorize"),
 }
 #: Rows that a loop over them reaches the end of.
 LONG = 1 << 20

@@ -21,6 +21,7 @@ from ferrograd._inspect import compare_with_arrays
 from ferrograd._inspect.graph_walk import reachable
 from ferrograd._tensor.modes import enable_grad
 from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import GradcheckError
 
 
@@ -247,7 +248,8 @@ def gradgradcheck(
         grad_outputs = [tensor(rng.standard_normal(o.shape)) for o in outputs]
     elif isinstance(grad_outputs, Tensor | np.ndarray):
         grad_outputs = [grad_outputs]
-    seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in grad_outputs]
+    vectors = listed("gradgradcheck", "grad_outputs", grad_outputs)
+    seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in vectors]
     if faults := _beside_arrays(problem):
         report = Comparison().report(problem.notes, faults)
         if raise_exception:

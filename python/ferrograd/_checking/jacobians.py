@@ -14,6 +14,7 @@ from ferrograd._checking.error_report import Jacobians
 from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
 from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentError, GradcheckError
 
 
@@ -85,7 +86,7 @@ def _described(result: Any) -> str:
 def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
     """The problem: tensors that require grad are checked, or, if there are none, float arrays."""
     single = isinstance(inputs, Tensor | np.ndarray)
-    given = [inputs] if single else list(inputs)
+    given = [inputs] if single else listed("gradcheck", "inputs", inputs)
     floats = [
         i
         for i, value in enumerate(given)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ferrograd._compile.compiled_function import Compiled
 from ferrograd._compile.signature import Static
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentTypeError
 
 
@@ -51,6 +52,7 @@ def compile(
         )
     if not callable(f):
         raise ArgumentTypeError(f"compile: f is a {type(f).__name__}; pass a function")
-    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    return Compiled(f, Static(nums, names), check, name)
+    nums, names = static_argnums, static_argnames
+    nums = [nums] if isinstance(nums, int) else listed("compile", "static_argnums", nums)
+    names = [names] if isinstance(names, str) else listed("compile", "static_argnames", names)
+    return Compiled(f, Static(tuple(nums), tuple(names)), check, name)

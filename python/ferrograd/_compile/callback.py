@@ -13,6 +13,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.host_call import given, kept
 from ferrograd._core import Tensor
+from ferrograd._tensor.creation import shape_of
 from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd.errors import (
     ArgumentTypeError,
@@ -34,7 +35,7 @@ class ShapeDtypeStruct:
     """
 
     def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> None:
-        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.shape = shape_of("ShapeDtypeStruct", (shape,))
         self.dtype = np.dtype(dtype)
 
     def __repr__(self) -> str:

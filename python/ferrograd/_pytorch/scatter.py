@@ -10,7 +10,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.validate import axis
+from ferrograd._pytorch.validate import axis, wholes
 from ferrograd._tensor.creation import arange
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
@@ -252,7 +252,8 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     (2, 3, 4)
     """
     input = asarray(input)
-    place, sizes = axis("unflatten", dim, input.ndim), list(sizes)
+    place = axis("unflatten", dim, input.ndim)
+    sizes = list(wholes("unflatten", "sizes", sizes, -1))
     if not input.ndim:
         raise ShapeError("unflatten: the tensor has no axes; give one with an axis to divide")
     known, length = 1, int(input.shape[place])

@@ -131,7 +131,9 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     >>> fg.histc(fg.tensor([1.0, 2.0, 1.0]), 4, 0, 3).tolist()
     [0.0, 2.0, 1.0, 0.0]
     """
-    x, bins = asarray(input).detach().numpy(), whole("histc", "bins", bins, 1)
+    # Contiguous: NumPy would walk an expanded tensor, however long.
+    x = np.ascontiguousarray(asarray(input).detach().numpy())
+    bins = whole("histc", "bins", bins, 1)
     low, high = (min, max) if min != max or x.size == 0 else (x.min(), x.max())
     low, high = (low - 1, high + 1) if low == high else (low, high)
     low, high = float(low), float(high)

@@ -5,8 +5,10 @@ Invariant: what is refused names the operation, the argument, its value and what
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
+from ferrograd._tensor.creation import MOST_AXES
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
@@ -21,10 +23,14 @@ def whole(op: str, what: str, value: Any, least: int = 0) -> int:
 
 
 def wholes(op: str, what: str, values: Any, least: int = 0) -> tuple[int, ...]:
-    """A sequence of integers of at least `least`; NumPy's and tensors' shapes are such."""
+    """One integer of at least `least` for each axis, as in NumPy's and tensors' shapes."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ArgumentTypeError(f"{op}: {what} is {values!r:.80}; give a tuple of integers")
-    return tuple(whole(op, f"an entry of {what}", value, least) for value in values)
+    # One more than there may be: a longer sequence, or one without an end, is not read.
+    given = tuple(islice(values, MOST_AXES + 1))
+    if len(given) > MOST_AXES:
+        raise ArgumentError(f"{op}: {what} has more than {MOST_AXES} entries; give one for an axis")
+    return tuple(whole(op, f"an entry of {what}", value, least) for value in given)
 
 
 def real(op: str, what: str, value: Any) -> float:

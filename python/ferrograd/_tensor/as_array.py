@@ -49,6 +49,8 @@ def spaced(
     plain = floats and is_plain(start) and is_plain(stop)
     span = float(stop) - float(start) if plain else 0.0
     if not isfinite(span) or not span / (parts or 1):
+        if not hasattr(axis, "__index__"):
+            raise ArgumentTypeError(f"linspace: axis is {axis!r:.80}; give an integer")
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)  # type: ignore[call-overload]
     values = np.arange(num, dtype=np.float64)
     values *= span / parts

@@ -10,6 +10,7 @@ import _thread
 import contextlib
 import sys
 import weakref
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,8 +45,9 @@ def _seed(op: str, seed: Any) -> Any:
             raise ArgumentError(f"{op}: seed is {seed}; give a whole number of at least 0")
         return seed
     of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
-    several = type(seed) in {list, tuple, np.ndarray} and np.size(seed) <= _LONGEST
-    if not of_numpy and not several:
+    several = type(seed) in {list, tuple, np.ndarray}
+    # NumPy also visits the rows that hold no numbers.
+    if not of_numpy and not (several and prod(max(n, 1) for n in np.shape(seed)) <= _LONGEST):
         raise ArgumentTypeError(
             f"{op}: seed is a {type(seed).__name__}; give a whole number, a list of at most"
             f" {_LONGEST} of them, or what numpy.random.default_rng makes"

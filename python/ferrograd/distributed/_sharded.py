@@ -16,6 +16,7 @@ from ferrograd._tensor.modes import enable_grad
 from ferrograd.distributed._buffers import not_recorded, together
 from ferrograd.distributed._process_group import checked_rank, mpi, world
 from ferrograd.errors import ContractError
+from ferrograd.nn.utils.clipping import gradients_of
 from ferrograd.optim._optimizer import Optimizer
 
 
@@ -200,7 +201,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float, comm: Any = N
     For parameters that are other ones on each rank. Where all ranks have the same, as under
     `DataParallel`, the norm of one rank is the norm of all. Returns the norm before.
     """
-    gradients = [p.grad for p in parameters if p.grad is not None]
+    gradients = gradients_of("clip_grad_norm_", parameters)
     own = sum(float(np.vdot(g.numpy(), g.numpy()).real) for g in gradients)
     together("clip_grad_norm_", comm := world(comm))
     norm = float(np.sqrt(comm.allreduce(own)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd._compile import guards
 from ferrograd._core import Tensor
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.transforms import value_and_grad
 
@@ -80,7 +81,11 @@ def functional_call(
 
 
 def _merged(given: Any) -> dict[str, Any]:
-    parts = [given] if isinstance(given, Mapping) else list(given)
+    parts = (
+        [given]
+        if isinstance(given, Mapping)
+        else listed("functional_call", "parameter_and_buffer_dicts", given)
+    )
     merged: dict[str, Any] = {}
     for part in parts:
         twice = merged.keys() & part.keys()

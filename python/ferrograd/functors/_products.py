@@ -11,6 +11,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import Tensor
+from ferrograd._tensor.creation import shape_of
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operations import sum_fiber
@@ -65,7 +66,7 @@ class ScaleFiber(AutogradFunction):
         name: str | None = None,
     ) -> Tensor:
         """`alpha fiber`, repeated."""
-        shape = tuple(shape)
+        shape = shape_of("scale_fiber", (shape,))
         _in_shape("scale_fiber", axis, len(shape) - batch_ndim)
         want = (shape[axis], *shape[len(shape) - batch_ndim :])
         if fiber is not None and tuple(fiber.shape) != want:

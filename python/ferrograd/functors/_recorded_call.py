@@ -9,11 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._core import CustomFunction, FunctionContext, Tensor
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentTypeError, ShapeError
 
 #: What a backward function returns: one gradient or None for each input.
 Gradients = Sequence[Any] | Any
 Backward = Callable[["Op"], Gradients]
+
+
+def _tuple(what: str, values: Any) -> tuple[Any, ...]:
+    return values if type(values) is tuple else tuple(listed("Op", what, values))
 
 
 class Op:
@@ -36,11 +41,11 @@ class Op:
         needs_input_grad: Sequence[bool] = (),
     ) -> None:
         self.name = name
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
+        self.inputs = _tuple("inputs", inputs)
+        self.outputs = _tuple("outputs", outputs)
         self.attrs = attrs
-        self.grad_outputs = tuple(grad_outputs)
-        self.needs_input_grad = tuple(needs_input_grad)
+        self.grad_outputs = _tuple("grad_outputs", grad_outputs)
+        self.needs_input_grad = _tuple("needs_input_grad", needs_input_grad)
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(tuple(x.shape)) for x in self.inputs)

@@ -11,7 +11,7 @@ from typing import Any
 from ferrograd._core import Tensor
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import at_least, betas as checked_betas, flags
+from ferrograd.optim._options import at_least, betas as checked_betas, flags, pair
 from ferrograd.optim._rule_optimizer import Ruled, Slots
 
 _MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
@@ -74,7 +74,7 @@ class Adam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": tuple(betas),
+            "betas": pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
@@ -178,7 +178,7 @@ class NAdam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": tuple(betas),
+            "betas": pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "momentum_decay": momentum_decay,
@@ -230,7 +230,7 @@ class RAdam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": tuple(betas),
+            "betas": pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
@@ -271,7 +271,7 @@ class Adamax(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": tuple(betas),
+            "betas": pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "maximize": maximize,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from ferrograd._core import Tensor, maximum, sqrt, zeros_like
@@ -56,7 +57,8 @@ class Muon(Optimizer):
             "weight_decay": weight_decay,
             "momentum": momentum,
             "nesterov": nesterov,
-            "ns_coefficients": tuple(ns_coefficients),
+            # One more than there may be: what has no end is not read.
+            "ns_coefficients": tuple(islice(ns_coefficients, 4)),
             "eps": eps,
             "ns_steps": ns_steps,
             "adjust_lr_fn": adjust_lr_fn,

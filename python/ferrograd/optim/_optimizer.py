@@ -332,7 +332,16 @@ def _listed(op: str, params: Any) -> list[Any]:
     if isinstance(params, set | frozenset):
         raise ArgumentTypeError(f"{op}: params is a set, which has no order; pass a list")
     if isinstance(params, Iterable) and not hasattr(params, "parameters"):
-        return list(params)
+        listed: list[Any] = []
+        seen: set[int] = set()
+        for entry in params:
+            listed.append(entry)
+            own = entry[-1] if isinstance(entry, tuple) and entry else entry
+            if not isinstance(own, Tensor | dict) or id(own) in seen:
+                break  # It will be refused, and what comes after it may have no end.
+            if isinstance(own, Tensor):
+                seen.add(id(own))
+        return listed
     advice = "pass a sequence of parameters, such as model.parameters()"
     raise ArgumentTypeError(f"{op}: params is of type {type(params).__name__}; {advice}")
 

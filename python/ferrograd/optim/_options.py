@@ -5,6 +5,7 @@ Invariant: an option that is refused names the optimiser, the option, its value 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from ferrograd._core import Tensor
@@ -25,9 +26,21 @@ def at_least(op: str, name: str, value: Any, least: float = 0.0) -> None:
         raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
 
 
+def pair(op: str, name: str, values: Any) -> tuple[Any, Any]:
+    """The two numbers of an option."""
+    try:
+        # One more than there may be: a longer sequence, or one without an end, is not read.
+        given = tuple(islice(values, 3))
+    except TypeError:
+        raise ArgumentTypeError(f"{op}: {name} is {values!r:.80}; give two numbers") from None
+    if len(given) != 2:
+        raise ArgumentError(f"{op}: {name} are {given}; give two numbers")
+    return given
+
+
 def betas(op: str, given: tuple[float, float]) -> None:
     """Raises for decay rates outside [0, 1)."""
-    if len(given) != 2 or not all(0.0 <= beta < 1.0 for beta in given):
+    if not all(0.0 <= beta < 1.0 for beta in pair(op, "betas", given)):
         raise ArgumentError(f"{op}: betas are {given}; give two numbers from 0 to below 1")
 
 

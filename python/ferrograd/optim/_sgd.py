@@ -12,7 +12,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import at_least, flags
+from ferrograd.optim._options import at_least, flags, pair
 from ferrograd.optim._rule_optimizer import Ruled, Slots
 
 
@@ -165,8 +165,8 @@ class Rprop(Ruled):
     ) -> None:
         options = {
             "lr": lr,
-            "etas": tuple(etas),
-            "step_sizes": tuple(step_sizes),
+            "etas": pair(type(self).__name__, "etas", etas),
+            "step_sizes": pair(type(self).__name__, "step_sizes", step_sizes),
             "maximize": maximize,
             **flags("Rprop", foreach=foreach, differentiable=differentiable, capturable=capturable),
         }
@@ -174,7 +174,8 @@ class Rprop(Ruled):
 
     def _check(self, group: Group) -> None:
         at_least("Rprop", "lr", group["lr"])
-        down, up = group["etas"]
+        down, up = pair("Rprop", "etas", group["etas"])
+        pair("Rprop", "step_sizes", group["step_sizes"])
         if not 0.0 < down < 1.0 < up:
             raise ArgumentError(f"Rprop: etas are {down, up}; give one below 1 and one above")
 

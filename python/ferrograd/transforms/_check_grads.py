@@ -15,6 +15,7 @@ from ferrograd._core import Tensor, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import flatten
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentError, GradcheckError
 from ferrograd.transforms._argnums import name_of
 from ferrograd.transforms._forward import jvp
@@ -47,7 +48,7 @@ def check_grads(
     >>> import ferrograd as fg
     >>> fg.check_grads(np.sin, order=2)(np.array([0.5, 1.0]))
     """
-    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    chosen = (modes,) if isinstance(modes, str) else tuple(listed("check_grads", "modes", modes))
     if not chosen or not all(isinstance(m, str) and m in ("fwd", "rev") for m in chosen):
         raise _no_modes(modes, chosen)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:

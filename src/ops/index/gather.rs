@@ -9,7 +9,7 @@ use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::index::Way;
-use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
+use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, readable, reshape_dims};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
     RowIndices, add_rows, integers, put_rows, scatter_rows, value_for,
@@ -110,6 +110,7 @@ pub(crate) fn scattered(
         return write(op, x, &places, &rows);
     }
     // Nobody asks for the offsets later.
+    readable(op, index)?;
     let out = x.duplicate()?;
     let (index, rows) = (index.view_of(), src.view_of());
     kernels::index::write_checked(op, way, out.view_mut(), axis, index, rows)?;

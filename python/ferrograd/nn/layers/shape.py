@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, flatten
+from ferrograd._pytorch.validate import wholes
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
@@ -52,7 +53,8 @@ class Unflatten(Module):
         super().__init__(name)
         if isinstance(dim, str):
             raise ArgumentError("Unflatten: axes have no names here; give the number of the axis")
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+        self.dim = dim
+        self.unflattened_size = wholes("Unflatten", "unflattened_size", unflattened_size, -1)
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more axes."""

@@ -17,20 +17,23 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 Tensors = Tensor | Iterable[Tensor]
 
 
-def _listed(op: str, tensors: Any) -> list[Tensor]:
+def tensors_of(op: str, tensors: Any) -> list[Tensor]:
+    """One tensor or several, in a list; what follows something else is not read."""
     if isinstance(tensors, Tensor):
         return [tensors]
-    found = list(tensors)
-    for entry in found:
+    found = []
+    for entry in tensors:
         if not isinstance(entry, Tensor):
             raise ArgumentTypeError(
                 f"{op}: a {type(entry).__name__} among the tensors; pass tensors"
             )
+        found.append(entry)
     return found
 
 
-def _gradients(op: str, parameters: Any) -> list[Tensor]:
-    return [p.grad for p in _listed(op, parameters) if p.grad is not None]
+def gradients_of(op: str, parameters: Any) -> list[Tensor]:
+    """The gradients that there are, of one parameter or several."""
+    return [p.grad for p in tensors_of(op, parameters) if p.grad is not None]
 
 
 def get_total_norm(
@@ -47,7 +50,7 @@ def get_total_norm(
     >>> fg.nn.utils.get_total_norm([fg.tensor([3.0]), fg.tensor([[4.0]])]).item()
     5.0
     """
-    given = _listed("get_total_norm", tensors)
+    given = tensors_of("get_total_norm", tensors)
     order = float(norm_type)
     with no_grad():
         if not given:
@@ -74,7 +77,7 @@ def clip_grads_with_norm_(
     >>> round(p.grad.item(), 4)
     1.0
     """
-    _shorten(_gradients("clip_grads_with_norm_", parameters), max_norm, total_norm)
+    _shorten(gradients_of("clip_grads_with_norm_", parameters), max_norm, total_norm)
 
 
 def _shorten(gradients: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
@@ -99,7 +102,7 @@ def clip_grad_norm_(
     >>> fg.nn.utils.clip_grad_norm_([p], 5.0).item(), p.grad.round(4).tolist()
     (10.0, [3.0, 4.0])
     """
-    gradients = _gradients("clip_grad_norm_", parameters)
+    gradients = gradients_of("clip_grad_norm_", parameters)
     total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
     _shorten(gradients, max_norm, total)
     return total
@@ -116,5 +119,5 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     [6.0, -7.0]
     """
     with no_grad():
-        for grad in _gradients("clip_grad_value_", parameters):
+        for grad in gradients_of("clip_grad_value_", parameters):
             grad.clip_(-float(clip_value), float(clip_value))

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, ShapeError
+from ferrograd.nn.utils.clipping import tensors_of
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -20,7 +21,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> fg.nn.utils.parameters_to_vector(layer.parameters()).shape
     (9,)
     """
-    return _core.concatenate([p.reshape(-1) for p in parameters])
+    return _core.concatenate(
+        [p.reshape(-1) for p in tensors_of("parameters_to_vector", parameters)]
+    )
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -38,7 +41,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise ArgumentTypeError(
             f"vector_to_parameters: the vector is a {type(vec).__name__}; pass a tensor"
         )
-    given = list(parameters)
+    given = tensors_of("vector_to_parameters", parameters)
     total = sum(int(p.size) for p in given)
     if tuple(vec.shape) != (total,):
         raise ShapeError(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates
@@ -112,7 +113,7 @@ class MultiStepLR(LRScheduler):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ) -> None:
-        self.milestones: Counter[int] = Counter(milestones)
+        self.milestones: Counter[int] = Counter(listed("MultiStepLR", "milestones", milestones))
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as _numpy
 
 import ferrograd.numpy as np
-from ferrograd.errors import ArgumentError as _ArgumentError, ShapeError as _ShapeError
+from ferrograd.errors import (
+    ArgumentError as _ArgumentError,
+    DTypeError as _DTypeError,
+    ShapeError as _ShapeError,
+)
 from ferrograd.numpy._tensor_arguments import holds_tensor as _holds_tensor
 from ferrograd.scipy._closed_over import floats as _floats
 from ferrograd.scipy._computed_by_scipy import library as _library, rest_of as _rest_of
@@ -76,7 +80,13 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
     """
     if not _holds_tensor(X) or force != "no" or np.ndim(X) not in (1, 2):
-        return _library("spatial.distance.squareform")(X, force, checks)
+        given = _numpy.asarray(X)
+        if given.dtype.hasobject:
+            raise _DTypeError(
+                f"squareform: elements of dtype {given.dtype}, whose bytes SciPy would copy without"
+                " counting references; give numbers"
+            )
+        return _library("spatial.distance.squareform")(given, force, checks)
     if np.ndim(X) == 2:
         if checks:
             _library("spatial.distance.squareform")(X.detach().numpy())

@@ -1,0 +1,21 @@
+"""Arguments that are several values in a row.
+
+Owns: how they are read. Never asks what the values are.
+Invariant: what is read has an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ferrograd.errors import ArgumentTypeError
+
+
+def listed(op: str, what: str, values: Any) -> list[Any]:
+    """The values in a list; an iterator, which may have no end, is refused."""
+    if isinstance(values, Iterable) and hasattr(values, "__len__"):
+        return list(values)
+    raise ArgumentTypeError(
+        f"{op}: {what} is of type {type(values).__name__}; give a list or tuple"
+    )
