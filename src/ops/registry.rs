@@ -1,6 +1,5 @@
-//! The list of all operations, from which every face is generated.
+//! The list of all operations, from which the Python functions, methods, stubs and docs are generated.
 //!
-//! Owns: the order of the families. Never changes at run time.
 //! Invariant: a name or an alias appears once.
 
 use std::sync::LazyLock;

@@ -1,7 +1,6 @@
-//! Tensors as the values of the graph.
+//! `impl Value for Tensor`: the arena of the tensor graph and the accumulation of gradients.
 //!
-//! Owns: the arena of the tensor graph and the sum of gradients. Never decides an order of summation.
-//! Invariant: a gradient's buffer is written again only when nobody else can see it.
+//! Invariant: a gradient's buffer is written in place only if it is not shared.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -108,7 +107,7 @@ impl Value for Tensor {
     }
 
     fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        // A recording has the steps of the sum of whole gradients, whose bits it is held to.
+        // Traced programs always add whole gradients, so the trace does too, to give the same bits.
         if !part.fits(&acc) || capture::active() {
             return Tensor::accumulate(acc, &part.placed()?);
         }
@@ -120,8 +119,8 @@ impl Value for Tensor {
         let before = part.read(&acc)?;
         let before = if part.is_added() { zeros_added(before)? } else { before };
         let sum = binary(&ADD, &before, part.gradient())?;
-        // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
-        // was there before has had zeros added to it. A whole gradient has them added once.
+        // Adding zeros outside the new part only turns negative zeros into positive ones. There are none outside the part
+        // that came last, because everything before it has had zeros added. A whole gradient has them added once.
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
             None if acc.marks().has(Marks::SETTLED) => {}
@@ -137,8 +136,8 @@ fn add_to_view(view: &Tensor, term: In<'_>) {
     apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
 }
 
-/// [`Value::accumulate_part`] in the memory of `acc`, where the parts are blocks of it: the sum is written over the part, and
-/// zeros are added to what only `last` shows. False where they are not; nothing is written then.
+/// [`Value::accumulate_part`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
+/// what only `last` covers. Returns false, without writing, if they are not blocks.
 fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
     let whole = acc.layout();
     let Some(block) = part.layout_in(acc) else { return false };
@@ -158,7 +157,7 @@ fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
 }
 
 impl Tensor {
-    /// Adds into this tensor's own buffer; shapes and dtypes agree.
+    /// Adds `new` in place; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
         let one = || new.repeated().map(FlatIn::Repeated);
         if let Some(a) = self.flat()
@@ -171,7 +170,7 @@ impl Tensor {
         apply(ADD.forward, &inputs, self.shared_view_mut(), &[]);
     }
 
-    /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
+    /// Adds a finished gradient to a stored one in place; both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
         let writing = self.before_write("backward")?;
         self.add_into(new);

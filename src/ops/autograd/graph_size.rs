@@ -1,44 +1,43 @@
-//! What a recorded graph holds: counted without running anything.
+//! Statistics of a recorded graph: nodes, edges, depth, and bytes.
 //!
-//! Owns the walk and its sums. Never changes a graph and keeps nothing of it.
-//! Invariant: every node and every buffer that nodes keep is counted once, however often it is reached.
+//! Invariant: every node and every saved buffer is counted once, however often it is reached.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Flags, Node as GraphNode, Saved};
 use crate::tensor::{Node, Tensor};
 
-/// The part of the nodes of one operation in a graph.
+/// The nodes of one operation in a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpShare {
     /// The operation's name.
     pub name: String,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The bytes of the buffers they keep; one that several operations keep counts for the earliest.
+    /// The bytes of the buffers they save; a buffer saved by several operations counts for the earliest.
     pub saved_bytes: usize,
 }
 
-/// A graph in numbers.
+/// The size of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphFacts {
     /// Recorded operations.
     pub operations: usize,
-    /// Leaves that take gradients.
+    /// Leaves that require grad.
     pub leaves: usize,
-    /// Connections between operations, and of operations with leaves.
+    /// Edges between operations, and from operations to leaves.
     pub edges: usize,
-    /// The most operations on one path.
+    /// The length of the longest path, in operations.
     pub depth: usize,
     /// The bytes of the nodes themselves.
     pub node_bytes: usize,
-    /// The bytes of all buffers that nodes keep for backward.
+    /// The bytes of all saved buffers.
     pub saved_bytes: usize,
-    /// By operation, those that keep most first.
+    /// Per operation, in descending order of saved bytes.
     pub shares: Vec<OpShare>,
 }
 
-/// The graph behind `tensor` in numbers; all zero where nothing was recorded.
+/// The size of the graph behind `tensor`; all zero if nothing was recorded.
 pub fn facts(tensor: &Tensor) -> GraphFacts {
     let mut facts = GraphFacts::default();
     let nodes = reached(tensor);
@@ -77,7 +76,7 @@ pub fn facts(tensor: &Tensor) -> GraphFacts {
     facts
 }
 
-/// The nodes behind a tensor, inputs before what uses them.
+/// The nodes behind a tensor, inputs first.
 fn reached(tensor: &Tensor) -> Vec<Node> {
     let mut pending: Vec<Node> =
         tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
@@ -99,8 +98,8 @@ fn in_order_of_recording(nodes: &mut [Node]) {
     nodes.sort_unstable_by_key(|node| node.seq());
 }
 
-/// The nodes with a zero derivative through which every path from `tensor` to a leaf goes, the latest first; `None` where
-/// a path goes through none of them, or where there are none.
+/// The zero-derivative nodes that every path from `tensor` to a leaf passes, the latest first; `None` if some path avoids
+/// them all, or there are none.
 pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
     let mut pending: Vec<Node> =
         tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
@@ -126,7 +125,7 @@ pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
     (!steps.is_empty()).then_some(steps)
 }
 
-/// The bytes of the buffers that a node keeps and that are not in `buffers` yet.
+/// The bytes of the buffers that a node saves and that are not in `buffers` yet.
 fn kept(node: &Node, buffers: &mut HashSet<usize>) -> usize {
     let sum = node.with_saved(|saved| {
         let payloads = saved.iter().filter_map(Saved::payload);

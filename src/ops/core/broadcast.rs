@@ -1,8 +1,7 @@
-//! The recorded ground that all operations stand on: conversion, arrangement, broadcasting and its adjoint.
+//! Recorded layout operations shared by all families: casts, reshapes, permutations, broadcasting and its adjoint
+//! (`sum_to`). Arguments are already resolved.
 //!
-//! Owns: `astype`, `reshape_dims`, `permute_axes`, `broadcast_to`, `sum_to`, `sum_over` and `choose`, with resolved arguments.
-//! Never reads arguments as users write them: the families above do that.
-//! Invariant: the backward of a view is the inverse view, and nothing here uses an operation's family.
+//! Invariant: the backward of a view is the inverse view.
 
 use smallvec::smallvec;
 
@@ -26,11 +25,11 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     converted(x, Tensor::empty(x.shape(), dtype)?)
 }
 
-/// Says what a conversion that the user asked for loses: imaginary parts, and floats that no integer stands for. Values
-/// that a program will replace are not read.
+/// Warns when a cast that the user asked for loses information: imaginary parts, or floats that the integer dtype cannot
+/// represent. While tracing, values are not inspected, because a compiled run replaces them.
 ///
 /// # Errors
-/// What the host makes of the warning.
+/// The warning, if the host turns it into an exception.
 pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
     let from = x.dtype();
     if !from.is_inexact() || to.is_inexact() && !(from.is_complex() && to.is_float()) {
@@ -45,7 +44,7 @@ pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
     Ok(())
 }
 
-/// As `astype`, for a conversion that the user asked for.
+/// [`astype`] for a cast that the user asked for: warns about lost information.
 pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
@@ -53,8 +52,8 @@ pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
     converted_aloud(x, Tensor::empty(x.shape(), dtype)?)
 }
 
-/// As `converted`, with what `warn_of_loss` says. Floats that become integers of 32 and 64 bits are looked at only where the
-/// conversion has lost something.
+/// [`cast_into`] with the warnings of [`warn_lossy_cast`]. Casts from floats to int32 and int64 check for loss in the
+/// kernel, so the values are read again only if some were lost.
 pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let to = out.dtype();
     if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || capture::active() {
@@ -67,7 +66,7 @@ pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
     after_cast(x, out)
 }
 
-/// The dtype in which a function of real floats is computed.
+/// The dtype in which a function of real floats computes.
 ///
 /// # Errors
 /// `DType` for complex numbers.
@@ -80,7 +79,7 @@ pub(crate) fn real_float(op: &'static str, dtype: DType) -> Result<DType> {
     Ok(dtype.to_float())
 }
 
-/// A tensor in the dtype of `real_float`.
+/// `x` cast to the dtype of [`real_float`].
 ///
 /// # Errors
 /// `DType` for complex numbers.
@@ -88,13 +87,13 @@ pub(crate) fn as_real_float(op: &'static str, x: &Tensor) -> Result<Tensor> {
     astype(x, real_float(op, x.dtype())?)
 }
 
-/// The values of `x` in `out`, a new tensor of any dtype.
+/// Casts `x` into `out`, a new tensor of any dtype.
 pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
     after_cast(x, out)
 }
 
-/// Records a conversion.
+/// Records a cast.
 fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: "astype",
@@ -105,7 +104,7 @@ fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
     })
 }
 
-/// The same elements, in C order, under other dimensions; a view when the strides allow it.
+/// Reshape in C order; a view when the strides allow it, else a copy.
 pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
@@ -127,14 +126,14 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     rearranged(x, out)
 }
 
-/// The element of a value under dimensions of 1, in memory of its own: writes to it must not reach the value.
+/// A copy of a scalar value with axes of size 1. It has its own memory, so writes do not reach the value.
 pub(crate) fn with_axes(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let copy = x.duplicate()?;
     let layout = copy.layout().reshape(dims);
     rearranged(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
 }
 
-/// Records that `out` has the elements of `x` under other dimensions.
+/// Records `out` as a reshape of `x`.
 fn rearranged(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
     finish_one(out, x, "reshape", record, |dims, g, cx| {
@@ -142,7 +141,7 @@ fn rearranged(x: &Tensor, out: Tensor) -> Result<Tensor> {
     })
 }
 
-/// The axes in another order; a view.
+/// Permutes the axes; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
     let record = || {
@@ -157,14 +156,14 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     })
 }
 
-/// Two axes exchanged; a view.
+/// Swaps two axes; a view.
 pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).collect();
     axes.swap(a, b);
     permute_axes(x, &axes)
 }
 
-/// Repeats along new and size-1 axes without copying; the adjoint is `sum_to`.
+/// Broadcasts along new and size-1 axes; a stride-0 view. The adjoint is [`sum_to`].
 pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
@@ -204,7 +203,7 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     reshape_dims(&sum_over(x, &axes, true)?, dims)
 }
 
-/// `sum_to` behind the axes `front`, which stay.
+/// [`sum_to`] on the axes after `front`, the batch axes, which are kept.
 pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
     if front.is_empty() {
         return sum_to(x, dims);
@@ -215,7 +214,7 @@ pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Resu
     reshape_dims(&sum_to(x, &aligned)?, &[front, dims].concat())
 }
 
-/// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
+/// `x` and a normalised axis; without an axis, the flattened tensor and 0. A 0-d tensor counts as a vector of one element.
 pub(crate) fn axis_or_flat(
     op: &'static str,
     x: &Tensor,
@@ -228,7 +227,7 @@ pub(crate) fn axis_or_flat(
     }
 }
 
-/// Refuses complex numbers, for an operation that has no meaning for them.
+/// Refuses complex dtypes.
 pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_complex() {
         return Ok(());
@@ -240,7 +239,7 @@ pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
     }))
 }
 
-/// A tensor of one axis, or an error that shows its shape.
+/// Refuses tensors that do not have exactly one axis.
 pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
     if x.ndim() == 1 {
         return Ok(x);
@@ -275,11 +274,11 @@ pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
     Ok(decide("any", &[any.view_of()], |any| any[0].to_vec::<bool>()[0].into()) == 1)
 }
 
-/// The most elements that an operation reads one by one. No memory holds more: the tensor is an expanded one, and the
-/// operation would not come to an end.
+/// More elements than any memory holds: a tensor of this size is an expanded (stride-0) one, and a loop over it would not
+/// finish in reasonable time.
 const MOST_READ: usize = 1 << 40;
 
-/// Refuses a tensor of more elements than could be read one by one.
+/// Refuses expanded tensors that are too large to loop over.
 #[inline]
 pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
     if x.size() <= MOST_READ {
@@ -292,7 +291,7 @@ pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
     }))
 }
 
-/// Runs a reduction kernel; the result keeps the axes as size 1.
+/// Runs a reduction kernel over resolved axes, which are kept with size 1.
 pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     readable("reduction", x)?;
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
@@ -304,7 +303,7 @@ pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -
 pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
     let out = reduced(Reduction::Sum, x, axes, dtype)?;
-    // The result's final shape is decided before recording: one node, not two.
+    // The final shape is set before recording, so that there is one node and not two.
     let dims =
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
@@ -319,7 +318,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     })
 }
 
-/// The selection itself, on operands of one dtype and shape.
+/// `where` on operands of one dtype and shape.
 pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());

@@ -1,8 +1,7 @@
-//! Chosen positions of an array, and moving rows to and from them.
+//! Gather and scatter of rows: resolved indices (`RowIndices`) and the recorded take, add, put and clear.
 //!
-//! Owns: `RowIndices`, and the recorded moves: take, add, put, clear, and what is left of a put. Never reads an index expression.
-//! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
-//! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
+//! Invariant: offsets refer to the C order of the dims they were made for, so they serve every array of those dims,
+//! forward and backward; repeated indices accumulate in an add, and the last one wins in a put.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{Part, SMALL};
 use crate::tensor::Tensor;
 
-/// Positions along some axes of an array; each stands for a row of the other axes.
+/// Indices along some axes of an array; each selects a row (the other axes).
 #[derive(Clone)]
 pub(crate) struct RowIndices {
     /// The indexed axes, ascending.
@@ -30,7 +29,7 @@ pub(crate) struct RowIndices {
 }
 
 impl RowIndices {
-    /// The combinations `arrays[0][p], arrays[1][p], …` of int64 arrays of one shape, over ascending axes.
+    /// Indices `(arrays[0][p], arrays[1][p], …)` from int64 arrays of one shape; `axes` ascend.
     pub(crate) fn indexed(
         op: &'static str,
         dims: &[usize],
@@ -56,8 +55,8 @@ impl RowIndices {
         Ok(RowIndices { axes, dims: dims.into(), offsets: Arc::new(offsets) })
     }
 
-    /// One position for every element of `index` (int64): its own coordinates, with its value along `axis`.
-    /// No other dimension of `index` exceeds the array's.
+    /// One index per element of `index` (int64): its own coordinates, except along `axis`, where its value is used.
+    /// Along the other axes `index` is no longer than the array.
     pub(crate) fn along(
         op: &'static str,
         dims: &[usize],
@@ -74,14 +73,14 @@ impl RowIndices {
         })
     }
 
-    /// The same positions in each of `n` such arrays, stacked along a new first axis.
+    /// The same indices for each of `n` arrays stacked along a new first axis.
     fn in_each(&self, n: usize) -> RowIndices {
         let axes = self.axes.iter().map(|axis| axis + 1).collect();
         let dims = std::iter::once(n).chain(self.dims.iter().copied()).collect();
         RowIndices { axes, dims, offsets: self.offsets.clone() }
     }
 
-    /// Refuses an array of other dims: offsets would lead outside it.
+    /// Refuses arrays of other dims, for which the offsets could be out of bounds.
     fn check(&self, x: &Tensor) -> Result<()> {
         if x.shape() == &self.dims[..] {
             return Ok(());
@@ -92,7 +91,7 @@ impl RowIndices {
         }))
     }
 
-    /// How many positions there are.
+    /// The number of indices.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
@@ -109,7 +108,7 @@ impl RowIndices {
         dims
     }
 
-    /// The offsets in an array of these dims under its own strides.
+    /// The offsets under the strides of an array of these dims.
     fn within(&self, layout: &Layout) -> Arc<Offsets> {
         if layout.is_contiguous() || self.len() == 0 {
             return self.offsets.clone();
@@ -120,13 +119,13 @@ impl RowIndices {
         Arc::new(self.offsets.restrided(&pairs))
     }
 
-    /// One row of an array that has elements.
+    /// The row at index 0 of a non-empty array.
     fn row(&self, x: &Tensor) -> Tensor {
         let select = |layout: Layout, &axis: &usize| layout.select(axis, 0);
         x.with_layout(self.axes.iter().rev().fold(x.layout().clone(), select))
     }
 
-    /// Writes the rows into `x`; the last of a repeated position stays. Records nothing.
+    /// Writes rows into `x`; the last of a repeated index wins. Records nothing.
     pub(crate) fn write(&self, x: &Tensor, rows: &Tensor) -> Result<()> {
         self.check(x)?;
         if rows.size() > 0 {
@@ -136,17 +135,17 @@ impl RowIndices {
         Ok(())
     }
 
-    /// Copies what saved values need of the rows of `x`, which are about to be written; with `all`, or where they are many, of
-    /// all of `x`.
+    /// Copies the rows of `x` that saved values need, before they are overwritten; all of `x` if `all` is set or if the rows
+    /// are most of it.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy.
+    /// `Memory` when the copy cannot be allocated.
     pub(crate) fn keep_saved(&self, x: &Tensor, all: bool) -> Result<()> {
         if !x.storage().may_be_saved() {
             return Ok(());
         }
         if self.len() == 0 || x.size() == 0 {
-            // Nothing is written, but the version moves.
+            // Nothing is written, but the version is bumped.
             return x.with_layout(Layout::contiguous(&[0])?).keep_saved();
         }
         let row = self.row(x);
@@ -160,7 +159,7 @@ impl RowIndices {
         Ok(())
     }
 
-    /// Whether the rows differ and are a small part of a large array.
+    /// Whether the indices are distinct and select a small part of a large array.
     fn are_few(&self) -> bool {
         let size: usize = self.dims.iter().product();
         let shown: usize = self.row_dims().iter().product();
@@ -172,7 +171,7 @@ impl RowIndices {
         places.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// The same positions in the flattened array.
+    /// The same indices into the flattened array.
     pub(crate) fn flattened(&self) -> RowIndices {
         let size = self.dims.iter().product();
         RowIndices { axes: smallvec![0], dims: smallvec![size], offsets: self.offsets.clone() }
@@ -183,12 +182,12 @@ impl RowIndices {
         &self.dims
     }
 
-    /// Whether all positions of an array under these strides are one.
+    /// Whether all indices address the same element, because the indexed axes have stride 0.
     fn meet(&self, layout: &Layout) -> bool {
         self.axes.iter().all(|&axis| layout.strides()[axis] == 0)
     }
 
-    /// Folds rows into fresh memory, in their order. Records nothing.
+    /// Reduces rows into new memory, in index order. Records nothing.
     pub(crate) fn fold_into(&self, out: &Tensor, rows: &Tensor, how: Folding) -> Result<()> {
         self.check(out)?;
         if rows.size() > 0 {
@@ -198,7 +197,7 @@ impl RowIndices {
         Ok(())
     }
 
-    /// For each row, the product of the others at its position along the first axis. Records nothing.
+    /// For each row, the product of the other rows with the same index along the first axis. Records nothing.
     pub(crate) fn others(&self, rows: &Tensor) -> Result<Tensor> {
         let rows = rows.detach().contiguous()?;
         let out = Tensor::empty(rows.shape(), rows.dtype())?;
@@ -207,7 +206,7 @@ impl RowIndices {
     }
 }
 
-/// The rows of `x`, or of each array of a stack, at the indices; the adjoint is `add_rows` to zeros.
+/// The rows of `x` (or of each array of a batch) at the indices; the adjoint is [`scatter_rows`].
 pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
         return swap_axes(&take_rows(x, &indices.in_each(x.shape()[0]))?, 0, 1);
@@ -235,7 +234,7 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// Adds rows into fresh memory at the indices, in their order.
+/// Adds rows into new memory at the indices, in index order.
 fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
     indices.check(out)?;
     if rows.size() > 0 {
@@ -245,7 +244,7 @@ fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Zeros to which the rows, or those of each array of a stack, are added at the indices; the adjoint is `take_rows`.
+/// Zeros to which rows (or those of each array of a batch) are added at the indices; the adjoint is [`take_rows`].
 pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
         return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
@@ -261,7 +260,7 @@ pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor
     })
 }
 
-/// A copy of `x` to which the rows are added at the indices.
+/// A copy of `x` with rows added at the indices.
 pub(crate) fn add_rows(
     name: &'static str,
     x: &Tensor,
@@ -282,7 +281,7 @@ pub(crate) fn add_rows(
     })
 }
 
-/// A copy of `x` in which the rows stand at the indices; the last of a repeated position stays.
+/// A copy of `x` with rows written at the indices; the last of a repeated index wins.
 pub(crate) fn put_rows(
     name: &'static str,
     x: &Tensor,
@@ -303,13 +302,13 @@ pub(crate) fn put_rows(
     })
 }
 
-/// The rows at the indices, with zeros for those that a later repetition overwrote; the adjoint is `put_in_zeros`.
+/// The rows at the indices, zero for those that a later repetition overwrote; the adjoint is [`put_in_zeros`].
 pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if g.ndim() == indices.dims.len() + 1 {
         return swap_axes(&take_last_written(g, &indices.in_each(g.shape()[0]))?, 0, 1);
     }
     indices.check(g)?;
-    // Places that are one in memory would repeat each other.
+    // Aliased elements (stride 0) would count as repeated indices.
     let g = if g.layout().is_injective() { g.clone() } else { g.contiguous()? };
     let out = Tensor::empty(&indices.row_dims(), g.dtype())?;
     if out.size() > 0 {
@@ -325,7 +324,7 @@ pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tens
     })
 }
 
-/// Zeros in which the rows, or those of each array of a stack, stand at the indices; the last of a repeated position stays.
+/// Zeros with rows (or those of each array of a batch) written at the indices; the last of a repeated index wins.
 fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
         return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
@@ -341,7 +340,7 @@ fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// `x`, or each array of a stack, with zeros at the indices; its own adjoint.
+/// `x` (or each array of a batch) with zeros at the indices; self-adjoint.
 pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
         return clear_rows(x, &indices.in_each(x.shape()[0]));
@@ -358,10 +357,10 @@ pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// Indices as int64, outside the graph; floats and complex numbers are refused.
+/// Indices as int64, not recorded; floats and complex numbers are refused.
 pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
     if indices.dtype().is_inexact() {
-        // An empty sequence has no element type of its own.
+        // An empty sequence has no dtype of its own and arrives as floats.
         if indices.size() > 0 {
             return Err(Box::new(Error::DType {
                 op: op.into(),
@@ -373,7 +372,7 @@ pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
     astype(&indices.detach(), DType::I64)
 }
 
-/// A value as a tensor of the dtype of the tensor it goes into.
+/// An assigned value as a tensor of the target's dtype.
 pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) if x.dtype().takes(t.dtype()) => astype(t, x.dtype()),

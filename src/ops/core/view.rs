@@ -1,7 +1,6 @@
-//! Basic indexing as views, and the adjoint that embeds a gradient.
+//! Views by slices, selections, new axes and diagonals, and `embed`, their common adjoint.
 //!
-//! Owns: slices along an axis, selection of one index, and `embed`, their common adjoint.
-//! Never copies forward. Invariant: a view's gradient is zero outside the view.
+//! Invariant: the gradient of a view is zero outside the view.
 
 use smallvec::SmallVec;
 
@@ -12,12 +11,12 @@ use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
 use crate::ops::core::structured::{batched, finish_one, move_cost};
 use crate::tensor::Tensor;
 
-/// One step of a view, replayed on another tensor of the same shape.
+/// One primitive view operation, which can be replayed on any layout of the same shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// `start`, `step`, `len` along an axis.
     Slice { axis: usize, start: usize, step: isize, len: usize },
-    /// One index of an axis, which is dropped.
+    /// Selects one index of an axis, which is dropped.
     Select { axis: usize, index: usize },
     /// A new axis of size 1.
     Insert { axis: usize },
@@ -26,7 +25,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The axis it is about, the first of two.
+    /// The axis it applies to; the first of two.
     pub(crate) fn axis(self) -> usize {
         match self {
             Step::Slice { axis, .. } | Step::Select { axis, .. } | Step::Insert { axis } => axis,
@@ -34,7 +33,7 @@ impl Step {
         }
     }
 
-    /// The same for values with so many axes more in front.
+    /// The same step for a tensor with `by` more leading axes.
     fn behind(self, by: usize) -> Step {
         match self {
             Step::Slice { axis, start, step, len } => {
@@ -58,10 +57,10 @@ impl Step {
     }
 }
 
-/// Steps in their order; most views take one or two.
+/// View steps in order; most views take one or two.
 pub(crate) type StepList = SmallVec<[Step; 2]>;
 
-/// Steps for values of so many axes; a batch of gradients has more in front.
+/// View steps for tensors of `ndim` axes; a batch of gradients has more leading axes.
 #[derive(Clone)]
 pub(crate) struct Steps {
     ndim: usize,
@@ -73,8 +72,8 @@ impl Steps {
         Steps { ndim, all }
     }
 
-    /// Adds a gradient of the view to the sum of those of the value, in place; false where others see that memory, or where
-    /// this takes more than a small loop.
+    /// Adds a view's gradient in place to the accumulated gradient of its base; false if that memory is shared or the loop
+    /// is not small.
     fn add(&self, g: &Tensor, sum: &Tensor) -> bool {
         if !sum.storage().is_reusable() {
             return false;
@@ -97,12 +96,12 @@ impl Steps {
     }
 }
 
-/// The steps applied to a layout.
+/// Applies the steps to a layout.
 pub(crate) fn replay(layout: &Layout, steps: &[Step]) -> Layout {
     steps.iter().fold(layout.clone(), |layout, step| step.apply(&layout))
 }
 
-/// A view of `x` through several steps: one node.
+/// A view of `x` through several steps, recorded as one node.
 #[inline]
 pub(crate) fn view_through(
     x: &Tensor,
@@ -112,7 +111,7 @@ pub(crate) fn view_through(
     shown(x, name, Steps::new(x.ndim(), StepList::from_slice(steps.as_ref())))
 }
 
-/// The same of a value or a batch of its gradients.
+/// [`view_through`] for a tensor or a batch of its gradients.
 pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tensor> {
     if steps.all.is_empty() {
         return view_identity(x);
@@ -126,7 +125,7 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
     seen(x, out, name, || steps)
 }
 
-/// The element to which a choice of each axis leads, as a value of its own.
+/// The element at one index per axis, as a 0-d copy.
 #[inline]
 pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
     let ahead = |(&stride, choice): (&isize, &Step)| match *choice {
@@ -148,7 +147,7 @@ pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
     seen(x, out, "index", || Steps::new(x.ndim(), choices))
 }
 
-/// A copy of the element at a place, without a history.
+/// An unrecorded 0-d copy of the element at the offset of `place`.
 #[inline]
 pub(crate) fn element_at(x: &Tensor, place: &Layout) -> Result<Tensor> {
     let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
@@ -159,7 +158,7 @@ pub(crate) fn element_at(x: &Tensor, place: &Layout) -> Result<Tensor> {
     Ok(out)
 }
 
-/// What the steps lead to, recorded: a view, or a copy of it.
+/// Records `out`, a view through the steps or a copy of one.
 #[inline(always)]
 fn seen(
     x: &Tensor,
@@ -183,38 +182,38 @@ fn seen(
     })
 }
 
-/// Elements of a value up to which zeros are laid out, or added, around each gradient: they take less than the care for parts.
+/// Up to this size the gradient of a base is padded with zeros; above it, only the viewed slice is accumulated.
 pub(crate) const SMALL: usize = 1024;
 
-/// A gradient of a value of which only a view was used, before it is laid out among zeros.
+/// The gradient of a base of which only a part was used, before it is padded with zeros.
 pub struct Part {
     g: Tensor,
     dims: ShapeVec,
     shown: Shown,
 }
 
-/// Which elements of a value a view shows.
+/// The part of a base that a view shows.
 enum Shown {
-    /// Those to which steps lead.
+    /// The elements that view steps lead to.
     Steps(Steps),
-    /// Those at positions of the value in C order.
+    /// The elements of this layout over the base in C order.
     Places(Layout),
-    /// Rows at positions that differ.
+    /// Rows at distinct indices.
     Rows(RowIndices),
 }
 
 impl Part {
-    /// Of a view that shows the elements at these positions of a value of these dims in C order, each once.
+    /// For a view of distinct elements, whose layout `positions` refers to the C order of `dims`.
     pub(crate) fn at(g: Tensor, dims: &[usize], places: Layout) -> Part {
         Part { g, dims: dims.into(), shown: Shown::Places(places) }
     }
 
-    /// Of rows of a value at positions that differ.
+    /// For rows at distinct indices.
     pub(crate) fn rows(g: Tensor, places: RowIndices) -> Part {
         Part { g, dims: places.dims().into(), shown: Shown::Rows(places) }
     }
 
-    /// The gradient among zeros.
+    /// The gradient padded with zeros to the shape of the base.
     pub(crate) fn placed(&self) -> Result<Tensor> {
         if let Shown::Rows(places) = &self.shown {
             return scatter_rows(&self.g, places);
@@ -224,22 +223,22 @@ impl Part {
         Ok(out)
     }
 
-    /// The gradient of the view.
+    /// The gradient of the part.
     pub(crate) fn gradient(&self) -> &Tensor {
         &self.g
     }
 
-    /// Whether its place among zeros is made by adding to them, which leaves no negative zero.
+    /// Whether padding adds to zeros, which turns negative zeros into positive ones.
     pub(crate) fn is_added(&self) -> bool {
         matches!(self.shown, Shown::Rows(_))
     }
 
-    /// Whether `whole` has the shape and dtype of the value.
+    /// Whether `whole` has the shape and dtype of the base.
     pub(crate) fn fits(&self, whole: &Tensor) -> bool {
         whole.shape() == &self.dims[..] && whole.dtype() == self.g.dtype()
     }
 
-    /// Where this part of a whole gradient lies, if it is a view of it.
+    /// The layout of this part in a gradient of the base, if it is a strided view.
     pub(crate) fn layout_in(&self, whole: &Tensor) -> Option<Layout> {
         match &self.shown {
             Shown::Steps(steps) => Some(steps.replay(whole.layout())),
@@ -250,7 +249,7 @@ impl Part {
         }
     }
 
-    /// What a whole gradient, which lies in C order, has in this part; without a history.
+    /// The elements of this part in a contiguous gradient of the base; unrecorded.
     pub(crate) fn read(&self, whole: &Tensor) -> Result<Tensor> {
         match (&self.shown, self.layout_in(whole)) {
             (Shown::Rows(places), _) => take_rows(&whole.detach(), places),
@@ -259,7 +258,7 @@ impl Part {
         }
     }
 
-    /// Gives this part of a whole gradient other values.
+    /// Overwrites this part of a gradient of the base.
     pub(crate) fn write(&self, whole: &Tensor, values: &Tensor) -> Result<()> {
         if let Shown::Rows(places) = &self.shown {
             return places.write(whole, values);
@@ -269,18 +268,18 @@ impl Part {
     }
 }
 
-/// The same elements as a tensor of their own: `x[...]`.
+/// A view of all elements: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
     finish_one(out, x, "alias", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)))
 }
 
-/// Zeros of shape `dims` with `g` where the steps lead: the adjoint of a view.
+/// Zeros of shape `dims` with `g` at the elements the steps lead to: the adjoint of a view.
 pub(crate) fn embed(g: &Tensor, dims: &[usize], steps: &[Step]) -> Result<Tensor> {
     placed(g, dims, &Steps::new(dims.len(), steps.into()))
 }
 
-/// The same of a value or a batch of its gradients.
+/// [`embed`] for a gradient or a batch of gradients.
 fn placed(g: &Tensor, dims: &[usize], steps: &Steps) -> Result<Tensor> {
     let out = Tensor::zeros(dims, g.dtype())?;
     let seen = steps.replay(out.layout());

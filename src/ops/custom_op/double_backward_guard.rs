@@ -1,8 +1,6 @@
-//! The refusal of a second derivative that would be silently wrong.
+//! A node that makes a double backward fail where it would be silently wrong. Recorded only under `create_graph`.
 //!
-//! Owns: a node that passes the history of a custom function on and fails when a gradient arrives.
-//! Never part of a first derivative: it is recorded only under `create_graph`.
-//! Invariant: it has the edges of the function's inputs, so that pruning to them cannot hide it.
+//! Invariant: it has the edges of the function's inputs, so that pruning to them does not skip it.
 
 use std::borrow::Cow;
 
@@ -30,7 +28,7 @@ impl Rule<Tensor> for Cut {
     }
 }
 
-/// An edge at which a gradient fails with `what`; `inputs` is where it would have gone.
+/// The edge of a new node that fails with `what` when a gradient arrives; `inputs` is where the gradient would have gone.
 pub(crate) fn refuse(
     op: Cow<'static, str>,
     what: String,
@@ -42,7 +40,7 @@ pub(crate) fn refuse(
     Edge::new(node, 0)
 }
 
-/// The edge of an intermediate result of `op`'s forward: its history was not recorded.
+/// The edge for an intermediate result of `op`'s forward, whose history was not recorded.
 #[cold]
 pub(crate) fn intermediate(op: Cow<'static, str>, cx: &Context<'_, Tensor>) -> Edge {
     refuse(

@@ -1,8 +1,6 @@
-//! `trait Function`: an operation with a derivative of one's own, in Rust.
+//! `trait Function`: custom operations with their own backward, in Rust.
 //!
-//! Owns: the trait, and the rule through which the engine calls it.
-//! Never keeps state of a call in the function itself: it carries parameters, the context carries the call.
-//! Invariant: one node and one backward call per pass, however many outputs have a gradient.
+//! Invariant: one node per call, and one backward call per pass, however many outputs have a gradient.
 
 use std::borrow::Cow;
 
@@ -19,11 +17,12 @@ use crate::tensor::{Tensor, with_cut_edge};
 
 /// An operation with its own derivative.
 ///
-/// A value of the type carries hyper-parameters; the node keeps a clone. `forward` runs with recording off.
+/// The value itself holds hyper-parameters; the node keeps a clone, and the context holds the state of a call. `forward`
+/// runs with recording off.
 ///
 /// ```
 /// use ferrograd::{Tensor, Result};
-/// use ferrograd::ops::function::{Function, FunctionContext};
+/// use ferrograd::ops::custom_op::{Function, FunctionContext};
 ///
 /// #[derive(Clone)]
 /// struct Scale(f64);
@@ -49,16 +48,16 @@ pub trait Function: Clone + Send + Sync + 'static {
         Cow::Borrowed(path.rsplit("::").next().unwrap_or(path))
     }
 
-    /// Computes the outputs and keeps in `cx` what `backward` needs.
+    /// Computes the outputs and saves in `cx` what `backward` needs.
     ///
     /// # Errors
-    /// Whatever the computation reports.
+    /// Any error of the computation.
     fn forward(&self, cx: &mut FunctionContext, inputs: &[&Tensor]) -> Result<Vec<Tensor>>;
 
-    /// The gradients of the inputs, one or `None` each, from those of the outputs.
+    /// The gradients of the inputs (`None` for none) from those of the outputs.
     ///
     /// # Errors
-    /// Whatever the computation reports.
+    /// Any error of the computation.
     fn backward(
         &self,
         cx: &FunctionContext,
@@ -68,7 +67,7 @@ pub trait Function: Clone + Send + Sync + 'static {
     /// Calls the function and returns its first output.
     ///
     /// # Errors
-    /// Those of `forward`; `Contract` when it produced no outputs.
+    /// Those of `forward`; `Contract` if there were no outputs.
     fn apply(&self, inputs: &[&Tensor]) -> Result<Tensor> {
         self.apply_many(inputs)?.into_iter().next().ok_or_else(|| {
             let what = format!(
@@ -144,7 +143,7 @@ fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor
     }
 }
 
-/// The rule of a node that a `Function` made.
+/// The rule that calls a `Function`'s backward.
 struct Trampoline<F> {
     function: F,
     cx: FunctionContext,
@@ -154,7 +153,7 @@ struct Trampoline<F> {
 }
 
 impl<F: Function> Trampoline<F> {
-    /// The context for one backward: saved values restored, needs narrowed to this pass.
+    /// The context of one backward call: saved values restored, needed inputs restricted to this pass.
     fn context(&self, cx: &mut Context<'_, Tensor>) -> Result<FunctionContext> {
         let mut own = self.cx.clone();
         own.needs = (0..self.inputs.len()).map(|i| cx.wants(i)).collect();
@@ -194,7 +193,7 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         let grads = self.gradients(cx)?;
         let run = || self.function.backward(&own, &grads);
         let returned = if cx.create_graph() {
-            // What forward left behind outside the context refuses as well.
+            // Values that forward stored outside the context are guarded as well.
             with_cut_edge(intermediate(self.function.name(), cx), run)?
         } else {
             run()?

@@ -1,9 +1,7 @@
-//! Functions with a derivative that the user writes: the contract, and its Rust face.
+//! Custom operations with a user-written backward: recording, gradient checks, and the Rust trait. The Python rule in the
+//! bindings uses the same parts.
 //!
-//! Owns: what one call records (`Call`), how returned gradients are checked (`Gradients`), the refusal of a second
-//! derivative that would be wrong (`refuse`), and `trait Function`. The Python trampoline stands on the same parts.
-//! Never a second mechanism: everything enters the graph through `graph::record`.
-//! Invariant: forward runs with recording off; an output is a fresh handle, never an input itself.
+//! Invariant: forward runs with recording off; an output is a new handle, never an input itself.
 
 mod call;
 mod context;

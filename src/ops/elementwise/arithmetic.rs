@@ -1,4 +1,4 @@
-//! Arithmetic: declarations of the operators and their kin.
+//! Arithmetic operators and binary functions: formula and derivative side by side.
 elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg"), no_bool]

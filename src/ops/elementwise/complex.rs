@@ -1,7 +1,5 @@
-//! Complex numbers and real ones: parts, absolute value, angle, and back.
-//!
-//! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates: all of it is made of the two
-//! parts. Invariant: what users call `real` and `imag` is memory of its argument; what others are made of is copied.
+//! Complex functions that are not holomorphic: parts, absolute value, angle, and construction from parts. All are composed
+//! of operations on the real and imaginary parts, so they have no rules of their own.
 
 use smallvec::smallvec;
 
@@ -20,7 +18,7 @@ use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
 
-/// Two tensors of one shape and of the float dtype whose pairs are complex numbers.
+/// Two tensors of one shape and one float dtype, from which complex numbers can be made.
 fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
     let common = re.dtype().promote(im.dtype());
     if common.is_complex() {
@@ -36,12 +34,12 @@ fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
     Ok([fit(re)?, fit(im)?])
 }
 
-/// A function of real numbers, applied to each part.
+/// Applies a function of real numbers to each part.
 pub(crate) fn by_parts(x: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     joined(&f(&part_of(x, Part::Real)?)?, &f(&part_of(x, Part::Imag)?)?)
 }
 
-/// The nearest whole numbers of each part.
+/// Rounds each part to the nearest integer.
 pub(crate) fn rounded(x: &Tensor) -> Result<Tensor> {
     by_parts(x, rint)
 }
@@ -60,7 +58,7 @@ elementwise_specs! {
             let beside = R::select(a.is_infinite(), alone, R::lit(0.0));
             let none = size.eq(R::lit(0.0));
             let finite = R::select(none, R::lit(0.0), a / R::select(none, one, size));
-            // The absolute value of finite parts may be beyond the largest number.
+            // |z| of finite parts may overflow.
             let half = a * 0.5;
             let far = half / half.hypot(b * 0.5);
             let endless = R::mask_or(a.is_infinite(), b.is_infinite());
@@ -71,7 +69,7 @@ elementwise_specs! {
     }
 }
 
-/// Complex numbers over their absolute values, as NumPy has them. Derivative: `(g - y Re(conj(y) g)) / |x|`, 0 at 0.
+/// Complex sign, `x / |x|`, as in NumPy. Derivative: `(g - y Re(conj(y) g)) / |x|`, 0 at 0.
 pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
     let known = x.detach();
     let (re, im) = (part_of(&known, Part::Real)?, part_of(&known, Part::Imag)?);
@@ -96,8 +94,8 @@ pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The first of two operands where it wins, or where operand `nan` is NaN, else the second: NumPy's extremes of complex
-/// numbers. The gradient goes to the one that was chosen.
+/// NumPy's extremes of complex numbers: the first operand if it wins, or if operand `nan` is NaN, else the second. The
+/// gradient goes to the selected one.
 pub(crate) fn chosen(wins: &'static Elementwise, z: &[&Tensor], nan: usize) -> Result<Tensor> {
     let first = binary(wins, &z[0].detach(), &z[1].detach())?;
     let first = binary(&LOGICAL_OR, &first, &isnan(&z[nan].detach())?)?;

@@ -1,7 +1,5 @@
-//! Integer arithmetic with NumPy's results, where Rust's operators differ or would panic.
-//!
-//! Owns: power and shifts of the integers that have loops, as NumPy computes them (quotients have loops of their own in
-//! `kernels/elementwise/integer_division.rs`). Never panics. Invariant: what is shifted out is gone.
+//! Integer power and shifts with NumPy's results where Rust's operators differ or would panic. Division is in
+//! `kernels/elementwise/integer_division.rs`.
 
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
@@ -11,13 +9,13 @@ use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::Slot;
 use crate::ops::core::op_decl::{Axes, Scalar};
 
-/// An integer type with loops of its own.
+/// An integer type that has loops.
 pub(crate) trait Whole: Copy {
-    /// `a ** b` with wrap-around; a negative exponent is refused before it gets here and yields 0.
+    /// `a ** b`, wrapping; 0 for a negative exponent, which is refused earlier.
     fn power(self, b: Self) -> Self;
-    /// `a << b`; 0 when all bits are shifted out, or `b` is negative.
+    /// `a << b`; 0 if all bits are shifted out or `b` is negative.
     fn left_shift(self, b: Self) -> Self;
-    /// `a >> b`; the sign alone when all bits are shifted out, or `b` is negative.
+    /// `a >> b`; the sign bits if all bits are shifted out or `b` is negative.
     fn right_shift(self, b: Self) -> Self;
 }
 
@@ -67,7 +65,7 @@ macro_rules! functions {
 }
 functions!(power, left_shift, right_shift);
 
-/// NumPy has no integer for an integer to a negative power, so neither have we.
+/// Refuses integers to negative integer powers, as NumPy does.
 pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType, _: &[f64]) -> Result<()> {
     if dtype.is_inexact() {
         return Ok(());

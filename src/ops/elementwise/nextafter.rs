@@ -1,7 +1,4 @@
-//! The float next to a number.
-//!
-//! Owns: nextafter. Never takes a derivative: the result is a step in the bits of `a`.
-//! Invariant: the result differs from `a` by one unit in the last place, or is `b`.
+//! `nextafter`; it has no derivative.
 
 use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Half};
@@ -13,7 +10,7 @@ use crate::ops::core::op_decl::Operand;
 use crate::ops::elementwise::select::{dtype_of, operand_tensor};
 use crate::tensor::Tensor;
 
-/// A half beside an equal float32 is the same number; its neighbours are a unit of its own bits away.
+/// `nextafter` for float16, whose ulp differs from that of the equal float32.
 fn towards16(a: Half, b: Half) -> Half {
     const SIGN: u16 = 1 << 15;
     match a.partial_cmp(&b) {

@@ -1,7 +1,4 @@
-//! Values replaced by nearby ones: rounded to decimals, NaN and infinities made finite.
-//!
-//! Owns: `round` and `nan_to_num`. Never invents a gradient: where the value was replaced, it is zero.
-//! Invariant: integers stay the integers they are, unless decimals before the point are asked for.
+//! `round` to decimals and `nan_to_num`; the gradient is zero where a value was replaced.
 
 use crate::dtype::{DType, Half};
 use crate::ops::core::broadcast::astype;

@@ -1,6 +1,5 @@
-//! Choosing between values: `where`, `clip`.
+//! `where` and `clip`.
 //!
-//! Owns: the masked selection and what follows from it. Never repairs a NaN of the branch not taken.
 //! Invariant: a mask is boolean and has no gradient.
 
 use std::borrow::Cow;
@@ -35,7 +34,7 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     match x {
         Operand::Tensor(t) if t.dtype() == dtype => Ok(Cow::Borrowed(t)),
         Operand::Tensor(t) => astype(t, dtype).map(Cow::Owned),
-        // An integer that the dtype does not have wraps, as in NumPy.
+        // An integer that the dtype cannot hold wraps, as in NumPy.
         Operand::Scalar(s) if dtype.is_integer() && !matches!(s, Scalar::Huge(_)) => {
             astype(&Tensor::scalar(*s), dtype).map(Cow::Owned)
         }
@@ -43,7 +42,7 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     }
 }
 
-/// A tensor in a shape that it broadcasts to. What is owned was made here: it has no history to go through.
+/// A tensor broadcast to `dims`. An owned one was made here, so its broadcast is not recorded.
 fn spread<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
     Ok(match x {
         x if x.shape() == dims => x,
@@ -52,7 +51,7 @@ fn spread<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
     })
 }
 
-/// The selection of a few plain elements: nothing is recorded, converted or broadcast but numbers.
+/// Fast path for few contiguous elements: nothing is recorded or cast, and only scalars broadcast.
 fn few(condition: &Tensor, operands: [&Operand; 2], dtype: DType) -> Option<Result<Tensor>> {
     let plain = |x: &Operand| match x {
         Operand::Tensor(x) => x.is_plain() && x.layout().same_dims(condition.layout()),
@@ -70,7 +69,7 @@ fn few(condition: &Tensor, operands: [&Operand; 2], dtype: DType) -> Option<Resu
     }
 }
 
-/// `a` where `condition` holds, else `b`; all broadcast.
+/// `a` where `condition` is true, else `b`; all broadcast.
 pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
     let dtype = dtype_of(a, b);
     if let Some(out) = few(condition, [a, b], dtype) {
@@ -87,13 +86,13 @@ pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
 }
 
 impl Tensor {
-    /// `a` where this holds, else `b`; all broadcast.
+    /// `a` where this is true, else `b`; all broadcast.
     pub fn where_(&self, a: &Operand, b: &Operand) -> Result<Tensor> {
         where_(self, a, b)
     }
 }
 
-/// Where an element is past a bound, or the bound is NaN; a NaN in `x` compares false and passes.
+/// The mask of elements beyond a bound, or where the bound is NaN; a NaN in `x` is not beyond.
 fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Tensor> {
     let past = binary_operands(test, &Operand::Tensor(x.detach()), bound)?;
     match bound {
@@ -128,10 +127,10 @@ elementwise_specs! {
     }
 }
 
-// A declaration takes constants, and a reference to a static is none by itself.
+// Facts take constants, and a static is not one: hence a constant reference.
 const LIMITED_LOOP: &Elementwise = &LIMITED;
 
-/// The number that a bound is, or what stands for a missing one; None if it is a tensor or NaN.
+/// The value of a scalar bound, or `missing` if there is none; `None` if it is a tensor or NaN.
 fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     match bound {
         None => Some(missing),
@@ -140,7 +139,7 @@ fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     }
 }
 
-/// A bound that the dtype of the elements has.
+/// The bound, if the dtype of `x` can hold it; an error otherwise.
 fn of_range(x: &Tensor, bound: &Operand) -> Result<Operand> {
     match bound {
         Operand::Scalar(s) => {
@@ -150,7 +149,7 @@ fn of_range(x: &Tensor, bound: &Operand) -> Result<Operand> {
     }
 }
 
-/// The dtype of whole numbers between two bounds.
+/// The common dtype of the elements and the bounds.
 fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
     let given = || bounds.into_iter().flatten();
     let dtype = given().fold(dtype, |dtype, bound| match bound {
@@ -163,7 +162,7 @@ fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
     })
 }
 
-/// The bound of integers; none where no element can pass it.
+/// An integer bound; `None` if no element can exceed it.
 fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
     bound.filter(|bound| match bound {
         Operand::Scalar(s) if dtype.is_integer() && s.weak() == Weak::Int => {

@@ -1,8 +1,6 @@
-//! Mixtures of three tensors, each in one pass.
+//! `lerp`, `addcmul`, `addcdiv`: three operands in one loop.
 //!
-//! Owns: `lerp`, `addcmul`, `addcdiv`, and the common dtype and shape of three operands. Never fuses a
-//! product into a sum: the values are those of the operations one by one, which compute those of whole numbers.
-//! Invariant: operands broadcast together.
+//! Invariant: no fused multiply-add; values are those of the separate operations, which compute the integer cases.
 
 use smallvec::SmallVec;
 
@@ -40,12 +38,12 @@ elementwise_specs! {
     }
 }
 
-// A declaration takes constants, and a reference to a static is none by itself.
+// Facts take constants, and a static is not one: hence constant references.
 const LERP_LOOP: &Elementwise = &LERP;
 const ADDCMUL_LOOP: &Elementwise = &ADDCMUL;
 const ADDCDIV_LOOP: &Elementwise = &ADDCDIV;
 
-/// Applies a three-operand operation to a tensor and what acts as one.
+/// Applies a three-operand operation to a tensor and two operands.
 pub(in crate::ops::elementwise) fn ternary(
     op: &'static Elementwise,
     x: &Tensor,
@@ -91,7 +89,7 @@ crate::operations! { family "elementwise" [in_place, ufunc];
         if x.dtype().is_float() && float(end) && float(weight) {
             return ternary(&LERP, x, [end, weight], &[]);
         }
-        // The difference of integers is one, and wraps.
+        // Differences of integers are integers, and wrap.
         let x = Operand::Tensor(x.clone());
         let part = binary_operands(&MULTIPLY, weight, &Operand::Tensor(binary_operands(&SUBTRACT, end, &x)?))?;
         binary_operands(&ADD, &x, &Operand::Tensor(part))

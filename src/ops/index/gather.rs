@@ -1,7 +1,5 @@
-//! Gathering and scattering along one axis, an index for every element.
-//!
-//! Owns: take_along_axis and put_along_axis (NumPy), gather and scatter_add (PyTorch).
-//! Never changes an argument. Invariant: repeated targets accumulate when added, and the last wins when put.
+//! Gather and scatter along one axis, with an index per element: `take_along_axis` and `put_along_axis` (NumPy), `gather` and
+//! `scatter_add` (PyTorch). Repeated indices accumulate in an add; the last one wins in a put.
 
 use smallvec::smallvec;
 
@@ -30,12 +28,12 @@ fn shapes(
     Box::new(Error::Shape { op: op.into(), what, remedy })
 }
 
-/// Both with at least one axis.
+/// Both tensors with at least one axis.
 fn raised(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// A tensor, an axis of it, and an index that has as many axes, no longer than it but along that one.
+/// Resolves the axis and checks that the index has as many axes as `x` and is no longer, except along that axis.
 pub(crate) fn beside(
     op: &'static str,
     x: &Tensor,
@@ -53,7 +51,7 @@ pub(crate) fn beside(
     Ok((x, axis, index))
 }
 
-/// The numbers that an index repeats along all other axes, which it has in full: it then names rows.
+/// The row numbers, if the index is constant along all other axes and covers them fully: it then selects whole rows.
 pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
     let (dims, strides) = (index.shape(), index.layout().strides());
     let others = || (0..dims.len()).filter(|&a| a != axis);
@@ -65,7 +63,7 @@ pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor>
     Some(index.with_layout(one))
 }
 
-/// The source cut to the index.
+/// The source cropped to the shape of the index.
 pub(crate) fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
     let (mut cut, dims) = (value_for(op, x, src)?, index.shape());
     if cut.ndim() == 0 {
@@ -83,13 +81,13 @@ pub(crate) fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -
     Ok(cut)
 }
 
-/// The order of axes that begins with one of them.
+/// The axis order that moves `axis` to the front.
 pub(crate) fn in_front(axis: usize, ndim: usize) -> ShapeVec {
     [axis].into_iter().chain((0..ndim).filter(|&a| a != axis)).collect()
 }
 
-/// A copy of `x` in which the elements at the places of an index, which has as many axes, are replaced or added to by the
-/// source, which has the dims of the index.
+/// A copy of `x` with the source written or added at the indices; the index has the axes of `x` and the source the dims of
+/// the index.
 pub(crate) fn scattered(
     op: &'static str,
     x: &Tensor,
@@ -109,14 +107,14 @@ pub(crate) fn scattered(
         let rows = reshape_dims(src, &[places.len()])?;
         return write(op, x, &places, &rows);
     }
-    // Nobody asks for the offsets later.
+    // Nothing is recorded, so the offsets are not kept.
     let out = x.duplicate()?;
     let (index, rows) = (index.view_of(), src.view_of());
     kernels::index::write_checked(op, way, out.view_mut(), axis, index, rows)?;
     Ok(out.unrecorded([x, src].into_iter()))
 }
 
-/// PyTorch's scatter and scatter_add.
+/// PyTorch's `scatter` and `scatter_add`.
 pub(crate) fn scatter_along(
     op: &'static str,
     x: &Tensor,
@@ -130,7 +128,7 @@ pub(crate) fn scatter_along(
     reshape_dims(&scattered(op, &flat, axis, &index, &src, way)?, x.shape())
 }
 
-/// NumPy's indices: broadcast with `x` along the other axes.
+/// Broadcasts `x` and NumPy's indices against each other along the other axes.
 fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
     if indices.ndim() != x.ndim() {
         return Err(shapes(op, "indices", indices.shape(), x.shape(), "give as many axes"));
@@ -149,7 +147,7 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
     ))
 }
 
-/// The elements at the places of an index that has as many axes as `x`, no longer than it but along `axis`.
+/// The elements at an index that has as many axes as `x` and is no longer than it, except along `axis`.
 pub(crate) fn gathered(
     op: &'static str,
     x: &Tensor,
@@ -165,7 +163,7 @@ pub(crate) fn gathered(
         name: "take",
         cost: 2.0 * move_cost(out),
         params: (op, axis, ShapeVec::from_slice(x.shape())),
-        // An index that is changed later, also by its owner, is kept as it was.
+        // The index is copied on write, so a later change of it does not matter.
         saved: smallvec![Save::value(index, &[0])],
         backward: |(op, axis, dims), g, cx| {
             let index = cx.saved(0)?;
@@ -175,7 +173,7 @@ pub(crate) fn gathered(
     })
 }
 
-/// Zeros to which the elements of `g`, or of each of a stack, are added at the places of an index.
+/// Zeros with `g` (or each gradient of a batch) added at the indices: the adjoint of [`gather_elements`].
 fn ungathered(
     op: &'static str,
     dims: &[usize],
@@ -196,7 +194,7 @@ fn ungathered(
     scatter_rows(&reshape_dims(g, &rows)?, &places)
 }
 
-/// The elements at the indices along an axis, or of the flattened tensor.
+/// `take_along_axis`: the elements at the indices along an axis, or of the flattened tensor.
 fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
     let (x, axis) = axis_or_flat(op, x, axis)?;
     let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;

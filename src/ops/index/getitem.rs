@@ -1,7 +1,4 @@
-//! Indexing with everything NumPy's `x[...]` takes.
-//!
-//! Owns: reading through a subscript and its recorded form. Never makes a copy for a basic index.
-//! Invariant: repeated indices accumulate in the gradient.
+//! Reading `x[...]` with NumPy's indexing; a basic index gives a view.
 
 use crate::array::ShapeVec;
 use crate::dtype::DType;
@@ -17,13 +14,13 @@ use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
 impl AdvancedIndex {
-    /// The rows taken from `view`, with the axes of the arrays where NumPy has them.
+    /// Takes the indexed rows from `view`, with the axes of the index arrays where NumPy puts them.
     pub(crate) fn read(&self, view: &Tensor) -> Result<Tensor> {
         let rows = take_rows(view, &self.row_indices)?;
         self.arranged(&rows)
     }
 
-    /// Rows as the result of an index expression shows them; a stack of such behind its first axis.
+    /// Arranges rows (or a batch of them) as the result of the index expression.
     pub(crate) fn arranged(&self, rows: &Tensor) -> Result<Tensor> {
         let stacked = rows.ndim() - self.row_indices.row_dims().len();
         let (front, behind) = rows.shape().split_at(stacked);
@@ -48,7 +45,7 @@ impl AdvancedIndex {
         [before, &self.dims, after].concat().into()
     }
 
-    /// A value of the result's dims as rows: the inverse of `arranged`.
+    /// The inverse of [`rows_to_result`](Self::rows_to_result): a value of the result's dims as rows.
     pub(crate) fn rows(&self, value: &Tensor) -> Result<Tensor> {
         let lead = self.dims.len();
         let order: ShapeVec = (self.before..self.before + lead)
@@ -60,7 +57,7 @@ impl AdvancedIndex {
     }
 }
 
-/// Whether an index is one integer for each axis, so that it reads an element: a value, no view.
+/// Whether the index is one integer per axis, so that it reads an element (a value) and not a view.
 #[inline]
 pub(crate) fn is_element(x: &Tensor, key: &[IndexItem]) -> bool {
     let integer = |item: &IndexItem| match item {
@@ -71,7 +68,7 @@ pub(crate) fn is_element(x: &Tensor, key: &[IndexItem]) -> bool {
     key.len() == x.ndim() && key.iter().all(integer)
 }
 
-/// The elements of a vector whose places nobody asks for later, by an array of numbers.
+/// Fast path: elements of a vector at an integer array, if nothing is recorded.
 fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
     match key {
         [IndexItem::Array(numbers)]

@@ -1,6 +1,4 @@
-//! Whether elements are among others.
-//!
-//! Owns: isin. Never sorts in place. Invariant: a NaN is among nothing, itself included.
+//! `isin`: whether elements are among others. A NaN is never among them.
 
 use crate::array::afford;
 use crate::dtype::DType;

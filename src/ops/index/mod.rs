@@ -1,7 +1,6 @@
-//! Choosing elements: subscripts, takes, gathers, masks.
+//! Selecting elements: subscripts, takes, gathers and masks.
 //!
-//! Owns: the reading of index expressions and the operations that pick by position. Never changes a tensor in place.
-//! Invariant: positions are resolved once into `core::row_indices`, which serves forward and backward.
+//! Invariant: indices are resolved once into `core::row_indices`, for forward and backward.
 
 pub mod gather;
 pub mod getitem;

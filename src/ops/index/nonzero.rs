@@ -1,7 +1,4 @@
-//! Finding the elements that are not zero.
-//!
-//! Owns: nonzero, argwhere, flatnonzero, and `where` with one argument. Never differentiates: positions
-//! are constants. Invariant: positions come in C order.
+//! Indices of non-zero elements, in C order: `nonzero`, `argwhere`, `flatnonzero`, and `where` with one argument.
 
 use crate::array::{Layout, afford};
 use crate::dtype::DType;
@@ -35,7 +32,7 @@ pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
     let (&last, outer) = mask.shape().split_last().unwrap_or((&1, &[]));
     let mut along =
         (0..mask.ndim()).map(|_| room(flat.len())).collect::<Result<Vec<Vec<i64>>>>()?;
-    // Positions rise, so the outer coordinates change only where a row ends.
+    // Flat positions ascend, so the outer coordinates change only at the end of a row.
     let (mut row, mut start, mut end) = (vec![0i64; outer.len()], 0, 0);
     for at in flat {
         if at >= end {

@@ -1,6 +1,4 @@
-//! One slice of an axis, as a method: the function of this name is NumPy's choice among arrays.
-//!
-//! Owns: `Tensor.select`. Never copies. Invariant: the result is a view without the axis.
+//! `Tensor.select`: one slice along an axis, as a view. The function `select` is NumPy's choice among arrays.
 
 use crate::array::normalize_axis;
 use crate::error::Error;

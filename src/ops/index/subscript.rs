@@ -1,7 +1,6 @@
-//! Reading index expressions: which part is a view, which arrays index the rest.
+//! Parses index expressions by NumPy's rules into view steps and index arrays (`Subscript`).
 //!
-//! Owns: the rules of NumPy's `x[...]` and the parsed form, `Subscript`. Never moves an element.
-//! Invariant: arrays index axes of the view, ascending; integers beside arrays count as arrays.
+//! Invariant: index arrays apply to ascending axes of the view; integers next to arrays count as arrays.
 
 use crate::array::{ShapeVec, broadcast_shapes, checked_numel};
 use crate::dtype::DType;
@@ -15,19 +14,19 @@ use crate::tensor::Tensor;
 
 /// An index expression resolved against a shape.
 pub(crate) struct Subscript {
-    /// The basic part, as steps of a view.
+    /// The basic part, as view steps.
     pub(crate) steps: StepList,
-    /// What arrays choose of that view.
+    /// The index arrays, applied to that view.
     pub(crate) advanced: Option<AdvancedIndex>,
 }
 
-/// RowIndices of a view, and how the chosen rows are arranged in the result.
+/// The indexed rows of a view, and the position of the index axes in the result.
 #[derive(Clone)]
 pub(crate) struct AdvancedIndex {
     pub(crate) row_indices: RowIndices,
-    /// The shape of the index arrays together.
+    /// The broadcast shape of the index arrays.
     pub(crate) dims: ShapeVec,
-    /// How many other axes stand before the arrays' in the result.
+    /// The number of other axes before the index axes in the result.
     pub(crate) before: usize,
 }
 
@@ -49,7 +48,7 @@ fn slice_bounds(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -
     (first as usize, (span - 1) as usize / step.unsigned_abs() as usize + 1)
 }
 
-/// How many axes of the tensor an item consumes.
+/// The number of axes of the tensor that an item consumes.
 fn consumed(item: &IndexItem) -> usize {
     match item {
         IndexItem::NewAxis | IndexItem::Ellipsis => 0,
@@ -58,7 +57,7 @@ fn consumed(item: &IndexItem) -> usize {
     }
 }
 
-/// An index of an axis, counted from the front.
+/// A normalised index into an axis.
 #[inline]
 pub(super) fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
     let resolved = if index < 0 { index + size as i64 } else { index };
@@ -68,7 +67,7 @@ pub(super) fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
     Ok(resolved as usize)
 }
 
-/// The step that a slice of an axis is; none for the whole of it.
+/// The view step of a slice; `None` if it covers the axis.
 #[inline]
 fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Result<Option<Step>> {
     let step = step.unwrap_or(1);
@@ -84,14 +83,14 @@ fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Re
     Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
 }
 
-/// Whether an expression consists of integers and slices, of which there are not too many.
+/// Whether an expression has only integers and slices, at most one per axis.
 #[inline]
 pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
     let plain = |item: &IndexItem| matches!(item, IndexItem::Int(_) | IndexItem::Slice(..));
     items.len() <= dims.len() && items.iter().all(plain)
 }
 
-/// The steps of the integers and slices of an expression that is plain, and the number of slices.
+/// The view steps of a plain expression, and the number of its slices.
 #[inline]
 pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(StepList, usize)> {
     let (mut steps, mut target) = (StepList::new(), 0);
@@ -117,7 +116,7 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(StepLi
 
 struct Reader<'a> {
     dims: &'a [usize],
-    /// The axis of the tensor and the axis of the view that come next.
+    /// The next axis of the tensor and of the view.
     source: usize,
     target: usize,
     steps: StepList,
@@ -129,14 +128,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// An axis of the tensor that stays in the view.
+    /// Keeps an axis of the tensor in the view.
     fn keep(&mut self, size: usize) {
         self.view.push(size);
         self.source += 1;
         self.target += 1;
     }
 
-    /// An index of the next axis, counted from the front.
+    /// A normalised index into the next axis.
     fn resolved(&self, index: i64) -> Result<usize> {
         resolved(index, self.source, self.dims[self.source])
     }
@@ -189,7 +188,7 @@ impl Reader<'_> {
         }
         self.arrays.push((self.target, index.detach()));
         if index.ndim() == 0 {
-            // A single truth value is a mask over an axis of size 1 made for it.
+            // A 0-d mask is a mask over a new axis of size 1.
             self.new_axis();
         }
         covered.iter().for_each(|&size| self.keep(size));
@@ -238,10 +237,10 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
     Ok(Subscript { steps: reader.steps, advanced })
 }
 
-/// The positions that the arrays name, and where NumPy puts their axes.
+/// The indexed rows, and where NumPy puts the axes of the index arrays.
 fn advanced(reader: &Reader<'_>) -> Result<AdvancedIndex> {
     let adjacent = reader.positions.windows(2).all(|w| w[1] == w[0] + 1);
-    // Side by side, the arrays' axes replace the indexed ones where those stood; else they come first.
+    // Adjacent index arrays keep their position in the result; otherwise their axes come first.
     let before = if adjacent { reader.arrays[0].0 } else { 0 };
     if let [(first, mask)] = &reader.arrays[..]
         && mask.dtype() == DType::Bool

@@ -1,7 +1,5 @@
-//! Choosing elements or rows by index or by mask.
-//!
-//! Owns: take, compress, select and PyTorch's index and mask functions, one_hot, embedding.
-//! Never changes an argument. Invariant: an index outside its axis is refused, never read.
+//! Selecting elements or rows by index or mask: `take`, `compress`, `select`, PyTorch's index and mask functions, `one_hot`,
+//! `embedding`. An index out of range is refused.
 
 use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
@@ -24,7 +22,7 @@ fn bad(op: &'static str, what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
 }
 
-/// Indices brought into an axis of `size` elements as the mode says.
+/// Brings indices into `0..size` as the mode says.
 fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
     let n = size as i64;
     let inside: fn(i64, i64) -> i64 = match mode {
@@ -42,7 +40,7 @@ fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
     Tensor::from_vec::<i64>(moved, indices.shape())
 }
 
-/// An index of one axis, of any shape in place of the axis.
+/// Takes along one axis, which the axes of the index replace.
 fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Result<Tensor> {
     let taken = take_along(op, x, axis, indices)?;
     let mut dims = ShapeVec::from_slice(&x.shape()[..axis]);
@@ -51,7 +49,7 @@ fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Res
     reshape_dims(&taken, &dims)
 }
 
-/// PyTorch's index of rows: one axis, or none for a single row.
+/// PyTorch's row index: a vector, or 0-d for a single row.
 pub(crate) fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     if index.ndim() > 1 {
         return Err(bad(
@@ -64,7 +62,7 @@ pub(crate) fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     reshape_dims(&index, &[index.size()])
 }
 
-/// What is given for rows of an axis, if it has their shape; a number stands for all elements.
+/// The source broadcast to the shape of the rows, if it fits; a number is repeated.
 pub(crate) fn for_rows(
     op: &'static str,
     x: &Tensor,

@@ -1,8 +1,6 @@
-//! `x[index] = value`.
+//! `x[index] = value`: the write through a subscript and its history.
 //!
-//! Owns: the write through a subscript and its history. Never copies `x`: only the chosen elements change.
-//! Invariant: the gradient of `x` is zero where it was overwritten, and of repeated positions only the last
-//! value has one.
+//! Invariant: the gradient of `x` is zero at overwritten elements; of a repeated index only the last value has a gradient.
 
 use crate::array::{broadcast_shapes, capture};
 use crate::dtype::DType;
@@ -22,7 +20,7 @@ use crate::ops::inplace::methods::{
 use crate::ops::inplace::write_access::writing;
 use crate::tensor::{Creation, Tensor, same_elements};
 
-/// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
+/// The value in the dtype and dims of the target; as in NumPy, leading axes of size 1 are dropped.
 fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     let value = match value {
         Operand::Tensor(t) => t.clone(),
@@ -55,7 +53,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     }))
 }
 
-/// The history of `shown` after `value` was written to chosen elements of it.
+/// The history of `shown` after `value` was written to the elements at advanced indices.
 fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result<Written> {
     let changed = finish(shown.detach(), &[shown, value], |out| Record {
         name: "setitem",
@@ -74,15 +72,15 @@ fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result
     Ok(Written { edge: changed.grad_edge(), own_node: true })
 }
 
-/// A gradient that nobody else sees with zeros at the places, in its own memory: an assignment to few elements of a large
-/// tensor costs as much backward as forward.
+/// Sets the assigned elements of an unshared gradient to zero in place: the backward of an assignment to a few elements costs
+/// as little as its forward.
 fn cleared(g: Tensor, advanced: &AdvancedIndex) -> Result<Tensor> {
     let zero = Tensor::zeros(&[], g.dtype())?;
     advanced.row_indices.write(&g, &broadcast_to(&zero, &advanced.row_indices.row_dims())?)?;
     Ok(g)
 }
 
-/// Whether a value is the very elements it is assigned to: the second half of `x[i] += y`.
+/// Whether the value is the assigned view itself: the second half of `x[i] += y`.
 fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
     value.storage().same(x.storage())
         && value.storage().is_data_handle() == x.storage().is_data_handle()
@@ -91,7 +89,7 @@ fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.creation() == Creation::Plain
 }
 
-/// Whether a program that is being recorded finds the positions anew in each run.
+/// Whether the index is computed by the function being traced, so that each run may find other positions.
 fn varying(items: &[IndexItem]) -> bool {
     capture::active()
         && items.iter().any(|item| match item {
@@ -100,8 +98,8 @@ fn varying(items: &[IndexItem]) -> bool {
         })
 }
 
-/// The index, if it is a mask of all of `x` that every run of the program that is being recorded finds anew: how many
-/// elements it chooses is not known then.
+/// The index, if it is a mask over all of `x` that the traced function computes: the number of selected elements is then
+/// unknown.
 fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     match items {
         [IndexItem::Array(mask)] if capture::active() => {
@@ -112,7 +110,7 @@ fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     }
 }
 
-/// How many axes `x[index]` has.
+/// The number of axes of `x[index]`.
 ///
 /// # Errors
 /// As [`set_index`].
@@ -144,10 +142,10 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
         return Ok(());
     }
     let varies = needs || value.is_cut();
-    // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
+    // The source may overlap the target (x[1:] = x[:-1]): then it is copied first.
     let source =
         if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
-    // Edges are taken before the version moves: they are the history of the values until then.
+    // Edges are taken before the version is bumped: they are the history of the old values.
     let history = match &plan.advanced {
         _ if !recorded => None,
         None => Some(Written { edge: value.grad_edge(), own_node: false }),

@@ -1,8 +1,7 @@
-//! Positions that tensors of a complex dtype and of that of its parts count alike.
+//! Memory positions in units that a complex dtype and the dtype of its parts share, for histories in which both occur.
 //!
-//! Owns: `Place`, a region in units, and the way of values into units and back, raw and recorded. Never writes.
-//! Invariant: the unit is the dtype of all regions, or that of their parts; a complex number is two units with a last axis of
-//! their own, and so is its gradient.
+//! Invariant: the unit is the common dtype of all regions, or that of their parts. A complex number is two units along a last
+//! axis of its own, and so is its gradient.
 
 use crate::array::Layout;
 use crate::dtype::DType;
@@ -10,33 +9,34 @@ use crate::error::Result;
 use crate::ops::core::complex_as_real::{as_parts, complex_of, pairs_of};
 use crate::tensor::{Region, Tensor};
 
-/// Elements at positions in units, and what they are.
+/// A region of memory, with positions in units.
 pub(super) struct Place {
     pub(super) layout: Layout,
     pub(super) dtype: DType,
 }
 
 impl Place {
-    /// Where elements lie from position `low` on.
+    /// The elements of `region`, with positions relative to `low`.
     pub(super) fn of(region: &Region, unit: DType, low: isize) -> Place {
         let layout = region.in_units(unit);
         Place { layout: layout.with_offset(layout.offset() - low), dtype: region.dtype }
     }
 
-    /// The same in each of `n` memories of `size` units, one after the other: a new first axis.
+    /// The same region in each of `n` memories of `size` units, one after the other: a new first axis.
     pub(super) fn in_each(&self, n: usize, size: usize) -> Result<Place> {
         Ok(Place { layout: in_each(&self.layout, n, size)?, dtype: self.dtype })
     }
 }
 
-/// The same of a layout.
+/// [`UnitRegion::stacked`] for a layout.
 pub(super) fn in_each(region: &Layout, n: usize, size: usize) -> Result<Layout> {
     let dims = [&[n][..], region.dims()].concat();
     let strides = [&[size as isize][..], region.strides()].concat();
     Layout::strided(&dims, &strides, region.offset())
 }
 
-/// The lowest position of any region and how many there are up to the highest. Complex numbers begin at even positions.
+/// The unit of the regions, their lowest position, and the number of units up to the highest. Complex elements start at even
+/// positions.
 pub(super) fn span<'a>(regions: impl Iterator<Item = &'a Region> + Clone) -> (DType, isize, usize) {
     let unit = Region::unit(regions.clone());
     let mixed = regions.clone().any(|region| region.dtype != unit);
@@ -50,12 +50,12 @@ pub(super) fn span<'a>(regions: impl Iterator<Item = &'a Region> + Clone) -> (DT
     (unit, low, (high - low + 1) as usize)
 }
 
-/// Values as units, outside the graph.
+/// Values as units; not recorded.
 pub(super) fn in_units(x: Tensor, unit: DType) -> Tensor {
     if x.dtype() == unit { x } else { as_parts(x) }
 }
 
-/// Units as values, outside the graph.
+/// Units as values; not recorded.
 pub(super) fn as_values(x: Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x);

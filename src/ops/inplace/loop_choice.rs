@@ -1,7 +1,6 @@
-//! Which loop computes a call.
+//! Turns the arguments of a call into operands and parameters of an element-wise loop.
 //!
-//! Owns: how the arguments of a call become operands and parameters of an element-wise operation. Never runs it.
-//! Invariant: an argument that the loop would read in another way than the operation gives no loop.
+//! Invariant: if the loop would interpret an argument differently from the operation, there is no loop.
 
 use smallvec::SmallVec;
 
@@ -11,7 +10,7 @@ use crate::ops::core::op_decl::{Arg, Kind, OpDecl, Scalar, Shortcut};
 /// An element-wise operation, its operands, and its parameters.
 type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 3]>, SmallVec<[f64; 2]>);
 
-/// The parameter that a number is, if it is a real one.
+/// The value of a real scalar, as a loop parameter.
 fn real(number: Scalar) -> Option<f64> {
     match number {
         Scalar::Complex(..) => None,
@@ -19,7 +18,7 @@ fn real(number: Scalar) -> Option<f64> {
     }
 }
 
-/// The loop that computes a call, if its operation is one.
+/// The element-wise loop that computes a call, if there is one.
 pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
     let op = match decl.shortcut {
         Shortcut::Unary(op, _) | Shortcut::Binary(op) => op,
@@ -29,7 +28,7 @@ pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
     let mut params: SmallVec<[f64; 2]> = SmallVec::new();
     for (param, arg) in decl.params.iter().zip(args) {
         match arg {
-            // A bound is a parameter: one that is left out is the infinity on its side, and no element passes NaN.
+            // A bound is a parameter; an omitted one is infinite. A NaN bound makes every result NaN, which the loop does not.
             Arg::Scalar(s) if param.is_limit() => params.push(real(*s).filter(|s| !s.is_nan())?),
             Arg::None | Arg::Missing if param.is_limit() => {
                 let lower = params.is_empty();

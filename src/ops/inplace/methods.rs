@@ -1,8 +1,7 @@
-//! In-place changes: `x += y`, `x.exp_()`, `copy_`, `fill_`.
+//! In-place operations: `x += y`, `x.exp_()`, `copy_`, `fill_`. Each checks that the change falsifies no gradient, writes,
+//! bumps the version and records the new history.
 //!
-//! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
-//! Never lets a leaf that requires grad change while recording.
-//! Invariant: after a change every tensor that shares the memory has the history of its new values.
+//! Invariant: after a change, every tensor that shares the memory has the history of its new values.
 
 use std::borrow::Cow;
 
@@ -24,7 +23,7 @@ fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
 }
 
-/// A gradient that user code was given shares its memory with others.
+/// Refuses to change a gradient that a hook or a backward received: its memory may be shared.
 pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
     if !x.is_read_only() {
         return Ok(());
@@ -36,7 +35,7 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
     ))
 }
 
-/// An element that was read is a value of its own: a write to it would not reach the memory that it was read from.
+/// Refuses to change an element that was read: it is a copy, so the write would not reach the memory it came from.
 fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
     if x.creation() != Creation::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
         return Ok(());
@@ -49,13 +48,13 @@ fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
     ))
 }
 
-/// Whether writing something that does or does not require grad to `x` makes history, or would have to.
+/// Whether writing a value to `x` is recorded, or would have to be.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
     let concerns = || x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
     graph::recording() && (value_requires_grad || concerns())
 }
 
-/// The refusals of a recorded change whose history could not be told.
+/// Refuses a recorded change whose history cannot be represented.
 pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     let (what, remedy) = if x.requires_grad() && x.is_leaf() {
         (
@@ -75,10 +74,10 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     Err(refuse(op, what, remedy))
 }
 
-/// What every change passes before anything is written.
+/// Checks every change before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
     if capture::active() {
-        // The history of a transform that is recorded as a whole ends with it.
+        // The history of a transform that is traced as a whole ends with it.
         let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
         capture::admit_change(x.storage(), recorded && lasts)?;
     }
@@ -88,7 +87,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     admit_memory(op, x)
 }
 
-/// The refusals of a change whose history does not matter.
+/// Refuses changes that are invalid whatever the history: inference tensors, elements, read-only or aliased memory.
 pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
     if x.is_inference() && !Mode::current().has(INFERENCE) {
         return Err(Box::new(Error::Inference {
@@ -108,14 +107,14 @@ pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Whether an unrecorded write to the elements would be admitted and none of them has a history.
+/// Whether an unrecorded write to the elements is allowed and none of them has a history.
 #[cfg(feature = "python")]
 pub(crate) fn is_plain_memory(x: &Tensor) -> bool {
     let concerns = x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
     !concerns && admit_memory("numpy", x).is_ok()
 }
 
-/// Why several elements have one address: an axis that does not move, or windows that overlap.
+/// Why several elements share an address: a stride of 0, or overlapping windows.
 #[cold]
 fn shared_elements(x: &Tensor) -> &'static str {
     let mut axes = x.shape().iter().zip(x.layout().strides());
@@ -126,7 +125,7 @@ fn shared_elements(x: &Tensor) -> &'static str {
     }
 }
 
-/// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
+/// NumPy's `same_kind` casting: wider floats and integers are rounded or wrapped; floats never become integers.
 pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     if x.dtype().takes(value.dtype()) {
         return Ok(());
@@ -138,15 +137,15 @@ pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Resul
     }))
 }
 
-/// What a recorded write leaves in the history.
+/// The new history of a recorded write.
 pub(crate) struct Written {
-    /// The edge of what was written; `None` for constants.
+    /// The edge of the written values; `None` for constants.
     pub(crate) edge: Option<Edge>,
-    /// Whether that is the edge of a node made for this write, and of no other tensor.
+    /// Whether the edge's node was made for this write only.
     pub(crate) own_node: bool,
 }
 
-/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history, if it is recorded.
+/// After `region`, a view of memory of `x`, was written: bumps the version and, if recorded, notes the history.
 pub(crate) fn finish_write(
     op: &'static str,
     x: &Tensor,
@@ -165,17 +164,17 @@ pub(crate) fn finish_write(
     }
 }
 
-/// What a tensor is given in place of its elements.
+/// What kind of values replaces the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Another tensor's elements, cast to its dtype: nothing leads to what was there.
+    /// Another tensor's elements, cast to the dtype; the old values get no gradient at all.
     Replacing,
-    /// The same, but what was there gets a gradient of zero, as in PyTorch. In a transform, which gives zeros anyway, nothing
-    /// leads there.
+    /// The same, but the old values get a gradient of zero, as in PyTorch; not in transforms, which return zeros for unused
+    /// inputs anyway.
     Assigned,
-    /// What an operation made of its old elements, of the kind of its dtype; all their history is in it.
+    /// The result of an operation on the old elements, which carries their history.
     Computed,
-    /// The same, by a node that belongs to this change alone.
+    /// The same, with a node made for this change only.
     ComputedHere,
 }
 
@@ -188,7 +187,7 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     let varies = value.requires_grad() || value.is_cut();
-    // Edges are taken before the version moves: they are the history of the values until then.
+    // Edges are taken before the version is bumped: they are the history of the old values.
     let history = match what {
         _ if !recorded => None,
         Value::Assigned if !Mode::current().has(TRANSFORM) => {
@@ -206,7 +205,7 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     Ok(())
 }
 
-/// `value` as what took the place of `x`, whose gradient is zero.
+/// `value` recorded as the replacement of `x`, whose gradient is zero.
 fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     finish(value.detach(), &[x, value], |out| Record {
         name: op,
@@ -220,7 +219,7 @@ fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// A copy of `x` with its history: what a derivative keeps of it outlives the change.
+/// A copy of `x` with its history, for derivatives that need the old values.
 fn kept(x: &Tensor) -> Result<Tensor> {
     let copy = x.duplicate()?;
     Ok(match x.grad_edge() {
@@ -247,7 +246,7 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
 }
 
-/// Whether the memory of `t` neither overlaps that of `x` nor is it, or the elements are the same ones.
+/// Whether `t` can be read while `x` is written: their memories do not overlap, or the elements are the same.
 pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     let range = |t: &Tensor| {
         let start = t.storage().ptr() as usize;
@@ -257,7 +256,7 @@ pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     b <= c || d <= a || (a == c && same_elements(x, t))
 }
 
-/// `t` in the shape of `x`, if it is of its dtype, broadcasts to that shape, and can be read while `x` is written.
+/// `t` broadcast to the shape of `x`, if its dtype is equal and it can be read while `x` is written.
 fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
         return Ok(None);
@@ -272,8 +271,8 @@ fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     Ok(None)
 }
 
-/// `x = op(operands…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
-/// broadcast to its shape; says whether it was done.
+/// Computes `x = op(operands…)` directly in the memory of `x`, if nothing is recorded and the operands have one dtype and
+/// broadcast to its shape; returns whether it applied.
 pub(super) fn over(
     op: &'static Elementwise,
     name: &'static str,
@@ -291,7 +290,7 @@ pub(super) fn over(
                 Some(Cow::Borrowed(_)) => None,
                 None => return Ok(false),
             },
-            // A number may stand for another operation, or make floats of integers.
+            // A number may select another operation, or promote integers to floats.
             Slot::Scalar(Scalar::Complex(..)) => return Ok(false),
             Slot::Scalar(_) if dtype.is_float() && op.beside_number.is_none() => None,
             Slot::Scalar(_) => return Ok(false),
@@ -332,7 +331,7 @@ pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<
     overwrite(op.name, x, &result, Value::ComputedHere)
 }
 
-/// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
+/// `x = operation(x, …)` in place; `args` are those of the call, of which `x` is the first.
 pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
     let Some(Arg::Tensor(x)) = args.first() else {
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
@@ -348,7 +347,7 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the result is no tensor", "use the function instead"));
     };
     fits(name, &x, &result)?;
-    // An operation without an effect may hand an operand back.
+    // The operation may have returned an operand itself.
     let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
     let edge = result.grad_edge();
     let handed_back = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
@@ -357,17 +356,17 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
     overwrite(name, &x, &result, what)
 }
 
-/// `x[...] = value` for all elements, whatever the dtype of the value.
+/// `x[...] = value`, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
     copy_named("copy_", x, value, Value::Assigned)
 }
 
-/// A result written to the place that was named for it.
+/// Writes a result to `out=`.
 pub fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     copy_named(op, x, value, Value::Replacing)
 }
 
-/// Every element set to one value.
+/// Sets every element to one value.
 pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
     match value {
         Operand::Tensor(t) => copy_named("fill_", x, t, Value::Assigned),

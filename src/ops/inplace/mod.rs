@@ -1,7 +1,6 @@
-//! Writing to memory that has a history.
+//! Writes to memory that has a history: in-place operations, assignment, and their gradients.
 //!
-//! Owns: operations in place, assignment, and what a gradient does at memory that was overwritten. Never reads index expressions: `index` does.
-//! Invariant: a write is admitted first, noted in the log of the memory, and only then done.
+//! Invariant: a write is admitted first, then noted in the log of the memory, and only then done.
 
 pub mod assign;
 mod complex_units;

@@ -1,7 +1,5 @@
-//! Steps of optimisers: lists of parameters and their states, changed in place by a rule.
+//! Optimiser steps: checks and casts, then an in-place update of parameters and states by a rule of `kernels::optimizer`.
 //!
-//! Owns: the checks before anything is written, the conversion of states and gradients of another dtype than the
-//! parameter, and the versions. Never knows a rule: `kernels::optimizer` has them.
 //! Invariant: a step that is refused has changed nothing.
 
 use std::borrow::Cow;
@@ -20,38 +18,38 @@ use crate::tensor::Tensor;
 
 const OP: &str = "optimizer.step";
 
-/// An option of a rule: a value, or a tensor of one element that is read when the rule runs.
+/// An option of a rule: a number, or a one-element tensor that is read when the rule runs.
 pub enum Number {
-    /// A value.
+    /// A number.
     Value(f64),
-    /// A tensor of one element.
+    /// A one-element tensor.
     Read(Tensor),
 }
 
-/// What a step changes, and by what.
+/// One step of an optimiser.
 pub struct Update<'a> {
-    /// The name of the rule.
+    /// The name of the update rule.
     pub rule: &'a str,
-    /// Whether it climbs instead of descending.
+    /// Whether the objective is maximised.
     pub maximize: bool,
-    /// The share of a parameter that is added to its gradient.
+    /// The weight decay: this multiple of the parameter is added to its gradient.
     pub decay: f64,
     /// The parameters.
     pub params: &'a [Tensor],
     /// Their gradients.
     pub grads: &'a [Tensor],
-    /// The states of each, one after another.
+    /// The states of all parameters, those of one parameter adjacent.
     pub states: &'a [Tensor],
-    /// What the parameters count together: one number each.
+    /// The step counts of the parameters: one number each.
     pub counts: &'a [Tensor],
     /// The options of the rule.
     pub options: &'a [Number],
 }
 
-/// Changes parameters, states and counts by a rule. Nothing is recorded.
+/// Updates parameters, states and counts in place. Nothing is recorded.
 ///
 /// # Errors
-/// When counts, shapes or dtypes do not fit, or one of the tensors cannot be written.
+/// If counts, shapes or dtypes do not match, or a tensor cannot be written.
 pub fn step(step: &Update<'_>) -> Result<()> {
     let rule = admitted(step)?;
     let mut written = Vec::with_capacity(step.counts.len() + step.params.len() + step.states.len());
@@ -88,7 +86,7 @@ pub fn step(step: &Update<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The states of a parameter.
+/// The states of parameter `i`.
 fn own<'a>(step: &Update<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
     &step.states[i * rule.states()..(i + 1) * rule.states()]
 }
@@ -97,7 +95,7 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: OP.into(), what, remedy })
 }
 
-/// The rule, when everything fits and may be written.
+/// The rule, if all arguments match and may be written.
 fn admitted(step: &Update<'_>) -> Result<Rule> {
     let Some(rule) = Rule::named(step.rule) else {
         return Err(refuse(format!("there is no rule {:?}", step.rule), "use one of fg.optim"));
@@ -149,12 +147,12 @@ fn admitted(step: &Update<'_>) -> Result<Rule> {
     Ok(rule)
 }
 
-/// A tensor that the loop changes: itself, or a copy in the dtype of the loop.
+/// A tensor to update in the loop's dtype: itself, or a cast copy.
 fn in_dtype(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
     Ok(if x.dtype() == dtype { Cow::Borrowed(x) } else { Cow::Owned(astype(&x.detach(), dtype)?) })
 }
 
-/// The options for the kernel; those that it reads go to the end of the operands.
+/// The options for the kernel; one-element tensors are appended to `read`.
 fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
     let (mut values, mut places) = ([0.0; MOST_NUMBERS], Vec::new());
     for (i, option) in step.options.iter().enumerate() {

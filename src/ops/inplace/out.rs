@@ -1,7 +1,6 @@
-//! Results that are computed where they are to go: `out=`.
+//! `out=` fast path: computes an element-wise result directly in its destination.
 //!
-//! Owns: when that is the same as computing them first. Never decides what may be changed: `inplace` does.
-//! Invariant: nothing was written where this says so.
+//! Invariant: if it returns false, nothing was written.
 
 use crate::error::Result;
 use crate::ops::core::elementwise::Slot;
@@ -10,11 +9,11 @@ use crate::ops::inplace::loop_choice::loop_of;
 use crate::ops::inplace::methods::{admit_write, over, recorded};
 use crate::tensor::Tensor;
 
-/// `target = operation(…)` straight into the memory of `target`, where it is a loop over floats that no history concerns;
-/// says whether it was done.
+/// Computes `target = operation(…)` in the memory of `target`, if the operation is a loop over floats and nothing has a
+/// history; returns whether it applied.
 ///
 /// # Errors
-/// What forbids a change of the target.
+/// If the target must not be changed.
 pub(crate) fn computed_into(decl: &OpDecl, args: &[Arg], target: &Tensor) -> Result<bool> {
     let Some((op, operands, params)) = loop_of(decl, args) else {
         return Ok(false);

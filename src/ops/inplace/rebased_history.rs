@@ -1,8 +1,9 @@
-//! The history of a tensor parts of whose memory were changed in place.
+//! The history of a tensor after in-place changes of its memory: one node that routes the gradient of each element to the
+//! last write of it, or to the tensor's earlier history (PyTorch's `CopySlices`), and one through which a view reads the
+//! changed base (`AsStridedBackward`).
 //!
-//! Owns: the node that passes each element's gradient to the last write of it, or to the past of the tensor, and the
-//! node through which a view reads the base that was changed. Never computes a forward: the values are in memory.
-//! Invariant: elements are told apart by their position in memory, so any two views of one memory fit together; a node
+//! Invariant: elements are identified by memory position, so any two views of a memory work together; a node costs as much
+//! as the memory and the writes together.
 //! costs as much as the memory and the writes together, recorded or not.
 
 use std::sync::Arc;
@@ -24,19 +25,19 @@ use crate::ops::inplace::complex_units::{
 };
 use crate::tensor::{Creation, Edge, Marks, Region, Tensor, Write, same_places};
 
-/// Where the elements of a tensor and those of the writes lie in the part of memory that both touch.
+/// The elements of a tensor and of the writes to it, by position in the part of memory that they span.
 struct Slices {
-    /// What positions count.
+    /// The dtype that positions count.
     unit: DType,
-    /// The tensor's own.
+    /// The tensor.
     own: Place,
-    /// Those of the writes, the oldest first.
+    /// The writes, oldest first.
     writes: SmallVec<[Place; 1]>,
-    /// The size of the part.
+    /// The number of units spanned.
     size: usize,
 }
 
-/// Which of the tensor's past (number 0) and the writes (from 1 on) take part.
+/// Which sources take part: the earlier history (0) and the writes (from 1 on).
 type Taken = SmallVec<[bool; 8]>;
 
 impl Slices {
@@ -48,7 +49,7 @@ impl Slices {
         Slices { unit, own: place(own), writes, size }
     }
 
-    /// The same in each of `n` such memories, one after the other.
+    /// The same in each of `n` memories, one after the other.
     fn in_each(&self, n: usize) -> Result<Slices> {
         let stacked = |place: &Place| place.in_each(n, self.size);
         Ok(Slices {
@@ -59,7 +60,7 @@ impl Slices {
         })
     }
 
-    /// Whether some write left nothing of what was there.
+    /// Whether a write covers the tensor completely.
     fn is_covered(&self) -> bool {
         let own = &self.own.layout;
         let holds = |(low, high): (isize, isize)| {
@@ -70,7 +71,7 @@ impl Slices {
         })
     }
 
-    /// A gradient of the tensor by position in memory, where it may be written to.
+    /// A gradient of the tensor scattered to memory positions, in memory that may be written.
     fn memory(&self, g: Tensor, reuse: bool) -> Result<Tensor> {
         let (g, own) = (in_units(g, self.unit), &self.own.layout);
         let plain = own.is_contiguous() && own.numel() == self.size;
@@ -85,7 +86,7 @@ impl Slices {
         Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))
     }
 
-    /// The parts of a gradient that belong to those taken, in their order. Records nothing; writes to `g` if it may.
+    /// Splits a gradient among the sources that take part, in order. Not recorded; may overwrite `g` if `reuse`.
     fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
         let whole = self.own.layout.is_injective();
         let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
@@ -114,7 +115,7 @@ impl Slices {
         Ok(parts)
     }
 
-    /// What the tensor holds when its past and the writes hold `parts`, those not taken being zero. Records nothing.
+    /// The adjoint of `split`: the tensor whose sources are `parts`; other sources are zero. Not recorded.
     fn merge(&self, parts: &[&Tensor], taken: &Taken) -> Result<Tensor> {
         let memory = Tensor::zeros(&[self.size], self.unit)?;
         let (own, mut parts) = (&self.own.layout, parts.iter());
@@ -144,7 +145,7 @@ impl Slices {
         Ok(out)
     }
 
-    /// Zeros in `x`, of the tensor's own shape, wherever something was written.
+    /// Sets the elements of `x` that any write covers to zero.
     fn clear_written(&self, x: &Tensor) -> Result<()> {
         let memory = Tensor::ones(&[self.size], DType::Bool)?;
         for place in &self.writes {
@@ -160,7 +161,7 @@ impl Slices {
     }
 }
 
-/// The slices of a value in the running pass, which may be one of a batch.
+/// The slices for the running pass, which may be batched.
 fn of_pass(slices: &Arc<Slices>, cx: &Cx<'_>) -> Result<Arc<Slices>> {
     match *cx.batch() {
         [n] => slices.in_each(n).map(Arc::new),
@@ -235,14 +236,14 @@ fn merge_recorded(slices: &Arc<Slices>, parts: &[Tensor], taken: Taken) -> Resul
 }
 
 impl Tensor {
-    /// The edge of the values of `own` after `writes`, where `past` is that of the values before.
+    /// The edge of `own` after `writes`; `past` is its edge before them.
     pub(crate) fn copy_slices(own: &Region, past: Option<Edge>, writes: &[Write]) -> Edge {
         let slices = Slices::new(own, writes);
         let name = writes.last().map_or("copy_slices", |write| write.op);
         let bytes = (slices.size * slices.unit.size()) as f32;
         let cost = 40.0 + bytes / 20.0 + 200.0 * writes.len() as f32;
-        // Where the last write left nothing, the past gets no gradient: not even a zero, which an infinite
-        // derivative would make a NaN.
+        // If the writes cover everything, the earlier history gets no gradient: not even a zero, which an infinite
+        // derivative would turn into a NaN.
         let past = past.filter(|_| !slices.is_covered());
         let edges: Edges<Tensor> =
             std::iter::once(past).chain(writes.iter().map(|write| write.edge.clone())).collect();
@@ -250,7 +251,7 @@ impl Tensor {
         Edge::new(graph::record_plain(rule, edges, 1, cost, Flags::NONE), 0)
     }
 
-    /// The edge of this view of a base that was changed in place, where `edge` is that of the base now.
+    /// The edge of this view of a changed base; `edge` is the base's current edge.
     pub(crate) fn as_strided_edge(&self, base: &Region, edge: Edge) -> Edge {
         let own = Region::of(self);
         let (unit, low, size) = span([base, &own].into_iter());
@@ -283,7 +284,7 @@ impl Tensor {
     }
 }
 
-/// The positions in C order of elements of a base, if it lies in C order and has them all.
+/// The positions of `own` in the C order of `base`, if the base is contiguous and contains them all.
 fn places_in(base: &Place, own: &Place) -> Option<Layout> {
     let (whole, part) = (&base.layout, &own.layout);
     let (low, high) = part.extent()?;
@@ -304,8 +305,8 @@ fn bypassed() -> Box<Error> {
     })
 }
 
-/// A memory of `size` elements, zero but for `g` at the positions of `region`; what meets there is summed. A batch of
-/// gradients gives a batch of memories.
+/// A zero memory of `size` units with `g` added at the positions of `region`; aliased positions sum. A batch of gradients
+/// gives a batch of memories.
 fn spread(g: &Tensor, size: usize, region: &Layout) -> Result<Tensor> {
     if g.ndim() > region.ndim() {
         let n = g.shape()[0];
@@ -328,7 +329,7 @@ fn add_at(memory: &Tensor, region: &Layout, g: &Tensor) -> Result<()> {
         memory.relaid_view(region).add_into(g);
         return Ok(());
     }
-    // Along the axis with the shortest step neighbours meet first.
+    // Aliased elements meet in the order of the smallest stride first.
     let steps = region.strides().iter().zip(region.dims()).enumerate();
     let axis = steps.filter(|(_, (_, d))| **d > 1).min_by_key(|(_, (s, _))| s.unsigned_abs());
     let Some((axis, (_, &size))) = axis else {
@@ -342,14 +343,14 @@ fn add_at(memory: &Tensor, region: &Layout, g: &Tensor) -> Result<()> {
 }
 
 impl Tensor {
-    /// These elements of a contiguous memory, outside the graph.
+    /// The elements of `region` in a contiguous memory; not recorded.
     fn relaid_view(&self, region: &Layout) -> Tensor {
         let offset = self.layout().offset() + region.offset();
         self.detach().relaid(region.with_offset(offset))
     }
 }
 
-/// The elements of `region` of a memory, or of each of several.
+/// The elements of `region` in a memory, or in each memory of a batch.
 fn shown(memory: &Tensor, region: &Layout) -> Result<Tensor> {
     if let [n, size] = *memory.shape() {
         return shown(&reshape_dims(memory, &[n * size])?, &in_each(region, n, size)?);

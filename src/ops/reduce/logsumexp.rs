@@ -1,7 +1,4 @@
-//! The logarithm of a sum of exponentials.
-//!
-//! Owns: `logsumexp`. Never exponentiates anything above the largest element.
-//! Invariant: lines of -inf alone, or of nothing, give -inf and a gradient of 0.
+//! `logsumexp`, computed relative to the maximum. Lines that are empty or all -inf give -inf, with a gradient of 0.
 
 use smallvec::smallvec;
 
@@ -21,8 +18,8 @@ use crate::ops::elementwise::unary::{exp, log};
 use crate::ops::reduce::reductions::{finish_shape, resolve};
 use crate::tensor::Tensor;
 
-/// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as
-/// size 1; 1 in place of a sum of nothing but -inf. Outside the graph.
+/// The maximum over the axes (0 where it is not finite) and the sum of `e^(x - maximum)` (1 where it is 0 because all
+/// elements are -inf); the axes are kept with size 1. Not recorded.
 fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
     if let [axis] = axes[..]
         && axis + 1 == x.ndim()
@@ -43,23 +40,23 @@ fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
     Ok([level, total])
 }
 
-/// `total`, 1 in place of 0, so that it divides.
+/// `total` with 1 in place of 0, to divide by.
 fn divisor(total: &Tensor) -> Result<Tensor> {
     let none = binary_scalar(&EQUAL, &total.detach(), Scalar::Float(0.0))?;
     where_(&none, &Operand::Scalar(Scalar::Float(1.0)), &Operand::Tensor(total.clone()))
 }
 
-/// `g` times the share of each element in its sum.
+/// `g` times the softmax.
 ///
-/// It is the quotient of two exponentials below the same level: `e^(x - y)` would lose it where the level is so large
-/// that `y` rounds to it.
+/// Computed as a quotient of two exponentials relative to the maximum: `e^(x - y)` would be wrong where the maximum is so
+/// large that `y` rounds to it.
 fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tensor> {
     let parts = exp(&binary(&SUBTRACT, x, level)?)?;
     binary(&MULTIPLY, &parts, &binary(&DIVIDE, g, &divisor(total)?)?)
 }
 
-/// The same of complex numbers, whose largest real part is the level. Lines of nothing but `e^x = 0` are -inf and have no
-/// slope.
+/// `logsumexp` of complex numbers, relative to the largest real part. Lines where every `e^x` is 0 give -inf and have a
+/// gradient of 0.
 fn of_complex(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let real = part_of(&x.detach(), Part::Real)?;
     let top = reduced(Reduction::Max, &real, axes, real.dtype())?;

@@ -1,7 +1,6 @@
-//! Many elements into fewer, along axes: sums, extremes, scans, norms, quantiles, orders.
+//! Reductions along axes: sums, extremes, scans, norms, quantiles, sorting, statistics.
 //!
-//! Owns: reductions, scans, sorts and statistics. Never lets the thread count decide an order of summation.
-//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+//! Invariant: a rule works with kept axes (`keepdims`); dropping them is a reshape.
 
 pub mod logsumexp;
 pub mod nan_reductions;

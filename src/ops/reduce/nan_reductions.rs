@@ -1,7 +1,4 @@
-//! Reductions that ignore NaN.
-//!
-//! Owns: the nan-functions, each its plain sister over elements with the NaN replaced.
-//! Never repairs a NaN silently elsewhere. Invariant: a NaN element gets a gradient of 0.
+//! Reductions that ignore NaN; a NaN element gets a gradient of 0.
 
 use crate::dtype::DType;
 use crate::error::Result;
@@ -18,7 +15,7 @@ use crate::ops::reduce::reductions::{
 };
 use crate::tensor::Tensor;
 
-/// `x` with `value` where it is NaN; integers as they are.
+/// `x` with NaN replaced by `value`; integers unchanged.
 fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
     if !x.dtype().is_inexact() {
         return Ok(x.clone());
@@ -30,7 +27,7 @@ fn any_nan(x: &Tensor) -> Result<bool> {
     any_true(&isnan(&x.detach())?)
 }
 
-/// How many elements over the axes are numbers, as a float; the axes stay as size 1.
+/// The number of non-NaN elements over the axes, as a float; the axes are kept with size 1.
 fn numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     astype(&sum_over(&logical_not(&isnan(&x.detach())?)?, axes, true)?, dtype)
 }
@@ -62,7 +59,7 @@ fn extreme_of_numbers(
     finish_shape(where_(&none, &Operand::from(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
 }
 
-/// Variance of what is not NaN; NaN where `ddof` leaves nothing to divide by.
+/// Variance of the non-NaN elements; NaN if `ddof` leaves nothing to divide by.
 fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
@@ -79,7 +76,7 @@ crate::operations! { family "reduction" [float32];
     [numpy("nansum"), positional(2), fold("add"), neutral(0)]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let axes = resolve("nansum", &axis, x.ndim())?;
-        // A sum without NaN has met none.
+        // If the plain sum is not NaN, no element was NaN.
         let total = sum_over(x, &axes, keepdims)?;
         if x.dtype().is_inexact() && any_nan(&total)? {
             return sum_over(&replaced(x, 0.0)?, &axes, keepdims);

@@ -1,8 +1,6 @@
-//! Norms of vectors and matrices.
+//! Vector and matrix norms, with a gradient of 0 at 0.
 //!
-//! Owns: their orders, and roots whose derivative is 0 at 0, so that a norm has a gradient everywhere.
-//! Never computes rows twice whose powers are in the range of floats; others are divided by a unit of their own first.
-//! Invariant: an order that is not computed here is refused, never approximated.
+//! Rows whose powers would overflow or underflow are scaled first; other rows are summed directly.
 
 use smallvec::smallvec;
 
@@ -76,7 +74,7 @@ fn unknown(what: String) -> Box<Error> {
     })
 }
 
-/// The largest of what is not negative, 0 of nothing; the axes stay as size 1.
+/// The largest of non-negative elements, 0 of none; the axes are kept with size 1.
 fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     if count(x, axes) == 0 {
         return sum_over(x, axes, true);
@@ -84,13 +82,13 @@ fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     extreme_over(Reduction::Max, "max", x, axes)
 }
 
-/// The smallest of what is not negative; the axes stay as size 1.
+/// The smallest of non-negative elements; the axes are kept with size 1.
 fn smallest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     need_elements("norm", x, axes)?;
     extreme_over(Reduction::Min, "min", x, axes)
 }
 
-/// The norm of the elements over resolved axes, which stay as size 1.
+/// The vector norm over resolved axes, which are kept with size 1.
 fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     if x.dtype().is_complex() && order != 2.0 {
         return vector(&abs_(x)?, order, axes);
@@ -109,10 +107,10 @@ fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
 fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
     let (most, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
-    // A recording, whose later runs may find other numbers, always divides by units.
+    // A traced program may see other values in later runs, so it always scales.
     if !capture::active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
-        // Then the units are 1.
+        // In range: scales of 1.
         if n == 0.0 || are_within(sums.view_of(), (2.0 * n / most, most / n / 2.0)) {
             return root(&sums);
         }
@@ -124,7 +122,7 @@ fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
 
 /// `sum(|x|^p)`.
 fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
-    // A power without a kink at 0 keeps all its derivatives there.
+    // An even power is smooth at 0, with all its derivatives.
     let powers = if p > 0.0 && p % 2.0 == 0.0 {
         binary_scalar(&POWER, x, Scalar::Float(p))?
     } else {
@@ -133,7 +131,7 @@ fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     sum_over(&powers, axes, true)
 }
 
-/// What each row is divided by before its powers are summed: 1, or the magnitude that decides.
+/// The scale of each row before its powers are summed: 1, or its dominating magnitude.
 fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let most = largest_magnitude(x.dtype(), p);
     let magnitudes = abs_(&x.detach())?;
@@ -141,13 +139,13 @@ fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / most, most, range(x.dtype()).unit])
 }
 
-/// Up to this magnitude, and from its inverse on, numbers are in range with the powers that a norm and its first two derivatives
-/// are made of: the longest are `x^(2p - 2)` and `(x^p)^(1/p - 2)`.
+/// Magnitudes between the inverse of this and this are in range for all powers in a norm and its first two derivatives, of
+/// which `x^(2p - 2)` and `(x^p)^(1/p - 2)` are the most extreme.
 fn largest_magnitude(dtype: DType, p: f64) -> f64 {
     range(dtype).low.powf(-1.0 / (2.0 * p.abs() + 2.0))
 }
 
-/// Where sums of powers have all their digits, and the least unit, a power of two: a gradient times it has all its digits.
+/// The range in which sums of powers lose no digits, and the smallest scale: a power of two that keeps gradients exact.
 fn range(dtype: DType) -> Range {
     let (least, high, digits) = match dtype.real() {
         DType::F32 => (f32::MIN_POSITIVE.into(), f32::MAX.into(), f32::EPSILON.into()),
@@ -156,7 +154,7 @@ fn range(dtype: DType) -> Range {
     Range { low: least / digits, high, unit: 4.0 * least }
 }
 
-/// The square root of the sum of squares over axes, which stay as size 1.
+/// The Euclidean norm over axes, which are kept with size 1.
 fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let squares = squares_over(x, axes, true)?;
     let Range { low, high, .. } = range(x.dtype());
@@ -164,7 +162,7 @@ fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         return root(&squares);
     }
     let (squares, factors) = if x.dtype().is_complex() {
-        // The parts are elements of the rows.
+        // The parts become elements of the rows.
         let dims: ShapeVec = squares.shape().iter().copied().chain([1]).collect();
         let (scaled, factors) = rescaled(&pairs_of(x)?, &reshape_dims(&squares, &dims)?)?;
         let kept = squares.shape();
@@ -175,7 +173,7 @@ fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     binary(&DIVIDE, &root(&squares)?, &factors)
 }
 
-/// The sums of squares of each row of real numbers times a factor, and the factors. Derivative: `2 g factor x factor`.
+/// The sums of squares of each row times a scale, and the scales; real numbers. Derivative: `2 g scale x scale`.
 fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
     let factors = Tensor::empty(squares.shape(), squares.dtype())?;
@@ -195,7 +193,7 @@ fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
         backward: |(), g, cx| {
             let (x, factors) = (cx.saved(0)?, cx.saved(1)?);
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            // In this order nothing leaves the range of floats.
+            // Multiplied in this order, nothing overflows or underflows.
             let twice = binary(&MULTIPLY, &twice, &factors)?;
             cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &factors))
         },
@@ -203,7 +201,7 @@ fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((scaled, factors))
 }
 
-/// The norm of matrices over two resolved axes, rows then columns, which stay as size 1.
+/// The norm of matrices over two resolved axes, rows then columns, which are kept with size 1.
 fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let both = ShapeVec::from_slice(&[rows.min(columns), rows.max(columns)]);
     let sums = |axis| sum_over(&abs_(x)?, &[axis], true);
@@ -222,7 +220,7 @@ fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tens
     }
 }
 
-/// The orders that singular values decide.
+/// The norms defined by singular values.
 #[cfg(feature = "linalg")]
 fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
@@ -231,7 +229,7 @@ fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Te
         crate::ops::linalg::svd::svdvals(&crate::ops::core::broadcast::permute_axes(x, &axes)?)?;
     let last = Axes::from(-1);
     let out = match order {
-        // Of what is not negative, the magnitude is the value, with the derivative 0 at 0.
+        // `abs` of non-negative values is the identity with a derivative of 0 at 0.
         Order::Number(2.0) => abs_(&values.max(last, false)?)?,
         Order::Number(_) => abs_(&values.min(last, false)?)?,
         Order::Name(_) => abs_(&values)?.sum(last, false, None)?,

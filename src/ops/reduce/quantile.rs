@@ -1,7 +1,5 @@
-//! Order statistics: range, median, quantiles.
-//!
-//! Owns: ptp, median, quantile, percentile. Values are taken by index, so gradients reach the elements.
-//! Never sorts a line for a few ranks of it. Invariant: a line with a NaN gives NaN.
+//! Order statistics: `ptp`, `median`, `quantile`, `percentile`. Values are gathered by index, so gradients flow to the selected
+//! elements; few ranks are selected without a full sort. A line with a NaN gives NaN.
 
 use crate::array::{ShapeVec, afford};
 use crate::dtype::DType;
@@ -26,10 +24,10 @@ use crate::ops::reduce::reductions::{
 use crate::ops::reduce::sort::order_along;
 use crate::tensor::Tensor;
 
-/// Lines of at least one element, of which elements are read by rank.
+/// Lines of at least one element, from which elements are taken by rank.
 struct Ordered {
     lines: Tensor,
-    /// Whether a line holds a NaN; the last axis has size 1.
+    /// Whether a line contains a NaN; the last axis has size 1.
     spoiled: Tensor,
 }
 
@@ -49,7 +47,7 @@ impl Ordered {
         self.lines.ndim() - 1
     }
 
-    /// The elements at ranks `ranks[0]`, `ranks[1]`, … of every line, as the last axis.
+    /// The elements at `ranks` of every line, along the last axis.
     fn at(&self, op: &'static str, ranks: &[usize]) -> Result<Tensor> {
         let mut dims = ShapeVec::from_slice(self.lines.shape());
         dims[self.last()] = ranks.len();
@@ -59,13 +57,13 @@ impl Ordered {
         gathered(op, lines, self.last(), &chosen)
     }
 
-    /// `value`, but NaN for lines that hold one; the gradient then goes to the NaN elements, in equal shares.
+    /// `value`, but NaN for lines that contain a NaN; the gradient then goes to the NaN elements in equal shares.
     fn unless_spoiled(&self, value: &Tensor) -> Result<Tensor> {
         if !value.dtype().is_inexact() || !any_true(&self.spoiled)? {
             return Ok(value.clone());
         }
         let nan = if value.dtype().is_complex() {
-            // The last in their order.
+            // NaN sorts last.
             self.at("median", &[self.lines.shape()[self.last()] - 1])?
         } else {
             extreme_over(Reduction::Max, "max", &self.lines, &[self.last()])?
@@ -75,7 +73,7 @@ impl Ordered {
     }
 }
 
-/// The mean of the middle elements; the axes stay as size 1.
+/// The median; the axes are kept with size 1.
 fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
     let dims = kept_dims(x.shape(), axes);
@@ -89,7 +87,7 @@ fn median_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     reshape_dims(&ordered.unless_spoiled(&mean)?, &dims)
 }
 
-/// The mean of the middle elements that are numbers; the axes stay as size 1, and a line without numbers is NaN.
+/// The median of the non-NaN elements; the axes are kept with size 1, and a line of NaN is NaN.
 fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let dims = kept_dims(x.shape(), axes);
     let n: usize = axes.iter().map(|&a| x.shape()[a]).product();
@@ -98,7 +96,7 @@ fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     }
     let lines = lines(x, axes)?;
     let (plain, last) = (lines.detach(), lines.ndim() - 1);
-    // A NaN comes after every number.
+    // NaN sorts after every number.
     let order = order_along(&plain, last, n, false)?;
     let counts = sum_over(&logical_not(&isnan(&plain)?)?, &[last], true)?;
     let some = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
@@ -108,7 +106,7 @@ fn nanmedian_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let a = taken(&lines, &taken(&order, &low)?)?;
     let b = taken(&lines, &taken(&order, &high)?)?;
     let mean = binary_scalar(&MULTIPLY, &binary(&ADD, &a, &b)?, Scalar::Float(0.5))?;
-    // A middle element is no mean of itself: its double may lie beyond the largest number.
+    // A single middle element is taken as it is: doubling it to average could overflow.
     let value = where_(&binary(&EQUAL, &low, &high)?, &Operand::Tensor(a), &Operand::Tensor(mean))?;
     let none = binary_scalar(&EQUAL, &counts, Scalar::Int(0))?;
     let nan = Operand::Scalar(Scalar::Float(f64::NAN));
@@ -171,7 +169,7 @@ fn quantile_over(
     finish_shape(values, &shifted, keepdims)
 }
 
-/// Constant levels, read here: what a program computes of them is known only when it runs.
+/// Percents as levels; constant ones are divided here, while traced ones are known only at run time.
 fn hundredths(percents: &Tensor) -> Result<Tensor> {
     let percents = percents.detach();
     let levels: Vec<f64> = match percents.dtype() {
@@ -181,7 +179,7 @@ fn hundredths(percents: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(levels, percents.shape())
 }
 
-/// How far each level lies between its neighbours; recorded if the level has a derivative there.
+/// The position of each level between its neighbours, from 0 to 1; recorded if the level requires grad.
 fn fraction(
     levels: &Tensor,
     exact: &[f64],
@@ -198,7 +196,7 @@ fn fraction(
     binary(&SUBTRACT, &place, &astype(&Tensor::from(floor), levels.dtype())?)
 }
 
-/// One quantile per level, as the last axis.
+/// One quantile per level, along the last axis.
 fn interpolated(
     op: &'static str,
     ordered: &Ordered,
@@ -210,7 +208,7 @@ fn interpolated(
     let (low, high): (Vec<usize>, Vec<usize>) = neighbours.iter().map(|s| (s.low, s.high)).unzip();
     let (a, b) = (ordered.at(op, &low)?, ordered.at(op, &high)?);
     let part = fraction(levels, exact, neighbours, line)?;
-    // From the nearer neighbour, as NumPy does: an infinite one is reached, or not, at the same levels.
+    // Interpolates from the nearer neighbour, as NumPy does, so that infinities appear at the same levels.
     let far = binary_scalar(&GREATER_EQUAL, &part.detach(), Scalar::Float(0.5))?;
     let back = binary_scalar(&SUBTRACT, &part, Scalar::Float(1.0))?;
     let part = where_(&far, &Operand::Tensor(back), &Operand::Tensor(part))?;
@@ -219,7 +217,7 @@ fn interpolated(
     ordered.unless_spoiled(&value)
 }
 
-/// The indices of a median are those of the sorted elements.
+/// PyTorch's `median` with `dim=` also returns indices.
 const MEDIAN_ALONG: Ambiguous = Ambiguous {
     remedy: "write {name}(x, axis=...) for the values and argsort for the indices",
     ..TWO_RESULTS

@@ -1,29 +1,28 @@
-//! Where a quantile lies among the ordered elements.
+//! NumPy's thirteen quantile methods, as ranks and weights.
 //!
-//! Owns: NumPy's thirteen methods, as ranks and weights. Never sees an element.
-//! Invariant: ranks are below the number of elements, and a weight of 0 means the lower one alone.
+//! Invariant: ranks are less than the number of elements; a weight of 0 selects the lower neighbour alone.
 
 use crate::error::{Error, Result};
 use crate::ops::core::op_decl::{Operand, Scalar};
 
-/// The neighbours of a level and how far it lies from the lower one towards the upper one.
+/// The two ranks next to a level, and the weight of the upper one.
 pub(crate) struct Neighbours {
     pub(crate) low: usize,
     pub(crate) high: usize,
     pub(crate) part: f64,
 }
 
-/// The rank as a linear function of the level: `slope q + start`.
+/// A rank as a linear function of the level: `slope q + start`.
 #[derive(Clone, Copy)]
 pub(crate) struct LinearRank {
     pub(crate) slope: f64,
     pub(crate) start: f64,
 }
 
-/// How a quantile is taken from its neighbours.
+/// How a quantile is computed from its neighbours.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Method {
-    /// Interpolated at rank `q (n + 1 - a - b) + a - 1`.
+    /// Interpolates at rank `q (n + 1 - a - b) + a - 1`.
     Between(f64, f64),
     Lower,
     Higher,
@@ -62,7 +61,7 @@ impl Method {
         })
     }
 
-    /// At levels that are integers, the first and the last, nothing lies between two elements.
+    /// The method for these levels: integer levels (0 and 1) never lie between two elements.
     pub(crate) fn at(self, q: &Operand) -> Method {
         let whole = match q {
             Operand::Scalar(level) => matches!(level, Scalar::Int(_)),
@@ -71,13 +70,13 @@ impl Method {
         if whole && self == Method::Between(1.0, 1.0) { Method::Nearest } else { self }
     }
 
-    /// Whether every level is at an element, never between two.
+    /// Whether every level selects one element.
     pub(crate) fn picks(self) -> bool {
         use Method::{ClosestObservation, Higher, InvertedCdf, Lower, Nearest};
         matches!(self, Lower | Higher | Nearest | InvertedCdf | ClosestObservation)
     }
 
-    /// The rank's slope and start, for a method that interpolates; others are constant almost everywhere.
+    /// The rank as a function of the level for an interpolating method; the others are piecewise constant.
     pub(crate) fn line(self, n: usize) -> Option<LinearRank> {
         match self {
             Method::Between(1.0, 1.0) => Some(LinearRank { slope: (n - 1) as f64, start: 0.0 }),
@@ -93,7 +92,7 @@ impl Method {
         let last = (n - 1) as f64;
         let rank = match self {
             Method::Between(1.0, 1.0) => q * last,
-            // As NumPy rounds it.
+            // In NumPy's order of rounding.
             Method::Between(a, b) => n as f64 * q + (a + q * (1.0 - a - b)) - 1.0,
             Method::Lower => (q * last).floor(),
             Method::Higher => (q * last).ceil(),
@@ -117,7 +116,7 @@ impl Method {
     }
 }
 
-/// The nearest rank; half-way, the one of even order.
+/// The nearest rank; ties to even.
 fn closest(rank: f64) -> f64 {
     let whole = rank.floor();
     if rank == whole && whole.rem_euclid(2.0) == 1.0 { whole } else { whole + 1.0 }

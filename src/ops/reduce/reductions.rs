@@ -1,8 +1,6 @@
-//! Reductions over axes.
+//! Reductions over axes: `sum`, `mean`, `max`, `min`, `prod`, `var`, `std`, with their derivatives, and how axes are resolved.
 //!
-//! Owns: sum, mean, max, min, prod, var, std and their derivatives, and how axes are resolved.
-//! Never sums in an order that depends on the thread count: the kernel's blocks are fixed.
-//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+//! Invariant: a rule works with kept axes (`keepdims`); dropping them is a reshape.
 
 use smallvec::smallvec;
 
@@ -28,7 +26,7 @@ use crate::ops::reduce::norms::root;
 use crate::ops::reduce::scan::product_of_others;
 use crate::tensor::Tensor;
 
-/// The axes that are meant, in order, each once.
+/// The resolved axes, ascending and distinct.
 pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     match axis.named() {
         None => {
@@ -45,7 +43,7 @@ pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<Shap
     }
 }
 
-/// How many elements meet in one result.
+/// The number of elements reduced to one.
 pub(crate) fn count(x: &Tensor, axes: &[usize]) -> usize {
     axes.iter().map(|&a| x.shape()[a]).product()
 }
@@ -58,7 +56,7 @@ pub(crate) fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Resul
     reshape_dims(&out, &dims)
 }
 
-/// Sum of the squares of the magnitudes over resolved axes, a real number. Derivative: `2 g x`.
+/// Sum of squared magnitudes over resolved axes; real. Derivative: `2 g x`.
 pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     if x.dtype().is_complex() {
         let of = |part: Tensor| squares_over(&part, axes, keepdims);
@@ -92,7 +90,7 @@ pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Res
     }))
 }
 
-/// Maximum or minimum over axes as the host names them.
+/// Maximum or minimum over unresolved axes.
 fn extreme(
     op: Reduction,
     name: &'static str,
@@ -105,7 +103,7 @@ fn extreme(
     finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
 }
 
-/// Maximum or minimum over resolved axes, which stay as size 1; the gradient is shared evenly among ties.
+/// Maximum or minimum over resolved axes, which are kept with size 1; the gradient is shared evenly among ties.
 pub(crate) fn extreme_over(
     op: Reduction,
     name: &'static str,
@@ -124,7 +122,7 @@ pub(crate) fn extreme_over(
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
         backward: |axes, g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
-            // The choice is locally constant: the mask is a constant also at second order.
+            // The selection is locally constant, so the mask is a constant in second derivatives too.
             let mask = chosen(&x.detach(), &y.detach())?;
             let ties = astype(&sum_over(&mask, axes, true)?, g.dtype())?;
             cx.give_with(0, |_| {
@@ -135,7 +133,7 @@ pub(crate) fn extreme_over(
     })
 }
 
-/// The extreme in the order of the real, then the imaginary parts, where a NaN in either comes first.
+/// The extreme in lexicographic order of real and imaginary part; a NaN in either wins.
 fn extreme_of_complex(
     op: Reduction,
     name: &'static str,
@@ -149,7 +147,7 @@ fn extreme_of_complex(
     reshape_dims(&gathered(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
 }
 
-/// Where the elements are the extreme: equal to it, or NaN as it is.
+/// The mask of elements that are the extreme: equal to it, or NaN if it is NaN.
 pub(super) fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
     let equal = binary(&EQUAL, x, extreme)?;
     let spoiled = isnan(extreme)?;
@@ -199,7 +197,7 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     })
 }
 
-/// The axes after all others, merged into one: one line per result.
+/// Moves the axes to the end and merges them: one line per result.
 pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let mut order: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     order.extend_from_slice(axes);
@@ -208,7 +206,7 @@ pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     reshape_dims(&permute_axes(x, &order)?, &dims)
 }
 
-/// The inverse of `lines`, for a tensor that had `dims`.
+/// The inverse of `lines` for a tensor of `dims`.
 fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
     let mut order: ShapeVec = (0..dims.len()).filter(|a| !axes.contains(a)).collect();
     order.extend_from_slice(axes);
@@ -230,7 +228,7 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
             backward: |axes, g, cx| {
                 let x = conjugated(&cx.saved(0)?)?;
                 let lines = lines(&x, axes)?;
-                // Never the product over the element: the products of the others are exact at zeros.
+                // Products of the other elements, not the product divided by the element: exact at zeros.
                 let others = product_of_others(&lines, lines.ndim() - 1)?;
                 cx.give_with(0, |_| binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?))
             },
@@ -239,14 +237,14 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     finish_shape(out, axes, keepdims)
 }
 
-/// `dim=` where PyTorch returns two results.
+/// With `dim=`, PyTorch returns two results.
 pub(crate) const TWO_RESULTS: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &[],
     what: "dim= returns values and indices in PyTorch, axis= only values in NumPy",
     remedy: "write {name}(x, axis=...) for the values and arg{name} for the indices",
 };
-/// What `dim=` divides by is said by any of the words for it.
+/// With `dim=` the divisor is ambiguous unless one of these keywords states it.
 const DIVISOR: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &["correction", "unbiased", "ddof"],
@@ -254,7 +252,7 @@ const DIVISOR: Ambiguous = Ambiguous {
     remedy: "write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)",
 };
 
-/// The degrees of freedom that the mean has taken; PyTorch's `correction=None` is its default, one.
+/// The degrees of freedom to subtract; PyTorch's `correction=None` means one.
 fn lost(ddof: Option<f64>) -> f64 {
     ddof.unwrap_or(1.0)
 }

@@ -1,8 +1,6 @@
-//! Running folds along an axis: sums, products, logarithms of sums, extremes.
+//! Cumulative sums, products, log-sum-exps and extremes, and the linear recurrence in their derivatives.
 //!
-//! Owns: the cumulative operations and the linear recurrence that their derivatives are made of.
-//! Never divides by an element, so that zeros are as good as any value.
-//! Invariant: every derivative is again made of scans and products, hence exact to any order.
+//! Invariant: derivatives are made of scans and products, without division by elements: exact at zeros and to any order.
 
 use smallvec::smallvec;
 
@@ -24,7 +22,7 @@ use crate::ops::index::gather::gathered;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
-/// The tensor and the axis to fold along: without an axis, the flattened tensor and its only one.
+/// The tensor and the axis to scan; without an axis, the flattened tensor and 0.
 fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
     match axis {
         None => Ok((reshape_dims(x, &[x.size()])?, 0)),
@@ -32,12 +30,12 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
     }
 }
 
-/// NumPy's running sums take a 0-d tensor for one of one element.
+/// NumPy's cumulative functions treat a 0-d tensor as a vector of one element.
 fn at_least_1d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// An operation along the only axis of a 0-d tensor, whose result has none either; without an axis it is flattened.
+/// Applies an operation to a 0-d tensor as a vector of one element; the result is 0-d again if an axis was given.
 fn along_none<R>(
     x: &Tensor,
     axis: Option<isize>,
@@ -51,12 +49,12 @@ fn along_none<R>(
     if axis.is_none() { Ok(found) } else { back(found) }
 }
 
-/// The dtype that a running sum or product has: NumPy's, integers widened to int64.
+/// `x` in the dtype of its cumulative sum or product: as in NumPy, small integers widen to int64.
 fn widened(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
     cast_aloud(x, dtype.unwrap_or(x.dtype().accumulates()))
 }
 
-/// An axis back to front; a view.
+/// An axis reversed; a view.
 pub(crate) fn reversed(x: &Tensor, axis: usize) -> Result<Tensor> {
     match x.shape()[axis] {
         0 => Ok(x.clone()),
@@ -64,14 +62,14 @@ pub(crate) fn reversed(x: &Tensor, axis: usize) -> Result<Tensor> {
     }
 }
 
-/// The elements moved one place up an axis; the first place is 0.
+/// Shifts forward by one along an axis; the first element becomes 0.
 fn moved_up(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 0, 1, len)?;
     embed(&kept, x.shape(), &[Step::Slice { axis, start: 1, step: 1, len }])
 }
 
-/// The elements moved one place down an axis; the last place is 0.
+/// Shifts back by one along an axis; the last element becomes 0.
 fn moved_down(x: &Tensor, axis: usize) -> Result<Tensor> {
     let len = x.shape()[axis].saturating_sub(1);
     let kept = slice_axis(x, axis, 1.min(x.shape()[axis]), 1, len)?;
@@ -85,7 +83,7 @@ fn folded(op: Scan, x: &Tensor, axis: usize) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `s[i] = a[i] s[i - 1] + b[i]` along an axis of `b`, to which `a` broadcasts, with 0 before the first.
+/// `s[i] = a[i] s[i - 1] + b[i]` along an axis of `b`, with `s[-1] = 0`; `a` broadcasts to `b`.
 fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let a = &broadcast_to(a, b.shape())?;
     let out = Tensor::empty(b.shape(), b.dtype())?;
@@ -106,7 +104,7 @@ fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     })
 }
 
-/// `h[i] = a[i + 1] h[i + 1] + b[i]` along an axis counted from the end: what reaches place `i` from all places after it.
+/// The reverse recurrence `h[i] = a[i + 1] h[i + 1] + b[i]` along an axis counted from the end.
 fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let (own, axis) = (from_end(a, axis), from_end(b, axis));
     let a = reversed(&moved_down(a, own)?, own)?;
@@ -141,7 +139,7 @@ pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
     })
 }
 
-/// From running products, the product of what stands before each place.
+/// The exclusive cumulative product, from the inclusive one.
 fn before(y: &Tensor, axis: usize) -> Result<Tensor> {
     let n = y.shape()[axis];
     if n == 0 {
@@ -153,22 +151,22 @@ fn before(y: &Tensor, axis: usize) -> Result<Tensor> {
     concatenate(&[first, slice_axis(y, axis, 0, 1, n - 1)?], Some(axis as isize))
 }
 
-/// The product of all other elements of each line, exact whatever is zero.
+/// For each element, the product of the others in its line; exact at zeros.
 pub(crate) fn product_of_others(x: &Tensor, axis: usize) -> Result<Tensor> {
     let ahead = before(&cumulative_product(x, axis)?, axis)?;
     let behind = before(&cumulative_product(&reversed(x, axis)?, axis)?, axis)?;
     binary(&MULTIPLY, &ahead, &reversed(&behind, axis)?)
 }
 
-/// The running largest element of each line, 0 where it is no number, and the factor that carries a running sum of
-/// `e^(x - largest)` from the place before: both constants, of which the value does not depend.
+/// The running maximum of each line (0 where it is not finite), and the factor that rescales a running sum of
+/// `e^(x - maximum)` from the previous element. Both are constants: the result does not depend on them.
 fn running_level(x: &Tensor, axis: usize) -> Result<[Tensor; 2]> {
     let number = |v: f64| Operand::Scalar(Scalar::Float(v));
     let (top, _) = cumulative_extreme("logcumsumexp", true, &x.detach(), Some(axis as isize))?;
     let finite = isfinite(&top)?;
     let level = where_(&finite, &Operand::Tensor(top), &number(0.0))?;
     let fall = exp(&binary(&SUBTRACT, &moved_up(&level, axis)?, &level)?)?;
-    // Beside an infinity a sum of finite terms counts nothing, and one of none has nothing to carry.
+    // Relative to an infinite maximum, finite terms are 0; an empty sum has nothing to rescale.
     let before = not_equal(&moved_up(&astype(&finite, x.dtype())?, axis)?, &Tensor::from(0.0))?;
     let alike = equal(&finite, &before)?;
     Ok([level, where_(&alike, &Operand::Tensor(fall), &number(0.0))?])
@@ -183,8 +181,7 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
         backward: |&axis, g, cx| {
             let x = cx.saved(0)?;
             let own = from_end(&x, axis);
-            // Sums of exponentials relative to the running maximum: nothing overflows, and no share is lost to the
-            // rounding of a large value.
+            // Relative to the running maximum nothing overflows, and large values do not round away the shares.
             let [level, fall] = running_level(&x, own)?;
             let part = exp(&binary(&SUBTRACT, &x, &level)?)?;
             let sums = recurrence(&fall, &part, own)?;
@@ -198,7 +195,7 @@ fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
     })
 }
 
-/// Running extremes and the index of each: the last of equals, and a NaN stays.
+/// Running extremes and the index of each: the last of equal ones; a NaN persists.
 fn cumulative_extreme(
     op: &'static str,
     largest: bool,

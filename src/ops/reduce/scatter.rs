@@ -1,6 +1,4 @@
-//! Writing values to the places of an index, and folding them into what is there.
-//!
-//! Owns: scatter (PyTorch). Never changes an argument. Invariant: the last of repeated targets wins where nothing is folded.
+//! PyTorch's `scatter`, with an optional reduction. Without one, the last of repeated indices wins.
 
 use crate::error::Error;
 use crate::kernels::index::Way;

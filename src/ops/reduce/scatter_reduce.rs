@@ -1,7 +1,6 @@
-//! Folding values into the rows that indices name: sums, products, means and extremes.
+//! PyTorch's `scatter_reduce` and `index_reduce`: sums, products, means and extremes of values with equal indices.
 //!
-//! Owns: scatter_reduce and index_reduce (PyTorch). Never changes an argument.
-//! Invariant: a fold follows its indices, also where it is recorded; rows of one target are folded by `segments`.
+//! Invariant: a traced reduction follows its indices at run time.
 
 use smallvec::SmallVec;
 
@@ -20,7 +19,7 @@ use crate::ops::index::gather::{beside, cut, in_front, rows_of};
 use crate::ops::index::take::{for_rows, row_numbers};
 use crate::tensor::Tensor;
 
-/// Reduce values are folded.
+/// The reduction applied to values with equal indices.
 #[derive(Clone, Copy, PartialEq)]
 enum Reduce {
     Sum,
@@ -49,13 +48,13 @@ impl Reduce {
     }
 }
 
-/// Where rows go: the targets in the array, and in a vector of their numbers.
+/// The targets of rows: indices into the array, and the same as indices into a vector of row numbers.
 struct Places {
     targets: RowIndices,
     numbers: RowIndices,
 }
 
-/// `x` with the rows folded into those that the places name along the first axis.
+/// `x` with rows reduced into the target rows along the first axis.
 fn folded(
     op: &'static str,
     how: Reduce,
@@ -85,20 +84,20 @@ fn folded(
     }
 }
 
-/// A sum divided by how many values met in each row.
+/// A sum divided by the number of values in each row.
 fn mean(sum: &Tensor, numbers: &RowIndices, include_self: bool) -> Result<Tensor> {
     let mut dims: ShapeVec = SmallVec::from_elem(1, sum.ndim());
     dims[0] = sum.shape()[0];
     let met = scatter_rows(&Tensor::ones(&[numbers.len()], DType::I64)?, numbers)?;
     let counts = binary_scalar(&ADD, &met, Scalar::Int(include_self.into()))?;
-    // A row where nothing met stays as it is.
+    // A row without values stays unchanged.
     let counts = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let counts = reshape_dims(&astype(&counts, sum.dtype())?, &dims)?;
     let divide = if sum.dtype().is_inexact() { &DIVIDE } else { &FLOOR_DIVIDE };
     binary(divide, sum, &counts)
 }
 
-/// `x` with slices of the source folded into those of its axis that the numbers name.
+/// `x` with slices of the source reduced into the slices of its axis that `ids` select.
 fn by_rows(
     op: &'static str,
     how: Reduce,
@@ -117,7 +116,7 @@ fn by_rows(
     permute_axes(&folded(op, how, &x, &places, &rows, include_self)?, &back)
 }
 
-/// `x` with values folded into the elements at the places of an index.
+/// `x` with values reduced into the elements at the indices.
 fn along(
     op: &'static str,
     how: Reduce,
@@ -139,7 +138,7 @@ fn along(
     reshape_dims(&folded(op, how, &flat, &places, &rows, include_self)?, x.shape())
 }
 
-/// `x` with the elements at the places of an index multiplied by values.
+/// `x` with the elements at the indices multiplied by values.
 pub(crate) fn multiplied(
     op: &'static str,
     x: &Tensor,

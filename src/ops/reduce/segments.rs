@@ -1,9 +1,8 @@
-//! Folding rows that meet: products and extremes of the rows that have one number.
+//! Segmented reductions: products and extremes of rows with equal row numbers, with derivatives.
 //!
-//! Owns: the folds and their derivatives. The derivative of a product that is recorded itself brings rows into the order of
-//! their numbers and multiplies with the row 1, 2, 4, … places ahead where that has the same number. Never reads a value to choose a
-//! shape: a recorded fold follows its numbers. Invariant: zeros and ties have the derivatives that they have in a fold along
-//! an axis.
+//! The derivative of a recorded product sorts rows by number and runs a segmented scan by doubling: it multiplies with the
+//! row 1, 2, 4, … positions ahead if that has the same number. Shapes never depend on values, so a traced reduction follows
+//! its indices. Invariant: zeros and ties have the derivatives of a reduction along an axis.
 
 use smallvec::smallvec;
 
@@ -30,16 +29,16 @@ use crate::tensor::Tensor;
 /// The name of the nodes.
 const NAME: &str = "scatter_reduce";
 
-/// Where rows go: the targets in the array, and in a vector of their numbers.
+/// The targets of rows: indices into the array, and the same as indices into a vector of row numbers.
 type Places<'a> = (&'a RowIndices, &'a RowIndices);
 
-/// Rows in the order of their targets.
+/// Rows sorted by target.
 struct Segments {
     order: RowIndices,
     sorted: Tensor,
 }
 
-/// The same numbers for each element of a row.
+/// The row numbers broadcast to the elements of the rows.
 fn beside(numbers: &Tensor, like: &[usize]) -> Result<Tensor> {
     let mut dims: ShapeVec = smallvec![1; like.len()];
     dims[0] = numbers.size();
@@ -51,7 +50,7 @@ fn part(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
 }
 
 impl Segments {
-    /// Of rows that go to these targets, at least one.
+    /// Sorts rows by target; there is at least one.
     fn of((targets, numbers): Places<'_>) -> Result<Segments> {
         let (n, m) = (numbers.dims()[0], numbers.len());
         let chosen = |dims: &[usize], index: &Tensor| {
@@ -64,7 +63,7 @@ impl Segments {
         Ok(Segments { order: chosen(&targets.row_dims(), &index)?, sorted })
     }
 
-    /// The products of each row and those before it that have its number.
+    /// Inclusive segmented products: of each row and those before it with its number.
     fn products(x: Tensor, sorted: &Tensor) -> Result<Tensor> {
         let m = sorted.size();
         let (mut x, mut ahead) = (x, 1);
@@ -80,7 +79,7 @@ impl Segments {
         Ok(x)
     }
 
-    /// For each row, the product of the others that have its number, exact whatever is zero.
+    /// For each row, the product of the others with its number; exact at zeros.
     fn others(&self, rows: &Tensor) -> Result<Tensor> {
         let rows = take_rows(rows, &self.order)?;
         let ahead = Segments::before(rows.clone(), &self.sorted)?;
@@ -89,7 +88,7 @@ impl Segments {
         scatter_rows(&others, &self.order)
     }
 
-    /// For each row, the product of those before it that have its number.
+    /// Exclusive segmented products: of the rows before each row with its number.
     fn before(rows: Tensor, sorted: &Tensor) -> Result<Tensor> {
         let m = sorted.size();
         let one = Tensor::ones(&[], rows.dtype())?;
@@ -103,7 +102,7 @@ impl Segments {
     }
 }
 
-/// The product of the rows that meet in each target, in this dtype; 1 where none does.
+/// The product of the rows of each target; 1 if there is none.
 pub(super) fn product(
     rows: &Tensor,
     (targets, numbers): Places<'_>,
@@ -129,7 +128,7 @@ pub(super) fn product(
     })
 }
 
-/// What takes no part in an extreme.
+/// The identity element of an extreme.
 fn neutral(how: Folding, dtype: DType) -> Result<Tensor> {
     let largest = how == Folding::Largest;
     match dtype {
@@ -144,7 +143,7 @@ fn neutral(how: Folding, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// `x` with the rows that meet in each target folded into it, or in its place.
+/// `x` with the rows of each target reduced into it, or replaced by them.
 pub(super) fn extreme(
     how: Folding,
     x: &Tensor,
@@ -171,7 +170,7 @@ pub(super) fn extreme(
             Save::output(0, &[0, 1])
         ],
         backward: |(targets, met), g, cx| {
-            // The choice is locally constant: masks are constants also at second order.
+            // The selection is locally constant, so masks are constants in second derivatives too.
             let (x, rows, y) =
                 (cx.saved(0)?.detach(), cx.saved(1)?.detach(), cx.saved(2)?.detach());
             let own = match met {
@@ -185,7 +184,7 @@ pub(super) fn extreme(
             cx.give_with(1, |_| binary(&MULTIPLY, &take_rows(&g, targets)?, &share))?;
             cx.give_with(0, |_| {
                 let part = binary(&MULTIPLY, &g, &binary(&DIVIDE, &own, &count)?)?;
-                // What took no part has no gradient, whatever that of its place is.
+                // Excluded elements have a gradient of exactly 0, whatever their target's gradient is.
                 if met.is_some() {
                     where_(&kept, &Operand::Tensor(part), &Operand::from(0.0))
                 } else {
@@ -196,13 +195,13 @@ pub(super) fn extreme(
     })
 }
 
-/// Whether no rows meet in the target of each element, by whether they do for each number.
+/// The mask of elements whose target has no rows, from the mask per row number.
 fn unmet(met: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let none = binary_scalar(&EQUAL, &astype(met, DType::I64)?, Scalar::Int(0));
     beside(&none?, dims)
 }
 
-/// For each number, whether rows meet there.
+/// For each row number, whether there are rows with it.
 fn met(numbers: &RowIndices) -> Result<Tensor> {
     let out = Tensor::zeros(numbers.dims(), DType::Bool)?;
     let yes = broadcast_to(&Tensor::ones(&[], DType::Bool)?, &[numbers.len()])?;
@@ -210,7 +209,7 @@ fn met(numbers: &RowIndices) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Whether rows meet in the target of each element.
+/// For each element, whether its target has rows.
 pub(super) fn met_in(numbers: &RowIndices, like: &Tensor) -> Result<Tensor> {
     beside(&met(numbers)?, like.shape())
 }

@@ -1,8 +1,5 @@
-//! Sorting and searching: order, largest elements, places in an order.
-//!
-//! Owns: sort, argsort, topk, partition, searchsorted. What is recorded takes its values by indices.
-//! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
-//! to the element that was chosen.
+//! `sort`, `argsort`, `topk`, `partition`, `searchsorted`. Sorting is stable and NaN comes last; recorded values are gathered by
+//! index, so gradients flow to the selected elements.
 
 use crate::array::{ShapeVec, afford, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
@@ -16,7 +13,7 @@ use crate::ops::index::gather::gathered;
 use crate::ops::reduce::reductions::TWO_RESULTS;
 use crate::tensor::Tensor;
 
-/// The indices of the first `wanted` elements in order along an axis.
+/// The indices of the first `wanted` elements in sorted order along an axis.
 pub(crate) fn order_along(
     x: &Tensor,
     axis: usize,
@@ -33,10 +30,10 @@ pub(crate) fn order_along(
     Ok(index)
 }
 
-/// Bytes for each element that ordering works with: keys and positions, twice.
+/// Scratch bytes per element of a sort: keys and positions, twice.
 const WORKING: usize = 32;
 
-/// The tensor and the axis to sort along; without an axis, the flattened tensor.
+/// The tensor and the axis to sort; without an axis, the flattened tensor and 0.
 fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
     afford(x.size().saturating_mul(WORKING))?;
     match axis {
@@ -48,7 +45,7 @@ fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, us
 fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -> Result<Tensor> {
     let (x, axis) = line(op, x, axis)?;
     if !(graph::recording() && x.requires_grad()) {
-        // Nobody asks where an element came from.
+        // Nothing is recorded, so the values are sorted without indices.
         let out = Tensor::empty(x.shape(), x.dtype())?;
         kernels::sort::sort(descending, x.view_of(), axis, out.view_mut())?;
         return Ok(out.unrecorded(std::iter::once(&x)));
@@ -65,7 +62,7 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
     })
 }
 
-/// Where to insert the values of `v` in the ordered vector `a`, as int64; of several axes, in the row of the last one.
+/// Insertion positions of the values of `v` in the sorted `a`, int64; if `a` has several axes, row by row.
 pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     let dims = a.shape();
     match dims.split_last() {

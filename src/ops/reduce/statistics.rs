@@ -1,8 +1,4 @@
-//! Weighted means and second moments.
-//!
-//! Owns: average, cov, corrcoef, each composed of recorded sums and products.
-//! Never forms a product of a matrix with itself by hand: `matmul` does.
-//! Invariant: rows are variables, unless `rowvar` is false.
+//! `average`, `cov`, `corrcoef`, composed of recorded operations. Rows are variables unless `rowvar` is false.
 
 use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
@@ -28,7 +24,7 @@ use crate::ops::shape::join::concatenate;
 use crate::ops::shape::reshape::squeeze;
 use crate::tensor::Tensor;
 
-/// Weights in the shape that multiplies `x`: its own, or that of the named axes.
+/// Weights broadcast against `x`: of its shape, or of the shape of the given axes.
 fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
     if weights.shape() == x.shape() {
         return Ok(weights.clone());
@@ -52,7 +48,7 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
     reshape_dims(&permute_axes(weights, &order)?, &dims)
 }
 
-/// `sum(x w) / sum(w)` over resolved axes, and `sum(w)`; the axes stay as size 1.
+/// `sum(x w) / sum(w)` over resolved axes, and `sum(w)`; the axes are kept with size 1.
 fn weighted_mean(x: &Tensor, weights: &Tensor, axes: &[usize]) -> Result<(Tensor, Tensor)> {
     let total = sum_over(weights, axes, true)?;
     let zero = binary_scalar(&EQUAL, &total.detach(), Scalar::Int(0))?;
@@ -86,7 +82,7 @@ fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<
     if weights.shape() == [samples] {
         let weights = astype(weights, DType::F64)?;
         readable(op, &weights)?;
-        // The bits of a negative number are never 0.
+        // Returns the bits of a negative weight, which are never 0, or 0 if there is none.
         let negative = decide(op, &[weights.view_of()], |weights| {
             let negative = weights[0].find(|w: f64| w < 0.0);
             negative.map_or(0, |(_, weight)| weight.to_bits())
@@ -110,7 +106,7 @@ fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<
     }))
 }
 
-/// The weights of observations: repetitions and importance.
+/// The weights of observations: repetitions (`fweights`) and importance (`aweights`).
 struct Weights<'a> {
     frequency: Option<&'a Tensor>,
     importance: Option<&'a Tensor>,
@@ -151,7 +147,7 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     binary(&DIVIDE, &product, &divisor)
 }
 
-/// Each part clipped to -1 … 1.
+/// Each part clipped to [-1, 1].
 fn within_one(c: &Tensor) -> Result<Tensor> {
     if c.dtype().is_complex() {
         let part = |x: Tensor| Ok::<_, Box<Error>>(Operand::Tensor(within_one(&x)?));
@@ -160,12 +156,12 @@ fn within_one(c: &Tensor) -> Result<Tensor> {
     clip(c, Some(&Operand::from(-1.0)), Some(&Operand::from(1.0)))
 }
 
-/// The rows of `x`, then those of `y`.
+/// The rows of `x` followed by those of `y`.
 fn joined(op: &'static str, x: &Tensor, y: Option<&Tensor>, rowvar: bool) -> Result<Tensor> {
     let rows = observations(op, x, rowvar)?;
     match y {
         None => Ok(rows),
-        // A second operand of one row is a row whatever `rowvar` says, as in NumPy.
+        // As in NumPy, a second operand of one row stays a row whatever `rowvar` says.
         Some(y) => {
             let row = y.ndim() == 2 && y.shape()[0] == 1;
             concatenate(&[rows, observations(op, y, rowvar || row)?], Some(0))
@@ -210,7 +206,7 @@ crate::operations! { family "statistics" [float32];
         let spread = sqrt(&view_through(&real(&c)?, "diagonal", [Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[n, 1])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[1, n])?)?;
-        // Rounding may lead a perfect correlation past 1.
+        // Rounding may push a perfect correlation beyond 1.
         let c = within_one(&c)?;
         if n == 1 { reshape_dims(&c, &[]) } else { Ok(c) }
     }

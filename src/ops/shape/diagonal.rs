@@ -1,7 +1,4 @@
-//! Diagonals and triangles.
-//!
-//! Owns: diag, diagonal, diag_embed, diagflat, trace, tril, triu. Never copies to read a diagonal.
-//! Invariant: a positive offset lies above the main diagonal.
+//! Diagonals and triangles; reading a diagonal is a view. A positive offset is above the main diagonal.
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::{Error, Result};
@@ -10,7 +7,7 @@ use crate::ops::core::view::{Step, embed, view_through};
 use crate::ops::shape::create::room;
 use crate::tensor::Tensor;
 
-/// Two different axes counted from the front.
+/// Two distinct normalised axes.
 fn plane(op: &'static str, axis1: isize, axis2: isize, ndim: usize) -> Result<(usize, usize)> {
     let a = normalize_axis(op, axis1, ndim)?;
     let b = normalize_axis(op, axis2, ndim)?;
@@ -50,7 +47,7 @@ fn on_diagonal(
     embed(x, &dims, &[Step::Diagonal { offset, axis1, axis2 }])
 }
 
-/// Which elements of the last two axes lie on or below a diagonal, or above it.
+/// The mask of the elements on and below diagonal `k` of the last two axes, or of those above it.
 fn triangle(rows: usize, columns: usize, k: isize, below: bool) -> Result<Tensor> {
     let numel = crate::array::checked_numel("triangle", &[rows, columns])?;
     let mut mask = room(numel)?;
@@ -63,12 +60,12 @@ fn triangle(rows: usize, columns: usize, k: isize, below: bool) -> Result<Tensor
     Tensor::from_vec(mask, &[rows, columns])
 }
 
-/// `x` where the triangle holds, else 0; a vector stands for every row.
+/// `x` in the triangle, 0 elsewhere; a vector is repeated as rows.
 fn masked(op: &'static str, x: &Tensor, k: isize, below: bool) -> Result<Tensor> {
     need_dims(op, x, x.ndim() > 0, "give one of at least 1 dimension")?;
     let columns = x.shape()[x.ndim() - 1];
     let rows = if x.ndim() == 1 { columns } else { x.shape()[x.ndim() - 2] };
-    // The upper triangle begins where the lower one of the diagonal before ends.
+    // The upper triangle from diagonal `k` is the complement of the lower one up to `k - 1`.
     let mask = triangle(rows, columns, if below { k } else { k.saturating_sub(1) }, below)?;
     let dims = if x.ndim() == 1 { mask.shape().into() } else { ShapeVec::from_slice(x.shape()) };
     let zero = broadcast_to(&Tensor::zeros(&[], x.dtype())?, &dims)?;

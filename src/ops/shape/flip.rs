@@ -1,7 +1,4 @@
-//! Reversing, rolling and turning.
-//!
-//! Owns: flip and its kin, roll, rot90. Never copies for a reversal.
-//! Invariant: the adjoint of each is its inverse.
+//! Flips (views), rolls and rotations by 90 degrees; the adjoint of each is its inverse.
 
 use smallvec::SmallVec;
 
@@ -14,7 +11,7 @@ use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cos
 use crate::ops::core::view::{StepList, element};
 use crate::tensor::Tensor;
 
-/// The axes reversed; a view.
+/// Reverses the axes; a view.
 pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let reverse = |layout: crate::array::Layout, &axis: &usize| {
         let n = layout.dims()[axis];
@@ -33,10 +30,10 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     })
 }
 
-/// The elements moved on along axes, each named once, by shifts within them; those that leave come in at the front.
+/// Rolls along distinct axes by shifts within their size.
 fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    // Along each axis there are two blocks: what stays inside, and what comes in at the front.
+    // Along each axis there are two blocks: one moves on, one wraps around.
     for choice in 0..1usize << moves.len() {
         let (mut from, mut to) = (x.layout().clone(), out.layout().clone());
         for (bit, &(axis, shift)) in moves.iter().enumerate() {
@@ -52,7 +49,7 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Rolled along several axes.
+/// [`rolled`], recorded.
 pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = rolled(x, moves)?;
     finish(out, &[x], |out| Record {
@@ -70,7 +67,7 @@ pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> 
     })
 }
 
-/// Shifts and axes paired, one of them repeated where it stands alone; `(axis, shift)` with shifts in range.
+/// Pairs of axis and normalised shift; a single shift or axis is repeated.
 fn paired(x: &Tensor, shift: &[i64], axes: &[isize]) -> Result<Vec<(usize, usize)>> {
     let n = shift.len().max(axes.len());
     if !(shift.len() == n || shift.len() == 1) || !(axes.len() == n || axes.len() == 1) {
@@ -111,7 +108,7 @@ crate::operations! { family "reversal";
             Some(named) => normalize_axes("flip", named, x.ndim())?,
         };
         if x.ndim() == 0 {
-            // As NumPy, which indexes with no slice; a result, to which named methods write.
+            // As NumPy, whose flip of a 0-d array is indexing without a slice; a result for `out=` and in-place methods.
             return Ok(element(x, StepList::new())?.into_result());
         }
         flip_axes(x, &axes)

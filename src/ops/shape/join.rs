@@ -1,7 +1,4 @@
-//! Joining along an axis.
-//!
-//! Owns: concatenate, stack and their kin. Never makes an intermediate copy: pieces go straight into the result.
-//! Invariant: the gradient of a piece is a slice of the output's gradient.
+//! Concatenation and stacking; pieces are copied straight into the result.
 
 use smallvec::SmallVec;
 
@@ -27,7 +24,7 @@ fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
     Ok(pieces.iter().fold(first.dtype(), |d, x| d.promote(x.dtype())))
 }
 
-/// Joins pieces of one dtype along a valid axis.
+/// Concatenates pieces of one dtype along a valid axis.
 pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let first = pieces[0].shape();
     let mut length = first[axis];
@@ -77,7 +74,7 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     })
 }
 
-/// Joins pieces of one dtype and one shape along a new axis.
+/// Stacks pieces of one dtype and shape along a new axis.
 fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(pieces[0].shape());
     dims.insert(axis, pieces.len());
@@ -105,17 +102,17 @@ fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     })
 }
 
-/// The tensors with at least so many dimensions, as NumPy's stacking functions see them.
+/// The tensors with at least so many axes, as NumPy's stacking functions treat them.
 fn raised(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
     tensors.iter().map(to).collect()
 }
 
-/// A vector as a column, anything of more dimensions as it is.
+/// A vector as a column; other tensors unchanged.
 fn column(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 { reshape_dims(x, &[x.size(), 1]) } else { Ok(x.clone()) }
 }
 
-/// The tensors in their common dtype along an axis, or flattened.
+/// Concatenates the tensors in their common dtype along an axis, or flattened.
 fn joined(op: &'static str, tensors: &[Tensor], axis: Option<isize>) -> Result<Tensor> {
     let dtype = common_dtype(op, tensors)?;
     if let Some(axis) = axis

@@ -1,7 +1,4 @@
-//! Several tensors brought to one form: common shapes, least dimensions, coordinate grids.
-//!
-//! Owns: broadcast_arrays, atleast_1d to 3d, meshgrid. Never computes an element.
-//! Invariant: the results come in the order of the arguments.
+//! `broadcast_arrays`, `atleast_1d` to `atleast_3d`, and `meshgrid`.
 
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::error::{Error, Result};
@@ -9,17 +6,17 @@ use crate::ops::core::arguments::{OneOrTuple, Variadic};
 use crate::ops::core::broadcast::{broadcast_to, reshape_dims, with_axes};
 use crate::tensor::Tensor;
 
-/// As it is, or with one axis.
+/// Unchanged, or with one axis.
 pub(crate) fn at_least_1d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// As it is, or as one row.
+/// Unchanged, or as one row.
 pub(crate) fn at_least_2d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 { reshape_dims(x, &[1, x.size()]) } else { Ok(x.clone()) }
 }
 
-/// As it is, or with axes of size 1 around it.
+/// Unchanged, or with axes of size 1 added.
 pub(crate) fn at_least_3d(x: &Tensor) -> Result<Tensor> {
     match *x.shape() {
         [] => reshape_dims(x, &[1, 1, 1]),

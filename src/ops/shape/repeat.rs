@@ -1,7 +1,4 @@
-//! Repeating elements and whole tensors.
-//!
-//! Owns: repeat, tile. Never loops over elements: a broadcast and a copy, or a gather.
-//! Invariant: the gradient of an element is the sum over its repetitions.
+//! `repeat` and `tile`: a broadcast and a copy, or a gather.
 
 use crate::array::ShapeVec;
 use crate::error::{Error, Result};
@@ -27,12 +24,12 @@ fn too_large(op: &'static str, x: &Tensor) -> Box<Error> {
     Box::new(Error::TooLarge { op: op.into(), dims: x.shape().into() })
 }
 
-/// `out` with memory of its own.
+/// `out` with its own memory.
 fn owned(out: Tensor, x: &Tensor, op: &'static str) -> Result<Tensor> {
     if out.storage().same(x.storage()) { out.copied(op) } else { Ok(out) }
 }
 
-/// Rows of `x` along an axis, by their numbers.
+/// Rows of `x` along an axis, by number.
 pub(crate) fn take_along(
     op: &'static str,
     x: &Tensor,
@@ -41,7 +38,7 @@ pub(crate) fn take_along(
 ) -> Result<Tensor> {
     let rows = reshape_dims(rows, &[rows.size()])?;
     if x.ndim() == 1 && edges_of(&[x]).is_none() {
-        // Nobody asks for the offsets later.
+        // Nothing is recorded, so the offsets are not kept.
         let out = Tensor::empty(rows.shape(), x.dtype())?;
         kernels::index::take_checked(op, x.view_of(), axis, rows.view_of(), out.view_mut())?;
         return Ok(out.unrecorded([x].into_iter()));
@@ -55,7 +52,7 @@ pub(crate) fn take_along(
     permute_axes(&taken, &order)
 }
 
-/// The adjoint of `take_along`: the slices of `g` added to the rows they came from, of an axis of `size`.
+/// The adjoint of `take_along`: adds the slices of `g` to the rows they came from, along an axis of `size`.
 pub(crate) fn add_along(
     op: &'static str,
     g: &Tensor,
@@ -70,7 +67,7 @@ pub(crate) fn add_along(
     scatter_rows(&permute_axes(g, &order)?, &places)
 }
 
-/// Every element of an axis the same number of times.
+/// Repeats every element of an axis `n` times.
 fn repeat_evenly(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(x.shape());
     dims.insert(axis + 1, 1);
@@ -83,7 +80,7 @@ fn repeat_evenly(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     owned(reshape_dims(&spread, &dims)?, x, "repeat")
 }
 
-/// Element `i` of an axis `counts[i]` times.
+/// Repeats element `i` of an axis `counts[i]` times.
 fn repeat_each(x: &Tensor, axis: usize, counts: &[i64]) -> Result<Tensor> {
     if counts.len() != x.shape()[axis] {
         return Err(Box::new(Error::Argument {

@@ -1,7 +1,5 @@
-//! Shape: views of the same elements in another arrangement.
-//!
-//! Owns: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint.
-//! Never copies where a view will do. Invariant: the backward of a view is the inverse view.
+//! Shape views: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint. A copy is made
+//! only where strides do not allow a view.
 
 use smallvec::SmallVec;
 
@@ -16,7 +14,7 @@ use crate::ops::core::view::view_identity;
 use crate::ops::shape::view_dtype::as_dtype;
 use crate::tensor::Tensor;
 
-/// Resolves a reshape target with at most one `-1`.
+/// Resolves a target shape with at most one `-1`.
 fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     let mismatch = || {
         let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
@@ -44,8 +42,8 @@ fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     Ok(to.iter().map(|&d| if d == -1 { fill } else { d as usize }).collect())
 }
 
-/// The same for a caller who gets a tensor of his own even where nothing changes. A value under axes is an array of its
-/// own, as NumPy makes one of a scalar.
+/// Reshape for a caller that needs a new tensor even if nothing changes. A scalar value becomes an array of its own, as in
+/// NumPy.
 fn reshaped(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return view_identity(x);
@@ -81,7 +79,7 @@ fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
     let Some(named) = axis.named() else {
         return Ok((0..x.ndim()).filter(|&a| x.shape()[a] == 1).collect());
     };
-    // A 0-d tensor counts as a vector of one.
+    // A 0-d tensor counts as a vector of one element.
     if x.ndim() == 0 && matches!(named, [0 | -1]) {
         return Ok(ShapeVec::new());
     }
@@ -100,7 +98,7 @@ fn reversed(x: &Tensor) -> ShapeVec {
     (0..x.ndim()).rev().collect()
 }
 
-/// Whether elements are taken with the first axis running fastest. `"A"` is the order in which they lie in memory.
+/// Whether elements are read in Fortran order (first axis fastest). `"A"`: Fortran order if they lie so in memory.
 fn columns_first(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
     match order {
         "C" => Ok(false),
@@ -114,7 +112,7 @@ fn columns_first(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
     }
 }
 
-/// The axes with those first along which elements lie farthest apart: in C order, elements follow each other as in memory.
+/// The axes sorted by descending stride: C order is then memory order.
 fn as_in_memory(x: &Tensor) -> Result<Tensor> {
     let mut order: ShapeVec = (0..x.ndim()).collect();
     let strides = x.layout().strides();
@@ -210,7 +208,7 @@ crate::operations! { family "shape";
             return ravel(&permute_axes(x, &reversed(x))?, "C".to_owned());
         }
         let dims = [x.size()];
-        // Strides may allow a view of other elements, too, of which NumPy makes a copy.
+        // Strides may allow a view even here, but NumPy makes a copy.
         if !x.is_contiguous() && x.layout().reshape(&dims).is_some() {
             return reshape_dims(&x.copied("ravel")?, &dims);
         }

@@ -1,7 +1,6 @@
-//! Splitting along an axis.
+//! Splits along an axis: the split functions, `chunk`, `unbind`, `narrow`. The parts are views.
 //!
-//! Owns: split in all its forms, chunk, unbind, narrow. Never copies but the elements of a vector: the parts are views.
-//! Invariant: the parts are outputs of one node, whose gradient is assembled once, not once per part.
+//! Invariant: the parts are outputs of one node, whose gradient is assembled once.
 
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::error::{Error, Result};
@@ -15,12 +14,12 @@ use crate::ops::core::view::{element_at, slice_axis};
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
-/// The most parts of an axis with fewer elements.
+/// The most parts if there are fewer elements than parts.
 const MOST: usize = 1 << 16;
-/// The most parts of any axis; one of an empty or expanded tensor can be longer than memory.
+/// The most parts of any axis: an empty or expanded one may be longer than memory.
 const MOST_PARTS: usize = 1 << 24;
 
-/// What the rule of a split needs.
+/// The bounds of a split, for its rule.
 struct Parts {
     axis: usize,
     /// `start..end` of each part.
@@ -37,7 +36,7 @@ impl Parts {
         dims
     }
 
-    /// Whether the parts follow each other and cover the axis.
+    /// Whether the parts are adjacent and cover the axis.
     fn tile(&self) -> bool {
         let mut at = 0;
         let meet = self
@@ -48,7 +47,7 @@ impl Parts {
     }
 }
 
-/// The parts `start..end` of an axis, as views.
+/// The parts `start..end` of an axis as views.
 fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     let cut = |&(start, end): &(usize, usize)| {
         let part = x.layout().slice(parts.axis, start, 1, end - start);
@@ -56,7 +55,7 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     };
     let outs: Vec<Tensor> = parts.bounds.iter().map(cut).collect();
     if !parts.tile() {
-        // Indices that overlap or leave gaps: each part is a slice of its own.
+        // Parts that overlap or leave gaps are recorded as separate slices.
         let slice =
             |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
         return parts.bounds.iter().map(slice).collect();
@@ -64,7 +63,7 @@ fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     finish_parts(outs, x, parts)
 }
 
-/// Records parts of an axis as outputs of one node.
+/// Records the parts as outputs of one node.
 fn finish_parts(outs: Vec<Tensor>, x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
     finish_many(outs, &[x], |_| RecordMany {
         name: if parts.dropped { "unbind" } else { "split" },
@@ -99,7 +98,7 @@ fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<
     parts(x, Parts { axis, bounds, dropped: false, dims: x.shape().into() })
 }
 
-/// The slices of an axis, which disappears.
+/// The slices of an axis, which is dropped.
 fn slices(op: &'static str, x: &Tensor, axis: isize) -> Result<Parts> {
     let axis = normalize_axis(op, axis, x.ndim())?;
     let n = countable(op, x.shape()[axis])?;
@@ -107,17 +106,17 @@ fn slices(op: &'static str, x: &Tensor, axis: isize) -> Result<Parts> {
     Ok(Parts { axis, bounds, dropped: true, dims: x.shape().into() })
 }
 
-/// Refuses more parts than there could be tensors.
+/// Refuses more parts than memory can hold tensors.
 fn countable(op: &'static str, n: usize) -> Result<usize> {
     if n <= MOST_PARTS {
-        // At most: a tensor, its object, its bounds and its places in the node and in the results.
+        // An upper bound: a tensor, its object, its bounds, and its entries in the node and in the results.
         afford(n * 400)?;
         return Ok(n);
     }
     Err(bad(op, format!("{n} parts"), "give at most 2**24 parts"))
 }
 
-/// Parts of equal length, the first ones longer by one where that does not come out even.
+/// Parts of equal length; the first ones are longer by one if the axis does not divide evenly.
 fn even(size: usize, n: usize) -> Vec<(usize, usize)> {
     let start = |i: usize| i * (size / n) + i.min(size % n);
     (0..n).map(|i| (start(i), start(i + 1))).collect()
@@ -164,7 +163,7 @@ fn divide(
     split_at(x, axis, even(size, countable(op, n as usize)?))
 }
 
-/// The bounds of parts of one size, or of the sizes given, which fill the axis.
+/// Parts of one size, or of the given sizes, which must fill the axis.
 fn sized(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usize, usize)>> {
     let wrong =
         |what: String| bad(op, what, "give a positive size, or sizes that add up to the axis");
@@ -210,7 +209,7 @@ fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
     }))
 }
 
-/// What a number says beside `dim=`.
+/// The meaning of a number is ambiguous with `dim=`.
 const PARTS: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &[],
@@ -255,7 +254,7 @@ crate::operations! { family "splitting";
         }
         let size = x.shape()[axis];
         let len = size.div_ceil(chunks as usize).max(1);
-        // An empty axis gives as many empty parts as were asked for.
+        // An empty axis gives as many empty parts as requested.
         let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
         let n = countable("chunk", n)?;
         let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();

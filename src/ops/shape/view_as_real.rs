@@ -1,13 +1,10 @@
-//! Complex numbers as pairs of real ones along a last axis, and back.
-//!
-//! Owns: `view_as_real` and `view_as_complex`. Never copies.
-//! Invariant: each is the inverse of the other, and its adjoint.
+//! `view_as_real` and `view_as_complex`: inverse views, each the adjoint of the other.
 
 use crate::error::{Dims, Error};
 use crate::ops::core::complex_as_real::{complex_view, pairs_of};
 use crate::tensor::Tensor;
 
-/// Why elements cannot be shown as larger ones where they lie.
+/// The error for elements that cannot be viewed as larger ones.
 #[cold]
 pub(crate) fn apart(op: &'static str, x: &Tensor) -> Box<Error> {
     Box::new(Error::Shape {

@@ -1,8 +1,6 @@
-//! The bytes of a tensor seen as another dtype.
+//! Reinterprets the bytes of a tensor as another dtype, with NumPy's rules for the last axis.
 //!
-//! Owns: `as_dtype`, with NumPy's rules for the last axis. Never copies and never converts a number.
-//! Invariant: complex numbers and their parts have each other's derivatives; every other pair has none, and is memory shared
-//! as `detach()` shares it.
+//! Invariant: views between complex numbers and their parts are recorded; all others are detached views.
 
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
@@ -18,7 +16,7 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: "view".into(), what, remedy })
 }
 
-/// The dims after the last axis was seen in elements of another size; those before it stay.
+/// The dims with the last axis in elements of another size.
 fn rescaled(x: &Tensor, dtype: DType) -> Result<ShapeVec> {
     let (from, to) = (x.dtype().size(), dtype.size());
     let mut dims = ShapeVec::from_slice(x.shape());
@@ -57,10 +55,10 @@ fn grouped(dims: &[usize], k: usize) -> ShapeVec {
     dims.iter().copied().chain([k]).collect()
 }
 
-/// The elements of `x` where those of another dtype lie.
+/// The layout of `x` in elements of another dtype, if alignment and strides allow it.
 fn layout_of(x: &Tensor, dtype: DType, dims: &[usize]) -> Option<Layout> {
     let (from, to) = (x.dtype().size(), dtype.size());
-    // Memory of other libraries is aligned for the elements that it was given as.
+    // Memory of other libraries is aligned only for the dtype it was given with.
     if !x.storage().ptr().addr().is_multiple_of(dtype.real().size()) {
         return None;
     }
@@ -74,7 +72,7 @@ fn layout_of(x: &Tensor, dtype: DType, dims: &[usize]) -> Option<Layout> {
 /// The bytes of `x` as elements of another dtype; a view.
 ///
 /// # Errors
-/// `Shape` where the elements do not lie as the dtype asks, `DType` for booleans, which not all bytes are.
+/// `Shape` if the strides do not allow it; `DType` for booleans, for which not all bytes are valid.
 pub(crate) fn as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     let from = x.dtype();
     if from == dtype {

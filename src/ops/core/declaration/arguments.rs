@@ -1,7 +1,6 @@
-//! The Rust types an operation may take and return, and how a host's arguments become them.
+//! The Rust types of parameters and results (`FromArg`, `IntoOutput`), and the conversion of a host's arguments to them.
 //!
-//! Owns: `FromArg`, `IntoOutput` and the defaults. Never knows a host language: `Arg` is all it sees.
-//! Invariant: a wrong argument is an error that names the parameter and what it wants.
+//! Invariant: a wrong argument is an error that names the parameter and what it expects.
 
 use smallvec::SmallVec;
 
@@ -14,30 +13,30 @@ use crate::ops::core::op_decl::{
 };
 use crate::tensor::Tensor;
 
-/// A Rust type that a parameter of an operation can have.
+/// A Rust type that a parameter of an operation may have.
 pub trait FromArg: Sized {
-    /// How the Rust function receives it.
+    /// The type in the signature of the Rust function.
     type Param<'a>
     where
         Self: 'a;
     /// What the host may pass.
     const KIND: Kind;
-    /// Whether the host's null is a value of its own.
+    /// Whether the host's null is a valid value.
     const OPTIONAL: bool = false;
-    /// Converts; `name` is the parameter's, for the message.
+    /// Converts an argument; `name` is the parameter's name, for the error.
     fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
-    /// Lends it to the Rust function.
+    /// Borrows it for the Rust function.
     fn lend(&self) -> Self::Param<'_>;
-    /// The argument that converts to it: how the host is shown a default.
+    /// The inverse of `from_arg`, with which a default is shown to the host.
     fn show(&self) -> Arg;
-    /// Tells what it has to do with float16; `name` is the parameter's.
+    /// Notes whether it is float16; `name` is the parameter's name.
     #[inline(always)]
     fn meet(_param: &Self::Param<'_>, _name: &'static str, _halves: &mut Halves) {}
-    /// The same argument with float32 for float16.
+    /// The same argument with float16 cast to float32.
     fn widened(param: Self::Param<'_>) -> Result<Self>;
 }
 
-/// The error of an argument whose type no conversion accepts.
+/// The error for an argument of a type that the parameter does not accept.
 #[cold]
 pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
     Box::new(Error::ArgumentType {
@@ -47,7 +46,7 @@ pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
     })
 }
 
-/// One integer stands for a list of it.
+/// A list of one integer is shown as that integer.
 fn shown_ints(ints: &Ints) -> Arg {
     match ints[..] {
         [one] => Arg::Scalar(Scalar::Int(one)),
@@ -93,10 +92,10 @@ from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Some(axes) => Arg::Ints(axes.iter().map(|&a| a as i64).collect()),
 });
 
-/// The order of a norm: a number, or a name.
+/// The order of a norm: a number or a name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Order {
-    /// A number, infinities included.
+    /// A number; may be infinite.
     Number(f64),
     /// `"fro"`, `"nuc"`.
     Name(String),
@@ -107,12 +106,12 @@ from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s
     Order::Name(name) => Arg::Str(name.clone()),
 });
 
-/// How much a convolution pads: widths, or a rule.
+/// The padding of a convolution: widths, or a named mode.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Padding {
-    /// One width for all axes, or one for each.
+    /// One width for all axes, or one per axis.
     Widths(Ints),
-    /// `"valid"`: none; `"same"`: what keeps the size.
+    /// `"valid"`: none; `"same"`: keeps the size.
     Rule(String),
 }
 
@@ -125,12 +124,12 @@ from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"sam
     Padding::Rule(rule) => Arg::Str(rule.clone()),
 });
 
-/// What memory is seen as.
+/// The argument of `view`: a shape or a dtype.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Regarded {
-    /// In another shape.
+    /// Another shape.
     In(Ints),
-    /// As elements of another dtype.
+    /// Another dtype for the same bytes.
     As(DType),
 }
 
@@ -204,12 +203,12 @@ from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t)
     Operand::Tensor(t) => Operand::Tensor(f16::widen(t)?),
     Operand::Scalar(s) => Operand::Scalar(*s),
 }));
-/// Several tensors, as the first parameter of an operation.
+/// A sequence of tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
 from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
 
-/// Several tensors, each an argument of its own, as the first parameter of an operation.
+/// Tensors passed as separate arguments (`*tensors`), as the first parameter of an operation.
 pub struct Variadic(Vec<Tensor>);
 
 from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
@@ -221,7 +220,7 @@ impl std::ops::Deref for Variadic {
     }
 }
 
-/// A tensor of truth values that comes first without being what the call is about: never a method.
+/// A boolean first parameter that does not make the operation a method.
 pub struct Condition(Tensor);
 
 from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
@@ -236,7 +235,7 @@ impl std::ops::Deref for Condition {
     }
 }
 
-/// A tensor that is what the call is about without being a method's subject.
+/// A tensor first parameter that does not make the operation a method.
 pub struct Input(Tensor);
 
 from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
@@ -286,11 +285,11 @@ impl<T: FromArg> FromArg for Option<T> {
     }
 }
 
-/// A Rust type that an operation can return.
+/// A Rust type that an operation may return.
 pub trait IntoOutput: Narrow {
-    /// What the host receives.
+    /// The type the host receives.
     const RETURNS: Returns;
-    /// Wraps it for the host.
+    /// Converts it for the host.
     fn into_output(self) -> Output;
 }
 
@@ -307,7 +306,7 @@ impl IntoOutput for Vec<Tensor> {
     }
 }
 
-/// One tensor or a tuple of them, as the arguments ask.
+/// One tensor or a tuple, depending on the arguments.
 pub enum OneOrTuple {
     /// One tensor.
     One(Tensor),
@@ -343,7 +342,7 @@ impl IntoOutput for bool {
     }
 }
 
-/// Takes argument `i`, or its default when it was not given.
+/// Takes argument `i`, or its default if it is missing.
 pub fn take_arg<T: FromArg>(
     args: &mut [Arg],
     i: usize,

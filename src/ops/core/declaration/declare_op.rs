@@ -1,14 +1,13 @@
-//! The macro that turns one declaration of a structured operation into all its faces.
+//! `operations!`: expands the declaration of a structured operation into a Rust function, a `Tensor` method and a registry
+//! row.
 //!
-//! Owns: `operations!`, which expands to the Rust function, the `Tensor` method and the registry row.
-//! Never contains an operation.
-//! Invariant: a name, its defaults and its documentation are written once, in the declaration.
+//! Invariant: the name, the defaults and the documentation are written once, in the declaration.
 
 /// Declares a family of structured operations.
 ///
-/// One entry is a documented function whose parameters have `FromArg` types and, optionally, defaults;
-/// it becomes a function, a method of `Tensor` (when its first parameter is one) and a row of `DECLS`. What stands in
-/// brackets before it, or behind the name of the family for all of it, are facts: see `Facts`.
+/// An entry is a documented function whose parameters have `FromArg` types and may have defaults. It becomes a function, a
+/// method of `Tensor` (if the first parameter is a `Tensor`) and a row of `DECLS`. The facts (see `Facts`) stand in brackets
+/// before the function, or after the family name for all of the family.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! operations {
@@ -75,7 +74,7 @@ macro_rules! operations {
     };
 }
 
-/// What all operations of a family have in common.
+/// The facts that all operations of a family share.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! family_facts {
@@ -99,7 +98,7 @@ macro_rules! decl_param {
     };
 }
 
-/// The Python spelling of a Rust function name: a trailing underscore avoids a keyword (`where_`).
+/// The Python name of a Rust function: without the trailing underscore that avoids a keyword (`where_`).
 pub const fn python_name(name: &'static str) -> &'static str {
     let bytes = name.as_bytes();
     if bytes[bytes.len() - 1] == b'_' {
@@ -112,13 +111,13 @@ pub const fn python_name(name: &'static str) -> &'static str {
     }
 }
 
-/// A name with one underscore behind it: of a Rust function that has one already, its own.
+/// The name of the in-place method: `longer`, which ends with `_`, unless the Rust name already does.
 pub const fn underscored(name: &'static str, longer: &'static str) -> &'static str {
     let bytes = name.as_bytes();
     if bytes[bytes.len() - 1] == b'_' { name } else { longer }
 }
 
-/// The shortcut of an operation that one tensor is enough for: every other parameter has a default.
+/// The shortcut for calls with one tensor only: every other parameter has a default.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! plain_shortcut {
@@ -139,7 +138,7 @@ macro_rules! plain_shortcut {
     ($($other:tt)*) => { $crate::ops::core::op_decl::Shortcut::None };
 }
 
-/// The method of `Tensor` for an operation whose first parameter is one.
+/// The method of `Tensor`, if the first parameter is a `Tensor`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_method {
@@ -155,7 +154,7 @@ macro_rules! decl_method {
     ($other:ident $($rest:tt)*) => {};
 }
 
-/// The default of a parameter as the host is shown it, if there is one.
+/// A default as an argument of the host, if there is one.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_shown {
@@ -173,7 +172,7 @@ macro_rules! decl_shown {
     };
 }
 
-/// The maker of a default, if there is one.
+/// The function that makes a default, if there is one.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_default {

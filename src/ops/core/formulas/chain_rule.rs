@@ -1,8 +1,5 @@
-//! The backward of every element-wise operation.
-//!
-//! Owns: restoring what a derivative uses, and its two readings: one fused loop over the buffers, or,
-//! under `create_graph`, tensor operations that record themselves.
-//! Never contains a formula. Invariant: each saved value is restored at most once.
+//! The backward rule of every element-wise operation: one fused loop over the buffers or, under `create_graph`, tensor
+//! operations that record themselves.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -18,7 +15,7 @@ use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Sym;
 use crate::tensor::Tensor;
 
-/// What a derivative reads: tensors or constants, restored once.
+/// The saved operands and parameters of one backward call, each restored at most once.
 pub(super) struct Operands {
     values: SmallVec<[(Source, Read); 3]>,
     pub(in crate::ops::core) params: SmallVec<[f64; 2]>,
@@ -30,7 +27,7 @@ pub(super) enum Read {
 }
 
 impl Operands {
-    /// The parameters alone.
+    /// With the parameters only; operands are restored on demand.
     pub(in crate::ops::core) fn new(
         op: &Elementwise,
         cx: &Context<'_, Tensor>,
@@ -92,7 +89,7 @@ impl Rule<Tensor> for Elementwise {
             return Ok(());
         };
         let plain = !cx.create_graph() && cx.batch().is_empty();
-        // The derivative that may use up the gradient comes last. Those that have a sum to be added to need no memory.
+        // The last derivative may consume the gradient's buffer. Those with an accumulated sum to add to need no memory.
         let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
         let last = (0..self.by.len()).rev().find(free);
         let mut small = match g.flat() {
@@ -131,7 +128,7 @@ impl Rule<Tensor> for Elementwise {
 }
 
 impl Elementwise {
-    /// One derivative, with the gradient to use up.
+    /// The general path for one derivative; consumes the gradient `g`.
     fn derived(
         &self,
         cx: &mut Context<'_, Tensor>,
@@ -155,7 +152,7 @@ impl Elementwise {
         })
     }
 
-    /// The numbers of a derivative's operands among those of [`Elementwise::small`].
+    /// The indices of a derivative's operands among the inputs of [`Small`], of which 0 is the gradient.
     #[inline(always)]
     fn numbered(&self, uses: &'static [Source]) -> impl Iterator<Item = usize> {
         let saves = self.saves;
@@ -165,7 +162,7 @@ impl Elementwise {
         })
     }
 
-    /// What the derivatives read beside the gradient, in place; absent is what is not as it was saved or lies otherwise.
+    /// Fills in the saved operands that are contiguous and of an unchanged version; the others stay absent.
     #[inline(always)]
     fn fill<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
         if !small.is_open() {
@@ -185,7 +182,7 @@ impl Elementwise {
         }
     }
 
-    /// Adds the gradient of operand `i` to what that has been given so far; false where this takes more than a small loop.
+    /// Fast path: adds the gradient of operand `i` to its accumulated sum in place; false if the loop is not small.
     #[inline(never)]
     fn added(&self, cx: &mut Context<'_, Tensor>, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
         let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
@@ -200,8 +197,8 @@ impl Elementwise {
         }
     }
 
-    /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop. Where the result's is
-    /// one element for all, as below a sum, and so is what is read beside it, one element is all that is computed.
+    /// Fast path: the gradient of operand `i` in new memory; `None` if the loop is not small. If all inputs are stride-0 (as
+    /// below a sum), computes one element and expands it.
     #[inline(never)]
     fn made(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
         let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
@@ -217,8 +214,8 @@ impl Elementwise {
         small.write(table, self.numbered(uses), out.flat()?).then_some(out)
     }
 
-    /// Turns the gradient of the result into that of operand `i`; false where others see it, or where this takes more
-    /// than a small loop.
+    /// Fast path: overwrites the output's gradient with that of operand `i`; false if its buffer is shared or the loop is
+    /// not small.
     #[inline(always)]
     fn rewritten(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
         match &self.by[i] {
@@ -232,14 +229,14 @@ impl Elementwise {
     }
 }
 
-/// Where a derivative is written: the gradient's own buffer when nobody else has it.
+/// The destination of a derivative: the gradient's own buffer if it is not shared, else new memory.
 #[inline]
 fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
     if g.lends_memory() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
 }
 
-/// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
-/// What is read repeats along the axis of a batched gradient.
+/// Evaluates the derivative as one loop, in the gradient's own buffer if possible. Saved operands broadcast along the batch
+/// axis of the gradient.
 fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) -> Result<Tensor> {
     let out = gradient_buffer(g)?;
     for (_, value) in &mut read.values {
@@ -261,7 +258,7 @@ fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) ->
     Ok(out)
 }
 
-/// Reads the derivative as tensor operations, which record themselves.
+/// Evaluates the derivative with tensor operations, which record themselves.
 fn symbolic(
     g: &Tensor,
     uses: &[Source],

@@ -1,7 +1,5 @@
-//! Element-wise operations: one declaration, one gate, one backward for all of them.
+//! Element-wise operations: dtype dispatch, promotion and broadcasting of operands, the forward loop, and recording.
 //!
-//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands.
-//! Never contains the formula of an operation: those are the declarations in the family files.
 //! Invariant: a derivative sees operands of one dtype and of the output's shape.
 
 use crate::array::{Layout, Storage, capture};
@@ -19,14 +17,14 @@ use crate::ops::core::operand::{refuse_number, stands_for_number};
 use crate::ops::core::symbolic::Sym;
 use crate::tensor::{Edge, Tensor};
 
-/// Where an argument of a derivative comes from.
+/// What an argument of a derivative refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// The gradient of the output.
+    /// The output's gradient.
     Grad,
-    /// Operand number `.0`.
+    /// Operand `.0`.
     Input(u8),
-    /// The output itself.
+    /// The output.
     Output,
 }
 
@@ -38,42 +36,42 @@ pub enum Derivative {
     Zero,
     /// A formula of the sources.
     Formula {
-        /// Its arguments, in the order of the text.
+        /// Its arguments, in the order of the formula.
         uses: &'static [Source],
-        /// The text as a loop.
+        /// The numeric interpretation: a loop.
         table: &'static LoopTable,
-        /// The text as symbols: arguments, then parameters.
+        /// The symbolic interpretation, of arguments and then parameters.
         sym: fn(&[Sym]) -> Sym,
     },
 }
 
-/// A check of operands beyond dtype and shape, and of parameters; its error names them.
+/// Checks operands beyond dtype and shape, and parameters; its error names them.
 pub type Guard = fn(&[Slot<'_>], DType, &[f64]) -> Result<()>;
 
-/// A function of complex operands that no loop computes.
+/// Computes an operation on complex operands without a loop.
 pub type OfComplex = fn(&[&Tensor]) -> Result<Tensor>;
 
 /// One element-wise operation.
 pub struct Elementwise {
-    /// Its name in the graph and in messages.
+    /// Its name in the graph and in error messages.
     pub name: &'static str,
     /// The forward loops.
     pub forward: &'static LoopTable,
-    /// What becomes of whole numbers without a loop.
+    /// How integers are promoted when there is no integer loop.
     pub whole_numbers: WholeNumbers,
-    /// Whether its result follows from the order of two operands.
+    /// Whether it is a comparison: its result depends only on the order of two operands.
     pub compares: bool,
-    /// What it refuses although it has a loop for the dtype.
+    /// Refuses some operands although there is a loop for their dtype.
     pub guard: Option<Guard>,
-    /// What computes the same of one operand beside this number on the right, if it takes the operand's dtype.
+    /// For a right operand that is this number: an equivalent unary operation, used if it supports the left operand's dtype.
     pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
-    /// What computes it of complex operands, where the loops cannot: it is not holomorphic.
+    /// The implementation for complex operands if the operation is not holomorphic and thus has no complex loop.
     pub complex: Option<OfComplex>,
-    /// What the derivatives use, in the order of the saved values.
+    /// What the derivatives read, in the order of the saved values.
     pub saves: &'static [Source],
-    /// For each of these the operands whose derivatives use it: bit `i` for operand `i`.
+    /// For each saved value, a bit mask of the operands whose derivatives read it.
     pub readers: [u8; 4],
-    /// One derivative per operand; empty for a constant operation.
+    /// One derivative per operand; empty for an operation without derivatives.
     pub by: &'static [Derivative],
 }
 
@@ -89,14 +87,14 @@ impl Elementwise {
         self.forward.takes(dtype)
     }
 
-    /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
+    /// The dtype to compute in: the common dtype if there is a loop for it, else the float or integer it promotes to.
     pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
         let stand_in = match common {
             _ if self.takes(common) => return Ok(common),
             DType::Bool if self.whole_numbers == WholeNumbers::NotBool => {
                 return Err(self.refuse(common));
             }
-            // Arithmetic of booleans is that of int8.
+            // Booleans compute as int8.
             DType::Bool if self.forward.float && self.takes(DType::I64) => DType::I8,
             _ if self.forward.float => self.float_for(common),
             _ => DType::I8,
@@ -107,7 +105,7 @@ impl Elementwise {
         Err(self.refuse(common))
     }
 
-    /// The float that stands for a dtype.
+    /// The float dtype that a dtype without a loop promotes to.
     fn float_for(&self, dtype: DType) -> DType {
         match self.whole_numbers {
             WholeNumbers::SmallestFloat => dtype.to_ufunc_float(),
@@ -115,7 +113,8 @@ impl Elementwise {
         }
     }
 
-    /// The same for several dtypes: each becomes a float that stands for it, perhaps a narrower one than for all.
+    /// [`compute_dtype`](Self::compute_dtype) for several dtypes: each is promoted to a float first, which may give a
+    /// narrower dtype than promoting their common one.
     fn compute_dtype_of(&self, dtypes: &[DType]) -> Result<DType> {
         let promoted = |all: &mut dyn Iterator<Item = DType>| all.reduce(DType::promote);
         let common = promoted(&mut dtypes.iter().copied()).unwrap_or(DType::F64);
@@ -137,7 +136,7 @@ impl Elementwise {
         Box::new(Error::DType { op: self.name.into(), got, remedy })
     }
 
-    /// Computes and records; operands agree in dtype and shape.
+    /// Computes and records; operands have one dtype and shape.
     #[inline]
     pub(in crate::ops) fn run<const N: usize>(
         &'static self,
@@ -157,7 +156,7 @@ impl Elementwise {
         }
         let out_dtype = self.forward.result(dtype);
         let mut out = if layout.is_contiguous() {
-            // Put together here: a result that passes through others is copied each time.
+            // Assembled in place: a result that passes through more functions is moved each time.
             let nbytes = layout.numel().saturating_mul(out_dtype.size());
             Tensor::assemble(Storage::alloc(nbytes)?, layout.with_offset(0), out_dtype, None)
         } else {
@@ -177,7 +176,7 @@ impl Elementwise {
         })
     }
 
-    /// Records what made the result, or notes why there is no history.
+    /// Records the result, or notes why it has no history.
     #[inline(never)]
     pub(super) fn relate<const N: usize>(
         &'static self,
@@ -201,7 +200,7 @@ impl Elementwise {
         Ok(None)
     }
 
-    /// The call without a plan, for a few contiguous elements; says whether it was made.
+    /// Fast path for few contiguous elements, without a loop plan; returns whether it applied.
     #[inline]
     fn run_flat<const N: usize>(
         &self,
@@ -239,7 +238,7 @@ impl Elementwise {
             for edge in edges {
                 inputs.push(edge);
             }
-            // Each entry is written where it stays: one that is moved is read before it has left the store buffer.
+            // Each entry is written to its final place: moving it would read it back before it has left the store buffer.
             for (&source, readers) in self.saves.iter().zip(self.readers) {
                 match source {
                     _ if readers & wanted == 0 => saved.push(Saved::None),
@@ -304,7 +303,7 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
     op.run_promoted([a, b], op.compute_dtype_of(&[a.dtype(), b.dtype()])?)
 }
 
-/// Applies a two-operand operation to a tensor and a number.
+/// Applies a two-operand operation to a tensor and a scalar.
 #[inline]
 pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
     if let Scalar::Complex(..) = b {
@@ -326,7 +325,7 @@ pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<
     op.run_converted([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), dtype, &[])
 }
 
-/// Applies a two-operand operation to a number and a tensor.
+/// Applies a two-operand operation to a scalar and a tensor.
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
     if let Scalar::Complex(..) = a {
@@ -339,7 +338,7 @@ pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<
     op.run_converted([Slot::Scalar(a), Slot::Tensor(b)], b.layout(), dtype, &[])
 }
 
-/// A complex number as the tensor that it is beside another one.
+/// A complex scalar as a 0-d tensor of the dtype it has when combined with `x`.
 #[cold]
 fn beside_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
     Tensor::full(&[], number, x.dtype().promote_weak(number.weak()))
@@ -357,7 +356,7 @@ fn promote_beside_scalar(
     let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
     match in_range(op.name, dtype, scalar) {
         Ok(scalar) => Ok((dtype, scalar)),
-        // A comparison has an answer also for a number that the dtype cannot hold: that of an infinity.
+        // A comparison with a number outside the dtype's range has the answer of an infinity.
         Err(_) if op.forward.mask => {
             let beyond = f64::INFINITY.copysign(scalar.as_f64());
             Ok((DType::F64, Scalar::Float(beyond)))
@@ -366,7 +365,7 @@ fn promote_beside_scalar(
     }
 }
 
-/// Applies a two-operand operation to anything that acts as a tensor.
+/// Applies a two-operand operation to tensors or scalars.
 pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Result<Tensor> {
     match (a, b) {
         (Operand::Tensor(a), Operand::Tensor(b)) => binary(op, a, b),

@@ -1,8 +1,7 @@
-//! Derivatives of several element-wise operations and selections, read as one run over their elements.
+//! Fused backward: the rules of several element-wise and `where` nodes run as one tiled loop, without buffers for the
+//! gradients between them.
 //!
-//! Owns: the way of gradients through a stretch of nodes, from those that reach it to those that leave it. What is given
-//! within the stretch has no memory. Never contains a formula, and records nothing.
-//! Invariant: every element is computed and summed as the rules would do it one after the other.
+//! Invariant: every element is computed and summed exactly as the rules would do one after the other.
 
 use smallvec::SmallVec;
 
@@ -17,35 +16,35 @@ use crate::ops::core::structured::Chosen;
 use crate::ops::core::symbolic;
 use crate::tensor::Tensor;
 
-/// Gradients of fewer bytes stay in the second cache.
+/// Gradients of fewer bytes stay in the L2 cache, where fusion does not pay.
 const FROM_BYTES: usize = 1 << 18;
 
-/// A node of the stretch: what it gives, and the place of each gradient, by operand.
+/// A node of the chain: its rule, and the gradient slot of each operand.
 struct Node {
     gives: Gives,
     targets: SmallVec<[Option<usize>; 3]>,
 }
 
-/// What the rule of a node gives.
+/// The rule of a fused node, with its saved values restored.
 enum Gives {
-    /// Derivatives, and what they read.
+    /// An element-wise rule: derivatives and their operands.
     Formulas(&'static [Derivative], Box<Operands>),
-    /// The gradient to the operand that a mask has chosen.
+    /// The rule of `where`, with its mask.
     Chosen(Tensor),
 }
 
-/// What is known of a gradient.
+/// A gradient during fusion.
 #[derive(Clone, Copy)]
 enum Gradient {
-    /// It is the tensor of this place.
+    /// The incoming tensor of this slot.
     Given(usize, Tile),
-    /// A loop makes it.
+    /// Computed by the chain.
     Made(Tile),
     /// Zero everywhere.
     Zero,
 }
 
-/// Runs the nodes; false where an operand of one lies otherwise than in a row, and that one is named.
+/// Runs the nodes as one loop; false if they cannot be fused. A node with a strided operand is reported to the engine.
 pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
     if !run.grads()[0].as_ref().is_some_and(suits) {
         return Ok(false);
@@ -71,7 +70,7 @@ pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
     }
 }
 
-/// What leaves the nodes, by place; or the node of which an operand lies otherwise than in a row.
+/// The outgoing gradients by slot; `Err(k)` if node `k` has a strided operand.
 fn gradients(
     nodes: &[Node],
     given: &[Option<Tensor>],
@@ -109,7 +108,7 @@ impl Node {
         Ok(Some(Node { gives: Gives::Formulas(op.by, Box::new(read)), targets }))
     }
 
-    /// Adds what the node gives for the gradient `g` to the places of its inputs.
+    /// Adds the gradients of the node's inputs, for the output gradient `g`, to their slots.
     fn give<'t>(
         &'t self,
         g: Gradient,
@@ -132,7 +131,7 @@ impl Node {
 }
 
 impl Gives {
-    /// The gradient of operand `i` for the gradient `g`.
+    /// The gradient of operand `i` for the output gradient `g`.
     fn gradient<'t>(&'t self, i: usize, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Gradient> {
         let (by, read) = match self {
             Gives::Formulas(by, read) => (by, read),
@@ -160,7 +159,7 @@ impl Gives {
     }
 }
 
-/// The gradients by place when all nodes have given theirs; or the node of which an operand lies otherwise than in a row.
+/// Builds the chain: the gradients by slot after all nodes; `Err(k)` if node `k` has a strided operand.
 fn walk<'t>(
     nodes: &'t [Node],
     given: &'t [Option<Tensor>],
@@ -189,7 +188,7 @@ impl Gradient {
     }
 }
 
-/// The gradients that leave the nodes, by place, computed. One that was given, and that nobody else has, lends its memory.
+/// Runs the chain and returns the outgoing gradients by slot. Unshared incoming gradients lend their memory.
 fn results(
     given: &[Option<Tensor>],
     places: &[Option<Gradient>],

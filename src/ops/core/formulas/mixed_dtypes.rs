@@ -1,7 +1,6 @@
-//! Operands of several dtypes: converted a tile at a time where nothing is to be kept of them, else as a whole.
+//! Operands of mixed dtypes: cast tile by tile inside the loop if nothing is saved of them, else as whole tensors.
 //!
-//! Owns: the way of operands to the dtype that is computed in. Never chooses that dtype.
-//! Invariant: the elements are those of the converted operands, whichever way they go.
+//! Invariant: both paths compute the same elements.
 
 use std::borrow::Cow;
 
@@ -15,11 +14,11 @@ use crate::ops::core::elementwise::Elementwise;
 use crate::ops::core::operand::Slot;
 use crate::tensor::Tensor;
 
-/// Elements from which on converted arrays leave the first cache.
+/// From this size on, whole casts would leave the L1 cache, so tiles are cast instead.
 const MANY: usize = 2048;
 
 impl Elementwise {
-    /// As `run`, with operands of one shape that become `dtype` first.
+    /// [`run`](Self::run) with operands of one shape that are cast to `dtype` first.
     pub(super) fn run_converted<const N: usize>(
         &'static self,
         slots: [Slot<'_>; N],
@@ -47,7 +46,7 @@ impl Elementwise {
         self.run::<N>(std::array::from_fn(at), layout, dtype, params)
     }
 
-    /// Whether no operand is converted for a derivative, and programs need not know how.
+    /// Whether the tiled cast applies: no derivative reads a cast operand, and the call is not traced.
     fn converts_in_tiles<const N: usize>(
         &self,
         slots: &[Slot<'_>; N],
@@ -63,7 +62,7 @@ impl Elementwise {
             && !capture::active()
     }
 
-    /// Brings operands to their common dtype and shape, and computes.
+    /// Promotes and broadcasts the operands, and computes.
     pub(super) fn run_promoted<const N: usize>(
         &'static self,
         xs: [&Tensor; N],

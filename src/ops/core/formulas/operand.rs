@@ -1,7 +1,4 @@
-//! Operands of an element-wise operation: tensors of one shape and dtype, and numbers.
-//!
-//! Owns: `Slot` and how kernels see it. Never promotes or broadcasts.
-//! Invariant: a number stands for all elements, in the dtype of those beside it.
+//! Operands of an element-wise loop: tensors of one shape and dtype, and scalars.
 
 use crate::array::capture;
 use crate::kernels::elementwise::{Flat, FlatIn, In};
@@ -9,12 +6,12 @@ use crate::kernels::launch;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::tensor::Tensor;
 
-/// An operand whose dtype and shape are operands.
+/// A borrowed operand: a tensor or a scalar.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
     /// Elements.
     Tensor(&'a Tensor),
-    /// One number for all elements.
+    /// One number for all elements, in the dtype of the tensors.
     Scalar(Scalar),
 }
 
@@ -35,13 +32,13 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The operand of a small call, if it is one.
+    /// The operand of a small contiguous call; `None` if it is strided or too large.
     #[inline(always)]
     pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
         self.flat_of(self.tensor().map_or(0, Tensor::size))
     }
 
-    /// The same for an operand that is known to have `n` elements, or to be a number.
+    /// [`flat`](Self::flat) for an operand that is known to have `n` elements or to be a scalar.
     #[inline(always)]
     pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
         match self {
@@ -63,7 +60,7 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// Whether a tensor is a one-element argument of a function that is being recorded.
+/// Whether a tensor is a one-element argument of a function that is being traced.
 #[cold]
 pub(super) fn stands_for_number(x: &Tensor) -> bool {
     let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
@@ -72,7 +69,7 @@ pub(super) fn stands_for_number(x: &Tensor) -> bool {
     input == Some(true) && x.storage().nbytes() <= 8
 }
 
-/// An operation that computes otherwise beside some numbers: a number that is an argument belongs to the program.
+/// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
 #[cold]
 pub(super) fn refuse_number(op: &'static str) {
     launch::with_recorder(|recorder| recorder.refuse_number(op));

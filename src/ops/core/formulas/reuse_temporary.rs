@@ -1,7 +1,7 @@
-//! Results that are written over an operand which nobody will see again.
+//! Temporary elision (NumPy's term): writes a result into the buffer of an operand that is about to be dropped.
 //!
-//! Owns: which operands have memory for the result, and the call that uses it. Never decides that nobody sees an operand: the
-//! caller knows. Invariant: nothing is recorded, saved or captured, and no other handle has the memory.
+//! Invariant: nothing is recorded, saved or traced, and no other handle has the buffer; the caller knows that the operand
+//! is a temporary.
 
 use crate::array::capture;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use crate::ops::core::elementwise::Elementwise;
 use crate::ops::core::operand::Slot;
 use crate::tensor::Tensor;
 
-/// Whether the result of `op` may lie where `over` does, which is one of the operands.
+/// Whether the result of `op` may be written to the buffer of `over`, one of its operands.
 pub(crate) fn fits(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> bool {
     let mode = Mode::current();
     let recorded = || mode.has(GRAD) && (a.grad_edge().is_some() || b.grad_edge().is_some());
@@ -26,7 +26,7 @@ pub(crate) fn fits(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> b
         && !capture::active()
 }
 
-/// The result of `op`, written over `over`, which `fits`.
+/// Computes `op` into the buffer of `over`, which [`can_reuse`] has accepted.
 pub(crate) fn binary_over(
     op: &'static Elementwise,
     a: &Tensor,

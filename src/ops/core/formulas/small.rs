@@ -1,9 +1,7 @@
-//! The short way of element-wise operations: a few floats in a row, of one dtype and shape.
+//! Fast path for element-wise operations on few contiguous floats of one dtype and shape.
 //!
-//! Owns: what takes this way, and the tensor that is put together where it stays: each move of one costs as much as a
-//! small operation's bookkeeping. Never promotes, broadcasts or captures: the place stays empty, and `binary` and
-//! its kin are asked.
-//! Invariant: what is computed and recorded is what the other way computes and records.
+//! The result is assembled in the caller's place, because moving a tensor costs as much as the bookkeeping of a small
+//! operation. Invariant: computes and records exactly what the general path does.
 
 use crate::array::{Storage, capture};
 use crate::error::Result;
@@ -13,18 +11,18 @@ use crate::ops::core::elementwise::{Elementwise, Slot};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::{Edge, Tensor};
 
-/// An operand that may take the short way.
+/// An operand of the fast path: a tensor, a scalar, or nothing for the second operand of a unary operation.
 pub(crate) trait Part<'a>: Copy {
-    /// The elements as a loop takes them.
+    /// The operand as a kernel input.
     type Few: Few;
 
-    /// The operand of `n` elements beside others of this shape and dtype, if it is of this sort.
+    /// The kernel input for `n` elements, if the operand has the shape and dtype of `like` and is contiguous.
     fn few(self, like: &Tensor, n: usize) -> Option<Self::Few>;
 
     /// The tensor, if it is one.
     fn tensor(self) -> Option<&'a Tensor>;
 
-    /// The operand as all operations know it; none where there is none.
+    /// The operand for the general recording path.
     fn slot(self) -> Option<Slot<'a>>;
 }
 
@@ -93,11 +91,11 @@ impl<'a> Part<'a> for () {
 }
 
 impl Elementwise {
-    /// Computes and records in `place`, if the operands are few and of the sort; one of them is `like`. Else `place` stays
-    /// empty. `mode` is that of the thread.
+    /// Computes and records into `place` if the fast path applies; else `place` stays empty and the caller uses `binary` or
+    /// `unary`. `like` is one of the operands; `mode` is the thread's.
     ///
     /// # Errors
-    /// `Memory`, and what the record gate refuses; `place` is empty.
+    /// `Memory`, and what `graph::record` refuses; then `place` is empty.
     #[inline(always)]
     pub(crate) fn few<'a, A: Part<'a>, B: Part<'a>>(
         &'static self,
@@ -130,7 +128,7 @@ impl Elementwise {
     }
 }
 
-/// Makes what stands in the place an output of its node, or empties it.
+/// Attaches the edge to the tensor in `place`; on an error, empties `place`.
 #[inline(always)]
 fn attach(edge: Result<Option<Edge>>, place: &mut Option<Tensor>) -> Result<()> {
     match (edge, place.as_mut()) {

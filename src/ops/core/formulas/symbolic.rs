@@ -1,9 +1,7 @@
-//! The second reading of a derivative text: symbols on a tape of tensors.
+//! The symbolic interpretation of derivative formulas: a `Symbol` indexes a thread-local tape of tensors, and its `Real`
+//! methods are the tensor operations of the same name. Derivatives computed this way record themselves.
 //!
-//! Owns: `Sym`, an index into this thread's tape, and its `Real` implementation, in which every method is
-//! the tensor operation of the same name, so that a derivative records itself and can be derived again.
-//! Never stores a value beyond one evaluation.
-//! Invariant: the first error ends an evaluation; symbols made after it are dummies.
+//! Invariant: the first error ends an evaluation; symbols created after it are placeholders.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -21,7 +19,7 @@ use crate::{for_each_real_binary, for_each_real_unary};
 
 struct TapeState {
     values: Vec<Operand>,
-    /// The dtype of the gradient, which constants take where no tensor meets them.
+    /// The gradient's dtype, which constants take unless they meet a tensor.
     dtype: DType,
     failed: Option<Box<crate::error::Error>>,
 }
@@ -31,7 +29,7 @@ thread_local! {
         const { RefCell::new(TapeState { values: Vec::new(), dtype: DType::F64, failed: None }) };
 }
 
-/// The tape during one evaluation.
+/// Access to the tape during one evaluation.
 pub(crate) struct Tape(());
 
 impl Tape {
@@ -46,7 +44,7 @@ impl Tape {
     }
 }
 
-/// One value of a derivative that is being recorded.
+/// One value of a derivative that is being evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct Sym(u32);
 
@@ -61,7 +59,7 @@ fn read(sym: Sym) -> Operand {
     TAPE.with_borrow(|tape| tape.values[sym.0 as usize].clone())
 }
 
-/// Pushes the outcome of a tensor operation, or keeps its error and pushes a dummy.
+/// Pushes the result of a tensor operation; on an error, keeps the error and pushes a placeholder.
 fn outcome(result: Result<Tensor>) -> Sym {
     match result {
         Ok(value) => push(Operand::Tensor(value)),
@@ -78,15 +76,15 @@ fn failed() -> bool {
     TAPE.with_borrow(|tape| tape.failed.is_some())
 }
 
-/// The loops of a sum of gradients.
+/// The loops that add gradients.
 #[inline]
 pub(super) fn sums() -> &'static LoopTable {
     arithmetic::ADD.forward
 }
 
-/// Evaluates a text over tensors; the result has the shape and dtype of `g`.
+/// Evaluates a formula over tensors; the result has the shape and dtype of `g`.
 pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Tensor> {
-    // Evaluations nest only through a rule that runs inside an operation: each cuts back to its start.
+    // Evaluations nest if a rule runs inside an operation: each truncates the tape to its own start.
     let (start, outer) = TAPE
         .with_borrow_mut(|tape| (tape.values.len(), std::mem::replace(&mut tape.dtype, g.dtype())));
     let result = read(text(&Tape(())));
@@ -109,7 +107,7 @@ fn tensor(x: Sym) -> Result<Tensor> {
     }
 }
 
-/// Two operands of which one is a tensor, so that the result has the dtype of the evaluation.
+/// Two operands, at least one of them a tensor, so that the result has the dtype of the evaluation.
 fn operands(a: Sym, b: Sym) -> Result<[Operand; 2]> {
     Ok(match [read(a), read(b)] {
         [Operand::Scalar(_), b @ Operand::Scalar(_)] => [Operand::Tensor(tensor(a)?), b],

@@ -1,7 +1,4 @@
-//! Whether tensors are equal, or nearly.
-//!
-//! Owns: `isclose`, `allclose`, `array_equal`. Never records.
-//! Invariant: the tolerance is relative to the second operand, as in NumPy.
+//! `isclose`, `allclose`, `array_equal`. As in NumPy, the tolerance is relative to the second operand.
 
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
@@ -44,7 +41,7 @@ crate::operations! { family "comparison";
     fn isclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> Tensor {
         let given = [a, b];
         let (a, b) = (a.detach(), b.detach());
-        // A float second operand, so that the difference of unsigned integers does not wrap.
+        // The second operand as floats, so that differences of unsigned integers do not wrap.
         let b = astype(&b, b.dtype().to_float())?;
         if !equal_nan && a.dtype() == b.dtype() && matches!(a.dtype(), DType::F64 | DType::F32) {
             return Ok(close(&a, &b, [rtol, atol])?.underived(given.into_iter()));

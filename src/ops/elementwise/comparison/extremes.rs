@@ -1,4 +1,4 @@
-//! Two operands compared and joined: NaN-ignoring extremes, steps, and sums of exponentials.
+//! NaN-ignoring extremes, `heaviside`, and logarithms of sums of exponentials.
 elementwise! { family "extremes" [in_place];
     /// The larger operand; a NaN loses against a number. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the larger, half each at a tie of real numbers.
     [numpy("fmax")]

@@ -1,4 +1,4 @@
-//! Element-wise functions of one argument: declarations, formula and derivative side by side.
+//! Unary functions: formula and derivative side by side.
 elementwise! { family "elementwise" [in_place];
     /// Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0.
     [numpy("absolute"), aliases("absolute")]
@@ -232,7 +232,7 @@ elementwise! { family "elementwise" [in_place];
     }
 }
 
-/// The operation that a method of `Real` stands for when a derivative records itself.
+/// The operation for each method of `Real`, used by the symbolic interpretation.
 pub(crate) mod real {
     use crate::ops::core::elementwise::Elementwise;
     use crate::ops::elementwise::{activation, arithmetic, special, unary};
