@@ -12,9 +12,9 @@ use crate::graph::{self, Arena, Pack, Together, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::fused_backward::together;
+use crate::ops::core::fused_backward::run_fused;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::view::{Part, Step, view_through};
+use crate::ops::core::view::{PartialGradient, ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::{Edge, Marks, SavedTensor, Tensor, saved_tensor_hooks};
@@ -23,7 +23,7 @@ static ARENA: Arena<Tensor> = Arena::new();
 
 impl Value for Tensor {
     type Payload = SavedTensor;
-    type Part = Part;
+    type Part = PartialGradient;
 
     fn arena() -> &'static Arena<Tensor> {
         &ARENA
@@ -67,7 +67,7 @@ impl Value for Tensor {
     }
 
     fn row(&self, k: usize) -> Result<Tensor> {
-        view_through(self, "row", [Step::Select { axis: 0, index: k }])
+        view_through(self, "row", [ViewStep::Select { axis: 0, index: k }])
     }
 
     fn batched(rows: Vec<Option<Tensor>>) -> Result<Option<Tensor>> {
@@ -88,7 +88,7 @@ impl Value for Tensor {
     }
 
     fn together(nodes: &mut Together<'_, Tensor>) -> Result<bool> {
-        together(nodes)
+        run_fused(nodes)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
@@ -102,22 +102,26 @@ impl Value for Tensor {
         binary(&ADD, &acc, new)
     }
 
-    fn place(part: &Part) -> Result<Tensor> {
-        part.placed()
+    fn place(part: &PartialGradient) -> Result<Tensor> {
+        part.padded()
     }
 
-    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
+    fn accumulate_part(
+        acc: Tensor,
+        last: Option<&PartialGradient>,
+        part: &PartialGradient,
+    ) -> Result<Tensor> {
         // Traced programs always add whole gradients, so the trace does too, to give the same bits.
-        if !part.fits(&acc) || capture::active() {
-            return Tensor::accumulate(acc, &part.placed()?);
+        if !part.matches_base(&acc) || capture::active() {
+            return Tensor::accumulate(acc, &part.padded()?);
         }
         let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
-        if add_block(&acc, last, part) {
+        if accumulate_block(&acc, last, part) {
             return Ok(acc.marked(Marks::SETTLED));
         }
         let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
         let before = part.read(&acc)?;
-        let before = if part.is_added() { zeros_added(before)? } else { before };
+        let before = if part.padding_adds() { zeros_added(before)? } else { before };
         let sum = binary(&ADD, &before, part.gradient())?;
         // Adding zeros outside the new part only turns negative zeros into positive ones. There are none outside the part
         // that came last, because everything before it has had zeros added. A whole gradient has them added once.
@@ -138,7 +142,7 @@ fn add_to_view(view: &Tensor, term: In<'_>) {
 
 /// [`Value::accumulate_part`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
 /// what only `last` covers. Returns false, without writing, if they are not blocks.
-fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
+fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &PartialGradient) -> bool {
     let whole = acc.layout();
     let Some(block) = part.layout_in(acc) else { return false };
     let before = match last {

@@ -20,7 +20,7 @@ use crate::bindings::tensor::temporary_elision;
 use crate::dtype::DType;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
-use crate::ops::core::reuse_temporary::binary_over;
+use crate::ops::core::reuse_temporary::binary_into;
 use crate::ops::elementwise::{arithmetic, bitwise, compare, unary as maths};
 use crate::ops::inplace::methods;
 use crate::ops::product::matmul;
@@ -55,7 +55,7 @@ fn forward<'py>(
         let over = temporary_elision::spare(op, slf, b);
         let b = &b.get().tensor;
         return call.tensor(a.size().max(b.size()), || match over {
-            Some(over) => binary_over(op, a, b, over),
+            Some(over) => binary_into(op, a, b, over),
             None => binary(op, a, b),
         });
     }

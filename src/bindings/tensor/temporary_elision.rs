@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::bindings::call::called_by_interpreter::is_interpreter;
 use crate::bindings::object::{PyTensor, free_list};
 use crate::ops::core::elementwise::Elementwise;
-use crate::ops::core::reuse_temporary::fits;
+use crate::ops::core::reuse_temporary::can_reuse;
 use crate::tensor::Tensor;
 
 /// Bytes from which on a new result costs more than the look at the stack: it comes from, and goes to, a farther cache.
@@ -27,7 +27,7 @@ pub(super) fn spare<'a>(
         return None;
     }
     let ours = |operand: &&'a Bound<'_, PyTensor>| {
-        free_list::is_alone(operand) && fits(op, x, y, &operand.get().tensor)
+        free_list::is_alone(operand) && can_reuse(op, x, y, &operand.get().tensor)
     };
     let found = [b, a].into_iter().find(ours)?;
     is_interpreter(a.py()).then(|| &found.get().tensor)

@@ -264,9 +264,9 @@ pub(crate) fn grad_of(
     let mut found = pass.run()?;
     // Gradients returned to the caller share no memory with each other or with anything else.
     let _mode = options.create_graph.then(|| ModeGuard::grad(true));
-    for place in &mut found {
-        if let Some(gradient) = place.take() {
-            *place = Some(gradient.separate(options.create_graph)?);
+    for slot in &mut found {
+        if let Some(gradient) = slot.take() {
+            *slot = Some(gradient.separate(options.create_graph)?);
         }
     }
     Ok(found)

@@ -15,22 +15,22 @@ use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
 /// The batch of the widest endpoint has at most this many elements: the gradients of one node stay in the L2 cache.
-const ELEMENTS: usize = 1 << 16;
+const MAX_BATCH_ELEMENTS: usize = 1 << 16;
 /// Batches have at least this many rows, however wide: a matrix product reads its matrix once for all of them.
-const ROWS: usize = 16;
+const MIN_BATCH_ROWS: usize = 16;
 /// The longest pass, in estimated nanoseconds; bounds the memory of wide intermediate gradients.
-const PASS_NS: f32 = 4e7;
+const MAX_PASS_NS: f32 = 4e7;
 
 /// How many rows one pass computes; `cost` is the estimated nanoseconds of one row.
 fn rows_at_once(outputs: &[Endpoint], inputs: &[Endpoint], cost: f32) -> usize {
     let sizes = inputs.iter().chain(outputs).map(|point| point.spec.dims.iter().product());
     let widest: usize = sizes.max().unwrap_or(1);
-    let rows = (ELEMENTS / widest.max(1)).max(ROWS);
-    rows.min((PASS_NS / cost.max(1.0)) as usize)
+    let rows = (MAX_BATCH_ELEMENTS / widest.max(1)).max(MIN_BATCH_ROWS);
+    rows.min((MAX_PASS_NS / cost.max(1.0)) as usize)
 }
 
 /// How many rows of the Jacobian of `output` with respect to `inputs` one pass computes; at least one.
-pub fn rows_of_pass(output: &Endpoint, inputs: &[Endpoint]) -> usize {
+pub fn rows_per_pass(output: &Endpoint, inputs: &[Endpoint]) -> usize {
     let targets: Vec<Edge> = inputs.iter().map(|point| point.edge.clone()).collect();
     let cost = estimate(std::slice::from_ref(&output.edge), &targets);
     rows_at_once(std::slice::from_ref(output), inputs, cost).max(1)
@@ -49,7 +49,7 @@ pub fn jacobian(
 ) -> Result<Vec<Option<Tensor>>> {
     let spec = &output.spec;
     let options = GradOptions { retain_graph: Some(true), create_graph, ..Default::default() };
-    rows(
+    run_rows(
         std::slice::from_ref(output),
         inputs,
         &spec.dims,
@@ -72,13 +72,13 @@ pub fn grad_rows(
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
     let lead = [gradients.first().map_or(0, |gradient| gradient.shape()[0])];
-    let mut found = rows(outputs, inputs, &lead, options, host, |start, rows, batched| {
+    let mut found = run_rows(outputs, inputs, &lead, options, host, |start, rows, batched| {
         let _mode = ModeGuard::grad(options.create_graph);
-        let part = |gradient: &Tensor| {
+        let rows_of = |gradient: &Tensor| {
             let part = slice_axis(gradient, 0, start, 1, rows)?;
             Ok(if batched { part } else { reshape_dims(&part, &gradient.shape()[1..])? }.writable())
         };
-        gradients.iter().map(part).collect()
+        gradients.iter().map(rows_of).collect()
     })?;
     fill_unused(&mut found, inputs, &lead, options)?;
     Ok(found)
@@ -86,7 +86,7 @@ pub fn grad_rows(
 
 /// Runs the passes for as many rows as `lead` has elements; each result has the dims `lead` and then those of its input.
 /// `seeds(start, rows, batched)` makes the output gradients of a pass, with a batch axis if `batched`.
-fn rows(
+fn run_rows(
     outputs: &[Endpoint],
     inputs: &[Endpoint],
     lead: &[usize],
@@ -97,9 +97,9 @@ fn rows(
     let edges = |points: &[Endpoint]| points.iter().map(|point| point.edge.clone()).collect();
     let (roots, targets): (Vec<Edge>, Vec<Edge>) = (edges(outputs), edges(inputs));
     let cost = estimate(&roots, &targets);
-    let most = rows_at_once(outputs, inputs, cost);
+    let max_rows = rows_at_once(outputs, inputs, cost);
     let size: usize = lead.iter().product();
-    let passes = Passes { roots, targets, lead, options, most };
+    let passes = Passes { roots, targets, lead, options, max_rows };
     detach_if_long(host, cost * size as f32, || passes.run(inputs, host, seeds))
 }
 
@@ -110,7 +110,7 @@ struct Passes<'a> {
     lead: &'a [usize],
     options: &'a GradOptions,
     /// The most rows of one pass.
-    most: usize,
+    max_rows: usize,
 }
 
 impl Passes<'_> {
@@ -127,7 +127,7 @@ impl Passes<'_> {
             inputs.iter().map(|x| Block::new(lead, x, create_graph)).collect();
         let (mut start, mut batches) = (0, size > 1);
         while start < size {
-            let rows = if batches { self.most.clamp(1, size - start) } else { 1 };
+            let rows = if batches { self.max_rows.clamp(1, size - start) } else { 1 };
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
@@ -150,7 +150,7 @@ impl Passes<'_> {
             start += rows;
         }
         let _mode = ModeGuard::grad(create_graph);
-        blocks.into_iter().map(Block::whole).collect()
+        blocks.into_iter().map(Block::finish).collect()
     }
 }
 
@@ -202,12 +202,12 @@ impl<'a> Block<'a> {
             self.parts.push(Tensor::zeros(&self.dims(Some(size)), part.dtype())?);
         }
         let whole = &self.parts[0];
-        let place = whole.with_layout(whole.layout().slice(0, start, 1, rows));
-        kernels::copy(part.view_of(), place.view_mut());
+        let target = whole.with_layout(whole.layout().slice(0, start, 1, rows));
+        kernels::copy(part.view_of(), target.view_mut());
         Ok(())
     }
 
-    fn whole(mut self) -> Result<Option<Tensor>> {
+    fn finish(mut self) -> Result<Option<Tensor>> {
         let whole = match self.parts.len() {
             0 => return Ok(None),
             1 => self.parts.swap_remove(0).separate(self.create_graph)?,

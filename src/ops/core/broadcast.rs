@@ -13,7 +13,7 @@ use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    Chosen, Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
+    Record, Save, VIEW_COST, WhereParams, batched_dims, finish, finish_one, move_cost, nothing,
 };
 use crate::tensor::Tensor;
 
@@ -22,7 +22,7 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    converted(x, Tensor::empty(x.shape(), dtype)?)
+    cast_into(x, Tensor::empty(x.shape(), dtype)?)
 }
 
 /// Warns when a cast that the user asked for loses information: imaginary parts, or floats that the integer dtype cannot
@@ -30,7 +30,7 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 ///
 /// # Errors
 /// The warning, if the host turns it into an exception.
-pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
+pub(crate) fn warn_lossy_cast(x: &Tensor, to: DType) -> Result<()> {
     let from = x.dtype();
     if !from.is_inexact() || to.is_inexact() && !(from.is_complex() && to.is_float()) {
         return Ok(());
@@ -45,23 +45,23 @@ pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
 }
 
 /// [`astype`] for a cast that the user asked for: warns about lost information.
-pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
+pub(crate) fn cast_with_warnings(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    converted_aloud(x, Tensor::empty(x.shape(), dtype)?)
+    cast_into_with_warnings(x, Tensor::empty(x.shape(), dtype)?)
 }
 
 /// [`cast_into`] with the warnings of [`warn_lossy_cast`]. Casts from floats to int32 and int64 check for loss in the
 /// kernel, so the values are read again only if some were lost.
-pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
+pub(crate) fn cast_into_with_warnings(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let to = out.dtype();
     if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || capture::active() {
-        warn_of_loss(x, to)?;
-        return converted(x, out);
+        warn_lossy_cast(x, to)?;
+        return cast_into(x, out);
     }
     if cast_watched(x.view_of(), out.view_mut()) {
-        warn_of_loss(x, to)?;
+        warn_lossy_cast(x, to)?;
     }
     after_cast(x, out)
 }
@@ -88,7 +88,7 @@ pub(crate) fn as_real_float(op: &'static str, x: &Tensor) -> Result<Tensor> {
 }
 
 /// Casts `x` into `out`, a new tensor of any dtype.
-pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
+pub(crate) fn cast_into(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
     after_cast(x, out)
 }
@@ -123,21 +123,21 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    rearranged(x, out)
+    record_reshape(x, out)
 }
 
 /// A copy of a scalar value with axes of size 1. It has its own memory, so writes do not reach the value.
-pub(crate) fn with_axes(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+pub(crate) fn value_to_array(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let copy = x.duplicate()?;
     let layout = copy.layout().reshape(dims);
-    rearranged(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
+    record_reshape(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
 }
 
 /// Records `out` as a reshape of `x`.
-fn rearranged(x: &Tensor, out: Tensor) -> Result<Tensor> {
+fn record_reshape(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
     finish_one(out, x, "reshape", record, |dims, g, cx| {
-        cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims)))
+        cx.give_with(0, |cx| reshape_dims(&g, &batched_dims(cx, dims)))
     })
 }
 
@@ -174,7 +174,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
         saved: nothing(),
-        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_behind(&g, cx.batch(), dims)),
+        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_batched(&g, cx.batch(), dims)),
     })
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 }
 
 /// [`sum_to`] on the axes after `front`, the batch axes, which are kept.
-pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
+pub(crate) fn sum_to_batched(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
     if front.is_empty() {
         return sum_to(x, dims);
     }
@@ -228,7 +228,7 @@ pub(crate) fn axis_or_flat(
 }
 
 /// Refuses complex dtypes.
-pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
+pub(crate) fn require_real(op: &'static str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_complex() {
         return Ok(());
     }
@@ -240,7 +240,7 @@ pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
 }
 
 /// Refuses tensors that do not have exactly one axis.
-pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
+pub(crate) fn require_vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
     if x.ndim() == 1 {
         return Ok(x);
     }
@@ -270,18 +270,18 @@ pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
 /// Whether any element of a mask is true.
 pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
     let axes: ShapeVec = (0..mask.ndim()).collect();
-    let any = reduced(Reduction::Any, mask, &axes, DType::Bool)?;
+    let any = reduce_axes(Reduction::Any, mask, &axes, DType::Bool)?;
     Ok(decide("any", &[any.view_of()], |any| any[0].to_vec::<bool>()[0].into()) == 1)
 }
 
 /// More elements than any memory holds: a tensor of this size is an expanded (stride-0) one, and a loop over it would not
 /// finish in reasonable time.
-const MOST_READ: usize = 1 << 40;
+const MAX_READABLE_ELEMENTS: usize = 1 << 40;
 
 /// Refuses expanded tensors that are too large to loop over.
 #[inline]
-pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.size() <= MOST_READ {
+pub(crate) fn require_readable(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.size() <= MAX_READABLE_ELEMENTS {
         return Ok(());
     }
     Err(Box::new(Error::Argument {
@@ -292,8 +292,13 @@ pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
 }
 
 /// Runs a reduction kernel over resolved axes, which are kept with size 1.
-pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
-    readable("reduction", x)?;
+pub(crate) fn reduce_axes(
+    op: Reduction,
+    x: &Tensor,
+    axes: &[usize],
+    dtype: DType,
+) -> Result<Tensor> {
+    require_readable("reduction", x)?;
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
     kernels::reduce(op, x.view_of(), axes, out.view_mut())?;
     Ok(out)
@@ -302,7 +307,7 @@ pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -
 /// Sum over resolved axes.
 pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
-    let out = reduced(Reduction::Sum, x, axes, dtype)?;
+    let out = reduce_axes(Reduction::Sum, x, axes, dtype)?;
     // The final shape is set before recording, so that there is one node and not two.
     let dims =
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
@@ -313,25 +318,25 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
             let layout = g.layout().broadcast_to(dims)?;
             return cx.give(0, g.relaid(layout));
         }
-        let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
-        cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
+        let g = reshape_dims(&g, &batched_dims(cx, &kept_dims(dims, axes)))?;
+        cx.give_with(0, |cx| broadcast_to(&g, &batched_dims(cx, dims)))
     })
 }
 
 /// `where` on operands of one dtype and shape.
-pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(crate) fn select_by_mask(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
     finish(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
-        params: Chosen,
+        params: WhereParams,
         saved: smallvec![Save::value(mask, &[0, 1])],
-        backward: |Chosen, g, cx| {
+        backward: |WhereParams, g, cx| {
             let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
-            cx.give_with(0, |_| choose(&mask, &g, &zero))?;
-            cx.give_with(1, |_| choose(&mask, &zero, &g))
+            cx.give_with(0, |_| select_by_mask(&mask, &g, &zero))?;
+            cx.give_with(1, |_| select_by_mask(&mask, &zero, &g))
         },
     })
 }

@@ -10,20 +10,20 @@ use crate::ops::core::structured::{Record, VIEW_COST, finish, move_cost, nothing
 use crate::tensor::Tensor;
 
 /// A copy of the real or the imaginary part.
-pub(crate) fn part_of(x: &Tensor, part: Part) -> Result<Tensor> {
+pub(crate) fn copy_part(x: &Tensor, part: Part) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype().real())?;
     real_imag::take_part(part, x.view_of(), out.view_mut());
-    recorded_part(x, out, part)
+    record_part(x, out, part)
 }
 
 /// The real or the imaginary part as a view.
 pub(crate) fn part_view(x: &Tensor, part: Part) -> Result<Tensor> {
     let index = usize::from(part == Part::Imag);
     let layout = x.layout().refine(2).select(x.ndim(), index);
-    recorded_part(x, x.with_region(layout, x.dtype().real()), part)
+    record_part(x, x.with_region(layout, x.dtype().real()), part)
 }
 
-fn recorded_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
+fn record_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: if part == Part::Real { "real" } else { "imag" },
         cost: move_cost(out),
@@ -32,14 +32,18 @@ fn recorded_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
         backward: |part, g, cx| {
             cx.give_with(0, |_| {
                 let none = Tensor::zeros(g.shape(), g.dtype())?;
-                if *part == Part::Real { joined(&g, &none) } else { joined(&none, &g) }
+                if *part == Part::Real {
+                    complex_from_parts(&g, &none)
+                } else {
+                    complex_from_parts(&none, &g)
+                }
             })
         },
     })
 }
 
 /// Complex numbers from real and imaginary parts of one float dtype and shape, recorded.
-pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
+pub(crate) fn complex_from_parts(re: &Tensor, im: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(re.shape(), re.dtype().to_complex())?;
     real_imag::join_parts(re.view_of(), im.view_of(), out.view_mut());
     finish(out, &[re, im], |out| Record {
@@ -48,14 +52,14 @@ pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
         params: (),
         saved: nothing(),
         backward: |(), g, cx| {
-            cx.give_with(0, |_| part_of(&g, Part::Real))?;
-            cx.give_with(1, |_| part_of(&g, Part::Imag))
+            cx.give_with(0, |_| copy_part(&g, Part::Real))?;
+            cx.give_with(1, |_| copy_part(&g, Part::Imag))
         },
     })
 }
 
 /// Complex elements as pairs along a new last axis of size 2; other dtypes unchanged. Not recorded.
-pub(crate) fn as_parts(x: Tensor) -> Tensor {
+pub(crate) fn unrecorded_pairs(x: Tensor) -> Tensor {
     if !x.dtype().is_complex() {
         return x;
     }
@@ -64,7 +68,7 @@ pub(crate) fn as_parts(x: Tensor) -> Tensor {
 }
 
 /// Complex elements as pairs along a new last axis of size 2; a recorded view.
-pub(crate) fn pairs_of(x: &Tensor) -> Result<Tensor> {
+pub(crate) fn real_pairs(x: &Tensor) -> Result<Tensor> {
     let layout = x.layout().refine(2);
     checked_numel("view_as_real", layout.dims())?;
     finish(x.with_region(layout, x.dtype().real()), &[x], |_| Record {
@@ -72,7 +76,7 @@ pub(crate) fn pairs_of(x: &Tensor) -> Result<Tensor> {
         cost: VIEW_COST,
         params: (),
         saved: nothing(),
-        backward: |(), g, cx| cx.give_with(0, |_| complex_of(&g)),
+        backward: |(), g, cx| cx.give_with(0, |_| complex_from_pairs(&g)),
     })
 }
 
@@ -85,12 +89,12 @@ pub(crate) fn complex_view(x: &Tensor) -> Option<Result<Tensor>> {
         cost: VIEW_COST,
         params: (),
         saved: nothing(),
-        backward: |(), g, cx| cx.give_with(0, |_| pairs_of(&g)),
+        backward: |(), g, cx| cx.give_with(0, |_| real_pairs(&g)),
     }))
 }
 
 /// The inverse of [`real_pairs`]: a view if possible, else a copy.
-pub(crate) fn complex_of(x: &Tensor) -> Result<Tensor> {
+pub(crate) fn complex_from_pairs(x: &Tensor) -> Result<Tensor> {
     if let Some(view) = complex_view(x) {
         return view;
     }

@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 
 /// How the arguments of a call use float16, and hence whether its result is narrowed to float16.
 #[derive(Clone, Copy, Debug)]
-pub struct Halves {
+pub struct Float16Use {
     /// Parameters whose dtype does not take part in the promotion of the result.
     indices: &'static [&'static str],
     /// Whether any argument is float16.
@@ -19,32 +19,32 @@ pub struct Halves {
     half: bool,
     single: bool,
     /// The dtype the call requests for its result.
-    asked: Option<DType>,
+    requested: Option<DType>,
 }
 
-impl Halves {
+impl Float16Use {
     /// The state before any argument was seen.
     #[inline(always)]
-    pub const fn new(indices: &'static [&'static str]) -> Halves {
-        Halves { indices, found: false, half: false, single: false, asked: None }
+    pub const fn new(indices: &'static [&'static str]) -> Float16Use {
+        Float16Use { indices, found: false, half: false, single: false, requested: None }
     }
 
     /// Notes a tensor argument.
     #[inline(always)]
-    pub fn meet(&mut self, name: &'static str, dtype: DType) {
+    pub fn note_operand(&mut self, name: &'static str, dtype: DType) {
         if matches!(dtype, DType::F16 | DType::F32 | DType::I16 | DType::U16) {
-            let (counts, half) = (!self.indices.contains(&name), dtype == DType::F16);
+            let (promotes, half) = (!self.indices.contains(&name), dtype == DType::F16);
             self.found |= half;
-            self.half |= counts && half;
-            self.single |= counts && !half;
+            self.half |= promotes && half;
+            self.single |= promotes && !half;
         }
     }
 
     /// Notes an explicit result dtype.
     #[inline(always)]
-    pub fn meet_dtype(&mut self, dtype: DType) {
+    pub fn note_dtype(&mut self, dtype: DType) {
         self.found |= dtype == DType::F16;
-        self.asked = Some(dtype);
+        self.requested = Some(dtype);
     }
 
     /// Whether any argument is float16.
@@ -57,8 +57,8 @@ impl Halves {
     ///
     /// # Errors
     /// `Memory` when there is none for the result.
-    pub fn narrowed<T: Narrow>(&self, result: T) -> Result<T> {
-        let narrow = match self.asked {
+    pub fn narrow_result<T: Narrow>(&self, result: T) -> Result<T> {
+        let narrow = match self.requested {
             Some(dtype) => dtype == DType::F16,
             None => self.half && !self.single,
         };
@@ -67,13 +67,13 @@ impl Halves {
 }
 
 /// float32 in place of float16; other dtypes unchanged.
-pub(crate) fn wide(dtype: DType) -> DType {
+pub(crate) fn without_float16(dtype: DType) -> DType {
     if dtype == DType::F16 { DType::F32 } else { dtype }
 }
 
 /// A float16 tensor cast to float32; others unchanged.
 pub(crate) fn widen(x: &Tensor) -> Result<Tensor> {
-    astype(x, wide(x.dtype()))
+    astype(x, without_float16(x.dtype()))
 }
 
 /// A result whose float32 tensors can be narrowed to float16.

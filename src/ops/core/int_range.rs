@@ -6,7 +6,7 @@ use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::kernels::sort::signs;
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::core::elementwise::{Elementwise, Slot};
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::Tensor;
 
@@ -17,7 +17,11 @@ pub(crate) fn differ_in_sign(a: DType, b: DType) -> bool {
 }
 
 /// Compares signed integers with uint64: computes the sign of the exact order, then compares that with 0.
-pub(crate) fn compare(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(crate) fn compare_mixed_sign(
+    op: &'static Elementwise,
+    a: &Tensor,
+    b: &Tensor,
+) -> Result<Tensor> {
     let dims = broadcast_shapes(op.name, &[a.shape(), b.shape()])?;
     let wide = |x: &Tensor| {
         let dtype = if x.dtype() == DType::U64 { DType::U64 } else { DType::I64 };
@@ -25,12 +29,16 @@ pub(crate) fn compare(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Resul
     };
     let (a, b, order) = (wide(a)?, wide(b)?, Tensor::empty(&dims, DType::I64)?);
     signs(a.view_of(), b.view_of(), order.view_mut());
-    let operands = [Slot::Tensor(&order), Slot::Scalar(Scalar::Int(0))];
+    let operands = [OperandRef::Tensor(&order), OperandRef::Scalar(Scalar::Int(0))];
     op.run(operands, order.layout(), DType::I64, &[])
 }
 
 /// NumPy 2: a Python integer must fit the array's integer dtype. Returns the number as the loops of the dtype take it.
-pub(in crate::ops) fn in_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<Scalar> {
+pub(in crate::ops) fn check_int_range(
+    op: &'static str,
+    dtype: DType,
+    scalar: Scalar,
+) -> Result<Scalar> {
     let value = match scalar {
         Scalar::Int(value) if dtype.holds(value) => return Ok(scalar),
         // Loops of uint64 take the bit pattern.

@@ -18,5 +18,5 @@ pub(crate) mod view;
 pub use declaration::{arguments, declare_op, op_decl, op_facts};
 #[cfg(feature = "python")]
 pub(crate) use formulas::reuse_temporary;
-pub(crate) use formulas::{chain_rule, fused_backward, operand};
+pub(crate) use formulas::{chain_rule, fused_backward};
 pub use formulas::{elementwise, formula, symbolic};

@@ -15,7 +15,7 @@ use crate::kernels::index::{Folding, Indexed, Offsets};
 use crate::ops::core::broadcast::{astype, broadcast_to, swap_axes};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::core::view::{Part, SMALL};
+use crate::ops::core::view::{MAX_PADDED_ELEMENTS, PartialGradient};
 use crate::tensor::Tensor;
 
 /// Indices along some axes of an array; each selects a row (the other axes).
@@ -30,7 +30,7 @@ pub(crate) struct RowIndices {
 
 impl RowIndices {
     /// Indices `(arrays[0][p], arrays[1][p], …)` from int64 arrays of one shape; `axes` ascend.
-    pub(crate) fn indexed(
+    pub(crate) fn from_arrays(
         op: &'static str,
         dims: &[usize],
         axes: &[usize],
@@ -47,7 +47,7 @@ impl RowIndices {
     }
 
     /// The true elements of a boolean mask over consecutive axes from `first` on.
-    pub(crate) fn masked(dims: &[usize], first: usize, mask: &Tensor) -> Result<RowIndices> {
+    pub(crate) fn from_mask(dims: &[usize], first: usize, mask: &Tensor) -> Result<RowIndices> {
         let layout = Layout::contiguous(dims)?;
         let axes: ShapeVec = (first..first + mask.ndim()).collect();
         let strides = &layout.strides()[first..first + mask.ndim()];
@@ -57,7 +57,7 @@ impl RowIndices {
 
     /// One index per element of `index` (int64): its own coordinates, except along `axis`, where its value is used.
     /// Along the other axes `index` is no longer than the array.
-    pub(crate) fn along(
+    pub(crate) fn from_axis_index(
         op: &'static str,
         dims: &[usize],
         axis: usize,
@@ -74,7 +74,7 @@ impl RowIndices {
     }
 
     /// The same indices for each of `n` arrays stacked along a new first axis.
-    fn in_each(&self, n: usize) -> RowIndices {
+    fn stacked(&self, n: usize) -> RowIndices {
         let axes = self.axes.iter().map(|axis| axis + 1).collect();
         let dims = std::iter::once(n).chain(self.dims.iter().copied()).collect();
         RowIndices { axes, dims, offsets: self.offsets.clone() }
@@ -109,7 +109,7 @@ impl RowIndices {
     }
 
     /// The offsets under the strides of an array of these dims.
-    fn within(&self, layout: &Layout) -> Arc<Offsets> {
+    fn offsets_in(&self, layout: &Layout) -> Arc<Offsets> {
         if layout.is_contiguous() || self.len() == 0 {
             return self.offsets.clone();
         }
@@ -129,7 +129,7 @@ impl RowIndices {
     pub(crate) fn write(&self, x: &Tensor, rows: &Tensor) -> Result<()> {
         self.check(x)?;
         if rows.size() > 0 {
-            let offsets = self.within(x.layout());
+            let offsets = self.offsets_in(x.layout());
             kernels::index::put(self.row(x).shared_view_mut(), &offsets, rows.view_of());
         }
         Ok(())
@@ -152,23 +152,23 @@ impl RowIndices {
         if all || self.len() * row.size() * 2 > x.size() {
             return x.keep_saved();
         }
-        for offset in self.within(x.layout()).iter() {
-            let place = row.layout().with_offset(row.layout().offset() + offset);
-            row.with_layout(place).keep_saved()?;
+        for offset in self.offsets_in(x.layout()).iter() {
+            let layout = row.layout().with_offset(row.layout().offset() + offset);
+            row.with_layout(layout).keep_saved()?;
         }
         Ok(())
     }
 
     /// Whether the indices are distinct and select a small part of a large array.
-    fn are_few(&self) -> bool {
+    fn is_sparse(&self) -> bool {
         let size: usize = self.dims.iter().product();
         let shown: usize = self.row_dims().iter().product();
-        if size <= SMALL || shown * 8 > size {
+        if size <= MAX_PADDED_ELEMENTS || shown * 8 > size {
             return false;
         }
-        let mut places: Vec<isize> = self.offsets.iter().collect();
-        places.sort_unstable();
-        places.windows(2).all(|pair| pair[0] != pair[1])
+        let mut indices: Vec<isize> = self.offsets.iter().collect();
+        indices.sort_unstable();
+        indices.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     /// The same indices into the flattened array.
@@ -183,7 +183,7 @@ impl RowIndices {
     }
 
     /// Whether all indices address the same element, because the indexed axes have stride 0.
-    fn meet(&self, layout: &Layout) -> bool {
+    fn is_single_element(&self, layout: &Layout) -> bool {
         self.axes.iter().all(|&axis| layout.strides()[axis] == 0)
     }
 
@@ -191,14 +191,14 @@ impl RowIndices {
     pub(crate) fn fold_into(&self, out: &Tensor, rows: &Tensor, how: Folding) -> Result<()> {
         self.check(out)?;
         if rows.size() > 0 {
-            let offsets = self.within(out.layout());
+            let offsets = self.offsets_in(out.layout());
             kernels::index::fold_at(how, self.row(out).view_mut(), &offsets, rows.view_of());
         }
         Ok(())
     }
 
     /// For each row, the product of the other rows with the same index along the first axis. Records nothing.
-    pub(crate) fn others(&self, rows: &Tensor) -> Result<Tensor> {
+    pub(crate) fn product_of_others(&self, rows: &Tensor) -> Result<Tensor> {
         let rows = rows.detach().contiguous()?;
         let out = Tensor::empty(rows.shape(), rows.dtype())?;
         kernels::index::others_at(rows.view_of(), &self.offsets, out.view_mut());
@@ -209,15 +209,15 @@ impl RowIndices {
 /// The rows of `x` (or of each array of a batch) at the indices; the adjoint is [`scatter_rows`].
 pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
-        return swap_axes(&take_rows(x, &indices.in_each(x.shape()[0]))?, 0, 1);
+        return swap_axes(&take_rows(x, &indices.stacked(x.shape()[0]))?, 0, 1);
     }
     indices.check(x)?;
     let out = Tensor::empty(&indices.row_dims(), x.dtype())?;
-    if out.size() > 0 && indices.meet(x.layout()) {
+    if out.size() > 0 && indices.is_single_element(x.layout()) {
         let all = indices.row(x).layout().broadcast_to(out.shape())?;
         kernels::copy(x.with_layout(all).view_of(), out.view_mut());
     } else if out.size() > 0 {
-        let offsets = indices.within(x.layout());
+        let offsets = indices.offsets_in(x.layout());
         kernels::index::take(indices.row(x).view_of(), &offsets, out.view_mut());
     }
     finish(out, &[x], |out| Record {
@@ -226,8 +226,8 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
         params: indices.clone(),
         saved: nothing(),
         backward: |indices, g, cx| {
-            if !cx.create_graph() && cx.batch().is_empty() && indices.are_few() {
-                return cx.give_part(0, Part::rows(g, indices.clone()));
+            if !cx.create_graph() && cx.batch().is_empty() && indices.is_sparse() {
+                return cx.give_part(0, PartialGradient::rows(g, indices.clone()));
             }
             cx.give_with(0, |_| scatter_rows(&g, indices))
         },
@@ -238,7 +238,7 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
 fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
     indices.check(out)?;
     if rows.size() > 0 {
-        let offsets = indices.within(out.layout());
+        let offsets = indices.offsets_in(out.layout());
         kernels::index::add_at(indices.row(out).view_mut(), &offsets, rows.view_of());
     }
     Ok(())
@@ -247,7 +247,7 @@ fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
 /// Zeros to which rows (or those of each array of a batch) are added at the indices; the adjoint is [`take_rows`].
 pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
-        return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
+        return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.stacked(rows.shape()[0]));
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     accumulate(&out, indices, rows)?;
@@ -305,14 +305,14 @@ pub(crate) fn put_rows(
 /// The rows at the indices, zero for those that a later repetition overwrote; the adjoint is [`put_in_zeros`].
 pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if g.ndim() == indices.dims.len() + 1 {
-        return swap_axes(&take_last_written(g, &indices.in_each(g.shape()[0]))?, 0, 1);
+        return swap_axes(&take_last_written(g, &indices.stacked(g.shape()[0]))?, 0, 1);
     }
     indices.check(g)?;
     // Aliased elements (stride 0) would count as repeated indices.
     let g = if g.layout().is_injective() { g.clone() } else { g.contiguous()? };
     let out = Tensor::empty(&indices.row_dims(), g.dtype())?;
     if out.size() > 0 {
-        let offsets = indices.within(g.layout());
+        let offsets = indices.offsets_in(g.layout());
         kernels::index::take_last(indices.row(&g).view_of(), &offsets, out.view_mut());
     }
     finish(out, &[&g], |out| Record {
@@ -327,7 +327,7 @@ pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tens
 /// Zeros with rows (or those of each array of a batch) written at the indices; the last of a repeated index wins.
 fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
-        return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
+        return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.stacked(rows.shape()[0]));
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     indices.write(&out, rows)?;
@@ -343,7 +343,7 @@ fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
 /// `x` (or each array of a batch) with zeros at the indices; self-adjoint.
 pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
-        return clear_rows(x, &indices.in_each(x.shape()[0]));
+        return clear_rows(x, &indices.stacked(x.shape()[0]));
     }
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
@@ -358,7 +358,7 @@ pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
 }
 
 /// Indices as int64, not recorded; floats and complex numbers are refused.
-pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
+pub(crate) fn as_int64(op: &'static str, indices: &Tensor) -> Result<Tensor> {
     if indices.dtype().is_inexact() {
         // An empty sequence has no dtype of its own and arrives as floats.
         if indices.size() > 0 {
@@ -373,7 +373,7 @@ pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
 }
 
 /// An assigned value as a tensor of the target's dtype.
-pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
+pub(crate) fn cast_value_to(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) if x.dtype().takes(t.dtype()) => astype(t, x.dtype()),
         Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => {

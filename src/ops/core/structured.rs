@@ -43,7 +43,7 @@ impl<P> Structured<P> {
 
 /// Marks the rule of `where`, whose only saved value is the mask: the first operand gets the gradient where the mask is
 /// true, the second elsewhere. The engine fuses it with element-wise rules.
-pub(crate) struct Chosen;
+pub(crate) struct WhereParams;
 
 impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     fn name(&self) -> Cow<'static, str> {
@@ -66,7 +66,7 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
 
     fn local(&self) -> Option<&dyn Any> {
         let params: &dyn Any = &self.params;
-        params.is::<Chosen>().then_some(params)
+        params.is::<WhereParams>().then_some(params)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -90,11 +90,11 @@ type Edges = SmallVec<[Option<Edge>; 2]>;
 
 /// A value to save, and the inputs whose derivatives read it.
 pub(crate) struct Save<'a> {
-    value: Kept<'a>,
+    value: SavedSource<'a>,
     by: &'static [usize],
 }
 
-enum Kept<'a> {
+enum SavedSource<'a> {
     Input(usize),
     Output(usize),
     Value(&'a Tensor),
@@ -103,22 +103,22 @@ enum Kept<'a> {
 impl<'a> Save<'a> {
     /// Input `i` of the operation.
     pub(crate) fn input(i: usize, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Input(i), by }
+        Save { value: SavedSource::Input(i), by }
     }
 
     /// Output `k` of the operation.
     pub(crate) fn output(k: usize, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Output(k), by }
+        Save { value: SavedSource::Output(k), by }
     }
 
     /// An empty entry, which no derivative reads.
     pub(crate) fn none() -> Save<'a> {
-        Save { value: Kept::Input(0), by: &[] }
+        Save { value: SavedSource::Input(0), by: &[] }
     }
 
     /// An intermediate value.
     pub(crate) fn value(value: &'a Tensor, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Value(value), by }
+        Save { value: SavedSource::Value(value), by }
     }
 
     fn saved(&self, inputs: &[&Tensor], outs: &[Tensor], edges: &Edges) -> Saved<Tensor> {
@@ -126,9 +126,9 @@ impl<'a> Save<'a> {
             return Saved::None;
         }
         match self.value {
-            Kept::Input(i) => Saved::input(inputs[i], i as u32),
-            Kept::Output(k) => Saved::output(&outs[k], k as u32),
-            Kept::Value(value) => Saved::value(value),
+            SavedSource::Input(i) => Saved::input(inputs[i], i as u32),
+            SavedSource::Output(k) => Saved::output(&outs[k], k as u32),
+            SavedSource::Value(value) => Saved::value(value),
         }
     }
 }
@@ -260,7 +260,7 @@ pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
 
 /// `dims` with the batch axes of the running pass in front.
 #[inline]
-pub(crate) fn batched(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
+pub(crate) fn batched_dims(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
     match *cx.batch() {
         [] => ShapeVec::from_slice(dims),
         ref front => [front, dims].concat().into(),

@@ -88,20 +88,20 @@ impl SavedRole {
 }
 
 /// One call of a custom function as the graph sees it.
-pub struct Call {
+pub struct FunctionCall {
     edges: Edges<Tensor>,
     recorded: bool,
 }
 
-impl Call {
+impl FunctionCall {
     /// Takes the edges of the inputs, if the thread is recording.
-    pub fn begin<'a>(inputs: impl Iterator<Item = &'a Tensor>) -> Call {
+    pub fn begin<'a>(inputs: impl Iterator<Item = &'a Tensor>) -> FunctionCall {
         if !graph::recording() {
-            return Call { edges: SmallVec::new(), recorded: false };
+            return FunctionCall { edges: SmallVec::new(), recorded: false };
         }
         let edges: Edges<Tensor> = inputs.map(Tensor::grad_edge).collect();
         let recorded = edges.iter().any(Option::is_some);
-        Call { edges, recorded }
+        FunctionCall { edges, recorded }
     }
 
     /// Whether the call needs a node, if it has a differentiable output.
@@ -118,7 +118,7 @@ impl Call {
 
     /// The input that shares its data and history with `tensor`, if any.
     pub fn input_like(&self, inputs: &[&Tensor], tensor: &Tensor) -> Option<usize> {
-        inputs.iter().position(|x| same(x, tensor) && x.grad_edge() == tensor.grad_edge())
+        inputs.iter().position(|x| same_view(x, tensor) && x.grad_edge() == tensor.grad_edge())
     }
 
     /// Records the node.
@@ -138,13 +138,13 @@ impl Call {
 }
 
 /// Whether two handles show the same elements.
-pub(super) fn same(a: &Tensor, b: &Tensor) -> bool {
-    fn parts(layout: &Layout) -> (&[usize], &[isize], isize) {
+pub(super) fn same_view(a: &Tensor, b: &Tensor) -> bool {
+    fn geometry(layout: &Layout) -> (&[usize], &[isize], isize) {
         (layout.dims(), layout.strides(), layout.offset())
     }
     a.storage().ptr() == b.storage().ptr()
         && a.dtype() == b.dtype()
-        && parts(a.layout()) == parts(b.layout())
+        && geometry(a.layout()) == geometry(b.layout())
 }
 
 /// A new handle for output `k`, with the data of `raw` and the node's edge. If it is a view of memory that outlives the

@@ -68,7 +68,7 @@ impl FunctionContext {
     /// # Errors
     /// `Contract` after `clear`.
     pub fn saved_tensors(&self) -> Result<&[Option<Tensor>]> {
-        if self.cleared { Err(disposed()) } else { Ok(&self.tensors) }
+        if self.cleared { Err(cleared_error()) } else { Ok(&self.tensors) }
     }
 
     /// Saved tensor `i`.
@@ -77,7 +77,7 @@ impl FunctionContext {
     /// `SavedIndex` if out of range or nothing was saved there; `Contract` after `clear`.
     pub fn saved(&self, i: usize) -> Result<&Tensor> {
         let tensors = self.saved_tensors()?;
-        tensors.get(i).and_then(Option::as_ref).ok_or_else(|| out_of_range(i as i64, tensors.len()))
+        tensors.get(i).and_then(Option::as_ref).ok_or_else(|| index_error(i as i64, tensors.len()))
     }
 
     /// The tensor saved under a key.
@@ -87,8 +87,8 @@ impl FunctionContext {
     pub fn saved_under(&self, key: &str) -> Result<&Tensor> {
         match self.keys.iter().find(|(k, _)| k == key) {
             Some(&(_, i)) => self.saved(i),
-            None if self.cleared => Err(disposed()),
-            None => Err(missing_key(key)),
+            None if self.cleared => Err(cleared_error()),
+            None => Err(key_error(key)),
         }
     }
 
@@ -129,7 +129,7 @@ impl FunctionContext {
 }
 
 #[cold]
-pub(crate) fn disposed() -> Box<Error> {
+pub(crate) fn cleared_error() -> Box<Error> {
     Box::new(Error::Contract {
         what: "Cannot retrieve tensor from disposed context: clear() was called on it, or its backward is over and \
                freed it; pass retain_graph=True to keep it"
@@ -138,7 +138,7 @@ pub(crate) fn disposed() -> Box<Error> {
 }
 
 #[cold]
-pub(crate) fn out_of_range(i: i64, n: usize) -> Box<Error> {
+pub(crate) fn index_error(i: i64, n: usize) -> Box<Error> {
     let what = match n {
         0 => format!("Tensor index {i} is out of range: no tensors were saved"),
         n => format!("Tensor index {i} is out of range. Valid range is 0 to {}", n - 1),
@@ -147,7 +147,7 @@ pub(crate) fn out_of_range(i: i64, n: usize) -> Box<Error> {
 }
 
 #[cold]
-pub(crate) fn missing_key(key: &str) -> Box<Error> {
+pub(crate) fn key_error(key: &str) -> Box<Error> {
     Box::new(Error::Argument {
         op: "get_saved_tensor".into(),
         what: format!("nothing was saved under the key {key:?}"),

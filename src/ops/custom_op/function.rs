@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::kernels::launch::keep_whole;
-use crate::ops::custom_op::call::{output, same};
+use crate::ops::custom_op::call::{output, same_view};
 use crate::ops::custom_op::{
-    Call, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate,
+    FunctionCall, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate_edge,
 };
 use crate::tensor::{Tensor, with_cut_edge};
 
@@ -83,7 +83,7 @@ pub trait Function: Clone + Send + Sync + 'static {
     /// # Errors
     /// Those of `forward`.
     fn apply_many(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        let call = Call::begin(inputs.iter().copied());
+        let call = FunctionCall::begin(inputs.iter().copied());
         let mut cx = FunctionContext::new((0..inputs.len()).map(|i| call.needs(i)).collect());
         let raws = {
             let _off = ModeGuard::forward();
@@ -95,7 +95,7 @@ pub trait Function: Clone + Send + Sync + 'static {
 
 fn finish<F: Function>(
     function: &F,
-    call: Call,
+    call: FunctionCall,
     mut cx: FunctionContext,
     inputs: &[&Tensor],
     raws: Vec<Tensor>,
@@ -103,7 +103,9 @@ fn finish<F: Function>(
     let varies: SmallVec<[bool; 4]> = raws
         .iter()
         .map(|y| {
-            call.recorded() && y.dtype().is_inexact() && !cx.constants.iter().any(|c| same(c, y))
+            call.recorded()
+                && y.dtype().is_inexact()
+                && !cx.constants.iter().any(|c| same_view(c, y))
         })
         .collect();
     if !varies.contains(&true) {
@@ -116,7 +118,7 @@ fn finish<F: Function>(
         saved.push(tensor.map_or(Saved::None, |t| role.save(&t)));
     }
     cx.constants.clear();
-    let rule = Trampoline {
+    let rule = FunctionRule {
         function: function.clone(),
         cx,
         saved_kinds,
@@ -130,21 +132,26 @@ fn finish<F: Function>(
     Ok(raws.iter().enumerate().map(attach).collect())
 }
 
-fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor>) -> SavedRole {
+fn kind(
+    call: &FunctionCall,
+    inputs: &[&Tensor],
+    raws: &[Tensor],
+    tensor: Option<&Tensor>,
+) -> SavedRole {
     let Some(tensor) = tensor else {
         return SavedRole::Nothing;
     };
     if let Some(i) = call.input_like(inputs, tensor) {
         return SavedRole::Input(i as u32);
     }
-    match raws.iter().position(|y| same(y, tensor)) {
+    match raws.iter().position(|y| same_view(y, tensor)) {
         Some(k) => SavedRole::Output(k as u32),
         None => SavedRole::Other,
     }
 }
 
 /// The rule that calls a `Function`'s backward.
-struct Trampoline<F> {
+struct FunctionRule<F> {
     function: F,
     cx: FunctionContext,
     saved_kinds: SmallVec<[SavedKind; 4]>,
@@ -152,7 +159,7 @@ struct Trampoline<F> {
     outputs: SmallVec<[Spec; 1]>,
 }
 
-impl<F: Function> Trampoline<F> {
+impl<F: Function> FunctionRule<F> {
     /// The context of one backward call: saved values restored, needed inputs restricted to this pass.
     fn context(&self, cx: &mut Context<'_, Tensor>) -> Result<FunctionContext> {
         let mut own = self.cx.clone();
@@ -161,7 +168,7 @@ impl<F: Function> Trampoline<F> {
             own.tensors.push(match kind {
                 SavedKind::Nothing => None,
                 SavedKind::Intermediate if cx.create_graph() => {
-                    let edge = intermediate(self.function.name(), cx);
+                    let edge = intermediate_edge(self.function.name(), cx);
                     Some(cx.saved(i)?.detach().attach(edge))
                 }
                 SavedKind::Intermediate => Some(cx.saved(i)?),
@@ -183,7 +190,7 @@ impl<F: Function> Trampoline<F> {
     }
 }
 
-impl<F: Function> Rule<Tensor> for Trampoline<F> {
+impl<F: Function> Rule<Tensor> for FunctionRule<F> {
     fn name(&self) -> Cow<'static, str> {
         self.function.name()
     }
@@ -194,7 +201,7 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         let run = || self.function.backward(&own, &grads);
         let returned = if cx.create_graph() {
             // Values that forward stored outside the context are guarded as well.
-            with_cut_edge(intermediate(self.function.name(), cx), run)?
+            with_cut_edge(intermediate_edge(self.function.name(), cx), run)?
         } else {
             run()?
         };

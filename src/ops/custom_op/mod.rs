@@ -13,12 +13,12 @@ mod gradients;
 pub(crate) use crate::kernels::launch::keep_whole;
 #[cfg(feature = "python")]
 pub(crate) use call::output;
-pub use call::{Call, SavedKind, SavedRole, Spec};
+pub use call::{FunctionCall, SavedKind, SavedRole, Spec};
 pub use context::FunctionContext;
 #[cfg(feature = "python")]
-pub(crate) use context::{disposed, missing_key, out_of_range};
-pub(crate) use double_backward_guard::intermediate;
+pub(crate) use context::{cleared_error, index_error, key_error};
 #[cfg(feature = "python")]
-pub(crate) use double_backward_guard::refuse;
+pub(crate) use double_backward_guard::guard_edge;
+pub(crate) use double_backward_guard::intermediate_edge;
 pub use function::Function;
 pub use gradients::Gradients;

@@ -63,8 +63,8 @@ fn empty_in_order(dims: &[usize], axes: &[usize], dtype: DType) -> Result<Tensor
     let in_memory: ShapeVec = axes.iter().map(|&axis| dims[axis]).collect();
     let out = Tensor::empty(&in_memory, dtype)?;
     let mut back = ShapeVec::from_slice(axes);
-    for (place, &axis) in axes.iter().enumerate() {
-        back[axis] = place;
+    for (position, &axis) in axes.iter().enumerate() {
+        back[axis] = position;
     }
     let layout = out.layout().permute(&back);
     Ok(out.relaid(layout))
@@ -76,13 +76,13 @@ impl Tensor {
     /// # Errors
     /// `Memory` when the result cannot be allocated; a warning about lost values that the host turns into an exception.
     pub fn astype(&self, dtype: DType) -> Result<Tensor> {
-        broadcast::cast_aloud(self, dtype)
+        broadcast::cast_with_warnings(self, dtype)
     }
 }
 
 /// Casts `x` into the new tensor `out`; a 0-d result is a value or memory as `x` is.
 fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    broadcast::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
+    broadcast::cast_into_with_warnings(x, out).map(|copy| copy.in_kind_of(x))
 }
 
 crate::operations! { family "casting";

@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::kernels::View;
 use crate::kernels::launch::decide;
 use crate::ops::core::broadcast::astype;
-use crate::ops::core::elementwise::Slot;
+use crate::ops::core::elementwise::OperandRef;
 use crate::ops::core::op_decl::{Axes, Scalar};
 
 /// An integer type that has loops.
-pub(crate) trait Whole: Copy {
+pub(crate) trait LoopInteger: Copy {
     /// `a ** b`, wrapping; 0 for a negative exponent, which is refused earlier.
     fn power(self, b: Self) -> Self;
     /// `a << b`; 0 if all bits are shifted out or `b` is negative.
@@ -22,7 +22,7 @@ pub(crate) trait Whole: Copy {
 macro_rules! whole {
     ($($t:ty),*) => {$(
         #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
-        impl Whole for $t {
+        impl LoopInteger for $t {
             #[inline(always)]
             fn power(self, b: $t) -> $t {
                 if b < 0 {
@@ -58,7 +58,7 @@ whole!(i64, i32, u8, u64);
 macro_rules! functions {
     ($($name:ident),*) => {$(
         #[inline(always)]
-        pub(crate) fn $name<T: Whole>(a: T, b: T) -> T {
+        pub(crate) fn $name<T: LoopInteger>(a: T, b: T) -> T {
             T::$name(a, b)
         }
     )*};
@@ -66,13 +66,17 @@ macro_rules! functions {
 functions!(power, left_shift, right_shift);
 
 /// Refuses integers to negative integer powers, as NumPy does.
-pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType, _: &[f64]) -> Result<()> {
+pub(crate) fn refuse_negative_power(
+    operands: &[OperandRef<'_>],
+    dtype: DType,
+    _: &[f64],
+) -> Result<()> {
     if dtype.is_inexact() {
         return Ok(());
     }
     let lowest = match operands.get(1) {
-        Some(Slot::Scalar(Scalar::Int(i))) if dtype.row().kind != Kind::Unsigned => *i,
-        Some(Slot::Tensor(t)) if t.size() > 0 && dtype.row().kind == Kind::Signed => {
+        Some(OperandRef::Scalar(Scalar::Int(i))) if dtype.row().kind != Kind::Unsigned => *i,
+        Some(OperandRef::Tensor(t)) if t.size() > 0 && dtype.row().kind == Kind::Signed => {
             let lowest = astype(&t.detach().min(Axes::All, false)?, DType::I64)?;
             let negative = |lowest: &[View<'_>]| u64::from(lowest[0].to_vec::<i64>()[0] < 0);
             match decide("power", &[lowest.view_of()], negative) {

@@ -10,14 +10,14 @@ use crate::kernels::index::Way;
 use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
-    RowIndices, add_rows, integers, put_rows, scatter_rows, value_for,
+    RowIndices, add_rows, as_int64, cast_value_to, put_rows, scatter_rows,
 };
 use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
-fn shapes(
+fn shape_error(
     op: &'static str,
     what: &str,
     a: &[usize],
@@ -29,30 +29,30 @@ fn shapes(
 }
 
 /// Both tensors with at least one axis.
-fn raised(x: &Tensor) -> Result<Tensor> {
+fn at_least_vector(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
 /// Resolves the axis and checks that the index has as many axes as `x` and is no longer, except along that axis.
-pub(crate) fn beside(
+pub(crate) fn resolve_axis_index(
     op: &'static str,
     x: &Tensor,
     axis: isize,
     index: &Tensor,
 ) -> Result<(Tensor, usize, Tensor)> {
-    let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
+    let (x, index) = (at_least_vector(x)?, at_least_vector(&as_int64(op, index)?)?);
     let axis = normalize_axis(op, axis, x.ndim())?;
     let fits = index.ndim() == x.ndim()
         && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
     if !fits {
         let remedy = "give as many axes, and no more elements along the other axes";
-        return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
+        return Err(shape_error(op, "an index", index.shape(), x.shape(), remedy));
     }
     Ok((x, axis, index))
 }
 
 /// The row numbers, if the index is constant along all other axes and covers them fully: it then selects whole rows.
-pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
+pub(crate) fn whole_rows(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
     let (dims, strides) = (index.shape(), index.layout().strides());
     let others = || (0..dims.len()).filter(|&a| a != axis);
     let whole = others().all(|a| dims[a] == x.shape()[a] && (strides[a] == 0 || dims[a] == 1));
@@ -64,31 +64,38 @@ pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor>
 }
 
 /// The source cropped to the shape of the index.
-pub(crate) fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
-    let (mut cut, dims) = (value_for(op, x, src)?, index.shape());
-    if cut.ndim() == 0 {
-        return broadcast_to(&cut, dims);
+pub(crate) fn crop_source(
+    op: &'static str,
+    x: &Tensor,
+    index: &Tensor,
+    src: &Operand,
+) -> Result<Tensor> {
+    let (mut source, dims) = (cast_value_to(op, x, src)?, index.shape());
+    if source.ndim() == 0 {
+        return broadcast_to(&source, dims);
     }
-    if cut.ndim() != dims.len() || cut.shape().iter().zip(dims).any(|(have, want)| have < want) {
+    if source.ndim() != dims.len()
+        || source.shape().iter().zip(dims).any(|(have, want)| have < want)
+    {
         let remedy = "give a source at least as large as the index";
-        return Err(shapes(op, "an index", dims, cut.shape(), remedy));
+        return Err(shape_error(op, "an index", dims, source.shape(), remedy));
     }
     for (axis, &len) in dims.iter().enumerate() {
-        if len != cut.shape()[axis] {
-            cut = slice_axis(&cut, axis, 0, 1, len)?;
+        if len != source.shape()[axis] {
+            source = slice_axis(&source, axis, 0, 1, len)?;
         }
     }
-    Ok(cut)
+    Ok(source)
 }
 
 /// The axis order that moves `axis` to the front.
-pub(crate) fn in_front(axis: usize, ndim: usize) -> ShapeVec {
+pub(crate) fn axis_first(axis: usize, ndim: usize) -> ShapeVec {
     [axis].into_iter().chain((0..ndim).filter(|&a| a != axis)).collect()
 }
 
 /// A copy of `x` with the source written or added at the indices; the index has the axes of `x` and the source the dims of
 /// the index.
-pub(crate) fn scattered(
+pub(crate) fn scatter_copy(
     op: &'static str,
     x: &Tensor,
     axis: usize,
@@ -97,15 +104,15 @@ pub(crate) fn scattered(
     way: Way,
 ) -> Result<Tensor> {
     let write = if way == Way::Put { put_rows } else { add_rows };
-    if let Some(rows) = rows_of(x, axis, index) {
-        let places = RowIndices::indexed(op, x.shape(), &[axis], &[rows])?;
-        return write(op, x, &places, &permute_axes(src, &in_front(axis, x.ndim()))?);
+    if let Some(rows) = whole_rows(x, axis, index) {
+        let row_indices = RowIndices::from_arrays(op, x.shape(), &[axis], &[rows])?;
+        return write(op, x, &row_indices, &permute_axes(src, &axis_first(axis, x.ndim()))?);
     }
     let direct = kernels::index::writes_checked(way, x.dtype());
     if !direct || edges_of(&[x, src]).is_some() {
-        let places = RowIndices::along(op, x.shape(), axis, index)?;
-        let rows = reshape_dims(src, &[places.len()])?;
-        return write(op, x, &places, &rows);
+        let row_indices = RowIndices::from_axis_index(op, x.shape(), axis, index)?;
+        let rows = reshape_dims(src, &[row_indices.len()])?;
+        return write(op, x, &row_indices, &rows);
     }
     // Nothing is recorded, so the offsets are not kept.
     let out = x.duplicate()?;
@@ -123,15 +130,20 @@ pub(crate) fn scatter_along(
     src: &Operand,
     way: Way,
 ) -> Result<Tensor> {
-    let (flat, axis, index) = beside(op, x, axis, index)?;
-    let src = cut(op, &flat, &index, src)?;
-    reshape_dims(&scattered(op, &flat, axis, &index, &src, way)?, x.shape())
+    let (flat, axis, index) = resolve_axis_index(op, x, axis, index)?;
+    let src = crop_source(op, &flat, &index, src)?;
+    reshape_dims(&scatter_copy(op, &flat, axis, &index, &src, way)?, x.shape())
 }
 
 /// Broadcasts `x` and NumPy's indices against each other along the other axes.
-fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
+fn broadcast_index(
+    op: &'static str,
+    x: &Tensor,
+    indices: &Tensor,
+    axis: usize,
+) -> Result<(Tensor, Tensor)> {
     if indices.ndim() != x.ndim() {
-        return Err(shapes(op, "indices", indices.shape(), x.shape(), "give as many axes"));
+        return Err(shape_error(op, "indices", indices.shape(), x.shape(), "give as many axes"));
     }
     let (mut a, mut b) = (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(indices.shape()));
     (a[axis], b[axis]) = (1, 1);
@@ -148,13 +160,13 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
 }
 
 /// The elements at an index that has as many axes as `x` and is no longer than it, except along `axis`.
-pub(crate) fn gathered(
+pub(crate) fn gather_elements(
     op: &'static str,
     x: &Tensor,
     axis: usize,
     index: &Tensor,
 ) -> Result<Tensor> {
-    if let Some(rows) = rows_of(x, axis, index) {
+    if let Some(rows) = whole_rows(x, axis, index) {
         return take_along(op, x, axis, &rows);
     }
     let out = Tensor::empty(index.shape(), x.dtype())?;
@@ -168,13 +180,13 @@ pub(crate) fn gathered(
         backward: |(op, axis, dims), g, cx| {
             let index = cx.saved(0)?;
             let recorded = cx.create_graph() || g.ndim() > index.ndim();
-            cx.give_with(0, |_| ungathered(op, dims, *axis, &index, &g, recorded))
+            cx.give_with(0, |_| gather_adjoint(op, dims, *axis, &index, &g, recorded))
         },
     })
 }
 
 /// Zeros with `g` (or each gradient of a batch) added at the indices: the adjoint of [`gather_elements`].
-fn ungathered(
+fn gather_adjoint(
     op: &'static str,
     dims: &[usize],
     axis: usize,
@@ -188,49 +200,54 @@ fn ungathered(
         kernels::index::write_checked(op, Way::Add, out.view_mut(), axis, index, rows)?;
         return Ok(out);
     }
-    let places = RowIndices::along(op, dims, axis, index)?;
+    let row_indices = RowIndices::from_axis_index(op, dims, axis, index)?;
     let front = g.ndim() - index.ndim();
-    let rows: ShapeVec = g.shape()[..front].iter().copied().chain([places.len()]).collect();
-    scatter_rows(&reshape_dims(g, &rows)?, &places)
+    let rows: ShapeVec = g.shape()[..front].iter().copied().chain([row_indices.len()]).collect();
+    scatter_rows(&reshape_dims(g, &rows)?, &row_indices)
 }
 
 /// `take_along_axis`: the elements at the indices along an axis, or of the flattened tensor.
-fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
+fn take_along_or_flat(
+    op: &'static str,
+    x: &Tensor,
+    indices: &Tensor,
+    axis: Option<isize>,
+) -> Result<Tensor> {
     let (x, axis) = axis_or_flat(op, x, axis)?;
-    let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
-    gathered(op, &x, axis, &indices)
+    let (x, indices) = broadcast_index(op, &x, &as_int64(op, indices)?, axis)?;
+    gather_elements(op, &x, axis, &indices)
 }
 
 crate::operations! { family "along an axis";
     /// The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats.
     [numpy("take_along_axis"), indices("indices")]
     fn take_along_axis(x: Tensor, indices: Tensor, axis: Option<isize> = Some(-1)) -> Tensor {
-        taken("take_along_axis", x, indices, axis)
+        take_along_or_flat("take_along_axis", x, indices, axis)
     }
     /// PyTorch's name of `take_along_axis`; without an axis both are flattened.
     [indices("indices")]
     fn take_along_dim(x: Tensor, indices: Tensor, axis: Option<isize> = None) -> Tensor {
         match axis {
-            Some(_) => taken("take_along_dim", x, indices, axis),
-            None => taken("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
+            Some(_) => take_along_or_flat("take_along_dim", x, indices, axis),
+            None => take_along_or_flat("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
         }
     }
     /// A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed.
     [indices("indices")]
     fn put_along_axis(x: Tensor, indices: Tensor, values: Operand, axis: Option<isize> = Some(-1)) -> Tensor {
         let (flat, axis) = axis_or_flat("put_along_axis", x, axis)?;
-        let (wide, indices) = spread("put_along_axis", &flat, &integers("put_along_axis", indices)?, axis)?;
+        let (wide, indices) = broadcast_index("put_along_axis", &flat, &as_int64("put_along_axis", indices)?, axis)?;
         if wide.shape() != flat.shape() {
-            return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
+            return Err(shape_error("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
-        let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
-        reshape_dims(&scattered("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
+        let values = broadcast_to(&cast_value_to("put_along_axis", x, values)?, indices.shape())?;
+        reshape_dims(&scatter_copy("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
-        let (x, axis, at) = beside("gather", x, axis, index)?;
-        reshape_dims(&gathered("gather", &x, axis, &at)?, index.shape())
+        let (x, axis, at) = resolve_axis_index("gather", x, axis, index)?;
+        reshape_dims(&gather_elements("gather", &x, axis, &at)?, index.shape())
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]

@@ -6,6 +6,5 @@ pub mod gather;
 pub mod getitem;
 pub mod membership;
 pub mod nonzero;
-pub mod select_slice;
 pub(crate) mod subscript;
 pub mod take;

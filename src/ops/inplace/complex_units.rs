@@ -6,30 +6,30 @@
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::core::complex_as_real::{as_parts, complex_of, pairs_of};
+use crate::ops::core::complex_as_real::{complex_from_pairs, real_pairs, unrecorded_pairs};
 use crate::tensor::{Region, Tensor};
 
 /// A region of memory, with positions in units.
-pub(super) struct Place {
+pub(super) struct UnitRegion {
     pub(super) layout: Layout,
     pub(super) dtype: DType,
 }
 
-impl Place {
+impl UnitRegion {
     /// The elements of `region`, with positions relative to `low`.
-    pub(super) fn of(region: &Region, unit: DType, low: isize) -> Place {
+    pub(super) fn of(region: &Region, unit: DType, low: isize) -> UnitRegion {
         let layout = region.in_units(unit);
-        Place { layout: layout.with_offset(layout.offset() - low), dtype: region.dtype }
+        UnitRegion { layout: layout.with_offset(layout.offset() - low), dtype: region.dtype }
     }
 
     /// The same region in each of `n` memories of `size` units, one after the other: a new first axis.
-    pub(super) fn in_each(&self, n: usize, size: usize) -> Result<Place> {
-        Ok(Place { layout: in_each(&self.layout, n, size)?, dtype: self.dtype })
+    pub(super) fn stacked(&self, n: usize, size: usize) -> Result<UnitRegion> {
+        Ok(UnitRegion { layout: stack_layout(&self.layout, n, size)?, dtype: self.dtype })
     }
 }
 
 /// [`UnitRegion::stacked`] for a layout.
-pub(super) fn in_each(region: &Layout, n: usize, size: usize) -> Result<Layout> {
+pub(super) fn stack_layout(region: &Layout, n: usize, size: usize) -> Result<Layout> {
     let dims = [&[n][..], region.dims()].concat();
     let strides = [&[size as isize][..], region.strides()].concat();
     Layout::strided(&dims, &strides, region.offset())
@@ -51,27 +51,27 @@ pub(super) fn span<'a>(regions: impl Iterator<Item = &'a Region> + Clone) -> (DT
 }
 
 /// Values as units; not recorded.
-pub(super) fn in_units(x: Tensor, unit: DType) -> Tensor {
-    if x.dtype() == unit { x } else { as_parts(x) }
+pub(super) fn unrecorded_units(x: Tensor, unit: DType) -> Tensor {
+    if x.dtype() == unit { x } else { unrecorded_pairs(x) }
 }
 
 /// Units as values; not recorded.
-pub(super) fn as_values(x: Tensor, dtype: DType) -> Result<Tensor> {
+pub(super) fn unrecorded_values(x: Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x);
     }
     match x.layout().coarsen(2) {
         Some(layout) => Ok(x.recast(layout, dtype)),
-        None => complex_of(&x),
+        None => complex_from_pairs(&x),
     }
 }
 
 /// Values as units, recorded.
 pub(super) fn units_of(x: &Tensor, unit: DType) -> Result<Tensor> {
-    if x.dtype() == unit { Ok(x.clone()) } else { pairs_of(x) }
+    if x.dtype() == unit { Ok(x.clone()) } else { real_pairs(x) }
 }
 
 /// Units as values, recorded.
 pub(super) fn values_of(x: &Tensor, dtype: DType) -> Result<Tensor> {
-    if x.dtype() == dtype { Ok(x.clone()) } else { complex_of(x) }
+    if x.dtype() == dtype { Ok(x.clone()) } else { complex_from_pairs(x) }
 }

@@ -8,13 +8,13 @@ use crate::graph::{DISALLOW_SAVED_MUTATION, Mode};
 use crate::kernels;
 use crate::tensor::Tensor;
 
-/// The elements of `storage` at `places`, whose positions count elements of `unit` bytes.
-fn elements(storage: &Storage, places: Layout, unit: usize) -> Tensor {
-    Tensor::assemble(storage.data_handle(), places, DType::of_bytes(unit), None)
+/// The elements of `storage` at `positions`, whose positions count elements of `unit` bytes.
+fn elements(storage: &Storage, positions: Layout, unit: usize) -> Tensor {
+    Tensor::assemble(storage.data_handle(), positions, DType::of_bytes(unit), None)
 }
 
 /// The elements of a snapshot as they were when it was taken.
-fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
+fn snapshot_elements(copy: &Snapshot, unit: usize) -> Result<Storage> {
     let data = &copy.data;
     if data.version() == 0 {
         return Ok(data.clone());
@@ -57,8 +57,8 @@ impl Tensor {
             return Ok(());
         }
         let written = ElementLayout::of(self.layout(), self.dtype());
-        self.storage().before_write(written, &mut |places, unit| {
-            let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
+        self.storage().before_write(written, &mut |positions, unit| {
+            let copy = elements(self.storage(), positions.layout(), unit).duplicate()?;
             // A value restored from the copy may be written, which must not change what is restored next.
             copy.storage().save_whole();
             Ok(copy.storage().data_handle())
@@ -71,13 +71,13 @@ impl Tensor {
         if let Some(last) = copies.last()
             && let Some(layout) = last.places.place(now.layout(), units)
         {
-            let data = original(last, unit)?;
+            let data = snapshot_elements(last, unit)?;
             return Ok(Tensor::assemble(data, layout, now.dtype(), None));
         }
         let all = StridedSet::of(now.layout(), units);
         let out = elements(now.storage(), all.layout(), unit).duplicate()?;
         for copy in copies {
-            let data = original(copy, unit)?;
+            let data = snapshot_elements(copy, unit)?;
             for (from, to) in copy.places.shared(&all) {
                 let from = elements(&data, from.layout(), unit);
                 let to = elements(out.storage(), to.layout(), unit);

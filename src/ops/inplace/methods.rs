@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
-use crate::ops::core::broadcast::{astype, broadcast_to, cast_aloud};
-use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
+use crate::ops::core::broadcast::{astype, broadcast_to, cast_with_warnings};
+use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::inplace::loop_choice::loop_of;
+use crate::ops::inplace::elementwise_call::elementwise_call;
 use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -138,7 +138,7 @@ pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Resul
 }
 
 /// The new history of a recorded write.
-pub(crate) struct Written {
+pub(crate) struct NewHistory {
     /// The edge of the written values; `None` for constants.
     pub(crate) edge: Option<Edge>,
     /// Whether the edge's node was made for this write only.
@@ -150,11 +150,11 @@ pub(crate) fn finish_write(
     op: &'static str,
     x: &Tensor,
     region: &Tensor,
-    history: Option<Written>,
+    history: Option<NewHistory>,
     varies: bool,
 ) {
     let version = x.changed_in_place(op);
-    if let Some(Written { edge, own_node }) = history {
+    if let Some(NewHistory { edge, own_node }) = history {
         x.wrote(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
         x.set_cause(&CutCause::here(Cause::NoGrad));
@@ -166,7 +166,7 @@ pub(crate) fn finish_write(
 
 /// What kind of values replaces the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum Overwrite {
     /// Another tensor's elements, cast to the dtype; the old values get no gradient at all.
     Replacing,
     /// The same, but the old values get a gradient of zero, as in PyTorch; not in transforms, which return zeros for unused
@@ -179,10 +179,15 @@ pub(crate) enum Value {
 }
 
 /// Writes `value` into `x`.
-pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
+pub(crate) fn overwrite(
+    op: &'static str,
+    x: &Tensor,
+    value: &Tensor,
+    what: Overwrite,
+) -> Result<()> {
     let recorded = recorded(x, value.requires_grad());
     admit_write(op, x, recorded)?;
-    if !matches!(what, Value::Assigned | Value::Replacing) {
+    if !matches!(what, Overwrite::Assigned | Overwrite::Replacing) {
         admit_dtype(op, x, value)?;
     }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
@@ -190,13 +195,16 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     // Edges are taken before the version is bumped: they are the history of the old values.
     let history = match what {
         _ if !recorded => None,
-        Value::Assigned if !Mode::current().has(TRANSFORM) => {
-            Some(Written { edge: replaced(op, x, &value)?.grad_edge(), own_node: true })
+        Overwrite::Assigned if !Mode::current().has(TRANSFORM) => Some(NewHistory {
+            edge: record_replacement(op, x, &value)?.grad_edge(),
+            own_node: true,
+        }),
+        Overwrite::Assigned | Overwrite::Replacing => {
+            Some(NewHistory { edge: value.grad_edge(), own_node: false })
         }
-        Value::Assigned | Value::Replacing => {
-            Some(Written { edge: value.grad_edge(), own_node: false })
+        _ => {
+            Some(NewHistory { edge: value.grad_edge(), own_node: what == Overwrite::ComputedHere })
         }
-        _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
     let writing = x.before_write(op)?;
     kernels::copy(value.view_of(), x.shared_view_mut());
@@ -206,7 +214,7 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
 }
 
 /// `value` recorded as the replacement of `x`, whose gradient is zero.
-fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
+fn record_replacement(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     finish(value.detach(), &[x, value], |out| Record {
         name: op,
         cost: move_cost(out),
@@ -220,7 +228,7 @@ fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
 }
 
 /// A copy of `x` with its history, for derivatives that need the old values.
-fn kept(x: &Tensor) -> Result<Tensor> {
+fn copy_with_history(x: &Tensor) -> Result<Tensor> {
     let copy = x.duplicate()?;
     Ok(match x.grad_edge() {
         Some(edge) => copy.attach(edge),
@@ -228,7 +236,7 @@ fn kept(x: &Tensor) -> Result<Tensor> {
     })
 }
 
-fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
+fn check_result_shape(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     if result.shape() == x.shape() {
         return Ok(());
     }
@@ -247,7 +255,7 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
 }
 
 /// Whether `t` can be read while `x` is written: their memories do not overlap, or the elements are the same.
-pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
+pub(crate) fn can_read_during_write(x: &Tensor, t: &Tensor) -> bool {
     let range = |t: &Tensor| {
         let start = t.storage().ptr() as usize;
         (start, start + t.storage().nbytes())
@@ -257,15 +265,15 @@ pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
 }
 
 /// `t` broadcast to the shape of `x`, if its dtype is equal and it can be read while `x` is written.
-fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
+fn broadcast_operand<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
         return Ok(None);
     }
     if t.shape() == x.shape() {
-        return Ok(reads_apart(x, t).then_some(Cow::Borrowed(t)));
+        return Ok(can_read_during_write(x, t).then_some(Cow::Borrowed(t)));
     }
-    let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
-    if apart && x.layout().takes_in(t.layout()) {
+    let readable = !t.storage().same(x.storage()) && can_read_during_write(x, t);
+    if readable && x.layout().takes_in(t.layout()) {
         return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)
@@ -273,46 +281,47 @@ fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
 
 /// Computes `x = op(operands…)` directly in the memory of `x`, if nothing is recorded and the operands have one dtype and
 /// broadcast to its shape; returns whether it applied.
-pub(super) fn over(
+pub(super) fn compute_in_place(
     op: &'static Elementwise,
     name: &'static str,
     x: &Tensor,
-    operands: &[Slot<'_>],
+    operands: &[OperandRef<'_>],
     params: &[f64],
 ) -> Result<bool> {
     let dtype = x.dtype();
-    let mut shaped: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
+    let mut broadcast: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
     for operand in operands {
-        shaped.push(match operand {
-            Slot::Tensor(t) if std::ptr::eq(*t, x) => None,
-            Slot::Tensor(t) => match beside(x, t)? {
+        broadcast.push(match operand {
+            OperandRef::Tensor(t) if std::ptr::eq(*t, x) => None,
+            OperandRef::Tensor(t) => match broadcast_operand(x, t)? {
                 Some(Cow::Owned(t)) => Some(t),
                 Some(Cow::Borrowed(_)) => None,
                 None => return Ok(false),
             },
             // A number may select another operation, or promote integers to floats.
-            Slot::Scalar(Scalar::Complex(..)) => return Ok(false),
-            Slot::Scalar(_) if dtype.is_float() && op.beside_number.is_none() => None,
-            Slot::Scalar(_) => return Ok(false),
+            OperandRef::Scalar(Scalar::Complex(..)) => return Ok(false),
+            OperandRef::Scalar(_) if dtype.is_float() && op.unary_for_scalar.is_none() => None,
+            OperandRef::Scalar(_) => return Ok(false),
         });
     }
     if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
-    let given = operands.iter().zip(&shaped);
-    let slots: SmallVec<[Slot<'_>; 3]> =
-        given.map(|(slot, shaped)| shaped.as_ref().map_or(*slot, Slot::Tensor)).collect();
+    let pairs = operands.iter().zip(&broadcast);
+    let inputs: SmallVec<[OperandRef<'_>; 3]> = pairs
+        .map(|(operand, broadcast)| broadcast.as_ref().map_or(*operand, OperandRef::Tensor))
+        .collect();
     if let Some(guard) = op.guard {
-        guard(&slots, dtype, params)?;
+        guard(&inputs, dtype, params)?;
     }
     let writing = x.before_write(name)?;
-    let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();
+    let small: Option<SmallVec<[_; 3]>> = inputs.iter().map(|operand| operand.flat()).collect();
     let done = match (small, x.flat()) {
         (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
         _ => false,
     };
     if !done {
-        let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
+        let ins: SmallVec<[_; 3]> = inputs.iter().map(|operand| operand.input()).collect();
         elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
     }
     drop(writing);
@@ -323,12 +332,12 @@ pub(super) fn over(
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
-    if over(op, op.name, x, &[Slot::Tensor(x), Slot::from(value)], &[])? {
+    if compute_in_place(op, op.name, x, &[OperandRef::Tensor(x), OperandRef::from(value)], &[])? {
         return Ok(());
     }
     let result = binary_operands(op, &Operand::Tensor(x.clone()), value)?;
-    fits(op.name, x, &result)?;
-    overwrite(op.name, x, &result, Value::ComputedHere)
+    check_result_shape(op.name, x, &result)?;
+    overwrite(op.name, x, &result, Overwrite::ComputedHere)
 }
 
 /// `x = operation(x, …)` in place; `args` are those of the call, of which `x` is the first.
@@ -337,8 +346,8 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, x, recorded(x, false))?;
-    if let Some((op, operands, params)) = loop_of(decl, args)
-        && over(op, name, x, &operands, &params)?
+    if let Some((op, operands, params)) = elementwise_call(decl, args)
+        && compute_in_place(op, name, x, &operands, &params)?
     {
         return Ok(());
     }
@@ -346,37 +355,39 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
     let Output::Tensor(result) = (decl.call)(args)? else {
         return Err(refuse(name, "the result is no tensor", "use the function instead"));
     };
-    fits(name, &x, &result)?;
+    check_result_shape(name, &x, &result)?;
     // The operation may have returned an operand itself.
-    let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
+    let result =
+        if result.storage().same(x.storage()) { copy_with_history(&result)? } else { result };
     let edge = result.grad_edge();
-    let handed_back = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
-    let own_node = edge.is_some() && !args.iter().any(handed_back);
-    let what = if own_node { Value::ComputedHere } else { Value::Computed };
+    let has_result_edge = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
+    let own_node = edge.is_some() && !args.iter().any(has_result_edge);
+    let what = if own_node { Overwrite::ComputedHere } else { Overwrite::Computed };
     overwrite(name, &x, &result, what)
 }
 
 /// `x[...] = value`, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
-    copy_named("copy_", x, value, Value::Assigned)
+    copy_named("copy_", x, value, Overwrite::Assigned)
 }
 
 /// Writes a result to `out=`.
 pub fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
-    copy_named(op, x, value, Value::Replacing)
+    copy_named(op, x, value, Overwrite::Replacing)
 }
 
 /// Sets every element to one value.
 pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
     match value {
-        Operand::Tensor(t) => copy_named("fill_", x, t, Value::Assigned),
+        Operand::Tensor(t) => copy_named("fill_", x, t, Overwrite::Assigned),
         Operand::Scalar(s) => {
-            copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?, Value::Assigned)
+            copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?, Overwrite::Assigned)
         }
     }
 }
 
-fn copy_named(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
-    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &cast_aloud(&source, x.dtype())?, what)
+fn copy_named(op: &'static str, x: &Tensor, value: &Tensor, what: Overwrite) -> Result<()> {
+    let source =
+        if value.storage().same(x.storage()) { copy_with_history(value)? } else { value.clone() };
+    overwrite(op, x, &cast_with_warnings(&source, x.dtype())?, what)
 }

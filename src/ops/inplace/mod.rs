@@ -5,7 +5,7 @@
 pub mod assign;
 mod complex_units;
 pub(crate) mod copy_on_write;
-mod loop_choice;
+mod elementwise_call;
 pub mod methods;
 pub mod optimizer_update;
 #[cfg(feature = "python")]

@@ -14,12 +14,12 @@ use crate::threads::{alone, hosted};
 /// # Errors
 /// `InPlace` while a view of it exists.
 #[inline]
-pub(crate) fn writing<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
-    memory.writing().ok_or_else(|| viewed(op))
+pub(crate) fn write_guard<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
+    memory.writing().ok_or_else(|| viewed_error(op))
 }
 
 #[cold]
-fn viewed(op: &'static str) -> Box<Error> {
+fn viewed_error(op: &'static str) -> Box<Error> {
     Box::new(Error::InPlace {
         op: op.into(),
         what: "a view of the memory is alive, which the write would change".into(),
@@ -28,12 +28,12 @@ fn viewed(op: &'static str) -> Box<Error> {
 }
 
 /// The guards for writes to several memories.
-#[must_use = "the rights end when this is dropped"]
-pub(crate) struct Writings<'a> {
-    _rights: SmallVec<[Writing<'a>; 4]>,
+#[must_use = "the guards end when this is dropped"]
+pub(crate) struct WriteGuards<'a> {
+    _guards: SmallVec<[Writing<'a>; 4]>,
 }
 
-impl<'a> Writings<'a> {
+impl<'a> WriteGuards<'a> {
     /// Takes the guards of these memories, some of which may be the same.
     ///
     /// # Errors
@@ -41,16 +41,16 @@ impl<'a> Writings<'a> {
     pub(crate) fn of(
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
+    ) -> Result<WriteGuards<'a>> {
         if alone() {
-            return Writings::checked(op, memories);
+            return WriteGuards::checked(op, memories);
         }
         let mut all: SmallVec<[&Storage; 4]> = memories.collect();
         // In one global order, so that concurrent writers cannot deadlock.
         all.sort_unstable_by_key(|memory| memory.ptr().addr());
         all.dedup_by(|one, other| one.same(other));
-        let rights: Result<_> = all.into_iter().map(|memory| writing(op, memory)).collect();
-        Ok(Writings { _rights: rights? })
+        let guards: Result<_> = all.into_iter().map(|memory| write_guard(op, memory)).collect();
+        Ok(WriteGuards { _guards: guards? })
     }
 
     /// The guards for a run of a compiled program. With a host, readers are not excluded: they may wait holding the host's
@@ -58,21 +58,21 @@ impl<'a> Writings<'a> {
     ///
     /// # Errors
     /// `InPlace` while a view of one exists.
-    pub(crate) fn of_run(
+    pub(crate) fn for_program(
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
-        if hosted() { Writings::checked(op, memories) } else { Writings::of(op, memories) }
+    ) -> Result<WriteGuards<'a>> {
+        if hosted() { WriteGuards::checked(op, memories) } else { WriteGuards::of(op, memories) }
     }
 
     fn checked(
         op: &'static str,
         mut memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
+    ) -> Result<WriteGuards<'a>> {
         if memories.any(Storage::is_viewed) {
-            return Err(viewed(op));
+            return Err(viewed_error(op));
         }
-        Ok(Writings { _rights: SmallVec::new() })
+        Ok(WriteGuards { _guards: SmallVec::new() })
     }
 }
 
@@ -84,8 +84,8 @@ impl Tensor {
     /// `InPlace` while a view of the memory exists; `Memory` when a copy cannot be allocated. Then nothing has changed.
     #[inline]
     pub(crate) fn before_write(&self, op: &'static str) -> Result<Writing<'_>> {
-        let right = writing(op, self.storage())?;
+        let guard = write_guard(op, self.storage())?;
         self.keep_saved()?;
-        Ok(right)
+        Ok(guard)
     }
 }

@@ -9,7 +9,6 @@ pub mod quantile;
 pub(crate) mod quantile_method;
 pub mod reductions;
 pub mod scan;
-pub mod scatter;
 pub mod scatter_reduce;
 mod segments;
 pub mod softmax;

@@ -11,14 +11,14 @@ use crate::kernels::Reduction;
 use crate::kernels::reduce::{Range, are_within, scaled_sum_of_squares};
 use crate::ops::core::arguments::Order;
 use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
-use crate::ops::core::complex_as_real::pairs_of;
+use crate::ops::core::complex_as_real::real_pairs;
 use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
 use crate::ops::core::op_decl::{Axes, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, POWER};
 use crate::ops::elementwise::unary::abs_;
 use crate::ops::reduce::reductions::{
-    count, extreme_over, finish_shape, need_elements, resolve, squares_over,
+    count, extreme_over, finish_shape, need_elements, resolve_axes, squares_over,
 };
 use crate::tensor::Tensor;
 
@@ -89,33 +89,33 @@ fn smallest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
 }
 
 /// The vector norm over resolved axes, which are kept with size 1.
-fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
+fn vector_norm_over(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     if x.dtype().is_complex() && order != 2.0 {
-        return vector(&abs_(x)?, order, axes);
+        return vector_norm_over(&abs_(x)?, order, axes);
     }
     match order {
-        2.0 => length_over(x, axes),
+        2.0 => euclidean_norm(x, axes),
         1.0 => sum_over(&abs_(x)?, axes, true),
         f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => smallest(&abs_(x)?, axes),
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
-        p => of_order(x, p, axes),
+        p => p_norm(x, p, axes),
     }
 }
 
 /// `sum(|x|^p)^(1/p)`.
-fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+fn p_norm(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
-    let (most, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
+    let (limit, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
     // A traced program may see other values in later runs, so it always scales.
     if !capture::active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
         // In range: scales of 1.
-        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / most, most / n / 2.0)) {
+        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / limit, limit / n / 2.0)) {
             return root(&sums);
         }
     }
-    let unit = unit_of(x, p, axes)?;
+    let unit = row_scales(x, p, axes)?;
     let sums = powers_over(&binary(&DIVIDE, x, &unit)?, p, axes)?;
     binary(&MULTIPLY, &root(&sums)?, &unit)
 }
@@ -132,11 +132,11 @@ fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
 }
 
 /// The scale of each row before its powers are summed: 1, or its dominating magnitude.
-fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
-    let most = largest_magnitude(x.dtype(), p);
+fn row_scales(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let limit = largest_magnitude(x.dtype(), p);
     let magnitudes = abs_(&x.detach())?;
     let decisive = if p > 0.0 { largest } else { smallest }(&magnitudes, axes)?;
-    unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / most, most, range(x.dtype()).unit])
+    unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / limit, limit, range(x.dtype()).unit])
 }
 
 /// Magnitudes between the inverse of this and this are in range for all powers in a norm and its first two derivatives, of
@@ -155,66 +155,68 @@ fn range(dtype: DType) -> Range {
 }
 
 /// The Euclidean norm over axes, which are kept with size 1.
-fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+fn euclidean_norm(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let squares = squares_over(x, axes, true)?;
     let Range { low, high, .. } = range(x.dtype());
     if are_within(squares.view_of(), (low, high)) {
         return root(&squares);
     }
-    let (squares, factors) = if x.dtype().is_complex() {
+    let (squares, scales) = if x.dtype().is_complex() {
         // The parts become elements of the rows.
         let dims: ShapeVec = squares.shape().iter().copied().chain([1]).collect();
-        let (scaled, factors) = rescaled(&pairs_of(x)?, &reshape_dims(&squares, &dims)?)?;
+        let (scaled, scales) = scaled_squares(&real_pairs(x)?, &reshape_dims(&squares, &dims)?)?;
         let kept = squares.shape();
-        (reshape_dims(&scaled, kept)?, reshape_dims(&factors, kept)?)
+        (reshape_dims(&scaled, kept)?, reshape_dims(&scales, kept)?)
     } else {
-        rescaled(x, &squares)?
+        scaled_squares(x, &squares)?
     };
-    binary(&DIVIDE, &root(&squares)?, &factors)
+    binary(&DIVIDE, &root(&squares)?, &scales)
 }
 
 /// The sums of squares of each row times a scale, and the scales; real numbers. Derivative: `2 g scale x scale`.
-fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
+fn scaled_squares(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
-    let factors = Tensor::empty(squares.shape(), squares.dtype())?;
+    let scales = Tensor::empty(squares.shape(), squares.dtype())?;
     let range = range(x.dtype());
     scaled_sum_of_squares(
         x.view_of(),
         squares.view_of(),
         scaled.view_mut(),
-        factors.view_mut(),
+        scales.view_mut(),
         &range,
     );
     let scaled = finish(scaled, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: (),
-        saved: smallvec![Save::input(0, &[0]), Save::value(&factors, &[0])],
+        saved: smallvec![Save::input(0, &[0]), Save::value(&scales, &[0])],
         backward: |(), g, cx| {
-            let (x, factors) = (cx.saved(0)?, cx.saved(1)?);
+            let (x, scales) = (cx.saved(0)?, cx.saved(1)?);
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
             // Multiplied in this order, nothing overflows or underflows.
-            let twice = binary(&MULTIPLY, &twice, &factors)?;
-            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &factors))
+            let twice = binary(&MULTIPLY, &twice, &scales)?;
+            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &scales))
         },
     })?;
-    Ok((scaled, factors))
+    Ok((scaled, scales))
 }
 
 /// The norm of matrices over two resolved axes, rows then columns, which are kept with size 1.
-fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
+fn matrix_norm_over(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let both = ShapeVec::from_slice(&[rows.min(columns), rows.max(columns)]);
     let sums = |axis| sum_over(&abs_(x)?, &[axis], true);
     match order {
-        Order::Name(name) if matches!(name.as_str(), "fro" | "f") => vector(x, 2.0, &both),
+        Order::Name(name) if matches!(name.as_str(), "fro" | "f") => {
+            vector_norm_over(x, 2.0, &both)
+        }
         Order::Number(1.0) => largest(&sums(rows)?, &[columns]),
         Order::Number(-1.0) => smallest(&sums(rows)?, &[columns]),
         Order::Number(f64::INFINITY) => largest(&sums(columns)?, &[rows]),
         Order::Number(f64::NEG_INFINITY) => smallest(&sums(columns)?, &[rows]),
         #[cfg(feature = "linalg")]
-        Order::Number(2.0 | -2.0) => spectral(x, order, rows, columns),
+        Order::Number(2.0 | -2.0) => singular_value_norm(x, order, rows, columns),
         #[cfg(feature = "linalg")]
-        Order::Name(name) if name == "nuc" => spectral(x, order, rows, columns),
+        Order::Name(name) if name == "nuc" => singular_value_norm(x, order, rows, columns),
         Order::Number(n) => Err(unknown(format!("order {n} of a matrix"))),
         Order::Name(name) => Err(unknown(format!("order {name:?} of a matrix"))),
     }
@@ -222,7 +224,7 @@ fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tens
 
 /// The norms defined by singular values.
 #[cfg(feature = "linalg")]
-fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
+fn singular_value_norm(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
     axes.extend([rows, columns]);
     let values =
@@ -239,7 +241,7 @@ fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Te
     reshape_dims(&out, &dims)
 }
 
-fn number(order: &Order) -> Result<f64> {
+fn numeric_order(order: &Order) -> Result<f64> {
     match order {
         Order::Number(n) => Ok(*n),
         Order::Name(name) => Err(unknown(format!("order {name:?} of a vector"))),
@@ -250,7 +252,7 @@ fn float(x: &Tensor) -> Result<Tensor> {
     astype(x, x.dtype().to_float())
 }
 
-fn sorted(mut axes: ShapeVec) -> ShapeVec {
+fn sort_axes(mut axes: ShapeVec) -> ShapeVec {
     axes.sort_unstable();
     axes
 }
@@ -265,9 +267,9 @@ crate::operations! { family "reduction" [float32];
             None => (0..x.ndim()).collect(),
         };
         let out = match (&ord, axes.len(), axis.named()) {
-            (None, _, None) | (None, 1 | 2, _) => vector(&x, 2.0, &sorted(axes.clone()))?,
-            (Some(order), 1, _) => vector(&x, number(order)?, &axes)?,
-            (Some(order), 2, _) => matrix(&x, order, axes[0], axes[1])?,
+            (None, _, None) | (None, 1 | 2, _) => vector_norm_over(&x, 2.0, &sort_axes(axes.clone()))?,
+            (Some(order), 1, _) => vector_norm_over(&x, numeric_order(order)?, &axes)?,
+            (Some(order), 2, _) => matrix_norm_over(&x, order, axes[0], axes[1])?,
             (_, n, _) => return Err(unknown(format!("an order for {n} axes"))),
         };
         finish_shape(out, &axes, keepdims)
@@ -282,15 +284,15 @@ crate::operations! { family "reduction" [float32];
             Some(Order::Name(_)) => return norm(x, ord, axis, keepdims),
         };
         let axes = if axis.named().is_some_and(<[isize]>::is_empty) { Axes::All } else { axis };
-        let axes = resolve("norm", &axes, x.ndim())?;
-        finish_shape(vector(&float(x)?, p, &axes)?, &axes, keepdims)
+        let axes = resolve_axes("norm", &axes, x.ndim())?;
+        finish_shape(vector_norm_over(&float(x)?, p, &axes)?, &axes, keepdims)
     }
     /// The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0.
     [numpy("linalg.vector_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
     fn vector_norm(x: Tensor, ord: f64 = 2.0, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
-        let axes = resolve("vector_norm", &axis, x.ndim())?;
-        finish_shape(vector(&x, ord, &axes)?, &axes, keepdims)
+        let axes = resolve_axes("vector_norm", &axis, x.ndim())?;
+        finish_shape(vector_norm_over(&x, ord, &axes)?, &axes, keepdims)
     }
     /// The norm of the matrices in the last two axes, or in the two named; Frobenius by default. Derivative: 0 where the norm is 0.
     [numpy("linalg.matrix_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
@@ -298,7 +300,7 @@ crate::operations! { family "reduction" [float32];
         let x = float(x)?;
         let axes = normalize_axes("matrix_norm", axis.named().unwrap_or(&[-2, -1]), x.ndim())?;
         match axes[..] {
-            [rows, columns] => finish_shape(matrix(&x, &ord.unwrap_or(Order::Name("fro".into())), rows, columns)?, &axes, keepdims),
+            [rows, columns] => finish_shape(matrix_norm_over(&x, &ord.unwrap_or(Order::Name("fro".into())), rows, columns)?, &axes, keepdims),
             _ => Err(unknown(format!("{} axes for a matrix", axes.len()))),
         }
     }

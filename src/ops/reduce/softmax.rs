@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::broadcast::{
-    astype, broadcast_to, real_numbers, reshape_dims, sum_over, swap_axes,
+    astype, broadcast_to, require_real, reshape_dims, sum_over, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -19,7 +19,7 @@ use crate::ops::elementwise::select::where_;
 use crate::tensor::Tensor;
 
 /// The axis swapped with the last one.
-fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
+fn axis_to_last(x: &Tensor, axis: usize) -> Result<Tensor> {
     let last = x.ndim() - 1;
     if axis == last { Ok(x.clone()) } else { swap_axes(x, axis, last) }
 }
@@ -27,18 +27,18 @@ fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
 type Kernel = fn(View<'_>, usize, ViewMut<'_>);
 
 /// Runs a kernel for contiguous rows along an axis.
-fn along(x: &Tensor, axis: usize, kernel: Kernel) -> Result<Tensor> {
+fn run_rows(x: &Tensor, axis: usize, kernel: Kernel) -> Result<Tensor> {
     if x.is_contiguous() {
         let out = Tensor::empty_as(x.layout(), x.dtype())?;
         kernel(x.view_of(), axis, out.view_mut());
         return Ok(out);
     }
     // Rows along the axis may be contiguous after the swap.
-    let rows = exchanged(&x.detach(), axis)?;
+    let rows = axis_to_last(&x.detach(), axis)?;
     if axis + 1 != x.ndim() && rows.is_contiguous() {
-        return exchanged(&along(&rows, x.ndim() - 1, kernel)?, axis);
+        return axis_to_last(&run_rows(&rows, x.ndim() - 1, kernel)?, axis);
     }
-    along(&x.detach().contiguous()?, axis, kernel)
+    run_rows(&x.detach().contiguous()?, axis, kernel)
 }
 
 type Gradient = fn(View<'_>, View<'_>, usize, ViewMut<'_>);
@@ -46,10 +46,10 @@ type Gradient = fn(View<'_>, View<'_>, usize, ViewMut<'_>);
 /// The fused derivative from the output `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Result<Tensor> {
     let y = broadcast_to(&y.detach(), g.shape())?;
-    let rows = exchanged(&y, axis)?;
+    let rows = axis_to_last(&y, axis)?;
     if axis + 1 != y.ndim() && !y.is_contiguous() && rows.is_contiguous() {
-        let g = exchanged(&g.detach(), axis)?;
-        return exchanged(&along_backward(&rows, &g, y.ndim() - 1, kernel)?, axis);
+        let g = axis_to_last(&g.detach(), axis)?;
+        return axis_to_last(&along_backward(&rows, &g, y.ndim() - 1, kernel)?, axis);
     }
     let (y, g) = (y.contiguous()?, g.detach().contiguous()?);
     let out = Tensor::empty(g.shape(), y.dtype())?;
@@ -58,7 +58,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Resu
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    finish(run_rows(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -77,7 +77,7 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    finish(run_rows(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -159,7 +159,7 @@ fn on_axis(
         let remedy = "give fg.float32 or fg.float64";
         return Err(Box::new(Error::DType { op: op.into(), got, remedy }));
     }
-    real_numbers(op, x)?;
+    require_real(op, x)?;
     let x = astype(x, dtype.unwrap_or(x.dtype().to_float()))?;
     if x.ndim() == 0 && matches!(axis, 0 | -1) {
         return reshape_dims(&function(&reshape_dims(&x, &[1])?, 0)?, &[]);

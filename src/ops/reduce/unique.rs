@@ -10,7 +10,7 @@ use crate::graph;
 use crate::kernels::sort::{Key, firsts, sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
-use crate::ops::index::gather::gathered;
+use crate::ops::index::gather::gather_elements;
 use crate::ops::reduce::sort::{order_along, sort};
 use crate::tensor::Tensor;
 
@@ -81,23 +81,23 @@ crate::operations! { family "ordering";
             None => {
                 let flat = reshape_dims(x, &[x.size()])?;
                 let found = elements(&flat.detach())?;
-                (gathered("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
+                (gather_elements("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
             }
-            Some(axis) => along(x, normalize_axis("unique", axis, x.ndim())?)?,
+            Some(axis) => slices(x, normalize_axis("unique", axis, x.ndim())?)?,
         };
-        let mut parts = vec![values];
+        let mut results = vec![values];
         if return_index {
-            parts.push(Tensor::from(found.first));
+            results.push(Tensor::from(found.first));
         }
         if return_inverse {
-            parts.push(Tensor::from_vec(found.inverse, &all)?);
+            results.push(Tensor::from_vec(found.inverse, &all)?);
         }
         if return_counts {
-            parts.push(Tensor::from(found.counts));
+            results.push(Tensor::from(found.counts));
         }
-        let whole = parts.split_off(1);
-        parts.extend(whole.into_iter().map(|p| p.underived([x].into_iter())));
-        Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
+        let extra = results.split_off(1);
+        results.extend(extra.into_iter().map(|p| p.underived([x].into_iter())));
+        Ok(if results.len() == 1 { OneOrTuple::One(results.swap_remove(0)) } else { OneOrTuple::Tuple(results) })
     }
 }
 
@@ -151,7 +151,7 @@ fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor>
 }
 
 /// The distinct slices along an axis, their indices, and the shape of the inverse.
-fn along(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
+fn slices(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
     let mut order: ShapeVec = (0..x.ndim()).filter(|&a| a != axis).collect();
     order.insert(0, axis);
     let front = permute_axes(x, &order)?;

@@ -4,13 +4,13 @@ use crate::dtype::{Complex128, DType};
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::broadcast_to;
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Marks, Tensor};
 
 /// An empty `Vec` with capacity `n`; an error if the allocation fails.
-pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+pub(crate) fn try_vec_with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut list = Vec::new();
     match list.try_reserve_exact(n) {
         Ok(()) => Ok(list),
@@ -45,11 +45,11 @@ fn as_integer(value: Scalar, dtype: DType) -> Result<Scalar> {
         }
         other => other,
     };
-    in_range("full", dtype, whole)
+    check_int_range("full", dtype, whole)
 }
 
 /// NumPy's `full`: a float or complex fill value is cast like an array.
-pub(crate) fn repeated(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+pub(crate) fn full_cast(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
     let converted = match value {
         Scalar::Float(_) => dtype.is_integer(),
         Scalar::Complex(..) => !dtype.is_complex(),
@@ -155,8 +155,8 @@ impl Tensor {
 
     /// A finished gradient that shares memory with nothing; keeps its history if `create_graph`.
     pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
-        let alone = self.is_contiguous() && self.storage().is_separate();
-        match (create_graph, alone) {
+        let exclusive = self.is_contiguous() && self.storage().is_separate();
+        match (create_graph, exclusive) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),
             (false, true) => self.forget(),
@@ -186,6 +186,6 @@ crate::operations! { family "creation";
     /// One repeated number of the same shape and dtype.
     [numpy("full_like"), constant, memory]
     fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
-        repeated(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
+        full_cast(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
     }
 }

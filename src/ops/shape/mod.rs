@@ -10,5 +10,4 @@ pub mod meshgrid;
 pub mod repeat;
 pub mod reshape;
 pub mod split;
-pub mod view_as_real;
-pub(crate) mod view_dtype;
+pub mod view_dtype;

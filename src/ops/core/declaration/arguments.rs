@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ops::core::f16;
-use crate::ops::core::f16::{Halves, Narrow};
+use crate::ops::core::f16::{Float16Use, Narrow};
 use crate::ops::core::op_decl::{
     Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
 };
@@ -26,14 +26,14 @@ pub trait FromArg: Sized {
     /// Converts an argument; `name` is the parameter's name, for the error.
     fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
     /// Borrows it for the Rust function.
-    fn lend(&self) -> Self::Param<'_>;
+    fn as_param(&self) -> Self::Param<'_>;
     /// The inverse of `from_arg`, with which a default is shown to the host.
-    fn show(&self) -> Arg;
+    fn to_arg(&self) -> Arg;
     /// Notes whether it is float16; `name` is the parameter's name.
     #[inline(always)]
-    fn meet(_param: &Self::Param<'_>, _name: &'static str, _halves: &mut Halves) {}
+    fn note_float16(_param: &Self::Param<'_>, _name: &'static str, _float16: &mut Float16Use) {}
     /// The same argument with float16 cast to float32.
-    fn widened(param: Self::Param<'_>) -> Result<Self>;
+    fn widen(param: Self::Param<'_>) -> Result<Self>;
 }
 
 /// The error for an argument of a type that the parameter does not accept.
@@ -47,7 +47,7 @@ pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
 }
 
 /// A list of one integer is shown as that integer.
-fn shown_ints(ints: &Ints) -> Arg {
+fn ints_to_arg(ints: &Ints) -> Arg {
     match ints[..] {
         [one] => Arg::Scalar(Scalar::Int(one)),
         _ => Arg::Ints(ints.clone()),
@@ -55,7 +55,7 @@ fn shown_ints(ints: &Ints) -> Arg {
 }
 
 macro_rules! from_arg {
-    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr) => {
+    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $to_arg:expr) => {
         impl FromArg for $t {
             type Param<'a> = $t;
             const KIND: Kind = Kind::$kind;
@@ -65,11 +65,11 @@ macro_rules! from_arg {
                     _ => Err(wrong_type(name, $want)),
                 }
             }
-            fn lend(&self) -> $t { self.clone() }
-            fn widened(param: $t) -> Result<$t> { Ok(param) }
-            fn show(&self) -> Arg {
-                let show: fn(&$t) -> Arg = $show;
-                show(self)
+            fn as_param(&self) -> $t { self.clone() }
+            fn widen(param: $t) -> Result<$t> { Ok(param) }
+            fn to_arg(&self) -> Arg {
+                let to_arg: fn(&$t) -> Arg = $to_arg;
+                to_arg(self)
             }
         }
     };
@@ -80,7 +80,7 @@ from_arg!(f64, Float, "a number", [Arg::Scalar(Scalar::Float(f)) => f, Arg::Scal
 from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0], |b| Arg::Scalar(Scalar::Bool(*b)));
 from_arg!(String, Str, "a string", [Arg::Str(s) => s], |s| Arg::Str(s.clone()));
 from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s], |s| Arg::Scalar(*s));
-from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| shown_ints(i));
+from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| ints_to_arg(i));
 from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)], |n| Arg::Nested(n.clone()));
 from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Arg::None => Axes::All,
@@ -120,26 +120,26 @@ from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"sam
     Arg::Scalar(Scalar::Int(i)) => Padding::Widths(SmallVec::from_slice(&[i])),
     Arg::Str(s) => Padding::Rule(s)
 ], |padding| match padding {
-    Padding::Widths(widths) => shown_ints(widths),
+    Padding::Widths(widths) => ints_to_arg(widths),
     Padding::Rule(rule) => Arg::Str(rule.clone()),
 });
 
 /// The argument of `view`: a shape or a dtype.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Regarded {
+pub enum ShapeOrDType {
     /// Another shape.
-    In(Ints),
+    Shape(Ints),
     /// Another dtype for the same bytes.
-    As(DType),
+    DType(DType),
 }
 
-from_arg!(Regarded, Regarded, "a shape or a dtype", [
-    Arg::Ints(i) => Regarded::In(i),
-    Arg::Scalar(Scalar::Int(i)) => Regarded::In(SmallVec::from_slice(&[i])),
-    Arg::DType(dtype) => Regarded::As(dtype)
-], |regarded| match regarded {
-    Regarded::In(shape) => shown_ints(shape),
-    Regarded::As(dtype) => Arg::DType(*dtype),
+from_arg!(ShapeOrDType, ShapeOrDType, "a shape or a dtype", [
+    Arg::Ints(i) => ShapeOrDType::Shape(i),
+    Arg::Scalar(Scalar::Int(i)) => ShapeOrDType::Shape(SmallVec::from_slice(&[i])),
+    Arg::DType(dtype) => ShapeOrDType::DType(dtype)
+], |value| match value {
+    ShapeOrDType::Shape(shape) => ints_to_arg(shape),
+    ShapeOrDType::DType(dtype) => Arg::DType(*dtype),
 });
 
 impl FromArg for DType {
@@ -151,23 +151,23 @@ impl FromArg for DType {
             _ => Err(wrong_type(name, "a dtype")),
         }
     }
-    fn lend(&self) -> DType {
+    fn as_param(&self) -> DType {
         *self
     }
-    fn show(&self) -> Arg {
+    fn to_arg(&self) -> Arg {
         Arg::DType(*self)
     }
     #[inline(always)]
-    fn meet(param: &DType, _: &'static str, halves: &mut Halves) {
-        halves.meet_dtype(*param);
+    fn note_float16(param: &DType, _: &'static str, float16: &mut Float16Use) {
+        float16.note_dtype(*param);
     }
-    fn widened(param: DType) -> Result<DType> {
-        Ok(f16::wide(param))
+    fn widen(param: DType) -> Result<DType> {
+        Ok(f16::without_float16(param))
     }
 }
 
 macro_rules! from_arg_ref {
-    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr, $meet:expr, $widened:expr) => {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $to_arg:expr, $note:expr, $widen:expr) => {
         impl FromArg for $t {
             type Param<'a> = &'a $lent;
             const KIND: Kind = Kind::$kind;
@@ -177,41 +177,41 @@ macro_rules! from_arg_ref {
                     _ => Err(wrong_type(name, $want)),
                 }
             }
-            fn lend(&self) -> &$lent { self }
-            fn show(&self) -> Arg {
-                let show: fn(&$t) -> Arg = $show;
-                show(self)
+            fn as_param(&self) -> &$lent { self }
+            fn to_arg(&self) -> Arg {
+                let to_arg: fn(&$t) -> Arg = $to_arg;
+                to_arg(self)
             }
             #[inline(always)]
-            fn meet(param: &&$lent, name: &'static str, halves: &mut Halves) {
-                let meet: fn(&$lent, &'static str, &mut Halves) = $meet;
-                meet(param, name, halves);
+            fn note_float16(param: &&$lent, name: &'static str, float16: &mut Float16Use) {
+                let note: fn(&$lent, &'static str, &mut Float16Use) = $note;
+                note(param, name, float16);
             }
-            fn widened(param: &$lent) -> Result<$t> {
-                let widened: fn(&$lent) -> Result<$t> = $widened;
-                widened(param)
+            fn widen(param: &$lent) -> Result<$t> {
+                let widen: fn(&$lent) -> Result<$t> = $widen;
+                widen(param)
             }
         }
     };
 }
 
-from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, halves| halves.meet(name, t.dtype()), f16::widen);
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, float16| float16.note_operand(name, t.dtype()), f16::widen);
 from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)], |operand| match operand {
     Operand::Tensor(tensor) => Arg::Tensor(tensor.clone()),
     Operand::Scalar(scalar) => Arg::Scalar(*scalar),
-}, |operand, name, halves| if let Operand::Tensor(t) = operand { halves.meet(name, t.dtype()) }, |operand| Ok(match operand {
+}, |operand, name, float16| if let Operand::Tensor(t) = operand { float16.note_operand(name, t.dtype()) }, |operand| Ok(match operand {
     Operand::Tensor(t) => Operand::Tensor(f16::widen(t)?),
     Operand::Scalar(s) => Operand::Scalar(*s),
 }));
 /// A sequence of tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
-from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, float16| all.iter().for_each(|t| float16.note_operand(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
 
 /// Tensors passed as separate arguments (`*tensors`), as the first parameter of an operation.
 pub struct Variadic(Vec<Tensor>);
 
-from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
+from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, float16| all.iter().for_each(|t| float16.note_operand(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
 
 impl std::ops::Deref for Variadic {
     type Target = [Tensor];
@@ -241,7 +241,7 @@ pub struct Input(Tensor);
 from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
     Arg::Tensor(t) => Input(t),
     Arg::Scalar(s) => Input(Tensor::scalar(s))
-], |t| Arg::Tensor(t.0.clone()), |t, name, halves| halves.meet(name, t.dtype()), |t| f16::widen(t).map(Input));
+], |t| Arg::Tensor(t.0.clone()), |t, name, float16| float16.note_operand(name, t.dtype()), |t| f16::widen(t).map(Input));
 
 impl std::ops::Deref for Input {
     type Target = Tensor;
@@ -268,20 +268,20 @@ impl<T: FromArg> FromArg for Option<T> {
             given => T::from_arg(given, name).map(Some),
         }
     }
-    fn lend(&self) -> Option<T::Param<'_>> {
-        self.as_ref().map(|value| value.lend())
+    fn as_param(&self) -> Option<T::Param<'_>> {
+        self.as_ref().map(|value| value.as_param())
     }
-    fn show(&self) -> Arg {
-        self.as_ref().map_or(Arg::None, T::show)
+    fn to_arg(&self) -> Arg {
+        self.as_ref().map_or(Arg::None, T::to_arg)
     }
     #[inline(always)]
-    fn meet(param: &Option<T::Param<'_>>, name: &'static str, halves: &mut Halves) {
+    fn note_float16(param: &Option<T::Param<'_>>, name: &'static str, float16: &mut Float16Use) {
         if let Some(param) = param {
-            T::meet(param, name, halves);
+            T::note_float16(param, name, float16);
         }
     }
-    fn widened(param: Option<T::Param<'_>>) -> Result<Self> {
-        param.map(T::widened).transpose()
+    fn widen(param: Option<T::Param<'_>>) -> Result<Self> {
+        param.map(T::widen).transpose()
     }
 }
 

@@ -23,13 +23,13 @@ macro_rules! operations {
                 const FACTS: $crate::ops::core::op_facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
                 if FACTS.float32 {
                     use $crate::ops::core::arguments::FromArg;
-                    let mut halves = $crate::ops::core::f16::Halves::new(FACTS.indices);
-                    <$first_ty as FromArg>::meet(&$first, stringify!($first), &mut halves);
-                    $(<$ty as FromArg>::meet(&$arg, stringify!($arg), &mut halves);)*
-                    if halves.found() {
-                        let $first = <$first_ty as FromArg>::widened($first)?;
-                        $(let $arg = <$ty as FromArg>::widened($arg)?;)*
-                        return halves.narrowed($name($first.lend() $(, $arg.lend())*)?);
+                    let mut float16 = $crate::ops::core::f16::Float16Use::new(FACTS.indices);
+                    <$first_ty as FromArg>::note_float16(&$first, stringify!($first), &mut float16);
+                    $(<$ty as FromArg>::note_float16(&$arg, stringify!($arg), &mut float16);)*
+                    if float16.found() {
+                        let $first = <$first_ty as FromArg>::widen($first)?;
+                        $(let $arg = <$ty as FromArg>::widen($arg)?;)*
+                        return float16.narrow_result($name($first.as_param() $(, $arg.as_param())*)?);
                     }
                 }
                 $body
@@ -64,7 +64,7 @@ macro_rules! operations {
                             let $arg: $ty = take_arg(args, _next, stringify!($arg), $crate::decl_default!($ty $(, $default)?))?;
                             _next += 1;
                         )*
-                        Ok($name($first.lend() $(, $arg.lend())*)?.into_output())
+                        Ok($name($first.as_param() $(, $arg.as_param())*)?.into_output())
                     }
                     call
                 },
@@ -93,7 +93,7 @@ macro_rules! decl_param {
             name: $crate::ops::core::declare_op::python_name(stringify!($name)),
             kind: <$ty as $crate::ops::core::arguments::FromArg>::KIND,
             optional: <$ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
-            default: $crate::decl_shown!($ty $(, $default)?),
+            default: $crate::decl_default_arg!($ty $(, $default)?),
         }
     };
 }
@@ -126,7 +126,7 @@ macro_rules! plain_shortcut {
             fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::ops::core::op_decl::Output> {
                 #[allow(unused_imports)]
                 use $crate::ops::core::arguments::{FromArg, IntoOutput};
-                Ok($name(x $(, { let value: $ty = $default; value }.lend())*)?.into_output())
+                Ok($name(x $(, { let value: $ty = $default; value }.as_param())*)?.into_output())
             }
             shortcut
         })
@@ -157,7 +157,7 @@ macro_rules! decl_method {
 /// A default as an argument of the host, if there is one.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! decl_shown {
+macro_rules! decl_default_arg {
     ($ty:ty) => {
         None
     };
@@ -165,7 +165,7 @@ macro_rules! decl_shown {
         Some({
             fn shown() -> $crate::ops::core::op_decl::Arg {
                 let value: $ty = $default;
-                $crate::ops::core::arguments::FromArg::show(&value)
+                $crate::ops::core::arguments::FromArg::to_arg(&value)
             }
             shown
         })

@@ -167,7 +167,7 @@ pub enum Kind {
     /// An integer, several integers, or a named mode.
     Padding,
     /// A shape or a dtype.
-    Regarded,
+    ShapeOrDType,
     /// A boolean.
     Bool,
     /// A float.
@@ -211,12 +211,12 @@ pub struct Param {
 
 impl Param {
     /// Whether it is an operand that may be omitted, as a bound of `clip`.
-    pub const fn is_limit(&self) -> bool {
+    pub const fn is_optional_operand(&self) -> bool {
         self.optional && matches!(self.kind, Kind::Operand)
     }
 
     /// Whether it may be omitted.
-    pub fn may_miss(&self) -> bool {
+    pub fn may_be_omitted(&self) -> bool {
         self.default.is_some() || self.optional
     }
 }
@@ -322,10 +322,10 @@ impl OpDecl {
     }
 
     /// The parameter that collects the remaining positional integers, one argument each.
-    pub fn spreads(&self) -> Option<usize> {
+    pub fn variadic_param(&self) -> Option<usize> {
         let last = self.positional().checked_sub(1)?;
         let takes = match self.params.get(last)?.kind {
-            Kind::Ints | Kind::Regarded => true,
+            Kind::Ints | Kind::ShapeOrDType => true,
             // After axes, a further number may be meant as `keepdims`, so axes collect only if nothing may follow them.
             Kind::Axes => self.facts.positional.is_none(),
             _ => false,
@@ -336,10 +336,10 @@ impl OpDecl {
     /// The parameter that a keyword means, by its own or another library's name.
     pub fn parameter(&self, key: &str) -> Option<usize> {
         let position = |name: &str| self.params.iter().position(|p| p.name == name);
-        let said = || self.facts.keywords.iter().filter(|(theirs, _)| *theirs == key);
+        let keywords = || self.facts.keywords.iter().filter(|(theirs, _)| *theirs == key);
         let axes = || AXES.iter().filter(|(_, theirs)| *theirs == key);
         position(key)
-            .or_else(|| said().find_map(|(_, ours)| position(ours)))
+            .or_else(|| keywords().find_map(|(_, ours)| position(ours)))
             .or_else(|| axes().find_map(|(ours, _)| position(ours)))
             .or(match key {
                 "input" | "self" => Some(0),
@@ -353,7 +353,7 @@ impl OpDecl {
 pub const fn has_attributes(params: &[Param]) -> bool {
     let mut i = 0;
     while i < params.len() {
-        if !params[i].kind.is_input() || params[i].is_limit() {
+        if !params[i].kind.is_input() || params[i].is_optional_operand() {
             return true;
         }
         i += 1;

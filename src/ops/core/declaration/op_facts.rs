@@ -77,7 +77,7 @@ pub struct Facts {
 
 /// How element-wise operations promote integers for which they have no loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WholeNumbers {
+pub enum IntegerPromotion {
     /// To the smallest float that holds them, as NumPy's ufuncs do.
     SmallestFloat,
     /// To float64.
@@ -248,16 +248,16 @@ impl Facts {
     }
 
     /// How integers without a loop promote: as NumPy's ufuncs, or to float64.
-    pub const fn whole_numbers(&self) -> WholeNumbers {
+    pub const fn integer_promotion(&self) -> IntegerPromotion {
         let (mut i, mut ufunc) = (0, false);
         while i < self.numpy.len() {
             ufunc |= !has_dot(self.numpy[i]);
             i += 1;
         }
         match () {
-            () if self.no_bool => WholeNumbers::NotBool,
-            () if ufunc && !self.float64 => WholeNumbers::SmallestFloat,
-            () => WholeNumbers::Float64,
+            () if self.no_bool => IntegerPromotion::NotBool,
+            () if ufunc && !self.float64 => IntegerPromotion::SmallestFloat,
+            () => IntegerPromotion::Float64,
         }
     }
 

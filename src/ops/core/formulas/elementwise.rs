@@ -6,16 +6,69 @@ use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::op_facts::WholeNumbers;
-pub use crate::ops::core::operand::Slot;
-use crate::ops::core::operand::{refuse_number, stands_for_number};
-use crate::ops::core::symbolic::Sym;
+use crate::ops::core::op_facts::IntegerPromotion;
+use crate::ops::core::symbolic::Symbol;
 use crate::tensor::{Edge, Tensor};
+
+/// A borrowed operand: a tensor or a scalar.
+#[derive(Clone, Copy)]
+pub enum OperandRef<'a> {
+    /// Elements.
+    Tensor(&'a Tensor),
+    /// One number for all elements, in the dtype of the tensors.
+    Scalar(Scalar),
+}
+
+impl<'a> From<&'a Operand> for OperandRef<'a> {
+    fn from(operand: &'a Operand) -> OperandRef<'a> {
+        match operand {
+            Operand::Tensor(t) => OperandRef::Tensor(t),
+            Operand::Scalar(s) => OperandRef::Scalar(*s),
+        }
+    }
+}
+
+impl<'a> OperandRef<'a> {
+    pub(in crate::ops::core) fn tensor(self) -> Option<&'a Tensor> {
+        match self {
+            OperandRef::Tensor(t) => Some(t),
+            OperandRef::Scalar(_) => None,
+        }
+    }
+
+    /// The operand of a small contiguous call; `None` if it is strided or too large.
+    #[inline(always)]
+    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+        self.flat_of(self.tensor().map_or(0, Tensor::size))
+    }
+
+    /// [`flat`](Self::flat) for an operand that is known to have `n` elements or to be a scalar.
+    #[inline(always)]
+    pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
+        match self {
+            OperandRef::Tensor(t) if t.is_contiguous() => {
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatIn::Elements)
+            }
+            OperandRef::Tensor(t) => t.repeated().map(FlatIn::Repeated),
+            OperandRef::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
+            OperandRef::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
+        }
+    }
+
+    pub(in crate::ops) fn input(self) -> In<'a> {
+        match self {
+            OperandRef::Tensor(t) => In::View(t.view_of()),
+            OperandRef::Scalar(Scalar::Int(i)) => In::Int(i),
+            OperandRef::Scalar(s) => In::Float(s.as_f64()),
+        }
+    }
+}
 
 /// What an argument of a derivative refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,15 +94,15 @@ pub enum Derivative {
         /// The numeric interpretation: a loop.
         table: &'static LoopTable,
         /// The symbolic interpretation, of arguments and then parameters.
-        sym: fn(&[Sym]) -> Sym,
+        symbolic: fn(&[Symbol]) -> Symbol,
     },
 }
 
 /// Checks operands beyond dtype and shape, and parameters; its error names them.
-pub type Guard = fn(&[Slot<'_>], DType, &[f64]) -> Result<()>;
+pub type Guard = fn(&[OperandRef<'_>], DType, &[f64]) -> Result<()>;
 
 /// Computes an operation on complex operands without a loop.
-pub type OfComplex = fn(&[&Tensor]) -> Result<Tensor>;
+pub type ComplexImpl = fn(&[&Tensor]) -> Result<Tensor>;
 
 /// One element-wise operation.
 pub struct Elementwise {
@@ -58,15 +111,15 @@ pub struct Elementwise {
     /// The forward loops.
     pub forward: &'static LoopTable,
     /// How integers are promoted when there is no integer loop.
-    pub whole_numbers: WholeNumbers,
+    pub integer_promotion: IntegerPromotion,
     /// Whether it is a comparison: its result depends only on the order of two operands.
     pub compares: bool,
     /// Refuses some operands although there is a loop for their dtype.
     pub guard: Option<Guard>,
     /// For a right operand that is this number: an equivalent unary operation, used if it supports the left operand's dtype.
-    pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
+    pub unary_for_scalar: Option<fn(f64) -> Option<&'static Elementwise>>,
     /// The implementation for complex operands if the operation is not holomorphic and thus has no complex loop.
-    pub complex: Option<OfComplex>,
+    pub complex: Option<ComplexImpl>,
     /// What the derivatives read, in the order of the saved values.
     pub saves: &'static [Source],
     /// For each saved value, a bit mask of the operands whose derivatives read it.
@@ -91,8 +144,8 @@ impl Elementwise {
     pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
         let stand_in = match common {
             _ if self.takes(common) => return Ok(common),
-            DType::Bool if self.whole_numbers == WholeNumbers::NotBool => {
-                return Err(self.refuse(common));
+            DType::Bool if self.integer_promotion == IntegerPromotion::NotBool => {
+                return Err(self.dtype_error(common));
             }
             // Booleans compute as int8.
             DType::Bool if self.forward.float && self.takes(DType::I64) => DType::I8,
@@ -102,13 +155,13 @@ impl Elementwise {
         if self.takes(stand_in) && !common.is_inexact() {
             return Ok(stand_in);
         }
-        Err(self.refuse(common))
+        Err(self.dtype_error(common))
     }
 
     /// The float dtype that a dtype without a loop promotes to.
     fn float_for(&self, dtype: DType) -> DType {
-        match self.whole_numbers {
-            WholeNumbers::SmallestFloat => dtype.to_ufunc_float(),
+        match self.integer_promotion {
+            IntegerPromotion::SmallestFloat => dtype.to_ufunc_float(),
             _ => dtype.to_float(),
         }
     }
@@ -127,7 +180,7 @@ impl Elementwise {
     }
 
     #[cold]
-    fn refuse(&self, got: DType) -> Box<Error> {
+    fn dtype_error(&self, got: DType) -> Box<Error> {
         let remedy = match got {
             DType::Bool => "convert it with astype(fg.int64), or use a logical operation",
             DType::C64 | DType::C128 => "compute with x.real, x.imag or abs(x)",
@@ -140,18 +193,18 @@ impl Elementwise {
     #[inline]
     pub(in crate::ops) fn run<const N: usize>(
         &'static self,
-        slots: [Slot<'_>; N],
+        operands: [OperandRef<'_>; N],
         layout: &Layout,
         dtype: DType,
         params: &[f64],
     ) -> Result<Tensor> {
         if let Some(guard) = self.guard {
-            guard(&slots, dtype, params)?;
+            guard(&operands, dtype, params)?;
         }
-        if self.beside_number.is_some() && capture::active() {
-            let given = |slot: &Slot<'_>| slot.tensor().is_some_and(stands_for_number);
-            if slots.iter().any(given) {
-                refuse_number(self.name);
+        if self.unary_for_scalar.is_some() && capture::active() {
+            let traced = |operand: &OperandRef<'_>| operand.tensor().is_some_and(is_traced_scalar);
+            if operands.iter().any(traced) {
+                refuse_traced_scalar(self.name);
             }
         }
         let out_dtype = self.forward.result(dtype);
@@ -162,15 +215,15 @@ impl Elementwise {
         } else {
             Tensor::empty(layout.dims(), out_dtype)?
         };
-        if !self.run_flat(&slots, &out, layout.numel(), params) {
-            apply(self.forward, &slots.map(Slot::input), out.view_mut(), params);
+        if !self.run_contiguous(&operands, &out, layout.numel(), params) {
+            apply(self.forward, &operands.map(OperandRef::input), out.view_mut(), params);
         }
-        let operands = || slots.iter().filter_map(|slot| slot.tensor());
+        let tensors = || operands.iter().filter_map(|operand| operand.tensor());
         let mode = Mode::current();
-        if mode.plain_results() && operands().all(Tensor::is_plain) {
+        if mode.plain_results() && tensors().all(Tensor::is_plain) {
             return Ok(out);
         }
-        Ok(match self.relate(&slots, &mut out, params, mode)? {
+        Ok(match self.record_or_note(&operands, &mut out, params, mode)? {
             Some(edge) => out.recorded(edge),
             None => out,
         })
@@ -178,33 +231,33 @@ impl Elementwise {
 
     /// Records the result, or notes why it has no history.
     #[inline(never)]
-    pub(super) fn relate<const N: usize>(
+    pub(super) fn record_or_note<const N: usize>(
         &'static self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         out: &mut Tensor,
         params: &[f64],
         mode: Mode,
     ) -> Result<Option<Edge>> {
-        let operands = slots.iter().filter_map(|slot| slot.tensor());
+        let tensors = operands.iter().filter_map(|operand| operand.tensor());
         if self.by.is_empty() {
-            out.note_underived(operands, mode);
+            out.note_underived(tensors, mode);
             return Ok(None);
         }
         if mode.has(GRAD) && out.dtype().is_inexact() {
-            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
+            let edges = operands.map(|operand| operand.tensor().and_then(Tensor::grad_edge));
             if edges.iter().any(Option::is_some) {
-                return self.record(slots, edges, out, params).map(Some);
+                return self.record(operands, edges, out, params).map(Some);
             }
         }
-        out.note_unrecorded(operands, mode);
+        out.note_unrecorded(tensors, mode);
         Ok(None)
     }
 
     /// Fast path for few contiguous elements, without a loop plan; returns whether it applied.
     #[inline]
-    fn run_flat<const N: usize>(
+    fn run_contiguous<const N: usize>(
         &self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         out: &Tensor,
         n: usize,
         params: &[f64],
@@ -213,8 +266,8 @@ impl Elementwise {
             return false;
         };
         let mut ins = [FlatIn::Int(0); N];
-        for (input, slot) in ins.iter_mut().zip(slots) {
-            let Some(flat) = slot.flat_of(n) else { return false };
+        for (input, operand) in ins.iter_mut().zip(operands) {
+            let Some(flat) = operand.flat_of(n) else { return false };
             *input = flat;
         }
         apply_flat(self.forward, &ins, target, params)
@@ -223,7 +276,7 @@ impl Elementwise {
     #[inline]
     fn record<const N: usize>(
         &'static self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         edges: [Option<Edge>; N],
         out: &Tensor,
         params: &[f64],
@@ -243,9 +296,9 @@ impl Elementwise {
                 match source {
                     _ if readers & wanted == 0 => saved.push(Saved::None),
                     Source::Output => saved.push(Saved::output(out, 0)),
-                    Source::Input(k) => match slots[k as usize] {
-                        Slot::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
-                        Slot::Tensor(t) => saved.push(Saved::input(t, u32::from(k))),
+                    Source::Input(k) => match operands[k as usize] {
+                        OperandRef::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
+                        OperandRef::Tensor(t) => saved.push(Saved::input(t, u32::from(k))),
                     },
                     Source::Grad => saved.push(Saved::None),
                 }
@@ -254,6 +307,21 @@ impl Elementwise {
         })?;
         Ok(Edge::new(node, 0))
     }
+}
+
+/// Whether a tensor is a one-element argument of a function that is being traced.
+#[cold]
+fn is_traced_scalar(x: &Tensor) -> bool {
+    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
+        matches!(buffer.origin, capture::Origin::Input(_))
+    });
+    input == Some(true) && x.storage().nbytes() <= 8
+}
+
+/// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
+#[cold]
+fn refuse_traced_scalar(op: &'static str) {
+    launch::with_recorder(|recorder| recorder.refuse_number(op));
 }
 
 /// Applies a one-operand operation.
@@ -266,19 +334,19 @@ pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
 #[inline]
 pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Result<Tensor> {
     if op.takes(x.dtype()) {
-        return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
+        return op.run([OperandRef::Tensor(x)], x.layout(), x.dtype(), params);
     }
     if let (Some(complex), true) = (op.complex, x.dtype().is_complex()) {
         return complex(&[x]);
     }
-    op.run_converted([Slot::Tensor(x)], x.layout(), op.compute_dtype(x.dtype())?, params)
+    op.run_converted([OperandRef::Tensor(x)], x.layout(), op.compute_dtype(x.dtype())?, params)
 }
 
 /// Applies a two-operand operation.
 #[inline]
 pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.dtype() == b.dtype() && a.layout().same_dims(b.layout()) && op.takes(a.dtype()) {
-        return op.run([Slot::Tensor(a), Slot::Tensor(b)], a.layout(), a.dtype(), &[]);
+        return op.run([OperandRef::Tensor(a), OperandRef::Tensor(b)], a.layout(), a.dtype(), &[]);
     }
     binary_slow(op, a, b)
 }
@@ -290,7 +358,7 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
         return complex(&[a, b]);
     }
     if op.compares && int_range::differ_in_sign(a.dtype(), b.dtype()) {
-        return int_range::compare(op, a, b);
+        return int_range::compare_mixed_sign(op, a, b);
     }
     if a.dtype() == b.dtype() && op.takes(a.dtype()) {
         if a.layout().takes_in(b.layout()) {
@@ -307,45 +375,45 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
 #[inline]
 pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
     if let Scalar::Complex(..) = b {
-        return binary(op, a, &beside_tensor(b, a)?);
+        return binary(op, a, &scalar_as_tensor(b, a)?);
     }
-    if let Some(beside) = op.beside_number
+    if let Some(unary_for) = op.unary_for_scalar
         && (a.dtype().is_inexact() || (a.dtype().is_integer() && matches!(b, Scalar::Int(_))))
-        && let Some(same) = beside(b.as_f64()).filter(|same| same.takes(a.dtype()))
+        && let Some(same) = unary_for(b.as_f64()).filter(|same| same.takes(a.dtype()))
     {
         return unary(same, a);
     }
     if a.dtype().is_float() && op.takes(a.dtype()) {
-        return op.run([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), a.dtype(), &[]);
+        return op.run([OperandRef::Tensor(a), OperandRef::Scalar(b)], a.layout(), a.dtype(), &[]);
     }
     if op.complex.is_some() && a.dtype().is_complex() {
-        return binary(op, a, &beside_tensor(b, a)?);
+        return binary(op, a, &scalar_as_tensor(b, a)?);
     }
-    let (dtype, b) = promote_beside_scalar(op, a, b)?;
-    op.run_converted([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), dtype, &[])
+    let (dtype, b) = promote_with_scalar(op, a, b)?;
+    op.run_converted([OperandRef::Tensor(a), OperandRef::Scalar(b)], a.layout(), dtype, &[])
 }
 
 /// Applies a two-operand operation to a scalar and a tensor.
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
     if let Scalar::Complex(..) = a {
-        return binary(op, &beside_tensor(a, b)?, b);
+        return binary(op, &scalar_as_tensor(a, b)?, b);
     }
     if !b.dtype().is_float() && op.complex.is_some() && b.dtype().is_complex() {
-        return binary(op, &beside_tensor(a, b)?, b);
+        return binary(op, &scalar_as_tensor(a, b)?, b);
     }
-    let (dtype, a) = promote_beside_scalar(op, b, a)?;
-    op.run_converted([Slot::Scalar(a), Slot::Tensor(b)], b.layout(), dtype, &[])
+    let (dtype, a) = promote_with_scalar(op, b, a)?;
+    op.run_converted([OperandRef::Scalar(a), OperandRef::Tensor(b)], b.layout(), dtype, &[])
 }
 
 /// A complex scalar as a 0-d tensor of the dtype it has when combined with `x`.
 #[cold]
-fn beside_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
+fn scalar_as_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
     Tensor::full(&[], number, x.dtype().promote_weak(number.weak()))
 }
 
 #[inline]
-fn promote_beside_scalar(
+fn promote_with_scalar(
     op: &'static Elementwise,
     x: &Tensor,
     scalar: Scalar,
@@ -354,12 +422,12 @@ fn promote_beside_scalar(
         return Ok((x.dtype(), scalar));
     }
     let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
-    match in_range(op.name, dtype, scalar) {
+    match check_int_range(op.name, dtype, scalar) {
         Ok(scalar) => Ok((dtype, scalar)),
         // A comparison with a number outside the dtype's range has the answer of an infinity.
         Err(_) if op.forward.mask => {
-            let beyond = f64::INFINITY.copysign(scalar.as_f64());
-            Ok((DType::F64, Scalar::Float(beyond)))
+            let infinity = f64::INFINITY.copysign(scalar.as_f64());
+            Ok((DType::F64, Scalar::Float(infinity)))
         }
         Err(error) => Err(error),
     }

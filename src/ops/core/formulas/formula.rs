@@ -6,7 +6,7 @@
 use crate::ops::core::elementwise::Source;
 
 /// The distinct sources of all derivatives, without the gradient: what a node saves.
-pub const fn union(all: &[Source]) -> ([Source; 4], usize) {
+pub const fn saved_sources(all: &[Source]) -> ([Source; 4], usize) {
     let mut kept = [Source::Grad; 4];
     let (mut len, mut i) = (0, 0);
     while i < all.len() {
@@ -103,9 +103,9 @@ macro_rules! derivative {
             text: $text,
             ..$crate::loop_table!($kind: |$($arg),* ; $($p),*| $body;)
         };
-        fn symbolic(symbols: &[$crate::ops::core::symbolic::Sym]) -> $crate::ops::core::symbolic::Sym {
+        fn symbolic(symbols: &[$crate::ops::core::symbolic::Symbol]) -> $crate::ops::core::symbolic::Symbol {
             #[allow(dead_code)]
-            type R = $crate::ops::core::symbolic::Sym;
+            type R = $crate::ops::core::symbolic::Symbol;
             #[allow(unused_imports)]
             use $crate::kernels::number::real::Real;
             let mut _symbols = symbols.iter().copied();
@@ -116,7 +116,7 @@ macro_rules! derivative {
         $crate::ops::core::elementwise::Derivative::Formula {
             uses: &[$($crate::source!($arg)),*],
             table: &TABLE,
-            sym: symbolic,
+            symbolic,
         }
     }};
 }
@@ -141,7 +141,7 @@ macro_rules! elementwise_specs {
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
-            $(beside_number $beside:path;)?
+            $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
@@ -152,16 +152,16 @@ macro_rules! elementwise_specs {
             pub static $spec: $crate::ops::core::elementwise::Elementwise = {
                 static FORWARD: $crate::kernels::elementwise::LoopTable = $crate::loop_table!($($forward)*);
                 const ALL: &[$crate::ops::core::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
-                const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::union(ALL);
+                const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::saved_sources(ALL);
                 $crate::ops::core::elementwise::Elementwise {
                     name: $crate::ops::core::declare_op::python_name(stringify!($name)),
                     forward: &FORWARD,
-                    whole_numbers: const {
-                        $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
+                    integer_promotion: const {
+                        $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.integer_promotion()
                     },
                     compares: const { $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
                     guard: $crate::optional!($($guard)?),
-                    beside_number: $crate::optional!($($beside)?),
+                    unary_for_scalar: $crate::optional!($($unary)?),
                     complex: $crate::optional!($($complex)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
                     readers: const {
@@ -208,7 +208,7 @@ macro_rules! elementwise {
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
-            $(beside_number $beside:path;)?
+            $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
@@ -219,7 +219,7 @@ macro_rules! elementwise {
             $([$($key $(($($value),*))?),*])?
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
                 $(guard $guard;)?
-                $(beside_number $beside;)?
+                $(unary_for_scalar $unary;)?
                 $(complex $complex;)?
                 forward { $($forward)* }
                 $( by $wrt { $($by)* } )*

@@ -10,7 +10,6 @@ pub(crate) mod small;
 pub mod formula;
 pub(crate) mod fused_backward;
 mod mixed_dtypes;
-pub(crate) mod operand;
 #[cfg(feature = "python")]
 pub(crate) mod reuse_temporary;
 pub mod symbolic;

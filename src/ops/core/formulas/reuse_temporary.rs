@@ -7,12 +7,11 @@ use crate::array::capture;
 use crate::error::Result;
 use crate::graph::{GRAD, Mode};
 use crate::kernels::elementwise::apply;
-use crate::ops::core::elementwise::Elementwise;
-use crate::ops::core::operand::Slot;
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::tensor::Tensor;
 
 /// Whether the result of `op` may be written to the buffer of `over`, one of its operands.
-pub(crate) fn fits(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> bool {
+pub(crate) fn can_reuse(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> bool {
     let mode = Mode::current();
     let recorded = || mode.has(GRAD) && (a.grad_edge().is_some() || b.grad_edge().is_some());
     let alike = a.dtype() == b.dtype() && a.layout().same_dims(b.layout());
@@ -27,19 +26,19 @@ pub(crate) fn fits(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> b
 }
 
 /// Computes `op` into the buffer of `over`, which [`can_reuse`] has accepted.
-pub(crate) fn binary_over(
+pub(crate) fn binary_into(
     op: &'static Elementwise,
     a: &Tensor,
     b: &Tensor,
     over: &Tensor,
 ) -> Result<Tensor> {
-    let slots = [Slot::Tensor(a), Slot::Tensor(b)];
+    let operands = [OperandRef::Tensor(a), OperandRef::Tensor(b)];
     if let Some(guard) = op.guard {
-        guard(&slots, a.dtype(), &[])?;
+        guard(&operands, a.dtype(), &[])?;
     }
     let mut out =
         Tensor::assemble(over.storage().clone(), over.layout().clone(), over.dtype(), None);
-    apply(op.forward, &slots.map(Slot::input), out.shared_view_mut(), &[]);
-    op.relate(&slots, &mut out, &[], Mode::current())?;
+    apply(op.forward, &operands.map(OperandRef::input), out.shared_view_mut(), &[]);
+    op.record_or_note(&operands, &mut out, &[], Mode::current())?;
     Ok(out)
 }

@@ -34,33 +34,33 @@ pub(crate) struct Tape(());
 
 impl Tape {
     /// A symbol for a tensor.
-    pub(crate) fn tensor(&self, value: Tensor) -> Sym {
+    pub(crate) fn tensor(&self, value: Tensor) -> Symbol {
         push(Operand::Tensor(value))
     }
 
     /// A symbol for a constant.
-    pub(crate) fn constant(&self, value: f64) -> Sym {
+    pub(crate) fn constant(&self, value: f64) -> Symbol {
         push(Operand::Scalar(Scalar::Float(value)))
     }
 }
 
 /// One value of a derivative that is being evaluated.
 #[derive(Clone, Copy, Debug)]
-pub struct Sym(u32);
+pub struct Symbol(u32);
 
-fn push(value: Operand) -> Sym {
+fn push(value: Operand) -> Symbol {
     TAPE.with_borrow_mut(|tape| {
         tape.values.push(value);
-        Sym(tape.values.len() as u32 - 1)
+        Symbol(tape.values.len() as u32 - 1)
     })
 }
 
-fn read(sym: Sym) -> Operand {
-    TAPE.with_borrow(|tape| tape.values[sym.0 as usize].clone())
+fn read(symbol: Symbol) -> Operand {
+    TAPE.with_borrow(|tape| tape.values[symbol.0 as usize].clone())
 }
 
 /// Pushes the result of a tensor operation; on an error, keeps the error and pushes a placeholder.
-fn outcome(result: Result<Tensor>) -> Sym {
+fn push_result(result: Result<Tensor>) -> Symbol {
     match result {
         Ok(value) => push(Operand::Tensor(value)),
         Err(error) => {
@@ -78,16 +78,16 @@ fn failed() -> bool {
 
 /// The loops that add gradients.
 #[inline]
-pub(super) fn sums() -> &'static LoopTable {
+pub(super) fn add_loops() -> &'static LoopTable {
     arithmetic::ADD.forward
 }
 
 /// Evaluates a formula over tensors; the result has the shape and dtype of `g`.
-pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Tensor> {
+pub(crate) fn evaluate(g: &Tensor, formula: impl FnOnce(&Tape) -> Symbol) -> Result<Tensor> {
     // Evaluations nest if a rule runs inside an operation: each truncates the tape to its own start.
     let (start, outer) = TAPE
         .with_borrow_mut(|tape| (tape.values.len(), std::mem::replace(&mut tape.dtype, g.dtype())));
-    let result = read(text(&Tape(())));
+    let result = read(formula(&Tape(())));
     let (_dropped, error) = TAPE.with_borrow_mut(|tape| {
         tape.dtype = outer;
         (tape.values.split_off(start), tape.failed.take())
@@ -100,7 +100,7 @@ pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Te
 }
 
 /// The tensor that a symbol stands for.
-fn tensor(x: Sym) -> Result<Tensor> {
+fn tensor(x: Symbol) -> Result<Tensor> {
     match read(x) {
         Operand::Tensor(x) => Ok(x),
         Operand::Scalar(x) => Tensor::full(&[], x, TAPE.with_borrow(|tape| tape.dtype)),
@@ -108,96 +108,96 @@ fn tensor(x: Sym) -> Result<Tensor> {
 }
 
 /// Two operands, at least one of them a tensor, so that the result has the dtype of the evaluation.
-fn operands(a: Sym, b: Sym) -> Result<[Operand; 2]> {
+fn operands(a: Symbol, b: Symbol) -> Result<[Operand; 2]> {
     Ok(match [read(a), read(b)] {
         [Operand::Scalar(_), b @ Operand::Scalar(_)] => [Operand::Tensor(tensor(a)?), b],
         both => both,
     })
 }
 
-fn apply1(op: &'static Elementwise, x: Sym) -> Sym {
+fn apply1(op: &'static Elementwise, x: Symbol) -> Symbol {
     if failed() {
         return x;
     }
-    outcome(tensor(x).and_then(|x| unary(op, &x)))
+    push_result(tensor(x).and_then(|x| unary(op, &x)))
 }
 
-fn apply2(op: &'static Elementwise, a: Sym, b: Sym) -> Sym {
+fn apply2(op: &'static Elementwise, a: Symbol, b: Symbol) -> Symbol {
     if failed() {
         return a;
     }
-    outcome(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
+    push_result(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
 }
 
 macro_rules! operators {
     ($($op:ident $f:ident $spec:ident),*) => {$(
-        impl $op for Sym {
-            type Output = Sym;
-            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, self, o) }
+        impl $op for Symbol {
+            type Output = Symbol;
+            fn $f(self, o: Symbol) -> Symbol { apply2(&arithmetic::$spec, self, o) }
         }
-        impl $op<f64> for Sym {
-            type Output = Sym;
-            fn $f(self, o: f64) -> Sym { apply2(&arithmetic::$spec, self, Sym::lit(o)) }
+        impl $op<f64> for Symbol {
+            type Output = Symbol;
+            fn $f(self, o: f64) -> Symbol { apply2(&arithmetic::$spec, self, Symbol::lit(o)) }
         }
-        impl $op<Sym> for f64 {
-            type Output = Sym;
-            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, Sym::lit(self), o) }
+        impl $op<Symbol> for f64 {
+            type Output = Symbol;
+            fn $f(self, o: Symbol) -> Symbol { apply2(&arithmetic::$spec, Symbol::lit(self), o) }
         }
     )*};
 }
 operators!(Add add ADD, Sub sub SUBTRACT, Mul mul MULTIPLY, Div div DIVIDE);
 
-impl Neg for Sym {
-    type Output = Sym;
-    fn neg(self) -> Sym {
+impl Neg for Symbol {
+    type Output = Symbol;
+    fn neg(self) -> Symbol {
         apply1(&arithmetic::NEGATIVE, self)
     }
 }
 
 macro_rules! unary_methods {
-    ($($name:ident $doc:literal),*) => { $( fn $name(self) -> Sym { apply1(unary::real::$name(), self) } )* };
+    ($($name:ident $doc:literal),*) => { $( fn $name(self) -> Symbol { apply1(unary::real::$name(), self) } )* };
 }
 macro_rules! binary_methods {
-    ($($name:ident $doc:literal),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(unary::real::$name(), self, o) } )* };
+    ($($name:ident $doc:literal),*) => { $( fn $name(self, o: Symbol) -> Symbol { apply2(unary::real::$name(), self, o) } )* };
 }
 macro_rules! comparisons {
-    ($($name:ident $spec:ident),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(&compare::$spec, self, o) } )* };
+    ($($name:ident $spec:ident),*) => { $( fn $name(self, o: Symbol) -> Symbol { apply2(&compare::$spec, self, o) } )* };
 }
 
-impl Real for Sym {
-    type Mask = Sym;
+impl Real for Symbol {
+    type Mask = Symbol;
 
-    fn lit(v: f64) -> Sym {
+    fn lit(v: f64) -> Symbol {
         push(Operand::Scalar(Scalar::Float(v)))
     }
     comparisons!(lt LESS, le LESS_EQUAL, eq EQUAL, ne NOT_EQUAL, gt GREATER, ge GREATER_EQUAL);
 
-    fn select(m: Sym, a: Sym, b: Sym) -> Sym {
+    fn select(m: Symbol, a: Symbol, b: Symbol) -> Symbol {
         if failed() {
             return a;
         }
         let both = operands(a, b);
-        outcome(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
+        push_result(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
     }
-    fn mask_and(a: Sym, b: Sym) -> Sym {
+    fn mask_and(a: Symbol, b: Symbol) -> Symbol {
         apply2(&compare::LOGICAL_AND, a, b)
     }
-    fn mask_or(a: Sym, b: Sym) -> Sym {
+    fn mask_or(a: Symbol, b: Symbol) -> Symbol {
         apply2(&compare::LOGICAL_OR, a, b)
     }
-    fn mask_not(a: Sym) -> Sym {
+    fn mask_not(a: Symbol) -> Symbol {
         apply1(&compare::LOGICAL_NOT, a)
     }
-    fn conj(self) -> Sym {
+    fn conj(self) -> Symbol {
         match read(self) {
             Operand::Tensor(x) if x.dtype().is_complex() => apply1(&arithmetic::CONJUGATE, self),
             _ => self,
         }
     }
-    fn is_infinite(self) -> Sym {
+    fn is_infinite(self) -> Symbol {
         apply1(&compare::ISINF, self)
     }
-    fn is_finite(self) -> Sym {
+    fn is_finite(self) -> Symbol {
         apply1(&compare::ISFINITE, self)
     }
 

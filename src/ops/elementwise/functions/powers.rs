@@ -15,7 +15,7 @@ elementwise_specs! {
 }
 
 /// The operation equivalent to a power with this exponent.
-pub(crate) fn of_number(exponent: f64) -> Option<&'static Elementwise> {
+pub(crate) fn for_exponent(exponent: f64) -> Option<&'static Elementwise> {
     match exponent {
         0.5 => Some(&SQRT),
         2.0 => Some(&SQUARE),

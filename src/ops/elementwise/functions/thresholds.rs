@@ -4,11 +4,11 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::elementwise::{Slot, binary, unary_with};
+use crate::ops::core::elementwise::{OperandRef, binary, unary_with};
 use crate::tensor::Tensor;
 
 /// Refuses a range whose lower end is above the upper one.
-pub(super) fn in_order(_: &[Slot<'_>], _: DType, range: &[f64]) -> Result<()> {
+pub(super) fn in_order(_: &[OperandRef<'_>], _: DType, range: &[f64]) -> Result<()> {
     match range {
         [low, high] if low > high => Err(Box::new(Error::Argument {
             op: "hardtanh".into(),

@@ -4,14 +4,15 @@
 
 use smallvec::SmallVec;
 
-use crate::ops::core::elementwise::{Elementwise, Slot};
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::{Arg, Kind, OpDecl, Scalar, Shortcut};
 
 /// An element-wise operation, its operands, and its parameters.
-type Loop<'a> = (&'static Elementwise, SmallVec<[Slot<'a>; 3]>, SmallVec<[f64; 2]>);
+type ElementwiseCall<'a> =
+    (&'static Elementwise, SmallVec<[OperandRef<'a>; 3]>, SmallVec<[f64; 2]>);
 
 /// The value of a real scalar, as a loop parameter.
-fn real(number: Scalar) -> Option<f64> {
+fn real_param(number: Scalar) -> Option<f64> {
     match number {
         Scalar::Complex(..) => None,
         real => Some(real.as_f64()),
@@ -19,7 +20,7 @@ fn real(number: Scalar) -> Option<f64> {
 }
 
 /// The element-wise loop that computes a call, if there is one.
-pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
+pub(super) fn elementwise_call<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<ElementwiseCall<'a>> {
     let op = match decl.shortcut {
         Shortcut::Unary(op, _) | Shortcut::Binary(op) => op,
         _ => decl.facts.elementwise?,
@@ -29,14 +30,16 @@ pub(super) fn loop_of<'a>(decl: &OpDecl, args: &'a [Arg]) -> Option<Loop<'a>> {
     for (param, arg) in decl.params.iter().zip(args) {
         match arg {
             // A bound is a parameter; an omitted one is infinite. A NaN bound makes every result NaN, which the loop does not.
-            Arg::Scalar(s) if param.is_limit() => params.push(real(*s).filter(|s| !s.is_nan())?),
-            Arg::None | Arg::Missing if param.is_limit() => {
+            Arg::Scalar(s) if param.is_optional_operand() => {
+                params.push(real_param(*s).filter(|s| !s.is_nan())?)
+            }
+            Arg::None | Arg::Missing if param.is_optional_operand() => {
                 let lower = params.is_empty();
                 params.push(if lower { f64::NEG_INFINITY } else { f64::INFINITY });
             }
-            Arg::Tensor(t) if !param.is_limit() => operands.push(Slot::Tensor(t)),
-            Arg::Scalar(s) if param.kind == Kind::Operand => operands.push(Slot::Scalar(*s)),
-            Arg::Scalar(s) => params.push(real(*s)?),
+            Arg::Tensor(t) if !param.is_optional_operand() => operands.push(OperandRef::Tensor(t)),
+            Arg::Scalar(s) if param.kind == Kind::Operand => operands.push(OperandRef::Scalar(*s)),
+            Arg::Scalar(s) => params.push(real_param(*s)?),
             Arg::Missing => match (param.default?)() {
                 Arg::Scalar(s) => params.push(s.as_f64()),
                 _ => return None,
