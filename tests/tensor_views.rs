@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use ferrograd::ops::change::assign::set_index;
-use ferrograd::ops::change::inplace::{copy_, fill_};
-use ferrograd::ops::change::update::{Update, step};
+use ferrograd::ops::inplace::assign::set_index;
+use ferrograd::ops::inplace::methods::{copy_, fill_};
+use ferrograd::ops::inplace::optimizer_update::{Update, step};
 use ferrograd::{DType, Error, IndexItem, Operand, Replay, Result, Scalar, Tensor, no_grad};
 
 const SIZE: usize = 20_000;
@@ -57,7 +57,7 @@ fn descend(x: &Tensor) -> Result<()> {
         grads: &grads,
         states: &[],
         counts: &[],
-        options: &[0.1].map(ferrograd::ops::change::update::Number::Value),
+        options: &[0.1].map(ferrograd::ops::inplace::optimizer_update::RuleOption::Value),
     })
 }
 

@@ -57,7 +57,7 @@ TYPES = {
     "DType": "DTypeLike",
     "Index": "Any",
     "Padding": "_Shape | str",
-    "Regarded": "_Shape | DTypeLike",
+    "ShapeOrDType": "_Shape | DTypeLike",
     "Nested": "_int | Sequence[_int | Sequence[_int]]",
 }
 

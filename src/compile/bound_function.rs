@@ -11,7 +11,7 @@ use super::traced_function::{Replay, elements_of};
 pub use crate::compile::Callable;
 use crate::compile::{Bound, Source, Step};
 use crate::error::{Error, Result};
-use crate::ops::inplace::write_access::Writings;
+use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
 
 const OP: &str = "bind";
@@ -106,7 +106,7 @@ impl BoundReplay {
             Ok(())
         };
         let _outside = self.replay.begin(&self.gradients)?;
-        let _results = Writings::of_run(OP, self.results.iter().map(Tensor::storage))?;
+        let _results = WriteGuards::for_program(OP, self.results.iter().map(Tensor::storage))?;
         self.results.iter().try_for_each(Tensor::keep_saved)?;
         match self.replay.program().run_bound(&self.memory, finish) {
             Ok(true) => Ok(()),

@@ -16,7 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
 use crate::ops::custom_op::Spec;
-use crate::ops::inplace::write_access::Writings;
+use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
 use crate::tensor::effects;
 
@@ -281,9 +281,9 @@ impl Replay {
     ///
     /// # Errors
     /// `Memory` when there is none for a copy, `InPlace` when a view of that memory lives.
-    pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<Writings<'a>> {
+    pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<WriteGuards<'a>> {
         let written = self.program.written_outside().chain(self.leaves.written(gradients));
-        let writing = Writings::of_run(OP, written)?;
+        let writing = WriteGuards::for_program(OP, written)?;
         keep_saved_memory(&self.program)?;
         self.leaves.before_run(gradients)?;
         Ok(writing)

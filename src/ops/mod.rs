@@ -1,7 +1,5 @@
-//! What a user can call: validate, compute, record; each derivative beside its forward.
+//! All operations, each with its derivative: they validate, compute and record.
 //!
-//! Owns: every operation and its rule, the registry the faces are generated from, `impl Value for Tensor`.
-//! Never sees a host language or the engine's tables.
 //! Invariant: an operation enters the graph through `graph::record` and nowhere else.
 
 #[macro_use]

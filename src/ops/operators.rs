@@ -1,14 +1,12 @@
-//! Rust's operators on tensors.
+//! Rust's operators on tensors: `+ - * / %`, their assigning forms and unary `-`, for owned and borrowed tensors and for
+//! numbers. The bindings use the fallible functions instead.
 //!
-//! Owns: `+ - * / %`, their assigning forms and unary `-`, on tensors and references in every mix, and with numbers.
-//! Never used by the bindings, which call the fallible functions.
-//!
-//! A number on the right is anything that becomes a [`Scalar`]; on the left it is `f64` or `i32`, the types of Rust's
-//! literals: with `f32` among them `(2.0 * &x).sin()` would not say which one it means.
+//! A number on the right may be anything that converts to [`Scalar`]; on the left it is `f64` or `i32`, the types of Rust's
+//! literals: with `f32` too, the type of the literal in `(2.0 * &x).sin()` would be ambiguous.
 //!
 //! # Panics
-//! As ndarray's operators: when the shapes do not broadcast, and where an assigning form is refused (a leaf that
-//! requires grad while recording). The methods of the same meaning return `Result`.
+//! As ndarray's operators: if the shapes do not broadcast, or if an assignment is refused (a leaf that requires grad, while
+//! recording). The methods of the same names return `Result`.
 
 use std::ops::{
     Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign,
@@ -36,7 +34,7 @@ macro_rules! numbers {
 }
 numbers!(f64 => Float(f64), f32 => Float(f64), i64 => Int(i64), i32 => Int(i64));
 
-/// One operator between tensors, with these types on its sides.
+/// One operator between tensors, for these operand types.
 macro_rules! operator {
     ($trait:ident $method:ident $spec:ident [$($left:ty, $right:ty);*]) => {$(
         impl $trait<$right> for $left {

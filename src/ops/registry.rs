@@ -1,6 +1,5 @@
-//! The list of all operations, from which every face is generated.
+//! The list of all operations, from which the Python functions, methods, stubs and docs are generated.
 //!
-//! Owns: the order of the families. Never changes at run time.
 //! Invariant: a name or an alias appears once.
 
 use std::sync::LazyLock;
@@ -32,9 +31,8 @@ static FAMILIES: &[&[OpDecl]] = &[
     reduce::reductions::DECLS,
     shape::reshape::DECLS,
     shape::join::DECLS,
-    shape::view_as_real::DECLS,
+    shape::view_dtype::DECLS,
     index::getitem::DECLS,
-    index::select_slice::DECLS,
     product::matmul::DECLS,
     product::products::DECLS,
     product::einsum::DECLS,
@@ -86,7 +84,6 @@ static FAMILIES: &[&[OpDecl]] = &[
     signal::window::DECLS,
     signal::pad::DECLS,
     index::gather::DECLS,
-    reduce::scatter::DECLS,
     reduce::scatter_reduce::DECLS,
     index::take::DECLS,
     reduce::scan::DECLS,

@@ -1,7 +1,6 @@
-//! Tensors as the values of the graph.
+//! `impl Value for Tensor`: the arena of the tensor graph and the accumulation of gradients.
 //!
-//! Owns: the arena of the tensor graph and the sum of gradients. Never decides an order of summation.
-//! Invariant: a gradient's buffer is written again only when nobody else can see it.
+//! Invariant: a gradient's buffer is written in place only if it is not shared.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,9 +12,9 @@ use crate::graph::{self, Arena, Pack, Together, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::fused_backward::together;
+use crate::ops::core::fused_backward::run_fused;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::view::{Part, Step, view_through};
+use crate::ops::core::view::{PartialGradient, ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::{Edge, Marks, SavedTensor, Tensor, saved_tensor_hooks};
@@ -24,7 +23,7 @@ static ARENA: Arena<Tensor> = Arena::new();
 
 impl Value for Tensor {
     type Payload = SavedTensor;
-    type Part = Part;
+    type Part = PartialGradient;
 
     fn arena() -> &'static Arena<Tensor> {
         &ARENA
@@ -68,7 +67,7 @@ impl Value for Tensor {
     }
 
     fn row(&self, k: usize) -> Result<Tensor> {
-        view_through(self, "row", [Step::Select { axis: 0, index: k }])
+        view_through(self, "row", [ViewStep::Select { axis: 0, index: k }])
     }
 
     fn batched(rows: Vec<Option<Tensor>>) -> Result<Option<Tensor>> {
@@ -89,7 +88,7 @@ impl Value for Tensor {
     }
 
     fn together(nodes: &mut Together<'_, Tensor>) -> Result<bool> {
-        together(nodes)
+        run_fused(nodes)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
@@ -103,25 +102,29 @@ impl Value for Tensor {
         binary(&ADD, &acc, new)
     }
 
-    fn place(part: &Part) -> Result<Tensor> {
-        part.placed()
+    fn place(part: &PartialGradient) -> Result<Tensor> {
+        part.padded()
     }
 
-    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
-        // A recording has the steps of the sum of whole gradients, whose bits it is held to.
-        if !part.fits(&acc) || capture::active() {
-            return Tensor::accumulate(acc, &part.placed()?);
+    fn accumulate_part(
+        acc: Tensor,
+        last: Option<&PartialGradient>,
+        part: &PartialGradient,
+    ) -> Result<Tensor> {
+        // Traced programs always add whole gradients, so the trace does too, to give the same bits.
+        if !part.matches_base(&acc) || capture::active() {
+            return Tensor::accumulate(acc, &part.padded()?);
         }
         let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
-        if add_block(&acc, last, part) {
+        if accumulate_block(&acc, last, part) {
             return Ok(acc.marked(Marks::SETTLED));
         }
         let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
         let before = part.read(&acc)?;
-        let before = if part.is_added() { zeros_added(before)? } else { before };
+        let before = if part.padding_adds() { zeros_added(before)? } else { before };
         let sum = binary(&ADD, &before, part.gradient())?;
-        // Zeros that are added elsewhere change negative zeros alone. There is none but in the part that came last: what
-        // was there before has had zeros added to it. A whole gradient has them added once.
+        // Adding zeros outside the new part only turns negative zeros into positive ones. There are none outside the part
+        // that came last, because everything before it has had zeros added. A whole gradient has them added once.
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
             None if acc.marks().has(Marks::SETTLED) => {}
@@ -137,9 +140,9 @@ fn add_to_view(view: &Tensor, term: In<'_>) {
     apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
 }
 
-/// [`Value::accumulate_part`] in the memory of `acc`, where the parts are blocks of it: the sum is written over the part, and
-/// zeros are added to what only `last` shows. False where they are not; nothing is written then.
-fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
+/// [`Value::accumulate_part`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
+/// what only `last` covers. Returns false, without writing, if they are not blocks.
+fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &PartialGradient) -> bool {
     let whole = acc.layout();
     let Some(block) = part.layout_in(acc) else { return false };
     let before = match last {
@@ -158,7 +161,7 @@ fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
 }
 
 impl Tensor {
-    /// Adds into this tensor's own buffer; shapes and dtypes agree.
+    /// Adds `new` in place; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
         let one = || new.repeated().map(FlatIn::Repeated);
         if let Some(a) = self.flat()
@@ -171,7 +174,7 @@ impl Tensor {
         apply(ADD.forward, &inputs, self.shared_view_mut(), &[]);
     }
 
-    /// Adds a finished gradient to a stored one, in place: both have the leaf's shape and dtype.
+    /// Adds a finished gradient to a stored one in place; both have the leaf's shape and dtype.
     pub(crate) fn accumulate_in_place(&self, new: &Tensor) -> Result<()> {
         let writing = self.before_write("backward")?;
         self.add_into(new);

@@ -90,7 +90,7 @@ KINDS: dict[str, Any] = {
     "Order": st.one_of(numbers(), st.sampled_from(("fro", "nuc", "x"))),
     "DType": st.sampled_from(DTYPES),
     "Index": st.one_of(integers, lists_of(integers)),
-    "Regarded": st.one_of(integers, lists_of(integers), st.sampled_from(DTYPES)),
+    "ShapeOrDType": st.one_of(integers, lists_of(integers), st.sampled_from(DTYPES)),
 }
 NONSENSE = st.sampled_from(
     (None, "x", 1j, object(), {}, [[1], [2, 3]], [], 2**70, slice(None), ...)

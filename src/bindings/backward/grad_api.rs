@@ -19,7 +19,7 @@ use crate::dtype::DType;
 use crate::graph::{Flags, Since};
 use crate::ops::autograd::backward as engine;
 use crate::ops::autograd::backward::{BackwardOptions, Endpoint, Endpoints, GradOptions};
-use crate::ops::autograd::jacobian::{grad_rows, jacobian, rows_of_pass};
+use crate::ops::autograd::jacobian::{grad_rows, jacobian, rows_per_pass};
 use crate::ops::core::broadcast::astype;
 use crate::tensor::Tensor;
 
@@ -333,7 +333,7 @@ pub(crate) fn _rows_of_pass(
     #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'_, PyTensor>>,
 ) -> PyResult<usize> {
     let (root, wanted) = ends(output, &inputs)?;
-    Ok(rows_of_pass(&root, &wanted))
+    Ok(rows_per_pass(&root, &wanted))
 }
 
 /// The derivatives of all elements of `output` by each of `inputs`, of shape `output.shape + input.shape`; None where

@@ -128,7 +128,7 @@ fn refuse_twice(decl: &OpDecl, keywords: &[Keyword<'_>]) -> PyResult<()> {
 /// Refuses a call that leaves out what it may not.
 fn refuse_missing(decl: &OpDecl, args: &Args) -> PyResult<()> {
     for (arg, param) in args.iter().zip(decl.params) {
-        if matches!(arg, Arg::Missing) && !param.may_miss() {
+        if matches!(arg, Arg::Missing) && !param.may_be_omitted() {
             return Err(complain(decl, format!("missing argument {:?}", param.name)));
         }
     }
@@ -168,7 +168,7 @@ fn bind_positional(
 ) -> PyResult<Option<usize>> {
     let params = decl.params;
     let limit = decl.positional() + usize::from(keeps_by_position(decl, given));
-    let spread = match decl.spreads() {
+    let spread = match decl.variadic_param() {
         Some(last) if given.len() > limit => Some(last),
         _ if spreads_tensors(decl, given) => Some(params.len() - 1),
         _ => None,
@@ -295,7 +295,7 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
             Err(_) => Err(wrong(decl, param, "an integer", value)),
         },
         Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
-        Kind::Padding | Kind::Nested | Kind::Regarded => convert_ints(decl, param, value),
+        Kind::Padding | Kind::Nested | Kind::ShapeOrDType => convert_ints(decl, param, value),
         Kind::Bool => match (value.extract::<bool>(), value.extract::<i64>()) {
             (Ok(flag), _) => Ok(Arg::Scalar(Scalar::Bool(flag))),
             // NumPy takes 1 and 0 for them.
@@ -354,7 +354,7 @@ fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRes
                 (widths.map(Arg::Ints), "integers, \"valid\" or \"same\"")
             }
         },
-        Kind::Regarded => match convert::ints(op, name, value, MOST_ITEMS)? {
+        Kind::ShapeOrDType => match convert::ints(op, name, value, MOST_ITEMS)? {
             Some(shape) => (Some(Arg::Ints(shape)), ""),
             None if names_dtype(value) => (Some(Arg::DType(convert::dtype_of(op, value)?)), ""),
             None => (None, "a shape or a dtype"),

@@ -19,7 +19,7 @@ use crate::bindings::package::NAMED;
 use crate::error::Error;
 use crate::ops::core::op_decl::{Arg, OpDecl, Output};
 use crate::ops::inplace::methods;
-use crate::ops::inplace::out::computed_into;
+use crate::ops::inplace::out::compute_into;
 use crate::ops::registry;
 use crate::tensor::Tensor;
 
@@ -69,7 +69,7 @@ pub(crate) fn call<'py>(
     };
     let compute = || {
         if let Some(place) = &place
-            && computed_into(decl, &args, place)?
+            && compute_into(decl, &args, place)?
         {
             return Ok(None);
         }

@@ -57,14 +57,14 @@ pub(crate) unsafe fn two(op: &'static Elementwise, a: Object, b: Object, mode: M
     // SAFETY: the caller's contract; the caller's references keep the tensors.
     let answer = || unsafe {
         match (free_list::exact(a), free_list::exact(b)) {
-            (Some(x), Some(y)) => made(|place| op.few(x, (x, y), &[], mode, place)),
+            (Some(x), Some(y)) => made(|place| op.run_small(x, (x, y), &[], mode, place)),
             (Some(x), None) => {
                 let number = number(b)?;
-                made(|place| op.few(x, (x, number), &[], mode, place))
+                made(|place| op.run_small(x, (x, number), &[], mode, place))
             }
             (None, Some(y)) => {
                 let number = number(a)?;
-                made(|place| op.few(y, (number, y), &[], mode, place))
+                made(|place| op.run_small(y, (number, y), &[], mode, place))
             }
             (None, None) => None,
         }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn one(op: &'static Elementwise, a: Object, mode: Mode) -> Ans
     // SAFETY: the caller's contract; the caller's reference keeps the tensor.
     let answer = || unsafe {
         let x = free_list::exact(a)?;
-        made(|place| op.few(x, (x, ()), &[], mode, place))
+        made(|place| op.run_small(x, (x, ()), &[], mode, place))
     };
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
 }

@@ -26,7 +26,7 @@ use crate::bindings::object::wrap;
 use crate::compile::host_code::HostStretch;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
-use crate::ops::custom_op::{Call, SavedKind, SavedRole, Spec};
+use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole, Spec};
 use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
@@ -86,7 +86,7 @@ impl<'py> Job<'_, 'py> {
         forward: impl FnOnce(&Bound<'py, FunctionContext>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         room(&self.form.name)?;
-        let call = Call::begin(self.arguments.values());
+        let call = FunctionCall::begin(self.arguments.values());
         let slots = &self.arguments.slots;
         let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
         let arrays = self.arguments.arrays.clone();
@@ -128,7 +128,7 @@ impl<'py> Job<'_, 'py> {
     /// Decides what each output becomes.
     fn kinds(
         &self,
-        call: &Call,
+        call: &FunctionCall,
         outputs: &Outputs<'py>,
         marks: &MarkedTensors,
         before: &Versions,
@@ -159,7 +159,7 @@ impl<'py> Job<'_, 'py> {
     /// Refuses a change of an argument that forward did not declare: its gradient would be that of another value.
     fn check_versions(
         &self,
-        call: &Call,
+        call: &FunctionCall,
         before: &Versions,
         marks: &MarkedTensors,
     ) -> PyResult<()> {
@@ -182,7 +182,7 @@ impl<'py> Job<'_, 'py> {
 
     fn check_dirty(
         &self,
-        call: &Call,
+        call: &FunctionCall,
         outputs: &Outputs<'py>,
         ob: &Py<PyAny>,
         before: &Versions,
@@ -222,7 +222,7 @@ impl<'py> Job<'_, 'py> {
     /// Records the node and attaches the outputs to it.
     fn record(
         self,
-        call: Call,
+        call: FunctionCall,
         context: &Bound<'py, FunctionContext>,
         (declared, returned, outputs, repeated): MadeByForward<'_, 'py>,
         kinds: &OutputKinds,

@@ -15,7 +15,7 @@ use crate::bindings::errors::{bad_type, python, to_python, type_name};
 use crate::bindings::object::wrap;
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::ops::custom_op::{disposed, missing_key};
+use crate::ops::custom_op::{cleared_error, key_error};
 use crate::tensor::{self, Tensor};
 use crate::threads::{Guard, Lock};
 
@@ -174,7 +174,7 @@ impl FunctionContext {
         let state = self.lock();
         if state.cleared {
             drop(state);
-            return Err(to_python(disposed()));
+            return Err(to_python(cleared_error()));
         }
         if let Some(call) = state.running.iter().rev().find(|call| call.is_mine()) {
             return Ok(Some(call.objects.iter().map(|ob| ob.clone_ref(py)).collect()));
@@ -272,8 +272,8 @@ impl FunctionContext {
         drop(state);
         match place {
             Some(place) => Ok(Some(place)),
-            None if cleared => Err(to_python(disposed())),
-            None => Err(PyKeyError::new_err(missing_key(key).to_string())),
+            None if cleared => Err(to_python(cleared_error())),
+            None => Err(PyKeyError::new_err(key_error(key).to_string())),
         }
     }
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use crate::bindings::custom_op::context::{FunctionContext, State};
 use crate::bindings::errors::{bad_type, to_python};
 use crate::error::Error;
-use crate::ops::custom_op::{disposed, out_of_range};
+use crate::ops::custom_op::{cleared_error, index_error};
 
 fn object_out_of_range(index: i64, count: usize) -> Box<Error> {
     let what = match count {
@@ -71,7 +71,7 @@ impl FunctionContext {
         let saved = self.saved(py)?;
         let found = usize::try_from(place).ok().and_then(|i| saved.get(i));
         let found = found.map(|ob| ob.bind(py).clone());
-        found.ok_or_else(|| to_python(out_of_range(place, saved.len())))
+        found.ok_or_else(|| to_python(index_error(place, saved.len())))
     }
 
     /// How many tensors were saved.
@@ -128,7 +128,7 @@ impl FunctionContext {
         drop(state);
         match (found, name) {
             (Some(found), _) => Ok(found),
-            _ if cleared => Err(to_python(disposed())),
+            _ if cleared => Err(to_python(cleared_error())),
             (None, Some(name)) => {
                 Err(PyKeyError::new_err(format!("no object was saved under the key {name:?}")))
             }

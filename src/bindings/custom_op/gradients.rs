@@ -17,7 +17,7 @@ use crate::bindings::interop::numpy::is_scalar;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::custom_op::{Gradients, Spec, refuse};
+use crate::ops::custom_op::{Gradients, Spec, guard_edge};
 use crate::tensor::Tensor;
 
 pub(super) type Fitted = SmallVec<[(usize, Tensor); 2]>;
@@ -213,7 +213,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         }
         let mut inputs: Edges<Tensor> = cx.node().edges().iter().cloned().collect();
         inputs.extend(self.grads.iter().filter_map(as_tensor).map(Tensor::grad_edge));
-        let edge = refuse(
+        let edge = guard_edge(
             self.rule.name.to_string().into(),
             "trying to differentiate twice a function whose backward is marked with once_differentiable"
                 .into(),

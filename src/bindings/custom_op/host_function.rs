@@ -21,7 +21,7 @@ use crate::compile::host_code;
 use crate::compile::host_code::HostStretch;
 use crate::error::{Error, Result};
 use crate::graph::Context;
-use crate::ops::custom_op::Call;
+use crate::ops::custom_op::FunctionCall;
 use crate::tensor::Tensor;
 
 /// A call that a step of the program makes again.
@@ -42,7 +42,7 @@ pub(super) struct RepeatedCall {
 /// Makes a call a step, if it looked at values, or calls of its class are known to.
 pub(super) fn repeat<'py>(
     job: &Job<'_, 'py>,
-    call: &Call,
+    call: &FunctionCall,
     stretch: HostStretch,
     before: &Versions,
     (returned, outputs): (&Bound<'py, PyAny>, &Outputs<'py>),

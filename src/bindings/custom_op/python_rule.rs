@@ -32,7 +32,7 @@ use crate::bindings::object::{read_only, wrap};
 use crate::bindings::package;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
-use crate::ops::custom_op::{SavedKind, Spec, intermediate, keep_whole};
+use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, keep_whole};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
 
 /// What backward is called on.
@@ -100,8 +100,8 @@ impl Trampoline {
                     continue;
                 }
                 SavedKind::Intermediate if cx.create_graph() => {
-                    let edge =
-                        cut.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx));
+                    let edge = cut
+                        .get_or_insert_with(|| intermediate_edge(self.name.to_string().into(), cx));
                     cx.saved(i)?.detach().attach(edge.clone())
                 }
                 SavedKind::Intermediate => cx.saved(i)?.into_detached(),
@@ -234,8 +234,9 @@ impl Trampoline {
             let Some(tensor) = as_tensor(&value).filter(|tensor| tensor.is_cut()) else {
                 continue;
             };
-            let edge =
-                edge.get_or_insert_with(|| intermediate(self.name.to_string().into(), cx)).clone();
+            let edge = edge
+                .get_or_insert_with(|| intermediate_edge(self.name.to_string().into(), cx))
+                .clone();
             dict.set_item(&name, wrap(py, tensor.detach().attach(edge))?)?;
             originals.push((name, value));
         }
@@ -303,7 +304,7 @@ impl Rule<Tensor> for Trampoline {
             return attached(|py| self.run(py, cx));
         }
         // Whatever forward left behind outside the context, in a closure say, refuses as well.
-        let edge = intermediate(self.name.to_string().into(), cx);
+        let edge = intermediate_edge(self.name.to_string().into(), cx);
         with_cut_edge(edge, || attached(|py| self.run(py, cx)))
     }
 

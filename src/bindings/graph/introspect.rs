@@ -168,7 +168,7 @@ pub(crate) fn _output_of<'py>(
 pub(crate) fn _vanishing<'py>(
     tensor: &Bound<'py, PyTensor>,
 ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-    let found = graph_size::vanishing(&tensor.get().tensor);
+    let found = graph_size::zero_gradient_nodes(&tensor.get().tensor);
     let wrapped = |nodes: Vec<Node>| {
         nodes.into_iter().map(|node| Ok(wrap_node(tensor.py(), node)?.into_any())).collect()
     };
@@ -208,7 +208,7 @@ impl WeakNode {
 #[pyfunction]
 pub(crate) fn _graph_facts<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyDict>> {
     let py = tensor.py();
-    let found = graph_size::facts(&tensor.get().tensor);
+    let found = graph_size::measure(&tensor.get().tensor);
     let facts = PyDict::new(py);
     facts.set_item("operations", found.operations)?;
     facts.set_item("leaves", found.leaves)?;

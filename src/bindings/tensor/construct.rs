@@ -296,7 +296,7 @@ pub(crate) fn full<'py>(
         return Err(bad_value(op, what, "give sizes of at least 0"));
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
-    let tensor = create::repeated(&dims, value, dtype)?.in_mode().into_memory();
+    let tensor = create::full_cast(&dims, value, dtype)?.in_mode().into_memory();
     let object = free_list::object(py, tensor, None)?;
     finish(&object, requires_grad, None)?;
     Ok(object)

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::call::intercept::{Call, Inputs};
 use crate::bindings::object::PyTensor;
-use crate::ops::inplace::optimizer_update::{Number, Update, step};
+use crate::ops::inplace::optimizer_update::{RuleOption, Update, step};
 use crate::tensor::Tensor;
 
 /// Tensors of a list.
@@ -18,10 +18,10 @@ fn tensors(given: &Given<'_>) -> Vec<Tensor> {
     given.iter().map(|x| x.get().tensor.clone()).collect()
 }
 
-fn number(given: &Bound<'_, PyAny>) -> PyResult<Number> {
+fn number(given: &Bound<'_, PyAny>) -> PyResult<RuleOption> {
     Ok(match given.cast::<PyTensor>() {
-        Ok(tensor) => Number::Read(tensor.get().tensor.clone()),
-        Err(_) => Number::Value(given.extract()?),
+        Ok(tensor) => RuleOption::Read(tensor.get().tensor.clone()),
+        Err(_) => RuleOption::Value(given.extract()?),
     })
 }
 

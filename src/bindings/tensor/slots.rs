@@ -185,7 +185,7 @@ unsafe fn power_of_number(a: Object, b: Object) -> Answer {
     // SAFETY: the caller's contract.
     unsafe {
         let exponent = small_ops::number(b)?.as_f64();
-        let same = arithmetic::POWER.beside_number.and_then(|beside| beside(exponent))?;
+        let same = arithmetic::POWER.unary_for_scalar.and_then(|beside| beside(exponent))?;
         small_ops::one(same, a, Mode::current())
     }
 }

@@ -19,7 +19,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Saved, SavedValues};
 use crate::kernels::launch::Objects;
-use crate::ops::inplace::write_access::Writings;
+use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
 
 const OP: &str = "compile";
@@ -39,7 +39,7 @@ impl JointReplay {
         let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
         let memory = forward.allocate()?;
         let states = forward.states()?;
-        let writing = Writings::of_run(OP, forward.written_outside())?;
+        let writing = WriteGuards::for_program(OP, forward.written_outside())?;
         keep_saved_memory(forward)?;
         let objects = forward.run_part(&inputs, &mut places(&memory), &[])?;
         drop(writing);

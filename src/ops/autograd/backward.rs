@@ -1,6 +1,5 @@
-//! Starting a backward: the checks, the roots, and what becomes of the gradients.
+//! `backward` and `grad`: checks roots and targets, seeds the roots, and runs the engine.
 //!
-//! Owns: `backward` and `grad` on tensors and on points of the graph. Never traverses: the graph's engine does.
 //! Invariant: every root has a gradient of its own shape and dtype before the pass starts.
 
 use smallvec::SmallVec;
@@ -13,12 +12,12 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
-/// An end of a pass, without the tensor: a root where it begins, or a target where it stops.
+/// A root or a target of a backward pass, without its tensor (PyTorch's `GradientEdge`).
 #[derive(Clone)]
 pub struct Endpoint {
-    /// The output of a node, or a leaf's accumulator.
+    /// An output of a node, or a leaf's accumulator.
     pub edge: Edge,
-    /// Shape and dtype of the values there.
+    /// The shape and dtype of the value there.
     pub spec: Spec,
 }
 
@@ -31,7 +30,7 @@ impl Endpoint {
         Some(Endpoint { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
     }
 
-    /// Where a pass may begin.
+    /// The tensor as a root of a pass.
     ///
     /// # Errors
     /// `NoGraph` when the tensor was not recorded.
@@ -39,7 +38,7 @@ impl Endpoint {
         Endpoint::of(tensor).ok_or_else(|| no_graph(op, tensor))
     }
 
-    /// Where a pass may end: input number `index`.
+    /// The tensor as a target of a pass; `index` is its number among the inputs, for the error.
     ///
     /// # Errors
     /// `State` when the tensor does not require grad.
@@ -66,40 +65,40 @@ fn not_required(op: &'static str, index: usize) -> Box<Error> {
     })
 }
 
-/// How a backward runs.
+/// Options of [`backward`].
 #[derive(Clone, Copy, Default)]
 pub struct BackwardOptions<'a> {
-    /// Keep the saved values; by default as `create_graph`.
+    /// Keep the saved values; defaults to `create_graph`.
     pub retain_graph: Option<bool>,
-    /// Record the backward itself.
+    /// Record the backward pass itself.
     pub create_graph: bool,
-    /// Accumulate only into these; those that are no leaves retain their gradient from now on.
+    /// Accumulate only into these; non-leaves among them retain their gradient.
     pub inputs: Option<&'a [Tensor]>,
 }
 
-/// How `grad` runs.
+/// Options of [`grad`].
 #[derive(Clone, Copy, Default)]
 pub struct GradOptions {
-    /// Keep the saved values; by default as `create_graph`.
+    /// Keep the saved values; defaults to `create_graph`.
     pub retain_graph: Option<bool>,
-    /// Record the backward itself.
+    /// Record the backward pass itself.
     pub create_graph: bool,
-    /// An input that was not used yields `None` instead of an error.
+    /// Return `None` for an unused input instead of an error.
     pub allow_unused: bool,
-    /// An input that was not used yields zeros.
+    /// Return zeros for an unused input.
     pub materialize: bool,
-    /// What was recorded earlier is left to the pass around this one.
+    /// Limits the pass to nodes recorded since then; older ones belong to an enclosing pass.
     pub since: Since,
 }
 
-/// A complex result names no direction in which it grows.
+/// A complex root has no default gradient: it names no direction of growth.
 #[cold]
 fn complex_root(op: &'static str, got: DType) -> Box<Error> {
     let remedy = "give the gradient of the output, or reduce it to a real number: abs(z), z.real";
     Box::new(Error::DType { op: op.into(), got, remedy })
 }
 
-/// The gradient at which a root starts.
+/// The initial gradient of a root.
 fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<Tensor> {
     let Spec { dims, dtype } = &root.spec;
     let Some(gradient) = gradient else {
@@ -169,7 +168,8 @@ pub fn backward(
     backward_from(roots.collect::<Result<_>>()?, targets, gradients, options, host)
 }
 
-/// An end of a pass that accumulates: input number `index`. One that is no leaf retains its gradient from now on.
+/// A target of an accumulating pass; `index` is its number among the inputs, for the error. A non-leaf retains its gradient
+/// from now on.
 ///
 /// # Errors
 /// `State` when the tensor does not require grad.
@@ -179,7 +179,7 @@ pub fn target(op: &'static str, index: usize, tensor: &Tensor) -> Result<Endpoin
     Ok(point)
 }
 
-/// `backward` from points of the graph, toward `targets` only if there are any; `options.inputs` is not looked at.
+/// [`backward`] from endpoints; restricted to `targets` if there are any. Ignores `options.inputs`.
 ///
 /// # Errors
 /// As [`backward`].
@@ -227,7 +227,7 @@ pub fn grad(
     )
 }
 
-/// `grad` between points of the graph.
+/// [`grad`] between endpoints.
 ///
 /// # Errors
 /// As [`grad`].
@@ -244,7 +244,7 @@ pub fn grad_at(
     Ok(found)
 }
 
-/// `grad_at` for targets of unknown shapes; `None` for those that were not used.
+/// [`grad_at`] for targets of unknown shapes; `None` for unused ones.
 pub(crate) fn grad_of(
     roots: Endpoints,
     targets: Vec<Edge>,
@@ -262,17 +262,17 @@ pub(crate) fn grad_of(
         threads: threads::num_lanes(),
     };
     let mut found = pass.run()?;
-    // Gradients that leave the engine are values: no two share memory with each other or with anything else.
+    // Gradients returned to the caller share no memory with each other or with anything else.
     let _mode = options.create_graph.then(|| ModeGuard::grad(true));
-    for place in &mut found {
-        if let Some(gradient) = place.take() {
-            *place = Some(gradient.separate(options.create_graph)?);
+    for slot in &mut found {
+        if let Some(gradient) = slot.take() {
+            *slot = Some(gradient.separate(options.create_graph)?);
         }
     }
     Ok(found)
 }
 
-/// What inputs that were not used get: zeros of dims `lead` and their own, `None`, or an error.
+/// Fills in unused inputs: zeros of dims `lead` followed by their own, `None`, or an error.
 pub(crate) fn fill_unused(
     found: &mut [Option<Tensor>],
     wanted: &[Endpoint],

@@ -1,8 +1,6 @@
-//! Checkpointing: what a computation saves is left out and computed again when its backward asks for it.
+//! Checkpointing: saved values of a computation are dropped on record, and recomputed when its backward needs them.
 //!
-//! Owns: the frame of one call (its arguments as saved values, what it must yield again, what a recomputation yielded).
-//! Never runs anything by itself: it packs on record and recomputes on unpack.
-//! Invariant: a recomputation runs with recording on but feeds no gradient; only what it saves is taken.
+//! Invariant: a recomputation records, but no gradient flows through it; only the values it saves are used.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,21 +19,21 @@ use crate::threads::{Mutex, MutexGuard};
 
 const OP: &str = "checkpoint";
 
-/// A computation that can be run again.
+/// A computation that can be repeated.
 pub trait Recompute: Send + Sync {
-    /// Computes the same again from the same inputs; the result is not looked at.
+    /// Repeats the computation on the same inputs; its result is ignored.
     ///
     /// # Errors
-    /// Whatever the computation reports.
+    /// Any error of the computation.
     fn recompute(&self, inputs: Vec<Tensor>) -> Result<()>;
 
-    /// Host-language objects that the computation owns.
+    /// The host-language objects that the computation owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// One value that the computation saved.
+/// One value that the first run saved.
 struct Entry {
     spec: Spec,
     /// Whether a node still needs it.
@@ -57,12 +55,12 @@ impl Frame {
         self.entries.lock()
     }
 
-    /// What a recomputation left for entry `index`.
+    /// Takes what a recomputation stored for entry `index`.
     fn take(&self, index: usize) -> Option<SavedTensor> {
         self.entries().get_mut(index)?.value.take()
     }
 
-    /// Runs the computation again; returns its entry `index` and leaves the others with their entries.
+    /// Repeats the computation; returns entry `index` and stores the other ones.
     fn recompute(self: &Arc<Frame>, index: usize) -> Result<SavedTensor> {
         let inputs: Result<Vec<Tensor>> =
             self.inputs.iter().map(|input| input.restore(OP)).collect();
@@ -102,7 +100,7 @@ fn different(what: String) -> Box<Error> {
     })
 }
 
-/// Stands for a saved value that was not kept.
+/// Replaces a saved value that was dropped.
 struct DroppedValue {
     frame: Arc<Frame>,
     index: usize,
@@ -152,7 +150,7 @@ impl Drop for DroppedValue {
     }
 }
 
-/// The packer of the first run: notes the shape and dtype of what is saved, and drops it.
+/// The packing hook of the first run: notes the shape and dtype of a saved value and drops it.
 struct DropSaved(Arc<Frame>);
 
 impl Pack<Tensor> for DropSaved {
@@ -166,19 +164,19 @@ impl Pack<Tensor> for DropSaved {
     }
 }
 
-/// The packer of a recomputation: takes what it saves.
+/// The packing hook of a recomputation: stores the saved values.
 struct Recomputation {
     frame: Arc<Frame>,
-    /// How many values the first run had saved when this recomputation began.
+    /// How many values the first run had saved when this recomputation started.
     expected: usize,
     wanted: usize,
     found: Mutex<Option<SavedTensor>>,
     next: AtomicUsize,
-    /// Whether it was ended early.
+    /// Whether it was stopped early.
     ended: AtomicBool,
 }
 
-/// A value that a recomputation saved, for a pass within the recomputation itself.
+/// A value saved by a recomputation, for a backward pass inside the recomputed function.
 struct RecomputedValue(SavedTensor);
 
 impl PackedValue<Tensor> for RecomputedValue {
@@ -188,7 +186,7 @@ impl PackedValue<Tensor> for RecomputedValue {
 }
 
 impl Recomputation {
-    /// Puts value number `i` in its place.
+    /// Stores value `i`.
     fn fill(&self, i: usize, value: &Tensor) -> Result<()> {
         let payload = value.pack();
         let mut entries = self.frame.entries();
@@ -230,11 +228,11 @@ impl Pack<Tensor> for Recomputation {
     }
 }
 
-/// Runs `body`, a computation on `inputs`, without keeping what it saves: `computation` runs it again in the backward.
-/// With `early_stop` a recomputation ends with the last value that it must yield.
+/// Runs `body`, a computation on `inputs`, without keeping its saved values; backward recomputes them with `computation`.
+/// With `early_stop`, a recomputation stops after the last value that is needed.
 ///
 /// # Errors
-/// Whatever `body` reports. In the backward: `Argument` when the recomputation saves something else than the first run.
+/// Any error of `body`. In the backward: `Argument` if the recomputation saves other values than the first run.
 pub fn checkpoint_with<R, E: From<Box<Error>>>(
     inputs: &[&Tensor],
     computation: Box<dyn Recompute>,
@@ -263,7 +261,7 @@ impl<F: Fn(&[Tensor]) -> Result<Tensor> + Send + Sync> Recompute for RustFunctio
     }
 }
 
-/// Computes `function(inputs)` without keeping what it saves; its backward computes it again.
+/// Computes `function(inputs)` without keeping its saved values; backward recomputes them.
 ///
 /// ```
 /// use ferrograd::{Tensor, checkpoint};

@@ -1,68 +1,67 @@
-//! What a recorded graph holds: counted without running anything.
+//! Statistics of a recorded graph: nodes, edges, depth, and bytes.
 //!
-//! Owns the walk and its sums. Never changes a graph and keeps nothing of it.
-//! Invariant: every node and every buffer that nodes keep is counted once, however often it is reached.
+//! Invariant: every node and every saved buffer is counted once, however often it is reached.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Flags, Node as GraphNode, Saved};
 use crate::tensor::{Node, Tensor};
 
-/// The part of the nodes of one operation in a graph.
+/// The nodes of one operation in a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpShare {
+pub struct OpSize {
     /// The operation's name.
     pub name: String,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The bytes of the buffers they keep; one that several operations keep counts for the earliest.
+    /// The bytes of the buffers they save; a buffer saved by several operations counts for the earliest.
     pub saved_bytes: usize,
 }
 
-/// A graph in numbers.
+/// The size of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GraphFacts {
+pub struct GraphSize {
     /// Recorded operations.
     pub operations: usize,
-    /// Leaves that take gradients.
+    /// Leaves that require grad.
     pub leaves: usize,
-    /// Connections between operations, and of operations with leaves.
+    /// Edges between operations, and from operations to leaves.
     pub edges: usize,
-    /// The most operations on one path.
+    /// The length of the longest path, in operations.
     pub depth: usize,
     /// The bytes of the nodes themselves.
     pub node_bytes: usize,
-    /// The bytes of all buffers that nodes keep for backward.
+    /// The bytes of all saved buffers.
     pub saved_bytes: usize,
-    /// By operation, those that keep most first.
-    pub shares: Vec<OpShare>,
+    /// Per operation, in descending order of saved bytes.
+    pub shares: Vec<OpSize>,
 }
 
-/// The graph behind `tensor` in numbers; all zero where nothing was recorded.
-pub fn facts(tensor: &Tensor) -> GraphFacts {
-    let mut facts = GraphFacts::default();
-    let nodes = reached(tensor);
+/// The size of the graph behind `tensor`; all zero if nothing was recorded.
+pub fn measure(tensor: &Tensor) -> GraphSize {
+    let mut size = GraphSize::default();
+    let nodes = reachable_nodes(tensor);
     let mut depths: HashMap<usize, usize> = HashMap::with_capacity(nodes.len());
     let mut buffers: HashSet<usize> = HashSet::new();
-    let mut shares: HashMap<String, OpShare> = HashMap::new();
+    let mut shares: HashMap<String, OpSize> = HashMap::new();
     for node in &nodes {
-        facts.node_bytes += size_of::<GraphNode<Tensor>>();
+        size.node_bytes += size_of::<GraphNode<Tensor>>();
         if node.flags().has(Flags::ACCUMULATOR) {
-            facts.leaves += 1;
+            size.leaves += 1;
             continue;
         }
-        facts.operations += 1;
+        size.operations += 1;
         let mut deepest = 0;
         for edge in node.edges().iter().flatten() {
-            facts.edges += 1;
+            size.edges += 1;
             deepest = deepest.max(depths.get(&edge.node().address()).copied().unwrap_or(0));
         }
         depths.insert(node.address(), deepest + 1);
-        facts.depth = facts.depth.max(deepest + 1);
-        let saved_bytes = kept(node, &mut buffers);
-        facts.saved_bytes += saved_bytes;
+        size.depth = size.depth.max(deepest + 1);
+        let saved_bytes = unseen_saved_bytes(node, &mut buffers);
+        size.saved_bytes += saved_bytes;
         let name = node.name().into_owned();
-        let share = shares.entry(name).or_insert_with_key(|name| OpShare {
+        let share = shares.entry(name).or_insert_with_key(|name| OpSize {
             name: name.clone(),
             nodes: 0,
             saved_bytes: 0,
@@ -70,15 +69,14 @@ pub fn facts(tensor: &Tensor) -> GraphFacts {
         share.nodes += 1;
         share.saved_bytes += saved_bytes;
     }
-    facts.shares = shares.into_values().collect();
-    facts
-        .shares
+    size.shares = shares.into_values().collect();
+    size.shares
         .sort_by(|a, b| (b.saved_bytes, b.nodes, &a.name).cmp(&(a.saved_bytes, a.nodes, &b.name)));
-    facts
+    size
 }
 
-/// The nodes behind a tensor, inputs before what uses them.
-fn reached(tensor: &Tensor) -> Vec<Node> {
+/// The nodes behind a tensor, inputs first.
+fn reachable_nodes(tensor: &Tensor) -> Vec<Node> {
     let mut pending: Vec<Node> =
         tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
     let mut seen: HashSet<usize> = pending.iter().map(|node| node.address()).collect();
@@ -91,17 +89,17 @@ fn reached(tensor: &Tensor) -> Vec<Node> {
         }
         found.push(node);
     }
-    in_order_of_recording(&mut found);
+    sort_by_sequence(&mut found);
     found
 }
 
-fn in_order_of_recording(nodes: &mut [Node]) {
+fn sort_by_sequence(nodes: &mut [Node]) {
     nodes.sort_unstable_by_key(|node| node.seq());
 }
 
-/// The nodes with a zero derivative through which every path from `tensor` to a leaf goes, the latest first; `None` where
-/// a path goes through none of them, or where there are none.
-pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
+/// The zero-derivative nodes that every path from `tensor` to a leaf passes, the latest first; `None` if some path avoids
+/// them all, or there are none.
+pub fn zero_gradient_nodes(tensor: &Tensor) -> Option<Vec<Node>> {
     let mut pending: Vec<Node> =
         tensor.grad_edge().map(|edge| edge.node().clone()).into_iter().collect();
     let mut seen: HashSet<usize> = pending.iter().map(|node| node.address()).collect();
@@ -121,13 +119,13 @@ pub fn vanishing(tensor: &Tensor) -> Option<Vec<Node>> {
             }
         }
     }
-    in_order_of_recording(&mut steps);
+    sort_by_sequence(&mut steps);
     steps.reverse();
     (!steps.is_empty()).then_some(steps)
 }
 
-/// The bytes of the buffers that a node keeps and that are not in `buffers` yet.
-fn kept(node: &Node, buffers: &mut HashSet<usize>) -> usize {
+/// The bytes of the buffers that a node saves and that are not in `buffers` yet.
+fn unseen_saved_bytes(node: &Node, buffers: &mut HashSet<usize>) -> usize {
     let sum = node.with_saved(|saved| {
         let payloads = saved.iter().filter_map(Saved::payload);
         payloads.filter(|p| buffers.insert(p.address())).map(|p| p.nbytes()).sum()

@@ -1,7 +1,6 @@
-//! Many rows at once: whole Jacobians, and the gradients of a batch of vectors.
+//! Jacobians and batched VJPs: many rows per backward pass, along a leading batch axis.
 //!
-//! Owns: the seeds, the cut into batched passes, and the matrix that their rows make up. Never traverses: the graph's
-//! engine does. Invariant: how rows are cut depends on the graph alone, so bits do not depend on threads.
+//! Invariant: the split into passes depends only on the graph, so bits do not depend on the number of threads.
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
@@ -15,33 +14,33 @@ use crate::ops::shape::join::join;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
-/// Elements of a batch of the widest end: the gradients of one node stay in the second-level cache.
-const ELEMENTS: usize = 1 << 16;
-/// Rows that are worth it however wide they are: a product reads its matrix once for all of them.
-const ROWS: usize = 16;
-/// What a pass takes at most, in nanoseconds as the nodes estimate them: this bounds what wide nodes between hold.
-const PASS_NS: f32 = 4e7;
+/// The batch of the widest endpoint has at most this many elements: the gradients of one node stay in the L2 cache.
+const MAX_BATCH_ELEMENTS: usize = 1 << 16;
+/// Batches have at least this many rows, however wide: a matrix product reads its matrix once for all of them.
+const MIN_BATCH_ROWS: usize = 16;
+/// The longest pass, in estimated nanoseconds; bounds the memory of wide intermediate gradients.
+const MAX_PASS_NS: f32 = 4e7;
 
-/// How many rows one pass computes, each of which takes so many nanoseconds.
+/// How many rows one pass computes; `cost` is the estimated nanoseconds of one row.
 fn rows_at_once(outputs: &[Endpoint], inputs: &[Endpoint], cost: f32) -> usize {
     let sizes = inputs.iter().chain(outputs).map(|point| point.spec.dims.iter().product());
     let widest: usize = sizes.max().unwrap_or(1);
-    let rows = (ELEMENTS / widest.max(1)).max(ROWS);
-    rows.min((PASS_NS / cost.max(1.0)) as usize)
+    let rows = (MAX_BATCH_ELEMENTS / widest.max(1)).max(MIN_BATCH_ROWS);
+    rows.min((MAX_PASS_NS / cost.max(1.0)) as usize)
 }
 
-/// How many rows of the derivatives of `output` by `inputs` one pass computes, at least one.
-pub fn rows_of_pass(output: &Endpoint, inputs: &[Endpoint]) -> usize {
+/// How many rows of the Jacobian of `output` with respect to `inputs` one pass computes; at least one.
+pub fn rows_per_pass(output: &Endpoint, inputs: &[Endpoint]) -> usize {
     let targets: Vec<Edge> = inputs.iter().map(|point| point.edge.clone()).collect();
     let cost = estimate(std::slice::from_ref(&output.edge), &targets);
     rows_at_once(std::slice::from_ref(output), inputs, cost).max(1)
 }
 
-/// The derivatives of every element of `output` by each of `inputs`, of the output's dims and then the input's; `None`
-/// where it does not depend on that input. Many rows are computed at once; one by one where a hook is to see them.
+/// The Jacobian of `output` with respect to each of `inputs`, of the output's dims followed by the input's; `None` for an
+/// unused input. Computes many rows per pass, or one if a hook must see single gradients.
 ///
 /// # Errors
-/// As [`grad`](crate::ops::derive::backward::grad).
+/// As [`grad`](crate::ops::autograd::backward::grad).
 pub fn jacobian(
     output: &Endpoint,
     inputs: &[Endpoint],
@@ -50,7 +49,7 @@ pub fn jacobian(
 ) -> Result<Vec<Option<Tensor>>> {
     let spec = &output.spec;
     let options = GradOptions { retain_graph: Some(true), create_graph, ..Default::default() };
-    rows(
+    run_rows(
         std::slice::from_ref(output),
         inputs,
         &spec.dims,
@@ -60,11 +59,11 @@ pub fn jacobian(
     )
 }
 
-/// The gradients of `inputs` for each row of the gradients of `outputs`, whose first axis counts rows, as that of the
-/// results does; `None` for an input that was not used.
+/// A VJP of the `inputs` for each row of the gradients of `outputs`; the first axis of gradients and results counts the
+/// rows. `None` for an unused input.
 ///
 /// # Errors
-/// As [`grad`](crate::ops::derive::backward::grad).
+/// As [`grad`](crate::ops::autograd::backward::grad).
 pub fn grad_rows(
     outputs: &[Endpoint],
     inputs: &[Endpoint],
@@ -73,21 +72,21 @@ pub fn grad_rows(
     host: &dyn Host,
 ) -> Result<Vec<Option<Tensor>>> {
     let lead = [gradients.first().map_or(0, |gradient| gradient.shape()[0])];
-    let mut found = rows(outputs, inputs, &lead, options, host, |start, rows, batched| {
+    let mut found = run_rows(outputs, inputs, &lead, options, host, |start, rows, batched| {
         let _mode = ModeGuard::grad(options.create_graph);
-        let part = |gradient: &Tensor| {
+        let rows_of = |gradient: &Tensor| {
             let part = slice_axis(gradient, 0, start, 1, rows)?;
             Ok(if batched { part } else { reshape_dims(&part, &gradient.shape()[1..])? }.writable())
         };
-        gradients.iter().map(part).collect()
+        gradients.iter().map(rows_of).collect()
     })?;
     fill_unused(&mut found, inputs, &lead, options)?;
     Ok(found)
 }
 
-/// Pulls as many rows as `lead` counts; each block has these dims and then those of its input. `seeds` makes the
-/// gradients of the outputs for so many rows from one on, and whether they have an axis of rows.
-fn rows(
+/// Runs the passes for as many rows as `lead` has elements; each result has the dims `lead` and then those of its input.
+/// `seeds(start, rows, batched)` makes the output gradients of a pass, with a batch axis if `batched`.
+fn run_rows(
     outputs: &[Endpoint],
     inputs: &[Endpoint],
     lead: &[usize],
@@ -98,20 +97,20 @@ fn rows(
     let edges = |points: &[Endpoint]| points.iter().map(|point| point.edge.clone()).collect();
     let (roots, targets): (Vec<Edge>, Vec<Edge>) = (edges(outputs), edges(inputs));
     let cost = estimate(&roots, &targets);
-    let most = rows_at_once(outputs, inputs, cost);
+    let max_rows = rows_at_once(outputs, inputs, cost);
     let size: usize = lead.iter().product();
-    let passes = Passes { roots, targets, lead, options, most };
+    let passes = Passes { roots, targets, lead, options, max_rows };
     detach_if_long(host, cost * size as f32, || passes.run(inputs, host, seeds))
 }
 
-/// The passes that compute all rows.
+/// The backward passes that compute all rows.
 struct Passes<'a> {
     roots: Vec<Edge>,
     targets: Vec<Edge>,
     lead: &'a [usize],
     options: &'a GradOptions,
-    /// How many rows one pass computes at most.
-    most: usize,
+    /// The most rows of one pass.
+    max_rows: usize,
 }
 
 impl Passes<'_> {
@@ -128,7 +127,7 @@ impl Passes<'_> {
             inputs.iter().map(|x| Block::new(lead, x, create_graph)).collect();
         let (mut start, mut batches) = (0, size > 1);
         while start < size {
-            let rows = if batches { self.most.clamp(1, size - start) } else { 1 };
+            let rows = if batches { self.max_rows.clamp(1, size - start) } else { 1 };
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
@@ -151,11 +150,11 @@ impl Passes<'_> {
             start += rows;
         }
         let _mode = ModeGuard::grad(create_graph);
-        blocks.into_iter().map(Block::whole).collect()
+        blocks.into_iter().map(Block::finish).collect()
     }
 }
 
-/// The gradients that pick the elements from `start` on, one in each row.
+/// One-hot gradients that select the elements from `start` on, one per row.
 fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor> {
     let size: usize = spec.dims.iter().product();
     let seed = Tensor::zeros(&[rows * size], spec.dtype)?;
@@ -167,7 +166,7 @@ fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor>
     Ok(seed.relaid(Layout::contiguous(&dims)?))
 }
 
-/// The derivatives by one input, as far as they are known.
+/// The rows of one input's Jacobian computed so far.
 struct Block<'a> {
     lead: &'a [usize],
     input: &'a Spec,
@@ -180,7 +179,7 @@ impl<'a> Block<'a> {
         Block { lead, input: &input.spec, create_graph, parts: Vec::new() }
     }
 
-    /// The dims of so many rows; of all of them if `rows` is `None`.
+    /// The dims of `rows` rows; of all rows if `None`.
     fn dims(&self, rows: Option<usize>) -> ShapeVec {
         let mut dims: ShapeVec = match &rows {
             Some(rows) => ShapeVec::from_slice(&[*rows]),
@@ -190,7 +189,7 @@ impl<'a> Block<'a> {
         dims
     }
 
-    /// Takes the rows from `start` on. What is not recorded goes straight to its place.
+    /// Stores the rows from `start` on; unrecorded rows are copied to their place at once.
     fn add(&mut self, part: Tensor, start: usize, rows: usize) -> Result<()> {
         let _mode = ModeGuard::grad(self.create_graph);
         let size = self.lead.iter().product();
@@ -203,12 +202,12 @@ impl<'a> Block<'a> {
             self.parts.push(Tensor::zeros(&self.dims(Some(size)), part.dtype())?);
         }
         let whole = &self.parts[0];
-        let place = whole.with_layout(whole.layout().slice(0, start, 1, rows));
-        kernels::copy(part.view_of(), place.view_mut());
+        let target = whole.with_layout(whole.layout().slice(0, start, 1, rows));
+        kernels::copy(part.view_of(), target.view_mut());
         Ok(())
     }
 
-    fn whole(mut self) -> Result<Option<Tensor>> {
+    fn finish(mut self) -> Result<Option<Tensor>> {
         let whole = match self.parts.len() {
             0 => return Ok(None),
             1 => self.parts.swap_remove(0).separate(self.create_graph)?,

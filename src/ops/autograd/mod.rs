@@ -1,7 +1,6 @@
-//! Derivatives asked for: backward, grad, Jacobians, checkpoints, and what a graph holds.
+//! Requests to the engine: `backward`, `grad`, Jacobians, checkpoints, and the size of a graph.
 //!
-//! Owns: the requests to the engine. Never contains the derivative of an operation.
-//! Invariant: a request that fails leaves every leaf as it was.
+//! Invariant: a request that fails leaves every leaf unchanged.
 
 pub mod backward;
 pub mod checkpoint;

@@ -1,8 +1,7 @@
-//! The recorded ground that all operations stand on: conversion, arrangement, broadcasting and its adjoint.
+//! Recorded layout operations shared by all families: casts, reshapes, permutations, broadcasting and its adjoint
+//! (`sum_to`). Arguments are already resolved.
 //!
-//! Owns: `astype`, `reshape_dims`, `permute_axes`, `broadcast_to`, `sum_to`, `sum_over` and `choose`, with resolved arguments.
-//! Never reads arguments as users write them: the families above do that.
-//! Invariant: the backward of a view is the inverse view, and nothing here uses an operation's family.
+//! Invariant: the backward of a view is the inverse view.
 
 use smallvec::smallvec;
 
@@ -14,7 +13,7 @@ use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    Chosen, Record, Save, VIEW_COST, batched, finish, finish_one, move_cost, nothing,
+    Record, Save, VIEW_COST, WhereParams, batched_dims, finish, finish_one, move_cost, nothing,
 };
 use crate::tensor::Tensor;
 
@@ -23,15 +22,15 @@ pub fn astype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    converted(x, Tensor::empty(x.shape(), dtype)?)
+    cast_into(x, Tensor::empty(x.shape(), dtype)?)
 }
 
-/// Says what a conversion that the user asked for loses: imaginary parts, and floats that no integer stands for. Values
-/// that a program will replace are not read.
+/// Warns when a cast that the user asked for loses information: imaginary parts, or floats that the integer dtype cannot
+/// represent. While tracing, values are not inspected, because a compiled run replaces them.
 ///
 /// # Errors
-/// What the host makes of the warning.
-pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
+/// The warning, if the host turns it into an exception.
+pub(crate) fn warn_lossy_cast(x: &Tensor, to: DType) -> Result<()> {
     let from = x.dtype();
     if !from.is_inexact() || to.is_inexact() && !(from.is_complex() && to.is_float()) {
         return Ok(());
@@ -45,29 +44,29 @@ pub(crate) fn warn_of_loss(x: &Tensor, to: DType) -> Result<()> {
     Ok(())
 }
 
-/// As `astype`, for a conversion that the user asked for.
-pub(crate) fn cast_aloud(x: &Tensor, dtype: DType) -> Result<Tensor> {
+/// [`astype`] for a cast that the user asked for: warns about lost information.
+pub(crate) fn cast_with_warnings(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
-    converted_aloud(x, Tensor::empty(x.shape(), dtype)?)
+    cast_into_with_warnings(x, Tensor::empty(x.shape(), dtype)?)
 }
 
-/// As `converted`, with what `warn_of_loss` says. Floats that become integers of 32 and 64 bits are looked at only where the
-/// conversion has lost something.
-pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
+/// [`cast_into`] with the warnings of [`warn_lossy_cast`]. Casts from floats to int32 and int64 check for loss in the
+/// kernel, so the values are read again only if some were lost.
+pub(crate) fn cast_into_with_warnings(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let to = out.dtype();
     if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || capture::active() {
-        warn_of_loss(x, to)?;
-        return converted(x, out);
+        warn_lossy_cast(x, to)?;
+        return cast_into(x, out);
     }
     if cast_watched(x.view_of(), out.view_mut()) {
-        warn_of_loss(x, to)?;
+        warn_lossy_cast(x, to)?;
     }
     after_cast(x, out)
 }
 
-/// The dtype in which a function of real floats is computed.
+/// The dtype in which a function of real floats computes.
 ///
 /// # Errors
 /// `DType` for complex numbers.
@@ -80,7 +79,7 @@ pub(crate) fn real_float(op: &'static str, dtype: DType) -> Result<DType> {
     Ok(dtype.to_float())
 }
 
-/// A tensor in the dtype of `real_float`.
+/// `x` cast to the dtype of [`real_float`].
 ///
 /// # Errors
 /// `DType` for complex numbers.
@@ -88,13 +87,13 @@ pub(crate) fn as_real_float(op: &'static str, x: &Tensor) -> Result<Tensor> {
     astype(x, real_float(op, x.dtype())?)
 }
 
-/// The values of `x` in `out`, a new tensor of any dtype.
-pub(crate) fn converted(x: &Tensor, out: Tensor) -> Result<Tensor> {
+/// Casts `x` into `out`, a new tensor of any dtype.
+pub(crate) fn cast_into(x: &Tensor, out: Tensor) -> Result<Tensor> {
     kernels::cast(x.view_of(), out.view_mut());
     after_cast(x, out)
 }
 
-/// Records a conversion.
+/// Records a cast.
 fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: "astype",
@@ -105,7 +104,7 @@ fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
     })
 }
 
-/// The same elements, in C order, under other dimensions; a view when the strides allow it.
+/// Reshape in C order; a view when the strides allow it, else a copy.
 pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
@@ -124,25 +123,25 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             })?)
         }
     };
-    rearranged(x, out)
+    record_reshape(x, out)
 }
 
-/// The element of a value under dimensions of 1, in memory of its own: writes to it must not reach the value.
-pub(crate) fn with_axes(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+/// A copy of a scalar value with axes of size 1. It has its own memory, so writes do not reach the value.
+pub(crate) fn value_to_array(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let copy = x.duplicate()?;
     let layout = copy.layout().reshape(dims);
-    rearranged(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
+    record_reshape(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
 }
 
-/// Records that `out` has the elements of `x` under other dimensions.
-fn rearranged(x: &Tensor, out: Tensor) -> Result<Tensor> {
+/// Records `out` as a reshape of `x`.
+fn record_reshape(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
     finish_one(out, x, "reshape", record, |dims, g, cx| {
-        cx.give_with(0, |cx| reshape_dims(&g, &batched(cx, dims)))
+        cx.give_with(0, |cx| reshape_dims(&g, &batched_dims(cx, dims)))
     })
 }
 
-/// The axes in another order; a view.
+/// Permutes the axes; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
     let record = || {
@@ -157,14 +156,14 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     })
 }
 
-/// Two axes exchanged; a view.
+/// Swaps two axes; a view.
 pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).collect();
     axes.swap(a, b);
     permute_axes(x, &axes)
 }
 
-/// Repeats along new and size-1 axes without copying; the adjoint is `sum_to`.
+/// Broadcasts along new and size-1 axes; a stride-0 view. The adjoint is [`sum_to`].
 pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
@@ -175,7 +174,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
         saved: nothing(),
-        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_behind(&g, cx.batch(), dims)),
+        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_batched(&g, cx.batch(), dims)),
     })
 }
 
@@ -204,8 +203,8 @@ pub(crate) fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     reshape_dims(&sum_over(x, &axes, true)?, dims)
 }
 
-/// `sum_to` behind the axes `front`, which stay.
-pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
+/// [`sum_to`] on the axes after `front`, the batch axes, which are kept.
+pub(crate) fn sum_to_batched(x: &Tensor, front: &[usize], dims: &[usize]) -> Result<Tensor> {
     if front.is_empty() {
         return sum_to(x, dims);
     }
@@ -215,7 +214,7 @@ pub(crate) fn sum_to_behind(x: &Tensor, front: &[usize], dims: &[usize]) -> Resu
     reshape_dims(&sum_to(x, &aligned)?, &[front, dims].concat())
 }
 
-/// `x` and an axis of it; without an axis, the flattened tensor. A 0-d tensor counts as a vector of one.
+/// `x` and a normalised axis; without an axis, the flattened tensor and 0. A 0-d tensor counts as a vector of one element.
 pub(crate) fn axis_or_flat(
     op: &'static str,
     x: &Tensor,
@@ -228,8 +227,8 @@ pub(crate) fn axis_or_flat(
     }
 }
 
-/// Refuses complex numbers, for an operation that has no meaning for them.
-pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
+/// Refuses complex dtypes.
+pub(crate) fn require_real(op: &'static str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_complex() {
         return Ok(());
     }
@@ -240,8 +239,8 @@ pub(crate) fn real_numbers(op: &'static str, x: &Tensor) -> Result<()> {
     }))
 }
 
-/// A tensor of one axis, or an error that shows its shape.
-pub(crate) fn vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
+/// Refuses tensors that do not have exactly one axis.
+pub(crate) fn require_vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a Tensor> {
     if x.ndim() == 1 {
         return Ok(x);
     }
@@ -271,18 +270,18 @@ pub(crate) fn dropped_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
 /// Whether any element of a mask is true.
 pub(crate) fn any_true(mask: &Tensor) -> Result<bool> {
     let axes: ShapeVec = (0..mask.ndim()).collect();
-    let any = reduced(Reduction::Any, mask, &axes, DType::Bool)?;
+    let any = reduce_axes(Reduction::Any, mask, &axes, DType::Bool)?;
     Ok(decide("any", &[any.view_of()], |any| any[0].to_vec::<bool>()[0].into()) == 1)
 }
 
-/// The most elements that an operation reads one by one. No memory holds more: the tensor is an expanded one, and the
-/// operation would not come to an end.
-const MOST_READ: usize = 1 << 40;
+/// More elements than any memory holds: a tensor of this size is an expanded (stride-0) one, and a loop over it would not
+/// finish in reasonable time.
+const MAX_READABLE_ELEMENTS: usize = 1 << 40;
 
-/// Refuses a tensor of more elements than could be read one by one.
+/// Refuses expanded tensors that are too large to loop over.
 #[inline]
-pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.size() <= MOST_READ {
+pub(crate) fn require_readable(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.size() <= MAX_READABLE_ELEMENTS {
         return Ok(());
     }
     Err(Box::new(Error::Argument {
@@ -292,9 +291,14 @@ pub(crate) fn readable(op: &'static str, x: &Tensor) -> Result<()> {
     }))
 }
 
-/// Runs a reduction kernel; the result keeps the axes as size 1.
-pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
-    readable("reduction", x)?;
+/// Runs a reduction kernel over resolved axes, which are kept with size 1.
+pub(crate) fn reduce_axes(
+    op: Reduction,
+    x: &Tensor,
+    axes: &[usize],
+    dtype: DType,
+) -> Result<Tensor> {
+    require_readable("reduction", x)?;
     let out = Tensor::empty(&kept_dims(x.shape(), axes), dtype)?;
     kernels::reduce(op, x.view_of(), axes, out.view_mut())?;
     Ok(out)
@@ -303,8 +307,8 @@ pub(crate) fn reduced(op: Reduction, x: &Tensor, axes: &[usize], dtype: DType) -
 /// Sum over resolved axes.
 pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
-    let out = reduced(Reduction::Sum, x, axes, dtype)?;
-    // The result's final shape is decided before recording: one node, not two.
+    let out = reduce_axes(Reduction::Sum, x, axes, dtype)?;
+    // The final shape is set before recording, so that there is one node and not two.
     let dims =
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
@@ -314,25 +318,25 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
             let layout = g.layout().broadcast_to(dims)?;
             return cx.give(0, g.relaid(layout));
         }
-        let g = reshape_dims(&g, &batched(cx, &kept_dims(dims, axes)))?;
-        cx.give_with(0, |cx| broadcast_to(&g, &batched(cx, dims)))
+        let g = reshape_dims(&g, &batched_dims(cx, &kept_dims(dims, axes)))?;
+        cx.give_with(0, |cx| broadcast_to(&g, &batched_dims(cx, dims)))
     })
 }
 
-/// The selection itself, on operands of one dtype and shape.
-pub(crate) fn choose(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// `where` on operands of one dtype and shape.
+pub(crate) fn select_by_mask(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
     finish(out, &[a, b], |out| Record {
         name: "where",
         cost: 2.0 * move_cost(out),
-        params: Chosen,
+        params: WhereParams,
         saved: smallvec![Save::value(mask, &[0, 1])],
-        backward: |Chosen, g, cx| {
+        backward: |WhereParams, g, cx| {
             let mask = broadcast_to(&cx.saved(0)?, g.shape())?;
             let zero = broadcast_to(&Tensor::zeros(&[], g.dtype())?, g.shape())?;
-            cx.give_with(0, |_| choose(&mask, &g, &zero))?;
-            cx.give_with(1, |_| choose(&mask, &zero, &g))
+            cx.give_with(0, |_| select_by_mask(&mask, &g, &zero))?;
+            cx.give_with(1, |_| select_by_mask(&mask, &zero, &g))
         },
     })
 }

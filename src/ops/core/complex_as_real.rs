@@ -1,8 +1,6 @@
-//! Complex memory seen as the real numbers that it is made of, and back.
+//! Recorded views between a complex dtype and the real dtype of its parts, and copies of parts.
 //!
-//! Owns: the recorded views between a complex dtype and that of its parts, and `joined`, which makes complex numbers of two
-//! tensors. Never computes with numbers.
-//! Invariant: the gradient of a complex number is `dL/d re + i dL/d im`, so that each view is the adjoint of its inverse.
+//! Invariant: the gradient of a complex number is `dL/d re + i dL/d im`, so each view is the adjoint of its inverse.
 
 use crate::array::checked_numel;
 use crate::error::{Error, Result};
@@ -11,21 +9,21 @@ use crate::kernels::real_imag::Part;
 use crate::ops::core::structured::{Record, VIEW_COST, finish, move_cost, nothing};
 use crate::tensor::Tensor;
 
-/// One part of complex numbers, copied.
-pub(crate) fn part_of(x: &Tensor, part: Part) -> Result<Tensor> {
+/// A copy of the real or the imaginary part.
+pub(crate) fn copy_part(x: &Tensor, part: Part) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype().real())?;
     real_imag::take_part(part, x.view_of(), out.view_mut());
-    recorded_part(x, out, part)
+    record_part(x, out, part)
 }
 
-/// One part of complex numbers where it lies; a view.
+/// The real or the imaginary part as a view.
 pub(crate) fn part_view(x: &Tensor, part: Part) -> Result<Tensor> {
     let index = usize::from(part == Part::Imag);
     let layout = x.layout().refine(2).select(x.ndim(), index);
-    recorded_part(x, x.with_region(layout, x.dtype().real()), part)
+    record_part(x, x.with_region(layout, x.dtype().real()), part)
 }
 
-fn recorded_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
+fn record_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: if part == Part::Real { "real" } else { "imag" },
         cost: move_cost(out),
@@ -34,14 +32,18 @@ fn recorded_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
         backward: |part, g, cx| {
             cx.give_with(0, |_| {
                 let none = Tensor::zeros(g.shape(), g.dtype())?;
-                if *part == Part::Real { joined(&g, &none) } else { joined(&none, &g) }
+                if *part == Part::Real {
+                    complex_from_parts(&g, &none)
+                } else {
+                    complex_from_parts(&none, &g)
+                }
             })
         },
     })
 }
 
-/// Complex numbers of two parts that share a float dtype and a shape, recorded.
-pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
+/// Complex numbers from real and imaginary parts of one float dtype and shape, recorded.
+pub(crate) fn complex_from_parts(re: &Tensor, im: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(re.shape(), re.dtype().to_complex())?;
     real_imag::join_parts(re.view_of(), im.view_of(), out.view_mut());
     finish(out, &[re, im], |out| Record {
@@ -50,14 +52,14 @@ pub(crate) fn joined(re: &Tensor, im: &Tensor) -> Result<Tensor> {
         params: (),
         saved: nothing(),
         backward: |(), g, cx| {
-            cx.give_with(0, |_| part_of(&g, Part::Real))?;
-            cx.give_with(1, |_| part_of(&g, Part::Imag))
+            cx.give_with(0, |_| copy_part(&g, Part::Real))?;
+            cx.give_with(1, |_| copy_part(&g, Part::Imag))
         },
     })
 }
 
-/// Complex numbers as their parts along a new last axis of size 2, other elements as they are. Outside the graph.
-pub(crate) fn as_parts(x: Tensor) -> Tensor {
+/// Complex elements as pairs along a new last axis of size 2; other dtypes unchanged. Not recorded.
+pub(crate) fn unrecorded_pairs(x: Tensor) -> Tensor {
     if !x.dtype().is_complex() {
         return x;
     }
@@ -65,8 +67,8 @@ pub(crate) fn as_parts(x: Tensor) -> Tensor {
     x.recast(layout, dtype)
 }
 
-/// The parts of complex numbers along a new last axis of size 2; a view.
-pub(crate) fn pairs_of(x: &Tensor) -> Result<Tensor> {
+/// Complex elements as pairs along a new last axis of size 2; a recorded view.
+pub(crate) fn real_pairs(x: &Tensor) -> Result<Tensor> {
     let layout = x.layout().refine(2);
     checked_numel("view_as_real", layout.dims())?;
     finish(x.with_region(layout, x.dtype().real()), &[x], |_| Record {
@@ -74,12 +76,11 @@ pub(crate) fn pairs_of(x: &Tensor) -> Result<Tensor> {
         cost: VIEW_COST,
         params: (),
         saved: nothing(),
-        backward: |(), g, cx| cx.give_with(0, |_| complex_of(&g)),
+        backward: |(), g, cx| cx.give_with(0, |_| complex_from_pairs(&g)),
     })
 }
 
-/// Complex numbers of the pairs along the last axis, of size 2; `None` where the pairs do not lie in memory as complex
-/// numbers do.
+/// The inverse of [`real_pairs`] as a view; `None` if the pairs are not adjacent and aligned in memory.
 pub(crate) fn complex_view(x: &Tensor) -> Option<Result<Tensor>> {
     let layout = x.layout().coarsen(2)?;
     let out = x.with_region(layout, x.dtype().to_complex());
@@ -88,12 +89,12 @@ pub(crate) fn complex_view(x: &Tensor) -> Option<Result<Tensor>> {
         cost: VIEW_COST,
         params: (),
         saved: nothing(),
-        backward: |(), g, cx| cx.give_with(0, |_| pairs_of(&g)),
+        backward: |(), g, cx| cx.give_with(0, |_| real_pairs(&g)),
     }))
 }
 
-/// The same of pairs anywhere: where there is no view, of a copy.
-pub(crate) fn complex_of(x: &Tensor) -> Result<Tensor> {
+/// The inverse of [`real_pairs`]: a view if possible, else a copy.
+pub(crate) fn complex_from_pairs(x: &Tensor) -> Result<Tensor> {
     if let Some(view) = complex_view(x) {
         return view;
     }

@@ -1,8 +1,6 @@
-//! Operations that compute with float16 as a whole: in float32, with one rounding at the end.
+//! float16 for operations that compute in float32 internally: operands are widened before, results rounded once after.
 //!
-//! Owns: who meets float16 in a call, its conversion to float32 and that of the results back. Never computes.
-//! Invariant: both conversions are recorded, so gradients of float16 tensors are float16; a call without float16 is
-//! not touched.
+//! Invariant: both casts are recorded, so gradients of float16 tensors are float16; calls without float16 are unchanged.
 
 use crate::dtype::DType;
 use crate::error::Result;
@@ -10,57 +8,57 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::astype;
 use crate::tensor::Tensor;
 
-/// What the arguments of a call have to do with float16.
+/// How the arguments of a call use float16, and hence whether its result is narrowed to float16.
 #[derive(Clone, Copy, Debug)]
-pub struct Halves {
-    /// The parameters whose dtype has no part in that of the result.
+pub struct Float16Use {
+    /// Parameters whose dtype does not take part in the promotion of the result.
     indices: &'static [&'static str],
-    /// Whether anything is float16.
+    /// Whether any argument is float16.
     found: bool,
-    /// Whether an operand that counts is float16, and whether one makes float32 of it.
+    /// Whether a promoted operand is float16, and whether one forces float32.
     half: bool,
     single: bool,
-    /// The dtype that the call asks for.
-    asked: Option<DType>,
+    /// The dtype the call requests for its result.
+    requested: Option<DType>,
 }
 
-impl Halves {
-    /// Before any argument was met.
+impl Float16Use {
+    /// The state before any argument was seen.
     #[inline(always)]
-    pub const fn new(indices: &'static [&'static str]) -> Halves {
-        Halves { indices, found: false, half: false, single: false, asked: None }
+    pub const fn new(indices: &'static [&'static str]) -> Float16Use {
+        Float16Use { indices, found: false, half: false, single: false, requested: None }
     }
 
-    /// A tensor as this parameter.
+    /// Notes a tensor argument.
     #[inline(always)]
-    pub fn meet(&mut self, name: &'static str, dtype: DType) {
+    pub fn note_operand(&mut self, name: &'static str, dtype: DType) {
         if matches!(dtype, DType::F16 | DType::F32 | DType::I16 | DType::U16) {
-            let (counts, half) = (!self.indices.contains(&name), dtype == DType::F16);
+            let (promotes, half) = (!self.indices.contains(&name), dtype == DType::F16);
             self.found |= half;
-            self.half |= counts && half;
-            self.single |= counts && !half;
+            self.half |= promotes && half;
+            self.single |= promotes && !half;
         }
     }
 
-    /// A dtype that the result is to have.
+    /// Notes an explicit result dtype.
     #[inline(always)]
-    pub fn meet_dtype(&mut self, dtype: DType) {
+    pub fn note_dtype(&mut self, dtype: DType) {
         self.found |= dtype == DType::F16;
-        self.asked = Some(dtype);
+        self.requested = Some(dtype);
     }
 
-    /// Whether anything is float16.
+    /// Whether any argument is float16.
     #[inline(always)]
     pub fn found(&self) -> bool {
         self.found
     }
 
-    /// The result of the call in float32, in the dtype that the call in float16 has.
+    /// Casts the float32 result of the widened call to the dtype that the original call returns.
     ///
     /// # Errors
     /// `Memory` when there is none for the result.
-    pub fn narrowed<T: Narrow>(&self, result: T) -> Result<T> {
-        let narrow = match self.asked {
+    pub fn narrow_result<T: Narrow>(&self, result: T) -> Result<T> {
+        let narrow = match self.requested {
             Some(dtype) => dtype == DType::F16,
             None => self.half && !self.single,
         };
@@ -68,19 +66,19 @@ impl Halves {
     }
 }
 
-/// float32 for float16.
-pub(crate) fn wide(dtype: DType) -> DType {
+/// float32 in place of float16; other dtypes unchanged.
+pub(crate) fn without_float16(dtype: DType) -> DType {
     if dtype == DType::F16 { DType::F32 } else { dtype }
 }
 
-/// A float16 tensor as float32; others as they are.
+/// A float16 tensor cast to float32; others unchanged.
 pub(crate) fn widen(x: &Tensor) -> Result<Tensor> {
-    astype(x, wide(x.dtype()))
+    astype(x, without_float16(x.dtype()))
 }
 
-/// A result whose float32 parts can become float16.
+/// A result whose float32 tensors can be narrowed to float16.
 pub trait Narrow: Sized {
-    /// float16 for float32.
+    /// Casts float32 tensors to float16.
     ///
     /// # Errors
     /// `Memory` when there is none for the result.

@@ -1,25 +1,27 @@
-//! Integers that meet: a Python integer and a dtype, and dtypes with and without a sign that have no common one.
-//!
-//! Owns: the range of a Python integer, and comparisons of int64 with uint64. Never goes through floats.
-//! Invariant: an integer is the number it is, or an error.
+//! Integer corner cases of promotion: Python integers that must fit a dtype, and comparisons between signed integers and
+//! uint64, which have no common integer dtype. Nothing goes through floats.
 
 use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::kernels::sort::signs;
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::core::elementwise::{Elementwise, Slot};
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::Tensor;
 
-/// Whether one dtype is that of integers with a sign and the other uint64.
+/// Whether one dtype is a signed integer and the other uint64.
 pub(crate) fn differ_in_sign(a: DType, b: DType) -> bool {
     let signed = |dtype: DType| dtype.row().kind == Kind::Signed;
     (a == DType::U64 && signed(b)) || (b == DType::U64 && signed(a))
 }
 
-/// A comparison of integers of which only one has a sign: that of their order with 0.
-pub(crate) fn compare(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// Compares signed integers with uint64: computes the sign of the exact order, then compares that with 0.
+pub(crate) fn compare_mixed_sign(
+    op: &'static Elementwise,
+    a: &Tensor,
+    b: &Tensor,
+) -> Result<Tensor> {
     let dims = broadcast_shapes(op.name, &[a.shape(), b.shape()])?;
     let wide = |x: &Tensor| {
         let dtype = if x.dtype() == DType::U64 { DType::U64 } else { DType::I64 };
@@ -27,15 +29,19 @@ pub(crate) fn compare(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Resul
     };
     let (a, b, order) = (wide(a)?, wide(b)?, Tensor::empty(&dims, DType::I64)?);
     signs(a.view_of(), b.view_of(), order.view_mut());
-    let operands = [Slot::Tensor(&order), Slot::Scalar(Scalar::Int(0))];
+    let operands = [OperandRef::Tensor(&order), OperandRef::Scalar(Scalar::Int(0))];
     op.run(operands, order.layout(), DType::I64, &[])
 }
 
-/// NumPy 2: a Python integer must fit the array's integer dtype. The number as loops of the dtype take it.
-pub(in crate::ops) fn in_range(op: &'static str, dtype: DType, scalar: Scalar) -> Result<Scalar> {
+/// NumPy 2: a Python integer must fit the array's integer dtype. Returns the number as the loops of the dtype take it.
+pub(in crate::ops) fn check_int_range(
+    op: &'static str,
+    dtype: DType,
+    scalar: Scalar,
+) -> Result<Scalar> {
     let value = match scalar {
         Scalar::Int(value) if dtype.holds(value) => return Ok(scalar),
-        // Loops of uint64 take the bits.
+        // Loops of uint64 take the bit pattern.
         Scalar::Unsigned(value) if dtype == DType::U64 => return Ok(Scalar::Int(value as i64)),
         Scalar::Unsigned(value) if dtype.is_integer() => value.to_string(),
         Scalar::Int(value) => value.to_string(),

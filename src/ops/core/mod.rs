@@ -1,7 +1,6 @@
-//! How an operation is declared, computed and recorded, and the recorded ground that all operations stand on.
+//! How operations are declared, computed and recorded, and the layout operations that all families share.
 //!
-//! Owns: declarations and their macros, element-wise evaluation, rules, and the layout operations of `layout`. Never knows an operation of a family, save `sym`, whose alphabet is the element-wise families.
-//! Invariant: an operation enters the graph through `structured` or `elementwise`, and both end in `graph::record`.
+//! Invariant: an operation enters the graph through `structured` or `elementwise`; both end in `graph::record`.
 
 #[macro_use]
 mod declaration;
@@ -17,5 +16,5 @@ pub(crate) mod structured;
 pub(crate) mod view;
 
 pub use declaration::{arguments, declare_op, op_decl, op_facts};
-pub(crate) use formulas::{chain_rule, fused_backward, operand};
+pub(crate) use formulas::{chain_rule, fused_backward};
 pub use formulas::{elementwise, formula, symbolic};

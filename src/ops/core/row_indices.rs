@@ -1,8 +1,7 @@
-//! Chosen positions of an array, and moving rows to and from them.
+//! Gather and scatter of rows: resolved indices (`RowIndices`) and the recorded take, add, put and clear.
 //!
-//! Owns: `RowIndices`, and the recorded moves: take, add, put, clear, and what is left of a put. Never reads an index expression.
-//! Invariant: positions refer to the C order of the dims they were made for, so they serve every array of
-//! those dims, forward and backward; repeated positions accumulate when added, and the last wins when put.
+//! Invariant: offsets refer to the C order of the dims they were made for, so they serve every array of those dims,
+//! forward and backward; repeated indices accumulate in an add, and the last one wins in a put.
 
 use std::sync::Arc;
 
@@ -16,10 +15,10 @@ use crate::kernels::index::{Folding, Indexed, Offsets};
 use crate::ops::core::broadcast::{astype, broadcast_to, swap_axes};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::core::view::{Part, SMALL};
+use crate::ops::core::view::{MAX_PADDED_ELEMENTS, PartialGradient};
 use crate::tensor::Tensor;
 
-/// Positions along some axes of an array; each stands for a row of the other axes.
+/// Indices along some axes of an array; each selects a row (the other axes).
 #[derive(Clone)]
 pub(crate) struct RowIndices {
     /// The indexed axes, ascending.
@@ -30,8 +29,8 @@ pub(crate) struct RowIndices {
 }
 
 impl RowIndices {
-    /// The combinations `arrays[0][p], arrays[1][p], …` of int64 arrays of one shape, over ascending axes.
-    pub(crate) fn indexed(
+    /// Indices `(arrays[0][p], arrays[1][p], …)` from int64 arrays of one shape; `axes` ascend.
+    pub(crate) fn from_arrays(
         op: &'static str,
         dims: &[usize],
         axes: &[usize],
@@ -48,7 +47,7 @@ impl RowIndices {
     }
 
     /// The true elements of a boolean mask over consecutive axes from `first` on.
-    pub(crate) fn masked(dims: &[usize], first: usize, mask: &Tensor) -> Result<RowIndices> {
+    pub(crate) fn from_mask(dims: &[usize], first: usize, mask: &Tensor) -> Result<RowIndices> {
         let layout = Layout::contiguous(dims)?;
         let axes: ShapeVec = (first..first + mask.ndim()).collect();
         let strides = &layout.strides()[first..first + mask.ndim()];
@@ -56,9 +55,9 @@ impl RowIndices {
         Ok(RowIndices { axes, dims: dims.into(), offsets: Arc::new(offsets) })
     }
 
-    /// One position for every element of `index` (int64): its own coordinates, with its value along `axis`.
-    /// No other dimension of `index` exceeds the array's.
-    pub(crate) fn along(
+    /// One index per element of `index` (int64): its own coordinates, except along `axis`, where its value is used.
+    /// Along the other axes `index` is no longer than the array.
+    pub(crate) fn from_axis_index(
         op: &'static str,
         dims: &[usize],
         axis: usize,
@@ -74,14 +73,14 @@ impl RowIndices {
         })
     }
 
-    /// The same positions in each of `n` such arrays, stacked along a new first axis.
-    fn in_each(&self, n: usize) -> RowIndices {
+    /// The same indices for each of `n` arrays stacked along a new first axis.
+    fn stacked(&self, n: usize) -> RowIndices {
         let axes = self.axes.iter().map(|axis| axis + 1).collect();
         let dims = std::iter::once(n).chain(self.dims.iter().copied()).collect();
         RowIndices { axes, dims, offsets: self.offsets.clone() }
     }
 
-    /// Refuses an array of other dims: offsets would lead outside it.
+    /// Refuses arrays of other dims, for which the offsets could be out of bounds.
     fn check(&self, x: &Tensor) -> Result<()> {
         if x.shape() == &self.dims[..] {
             return Ok(());
@@ -92,7 +91,7 @@ impl RowIndices {
         }))
     }
 
-    /// How many positions there are.
+    /// The number of indices.
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
@@ -109,8 +108,8 @@ impl RowIndices {
         dims
     }
 
-    /// The offsets in an array of these dims under its own strides.
-    fn within(&self, layout: &Layout) -> Arc<Offsets> {
+    /// The offsets under the strides of an array of these dims.
+    fn offsets_in(&self, layout: &Layout) -> Arc<Offsets> {
         if layout.is_contiguous() || self.len() == 0 {
             return self.offsets.clone();
         }
@@ -120,59 +119,59 @@ impl RowIndices {
         Arc::new(self.offsets.restrided(&pairs))
     }
 
-    /// One row of an array that has elements.
+    /// The row at index 0 of a non-empty array.
     fn row(&self, x: &Tensor) -> Tensor {
         let select = |layout: Layout, &axis: &usize| layout.select(axis, 0);
         x.with_layout(self.axes.iter().rev().fold(x.layout().clone(), select))
     }
 
-    /// Writes the rows into `x`; the last of a repeated position stays. Records nothing.
+    /// Writes rows into `x`; the last of a repeated index wins. Records nothing.
     pub(crate) fn write(&self, x: &Tensor, rows: &Tensor) -> Result<()> {
         self.check(x)?;
         if rows.size() > 0 {
-            let offsets = self.within(x.layout());
+            let offsets = self.offsets_in(x.layout());
             kernels::index::put(self.row(x).shared_view_mut(), &offsets, rows.view_of());
         }
         Ok(())
     }
 
-    /// Copies what saved values need of the rows of `x`, which are about to be written; with `all`, or where they are many, of
-    /// all of `x`.
+    /// Copies the rows of `x` that saved values need, before they are overwritten; all of `x` if `all` is set or if the rows
+    /// are most of it.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy.
+    /// `Memory` when the copy cannot be allocated.
     pub(crate) fn keep_saved(&self, x: &Tensor, all: bool) -> Result<()> {
         if !x.storage().may_be_saved() {
             return Ok(());
         }
         if self.len() == 0 || x.size() == 0 {
-            // Nothing is written, but the version moves.
+            // Nothing is written, but the version is bumped.
             return x.with_layout(Layout::contiguous(&[0])?).keep_saved();
         }
         let row = self.row(x);
         if all || self.len() * row.size() * 2 > x.size() {
             return x.keep_saved();
         }
-        for offset in self.within(x.layout()).iter() {
-            let place = row.layout().with_offset(row.layout().offset() + offset);
-            row.with_layout(place).keep_saved()?;
+        for offset in self.offsets_in(x.layout()).iter() {
+            let layout = row.layout().with_offset(row.layout().offset() + offset);
+            row.with_layout(layout).keep_saved()?;
         }
         Ok(())
     }
 
-    /// Whether the rows differ and are a small part of a large array.
-    fn are_few(&self) -> bool {
+    /// Whether the indices are distinct and select a small part of a large array.
+    fn is_sparse(&self) -> bool {
         let size: usize = self.dims.iter().product();
         let shown: usize = self.row_dims().iter().product();
-        if size <= SMALL || shown * 8 > size {
+        if size <= MAX_PADDED_ELEMENTS || shown * 8 > size {
             return false;
         }
-        let mut places: Vec<isize> = self.offsets.iter().collect();
-        places.sort_unstable();
-        places.windows(2).all(|pair| pair[0] != pair[1])
+        let mut indices: Vec<isize> = self.offsets.iter().collect();
+        indices.sort_unstable();
+        indices.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// The same positions in the flattened array.
+    /// The same indices into the flattened array.
     pub(crate) fn flattened(&self) -> RowIndices {
         let size = self.dims.iter().product();
         RowIndices { axes: smallvec![0], dims: smallvec![size], offsets: self.offsets.clone() }
@@ -183,23 +182,23 @@ impl RowIndices {
         &self.dims
     }
 
-    /// Whether all positions of an array under these strides are one.
-    fn meet(&self, layout: &Layout) -> bool {
+    /// Whether all indices address the same element, because the indexed axes have stride 0.
+    fn is_single_element(&self, layout: &Layout) -> bool {
         self.axes.iter().all(|&axis| layout.strides()[axis] == 0)
     }
 
-    /// Folds rows into fresh memory, in their order. Records nothing.
+    /// Reduces rows into new memory, in index order. Records nothing.
     pub(crate) fn fold_into(&self, out: &Tensor, rows: &Tensor, how: Folding) -> Result<()> {
         self.check(out)?;
         if rows.size() > 0 {
-            let offsets = self.within(out.layout());
+            let offsets = self.offsets_in(out.layout());
             kernels::index::fold_at(how, self.row(out).view_mut(), &offsets, rows.view_of());
         }
         Ok(())
     }
 
-    /// For each row, the product of the others at its position along the first axis. Records nothing.
-    pub(crate) fn others(&self, rows: &Tensor) -> Result<Tensor> {
+    /// For each row, the product of the other rows with the same index along the first axis. Records nothing.
+    pub(crate) fn product_of_others(&self, rows: &Tensor) -> Result<Tensor> {
         let rows = rows.detach().contiguous()?;
         let out = Tensor::empty(rows.shape(), rows.dtype())?;
         kernels::index::others_at(rows.view_of(), &self.offsets, out.view_mut());
@@ -207,18 +206,18 @@ impl RowIndices {
     }
 }
 
-/// The rows of `x`, or of each array of a stack, at the indices; the adjoint is `add_rows` to zeros.
+/// The rows of `x` (or of each array of a batch) at the indices; the adjoint is [`scatter_rows`].
 pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
-        return swap_axes(&take_rows(x, &indices.in_each(x.shape()[0]))?, 0, 1);
+        return swap_axes(&take_rows(x, &indices.stacked(x.shape()[0]))?, 0, 1);
     }
     indices.check(x)?;
     let out = Tensor::empty(&indices.row_dims(), x.dtype())?;
-    if out.size() > 0 && indices.meet(x.layout()) {
+    if out.size() > 0 && indices.is_single_element(x.layout()) {
         let all = indices.row(x).layout().broadcast_to(out.shape())?;
         kernels::copy(x.with_layout(all).view_of(), out.view_mut());
     } else if out.size() > 0 {
-        let offsets = indices.within(x.layout());
+        let offsets = indices.offsets_in(x.layout());
         kernels::index::take(indices.row(x).view_of(), &offsets, out.view_mut());
     }
     finish(out, &[x], |out| Record {
@@ -227,28 +226,28 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
         params: indices.clone(),
         saved: nothing(),
         backward: |indices, g, cx| {
-            if !cx.create_graph() && cx.batch().is_empty() && indices.are_few() {
-                return cx.give_part(0, Part::rows(g, indices.clone()));
+            if !cx.create_graph() && cx.batch().is_empty() && indices.is_sparse() {
+                return cx.give_part(0, PartialGradient::rows(g, indices.clone()));
             }
             cx.give_with(0, |_| scatter_rows(&g, indices))
         },
     })
 }
 
-/// Adds rows into fresh memory at the indices, in their order.
+/// Adds rows into new memory at the indices, in index order.
 fn accumulate(out: &Tensor, indices: &RowIndices, rows: &Tensor) -> Result<()> {
     indices.check(out)?;
     if rows.size() > 0 {
-        let offsets = indices.within(out.layout());
+        let offsets = indices.offsets_in(out.layout());
         kernels::index::add_at(indices.row(out).view_mut(), &offsets, rows.view_of());
     }
     Ok(())
 }
 
-/// Zeros to which the rows, or those of each array of a stack, are added at the indices; the adjoint is `take_rows`.
+/// Zeros to which rows (or those of each array of a batch) are added at the indices; the adjoint is [`take_rows`].
 pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
-        return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
+        return scatter_rows(&swap_axes(rows, 0, 1)?, &indices.stacked(rows.shape()[0]));
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     accumulate(&out, indices, rows)?;
@@ -261,7 +260,7 @@ pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor
     })
 }
 
-/// A copy of `x` to which the rows are added at the indices.
+/// A copy of `x` with rows added at the indices.
 pub(crate) fn add_rows(
     name: &'static str,
     x: &Tensor,
@@ -282,7 +281,7 @@ pub(crate) fn add_rows(
     })
 }
 
-/// A copy of `x` in which the rows stand at the indices; the last of a repeated position stays.
+/// A copy of `x` with rows written at the indices; the last of a repeated index wins.
 pub(crate) fn put_rows(
     name: &'static str,
     x: &Tensor,
@@ -303,17 +302,17 @@ pub(crate) fn put_rows(
     })
 }
 
-/// The rows at the indices, with zeros for those that a later repetition overwrote; the adjoint is `put_in_zeros`.
+/// The rows at the indices, zero for those that a later repetition overwrote; the adjoint is [`put_in_zeros`].
 pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if g.ndim() == indices.dims.len() + 1 {
-        return swap_axes(&take_last_written(g, &indices.in_each(g.shape()[0]))?, 0, 1);
+        return swap_axes(&take_last_written(g, &indices.stacked(g.shape()[0]))?, 0, 1);
     }
     indices.check(g)?;
-    // Places that are one in memory would repeat each other.
+    // Aliased elements (stride 0) would count as repeated indices.
     let g = if g.layout().is_injective() { g.clone() } else { g.contiguous()? };
     let out = Tensor::empty(&indices.row_dims(), g.dtype())?;
     if out.size() > 0 {
-        let offsets = indices.within(g.layout());
+        let offsets = indices.offsets_in(g.layout());
         kernels::index::take_last(indices.row(&g).view_of(), &offsets, out.view_mut());
     }
     finish(out, &[&g], |out| Record {
@@ -325,10 +324,10 @@ pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tens
     })
 }
 
-/// Zeros in which the rows, or those of each array of a stack, stand at the indices; the last of a repeated position stays.
+/// Zeros with rows (or those of each array of a batch) written at the indices; the last of a repeated index wins.
 fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if rows.ndim() == indices.row_ndim() + 1 {
-        return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.in_each(rows.shape()[0]));
+        return put_in_zeros(&swap_axes(rows, 0, 1)?, &indices.stacked(rows.shape()[0]));
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     indices.write(&out, rows)?;
@@ -341,10 +340,10 @@ fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// `x`, or each array of a stack, with zeros at the indices; its own adjoint.
+/// `x` (or each array of a batch) with zeros at the indices; self-adjoint.
 pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     if x.ndim() == indices.dims.len() + 1 {
-        return clear_rows(x, &indices.in_each(x.shape()[0]));
+        return clear_rows(x, &indices.stacked(x.shape()[0]));
     }
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
@@ -358,10 +357,10 @@ pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     })
 }
 
-/// Indices as int64, outside the graph; floats and complex numbers are refused.
-pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
+/// Indices as int64, not recorded; floats and complex numbers are refused.
+pub(crate) fn as_int64(op: &'static str, indices: &Tensor) -> Result<Tensor> {
     if indices.dtype().is_inexact() {
-        // An empty sequence has no element type of its own.
+        // An empty sequence has no dtype of its own and arrives as floats.
         if indices.size() > 0 {
             return Err(Box::new(Error::DType {
                 op: op.into(),
@@ -373,8 +372,8 @@ pub(crate) fn integers(op: &'static str, indices: &Tensor) -> Result<Tensor> {
     astype(&indices.detach(), DType::I64)
 }
 
-/// A value as a tensor of the dtype of the tensor it goes into.
-pub(crate) fn value_for(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
+/// An assigned value as a tensor of the target's dtype.
+pub(crate) fn cast_value_to(op: &'static str, x: &Tensor, value: &Operand) -> Result<Tensor> {
     match value {
         Operand::Tensor(t) if x.dtype().takes(t.dtype()) => astype(t, x.dtype()),
         Operand::Scalar(s) if x.dtype().promote_weak(s.weak()) == x.dtype() => {

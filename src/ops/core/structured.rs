@@ -1,9 +1,7 @@
-//! The short way to record an operation that is not element-wise.
+//! Records operations whose backward is written by hand with tensor operations (like a `custom_vjp`).
 //!
-//! Owns: `Structured`, a rule made of parameters and a backward function; `finish`, which records an output with it;
-//! and `Save`, which says for which derivatives a value is kept. Never computes.
-//! Invariant: nothing is built when nothing is recorded, and a value is kept only for an input that has a history.
-//! Every rule takes gradients with the axes of `cx.batch()` before their own, and gives such: axes in its parameters
+//! Invariant: nothing is built unless something is recorded, and a value is saved only for an input that requires grad.
+//! A rule accepts gradients with the leading batch axes of `cx.batch()` and returns such; axes in its parameters therefore
 //! count from the end.
 
 use std::any::Any;
@@ -16,13 +14,13 @@ use crate::error::Result;
 use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved};
 use crate::tensor::{Creation, Edge, Tensor};
 
-/// What a rule of the tensor graph sees.
+/// The context of a backward call on tensors.
 pub(crate) type Cx<'a> = Context<'a, Tensor>;
 
-/// The derivative by all inputs of an operation with one output: from its parameters and the output's gradient.
+/// The VJP of an operation with one output: parameters, the output's gradient, and the context that takes the results.
 pub(crate) type Backward<P> = fn(&P, Tensor, &mut Cx<'_>) -> Result<()>;
 
-/// The same for several outputs, of whose gradients some may be missing.
+/// The VJP of an operation with several outputs; some of their gradients may be missing.
 pub(crate) type BackwardOfMany<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
 
 enum Derivatives<P> {
@@ -43,9 +41,9 @@ impl<P> Structured<P> {
     }
 }
 
-/// The parameters of a selection, whose only saved value is a mask: the first of two operands gets the gradient where it
-/// holds, the second elsewhere.
-pub(crate) struct Chosen;
+/// Marks the rule of `where`, whose only saved value is the mask: the first operand gets the gradient where the mask is
+/// true, the second elsewhere. The engine fuses it with element-wise rules.
+pub(crate) struct WhereParams;
 
 impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     fn name(&self) -> Cow<'static, str> {
@@ -68,7 +66,7 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
 
     fn local(&self) -> Option<&dyn Any> {
         let params: &dyn Any = &self.params;
-        params.is::<Chosen>().then_some(params)
+        params.is::<WhereParams>().then_some(params)
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -76,7 +74,7 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     }
 }
 
-/// The edges of the inputs, if this call is to be recorded.
+/// The edges of the inputs, if the call is to be recorded.
 pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<Edges> {
     if !graph::recording() || !inputs.iter().any(|x| x.requires_grad()) {
         return None;
@@ -90,13 +88,13 @@ pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<Edges> {
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
 
-/// A value that a node keeps, and the inputs by which the derivatives read it.
+/// A value to save, and the inputs whose derivatives read it.
 pub(crate) struct Save<'a> {
-    value: Kept<'a>,
+    value: SavedSource<'a>,
     by: &'static [usize],
 }
 
-enum Kept<'a> {
+enum SavedSource<'a> {
     Input(usize),
     Output(usize),
     Value(&'a Tensor),
@@ -105,22 +103,22 @@ enum Kept<'a> {
 impl<'a> Save<'a> {
     /// Input `i` of the operation.
     pub(crate) fn input(i: usize, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Input(i), by }
+        Save { value: SavedSource::Input(i), by }
     }
 
     /// Output `k` of the operation.
     pub(crate) fn output(k: usize, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Output(k), by }
+        Save { value: SavedSource::Output(k), by }
     }
 
-    /// Nothing: the derivatives do not ask for this entry.
+    /// An empty entry, which no derivative reads.
     pub(crate) fn none() -> Save<'a> {
-        Save { value: Kept::Input(0), by: &[] }
+        Save { value: SavedSource::Input(0), by: &[] }
     }
 
-    /// Anything else.
+    /// An intermediate value.
     pub(crate) fn value(value: &'a Tensor, by: &'static [usize]) -> Save<'a> {
-        Save { value: Kept::Value(value), by }
+        Save { value: SavedSource::Value(value), by }
     }
 
     fn saved(&self, inputs: &[&Tensor], outs: &[Tensor], edges: &Edges) -> Saved<Tensor> {
@@ -128,47 +126,47 @@ impl<'a> Save<'a> {
             return Saved::None;
         }
         match self.value {
-            Kept::Input(i) => Saved::input(inputs[i], i as u32),
-            Kept::Output(k) => Saved::output(&outs[k], k as u32),
-            Kept::Value(value) => Saved::value(value),
+            SavedSource::Input(i) => Saved::input(inputs[i], i as u32),
+            SavedSource::Output(k) => Saved::output(&outs[k], k as u32),
+            SavedSource::Value(value) => Saved::value(value),
         }
     }
 }
 
-/// What a node keeps, in the order in which the derivatives ask for it.
+/// The saved values of a node, in the order in which its backward reads them.
 pub(crate) type Saves<'a> = SmallVec<[Save<'a>; 2]>;
 
-/// Nothing to keep.
+/// No saved values.
 pub(crate) fn nothing<'a>() -> Saves<'a> {
     SmallVec::new()
 }
 
-/// What one recorded operation needs beside its inputs and output.
+/// What a node needs besides its inputs and its output.
 pub(crate) struct Record<'a, P> {
     pub(crate) name: &'static str,
-    /// Nanoseconds of its backward, estimated.
+    /// The estimated nanoseconds of its backward.
     pub(crate) cost: f32,
     pub(crate) params: P,
     pub(crate) saved: Saves<'a>,
-    /// Gives the gradients of the inputs; called only when there is a gradient.
+    /// Gives the gradients of the inputs; called only if the output has a gradient.
     pub(crate) backward: Backward<P>,
 }
 
-/// The same of an operation with several outputs.
+/// [`Record`] for an operation with several outputs.
 pub(crate) struct RecordMany<'a, P> {
     pub(crate) name: &'static str,
     pub(crate) cost: f32,
     pub(crate) params: P,
     pub(crate) saved: Saves<'a>,
-    /// Gives the gradients of the inputs; takes those of the outputs that have one.
+    /// Gives the gradients of the inputs; reads those outputs' gradients that exist.
     pub(crate) backward: BackwardOfMany<P>,
 }
 
-/// Records `out` as the result of an operation on `inputs`, if anything is to be recorded.
-/// `record` sees the output before it is attached, so that it can be saved.
+/// Records `out` as the result of an operation on `inputs`, if any of them requires grad. `record` is called before the
+/// edge is attached, so that the output itself can be saved.
 ///
 /// # Errors
-/// What the gate refuses to save, see `graph::record`.
+/// As `graph::record`, which may refuse to save a value.
 #[inline]
 pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     out: Tensor,
@@ -184,7 +182,7 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     let Record { name, cost, params, saved, backward } = record(&out);
     let outs = std::slice::from_ref(&out);
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
-    // What is written here stays where it is: each move of an operation's parts costs as much as its bookkeeping.
+    // Written directly into the node: moving these parts once more would cost as much as the rest of the bookkeeping.
     let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, values| {
         for save in &saved {
             values.push(save.saved(inputs, outs, &edges));
@@ -195,8 +193,8 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     Ok(out)
 }
 
-/// The same of an operation of one tensor that keeps nothing for its backward. `record` gives the nanoseconds of the
-/// backward, and its parameters.
+/// [`finish`] for an operation of one tensor that saves nothing. `record` returns the estimated nanoseconds of the
+/// backward and its parameters.
 ///
 /// # Errors
 /// As `finish`.
@@ -220,7 +218,7 @@ pub(crate) fn finish_one<P: Send + Sync + 'static>(
     Ok(out)
 }
 
-/// Notes why a result that is not recorded has no history, if there was one to have.
+/// Notes on an unrecorded result why it has no history, for `explain` and error messages.
 #[inline(never)]
 fn note_unrecorded(out: &mut Tensor, inputs: &[&Tensor]) {
     let (mode, mut inputs) = (Mode::current(), inputs.iter().copied());
@@ -234,7 +232,7 @@ fn note_unrecorded(out: &mut Tensor, inputs: &[&Tensor]) {
     }
 }
 
-/// Records several outputs of one operation; those that are not floats stay outside the graph.
+/// Records several outputs of one operation; outputs that are not inexact stay outside the graph.
 pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
     outs: Vec<Tensor>,
     inputs: &[&Tensor],
@@ -260,26 +258,25 @@ pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
     Ok(outs.into_iter().enumerate().map(attach).collect())
 }
 
-/// The dims of a value in the running pass: behind the batch axis, if there is one.
+/// `dims` with the batch axes of the running pass in front.
 #[inline]
-pub(crate) fn batched(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
+pub(crate) fn batched_dims(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
     match *cx.batch() {
         [] => ShapeVec::from_slice(dims),
         ref front => [front, dims].concat().into(),
     }
 }
 
-/// An axis of `x` counted from the end, or back: the number from the end is that of the same axis in a batch of
-/// gradients.
+/// Converts an axis of `x` to its distance from the end, and back; that number is valid with batch axes in front too.
 #[inline]
 pub(crate) fn from_end(x: &Tensor, axis: usize) -> usize {
     x.ndim() - axis
 }
 
-/// The cost of moving the elements of a tensor once.
+/// The estimated nanoseconds of moving the elements of a tensor once.
 pub(crate) fn move_cost(x: &Tensor) -> f32 {
     40.0 + (x.size() * x.dtype().size()) as f32 / 20.0
 }
 
-/// The cost of a view's backward: no element is touched.
+/// The estimated nanoseconds of a view's backward, which touches no element.
 pub(crate) const VIEW_COST: f32 = 60.0;

@@ -1,7 +1,6 @@
-//! One call of a custom function, from its inputs to its node.
+//! One call of a custom function: its input edges, its saved values and its node.
 //!
-//! Owns: the edges of the inputs, taken before `forward` runs, because an in-place forward moves them.
-//! Never runs the user's code. Invariant: a call that needs no gradient creates no node.
+//! Invariant: the input edges are taken before `forward` runs, because an in-place `forward` changes them.
 
 use smallvec::SmallVec;
 
@@ -11,7 +10,7 @@ use crate::error::Result;
 use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues};
 use crate::tensor::{Edge, Node, Tensor};
 
-/// The estimated cost of a backward that the user wrote, in nanoseconds.
+/// The estimated nanoseconds of a user-defined backward.
 const COST_NS: f32 = 1_000.0;
 
 /// Shape and dtype of an input or an output.
@@ -24,12 +23,12 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Those of `tensor`.
+    /// The shape and dtype of `tensor`.
     pub fn of(tensor: &Tensor) -> Spec {
         Spec { dims: SmallVec::from_slice(tensor.shape()), dtype: tensor.dtype() }
     }
 
-    /// New memory of this shape and dtype, for a kernel to fill.
+    /// Uninitialised memory of this shape and dtype.
     pub(crate) fn empty(&self) -> Result<Tensor> {
         Tensor::empty(&self.dims, self.dtype)
     }
@@ -43,32 +42,32 @@ impl Spec {
     }
 }
 
-/// What a saved tensor is to the function.
+/// The role of a saved tensor in the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SavedRole {
-    /// Nothing was given at this position.
+    /// Nothing was saved at this position.
     Nothing,
-    /// Input number `.0`.
+    /// Input `.0`.
     Input(u32),
-    /// Output number `.0`.
+    /// Output `.0`.
     Output(u32),
     /// Neither: a constant, a captured parameter, or an intermediate result.
     Other,
 }
 
-/// What a saved entry is when backward asks for it.
+/// What backward gets for a saved entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SavedKind {
     /// Nothing.
     Nothing,
-    /// A tensor with all its history.
+    /// A tensor with its full history.
     Tensor,
-    /// An intermediate result of forward, whose history is missing.
+    /// An intermediate result of forward, whose history was not recorded.
     Intermediate,
 }
 
 impl SavedRole {
-    /// What the entry for a tensor of this kind is.
+    /// The kind of entry for a tensor of this role.
     pub fn kind(self, tensor: &Tensor) -> SavedKind {
         match self {
             SavedRole::Nothing => SavedKind::Nothing,
@@ -77,7 +76,7 @@ impl SavedRole {
         }
     }
 
-    /// The entry of the node for a tensor of this kind.
+    /// The saved value of the node for a tensor of this role.
     pub fn save(self, tensor: &Tensor) -> Saved<Tensor> {
         match self {
             SavedRole::Nothing => Saved::None,
@@ -88,38 +87,38 @@ impl SavedRole {
     }
 }
 
-/// The inputs of one call as the graph sees them.
-pub struct Call {
+/// One call of a custom function as the graph sees it.
+pub struct FunctionCall {
     edges: Edges<Tensor>,
     recorded: bool,
 }
 
-impl Call {
-    /// Takes the edges of the inputs, if this thread records.
-    pub fn begin<'a>(inputs: impl Iterator<Item = &'a Tensor>) -> Call {
+impl FunctionCall {
+    /// Takes the edges of the inputs, if the thread is recording.
+    pub fn begin<'a>(inputs: impl Iterator<Item = &'a Tensor>) -> FunctionCall {
         if !graph::recording() {
-            return Call { edges: SmallVec::new(), recorded: false };
+            return FunctionCall { edges: SmallVec::new(), recorded: false };
         }
         let edges: Edges<Tensor> = inputs.map(Tensor::grad_edge).collect();
         let recorded = edges.iter().any(Option::is_some);
-        Call { edges, recorded }
+        FunctionCall { edges, recorded }
     }
 
-    /// Whether a differentiable output of this call needs a node.
+    /// Whether the call needs a node, if it has a differentiable output.
     #[inline]
     pub fn recorded(&self) -> bool {
         self.recorded
     }
 
-    /// Whether input `i` needs a gradient.
+    /// Whether input `i` requires grad.
     #[inline]
     pub fn needs(&self, i: usize) -> bool {
         self.edges.get(i).is_some_and(Option::is_some)
     }
 
-    /// The input whose data and history `tensor` is, if any.
+    /// The input that shares its data and history with `tensor`, if any.
     pub fn input_like(&self, inputs: &[&Tensor], tensor: &Tensor) -> Option<usize> {
-        inputs.iter().position(|x| same(x, tensor) && x.grad_edge() == tensor.grad_edge())
+        inputs.iter().position(|x| same_view(x, tensor) && x.grad_edge() == tensor.grad_edge())
     }
 
     /// Records the node.
@@ -139,17 +138,17 @@ impl Call {
 }
 
 /// Whether two handles show the same elements.
-pub(super) fn same(a: &Tensor, b: &Tensor) -> bool {
-    fn parts(layout: &Layout) -> (&[usize], &[isize], isize) {
+pub(super) fn same_view(a: &Tensor, b: &Tensor) -> bool {
+    fn geometry(layout: &Layout) -> (&[usize], &[isize], isize) {
         (layout.dims(), layout.strides(), layout.offset())
     }
     a.storage().ptr() == b.storage().ptr()
         && a.dtype() == b.dtype()
-        && parts(a.layout()) == parts(b.layout())
+        && geometry(a.layout()) == geometry(b.layout())
 }
 
-/// The fresh handle of output `k`: the data of `raw` under the node's edge. A view of anything that lives on must
-/// not be changed in place: the change would bypass the function's backward.
+/// A new handle for output `k`, with the data of `raw` and the node's edge. If it is a view of memory that outlives the
+/// call, in-place changes are refused: they would bypass the function's backward.
 pub(crate) fn output<'a>(
     node: &Node,
     raw: &Tensor,

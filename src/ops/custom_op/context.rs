@@ -1,8 +1,7 @@
-//! The context of one call of a Rust `Function`: what forward keeps for backward.
+//! `FunctionContext`: what the forward of a Rust `Function` saves for its backward.
 //!
-//! Owns: tensors to save until the node takes them, objects, keys and the call's options.
-//! Never owns a saved tensor after forward: the node does, so version checks and freeing exist once.
-//! Invariant: fresh for each call; in backward it holds restored values for the duration of that backward only.
+//! Invariant: new for each call. After forward the node owns the saved tensors; in backward the context holds the restored
+//! values for that backward only.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,10 +11,10 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// An object that forward keeps for backward.
+/// An object that forward saves for backward.
 pub(super) type Object = Arc<dyn Any + Send + Sync>;
 
-/// What forward hands to backward.
+/// What forward passes to backward.
 #[derive(Default, Clone)]
 pub struct FunctionContext {
     pub(super) tensors: SmallVec<[Option<Tensor>; 2]>,
@@ -32,17 +31,17 @@ impl FunctionContext {
         FunctionContext { needs, ..FunctionContext::default() }
     }
 
-    /// Keeps tensors for backward; a further call appends.
+    /// Saves tensors for backward; a second call appends.
     pub fn save_for_backward<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Tensor>) {
         self.tensors.extend(tensors.into_iter().map(|t| Some(t.clone())));
     }
 
-    /// Keeps a tensor, or its absence, at the next position.
+    /// Saves a tensor, or its absence, at the next position.
     pub fn save_optional(&mut self, tensor: Option<&Tensor>) {
         self.tensors.push(tensor.cloned());
     }
 
-    /// Keeps a tensor under a key; the same key again replaces it.
+    /// Saves a tensor under a key, replacing an earlier one.
     pub fn save_tensor(&mut self, key: &str, tensor: &Tensor) {
         match self.keys.iter().find(|(k, _)| k == key) {
             Some(&(_, i)) => self.tensors[i] = Some(tensor.clone()),
@@ -53,12 +52,12 @@ impl FunctionContext {
         }
     }
 
-    /// Keeps any object.
+    /// Saves any object.
     pub fn save_object<T: Any + Send + Sync>(&mut self, object: T) {
         self.objects.push((None, Arc::new(object)));
     }
 
-    /// Keeps any object under a key; the same key again replaces it.
+    /// Saves any object under a key, replacing an earlier one.
     pub fn save_object_as<T: Any + Send + Sync>(&mut self, key: &str, object: T) {
         self.objects.retain(|(k, _)| k.as_deref() != Some(key));
         self.objects.push((Some(key.to_owned()), Arc::new(object)));
@@ -69,16 +68,16 @@ impl FunctionContext {
     /// # Errors
     /// `Contract` after `clear`.
     pub fn saved_tensors(&self) -> Result<&[Option<Tensor>]> {
-        if self.cleared { Err(disposed()) } else { Ok(&self.tensors) }
+        if self.cleared { Err(cleared_error()) } else { Ok(&self.tensors) }
     }
 
-    /// Saved tensor number `i`.
+    /// Saved tensor `i`.
     ///
     /// # Errors
-    /// `SavedIndex` outside the range or where nothing was saved; `Contract` after `clear`.
+    /// `SavedIndex` if out of range or nothing was saved there; `Contract` after `clear`.
     pub fn saved(&self, i: usize) -> Result<&Tensor> {
         let tensors = self.saved_tensors()?;
-        tensors.get(i).and_then(Option::as_ref).ok_or_else(|| out_of_range(i as i64, tensors.len()))
+        tensors.get(i).and_then(Option::as_ref).ok_or_else(|| index_error(i as i64, tensors.len()))
     }
 
     /// The tensor saved under a key.
@@ -88,12 +87,12 @@ impl FunctionContext {
     pub fn saved_under(&self, key: &str) -> Result<&Tensor> {
         match self.keys.iter().find(|(k, _)| k == key) {
             Some(&(_, i)) => self.saved(i),
-            None if self.cleared => Err(disposed()),
-            None => Err(missing_key(key)),
+            None if self.cleared => Err(cleared_error()),
+            None => Err(key_error(key)),
         }
     }
 
-    /// Saved object number `i`, if it is a `T`.
+    /// Saved object `i`, if it is a `T`.
     pub fn object<T: Any>(&self, i: usize) -> Option<&T> {
         self.objects.get(i)?.1.downcast_ref()
     }
@@ -104,22 +103,22 @@ impl FunctionContext {
         object.downcast_ref()
     }
 
-    /// Whether input `i` needs a gradient; in backward, whether this pass asks for it.
+    /// Whether input `i` requires grad; in backward, whether this pass asks for its gradient.
     pub fn needs_input_grad(&self, i: usize) -> bool {
         self.needs.get(i).copied().unwrap_or(false)
     }
 
-    /// Declares an output constant: it will not require a gradient.
+    /// Marks an output as a constant that does not require grad.
     pub fn mark_non_differentiable(&mut self, output: &Tensor) {
         self.constants.push(output.clone());
     }
 
-    /// Whether outputs without a gradient appear in backward as zeros (the default) or as `None`.
+    /// Whether missing output gradients are zeros in backward (the default) or `None`.
     pub fn set_materialize_grads(&mut self, on: bool) {
         self.raw_absent = !on;
     }
 
-    /// Drops everything kept; a second call does nothing.
+    /// Drops everything saved; idempotent.
     pub fn clear(&mut self) {
         *self = FunctionContext {
             needs: std::mem::take(&mut self.needs),
@@ -130,7 +129,7 @@ impl FunctionContext {
 }
 
 #[cold]
-pub(crate) fn disposed() -> Box<Error> {
+pub(crate) fn cleared_error() -> Box<Error> {
     Box::new(Error::Contract {
         what: "Cannot retrieve tensor from disposed context: clear() was called on it, or its backward is over and \
                freed it; pass retain_graph=True to keep it"
@@ -139,7 +138,7 @@ pub(crate) fn disposed() -> Box<Error> {
 }
 
 #[cold]
-pub(crate) fn out_of_range(i: i64, n: usize) -> Box<Error> {
+pub(crate) fn index_error(i: i64, n: usize) -> Box<Error> {
     let what = match n {
         0 => format!("Tensor index {i} is out of range: no tensors were saved"),
         n => format!("Tensor index {i} is out of range. Valid range is 0 to {}", n - 1),
@@ -148,7 +147,7 @@ pub(crate) fn out_of_range(i: i64, n: usize) -> Box<Error> {
 }
 
 #[cold]
-pub(crate) fn missing_key(key: &str) -> Box<Error> {
+pub(crate) fn key_error(key: &str) -> Box<Error> {
     Box::new(Error::Argument {
         op: "get_saved_tensor".into(),
         what: format!("nothing was saved under the key {key:?}"),

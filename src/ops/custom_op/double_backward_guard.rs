@@ -1,8 +1,6 @@
-//! The refusal of a second derivative that would be silently wrong.
+//! A node that makes a double backward fail where it would be silently wrong. Recorded only under `create_graph`.
 //!
-//! Owns: a node that passes the history of a custom function on and fails when a gradient arrives.
-//! Never part of a first derivative: it is recorded only under `create_graph`.
-//! Invariant: it has the edges of the function's inputs, so that pruning to them cannot hide it.
+//! Invariant: it has the edges of the function's inputs, so that pruning to them does not skip it.
 
 use std::borrow::Cow;
 
@@ -10,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Rule, RuleRef};
 use crate::tensor::{Edge, Tensor};
 
-struct Cut {
+struct DoubleBackwardGuard {
     op: Cow<'static, str>,
     what: String,
     remedy: &'static str,
 }
 
-impl Rule<Tensor> for Cut {
+impl Rule<Tensor> for DoubleBackwardGuard {
     fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed("cut")
     }
@@ -30,22 +28,22 @@ impl Rule<Tensor> for Cut {
     }
 }
 
-/// An edge at which a gradient fails with `what`; `inputs` is where it would have gone.
-pub(crate) fn refuse(
+/// The edge of a new node that fails with `what` when a gradient arrives; `inputs` is where the gradient would have gone.
+pub(crate) fn guard_edge(
     op: Cow<'static, str>,
     what: String,
     remedy: &'static str,
     inputs: Edges<Tensor>,
 ) -> Edge {
-    let rule = RuleRef::Boxed(Box::new(Cut { op, what, remedy }));
+    let rule = RuleRef::Boxed(Box::new(DoubleBackwardGuard { op, what, remedy }));
     let node = graph::record_plain(rule, inputs, 1, 0.0, Flags::NONE);
     Edge::new(node, 0)
 }
 
-/// The edge of an intermediate result of `op`'s forward: its history was not recorded.
+/// The edge for an intermediate result of `op`'s forward, whose history was not recorded.
 #[cold]
-pub(crate) fn intermediate(op: Cow<'static, str>, cx: &Context<'_, Tensor>) -> Edge {
-    refuse(
+pub(crate) fn intermediate_edge(op: Cow<'static, str>, cx: &Context<'_, Tensor>) -> Edge {
+    guard_edge(
         op,
         "the second derivative flows through an intermediate result that forward kept, whose history was not recorded"
             .into(),

@@ -1,8 +1,6 @@
-//! `trait Function`: an operation with a derivative of one's own, in Rust.
+//! `trait Function`: custom operations with their own backward, in Rust.
 //!
-//! Owns: the trait, and the rule through which the engine calls it.
-//! Never keeps state of a call in the function itself: it carries parameters, the context carries the call.
-//! Invariant: one node and one backward call per pass, however many outputs have a gradient.
+//! Invariant: one node per call, and one backward call per pass, however many outputs have a gradient.
 
 use std::borrow::Cow;
 
@@ -11,19 +9,20 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::kernels::launch::keep_whole;
-use crate::ops::custom_op::call::{output, same};
+use crate::ops::custom_op::call::{output, same_view};
 use crate::ops::custom_op::{
-    Call, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate,
+    FunctionCall, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate_edge,
 };
 use crate::tensor::{Tensor, with_cut_edge};
 
 /// An operation with its own derivative.
 ///
-/// A value of the type carries hyper-parameters; the node keeps a clone. `forward` runs with recording off.
+/// The value itself holds hyper-parameters; the node keeps a clone, and the context holds the state of a call. `forward`
+/// runs with recording off.
 ///
 /// ```
 /// use ferrograd::{Tensor, Result};
-/// use ferrograd::ops::function::{Function, FunctionContext};
+/// use ferrograd::ops::custom_op::{Function, FunctionContext};
 ///
 /// #[derive(Clone)]
 /// struct Scale(f64);
@@ -49,16 +48,16 @@ pub trait Function: Clone + Send + Sync + 'static {
         Cow::Borrowed(path.rsplit("::").next().unwrap_or(path))
     }
 
-    /// Computes the outputs and keeps in `cx` what `backward` needs.
+    /// Computes the outputs and saves in `cx` what `backward` needs.
     ///
     /// # Errors
-    /// Whatever the computation reports.
+    /// Any error of the computation.
     fn forward(&self, cx: &mut FunctionContext, inputs: &[&Tensor]) -> Result<Vec<Tensor>>;
 
-    /// The gradients of the inputs, one or `None` each, from those of the outputs.
+    /// The gradients of the inputs (`None` for none) from those of the outputs.
     ///
     /// # Errors
-    /// Whatever the computation reports.
+    /// Any error of the computation.
     fn backward(
         &self,
         cx: &FunctionContext,
@@ -68,7 +67,7 @@ pub trait Function: Clone + Send + Sync + 'static {
     /// Calls the function and returns its first output.
     ///
     /// # Errors
-    /// Those of `forward`; `Contract` when it produced no outputs.
+    /// Those of `forward`; `Contract` if there were no outputs.
     fn apply(&self, inputs: &[&Tensor]) -> Result<Tensor> {
         self.apply_many(inputs)?.into_iter().next().ok_or_else(|| {
             let what = format!(
@@ -84,7 +83,7 @@ pub trait Function: Clone + Send + Sync + 'static {
     /// # Errors
     /// Those of `forward`.
     fn apply_many(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        let call = Call::begin(inputs.iter().copied());
+        let call = FunctionCall::begin(inputs.iter().copied());
         let mut cx = FunctionContext::new((0..inputs.len()).map(|i| call.needs(i)).collect());
         let raws = {
             let _off = ModeGuard::forward();
@@ -96,7 +95,7 @@ pub trait Function: Clone + Send + Sync + 'static {
 
 fn finish<F: Function>(
     function: &F,
-    call: Call,
+    call: FunctionCall,
     mut cx: FunctionContext,
     inputs: &[&Tensor],
     raws: Vec<Tensor>,
@@ -104,7 +103,9 @@ fn finish<F: Function>(
     let varies: SmallVec<[bool; 4]> = raws
         .iter()
         .map(|y| {
-            call.recorded() && y.dtype().is_inexact() && !cx.constants.iter().any(|c| same(c, y))
+            call.recorded()
+                && y.dtype().is_inexact()
+                && !cx.constants.iter().any(|c| same_view(c, y))
         })
         .collect();
     if !varies.contains(&true) {
@@ -117,7 +118,7 @@ fn finish<F: Function>(
         saved.push(tensor.map_or(Saved::None, |t| role.save(&t)));
     }
     cx.constants.clear();
-    let rule = Trampoline {
+    let rule = FunctionRule {
         function: function.clone(),
         cx,
         saved_kinds,
@@ -131,21 +132,26 @@ fn finish<F: Function>(
     Ok(raws.iter().enumerate().map(attach).collect())
 }
 
-fn kind(call: &Call, inputs: &[&Tensor], raws: &[Tensor], tensor: Option<&Tensor>) -> SavedRole {
+fn kind(
+    call: &FunctionCall,
+    inputs: &[&Tensor],
+    raws: &[Tensor],
+    tensor: Option<&Tensor>,
+) -> SavedRole {
     let Some(tensor) = tensor else {
         return SavedRole::Nothing;
     };
     if let Some(i) = call.input_like(inputs, tensor) {
         return SavedRole::Input(i as u32);
     }
-    match raws.iter().position(|y| same(y, tensor)) {
+    match raws.iter().position(|y| same_view(y, tensor)) {
         Some(k) => SavedRole::Output(k as u32),
         None => SavedRole::Other,
     }
 }
 
-/// The rule of a node that a `Function` made.
-struct Trampoline<F> {
+/// The rule that calls a `Function`'s backward.
+struct FunctionRule<F> {
     function: F,
     cx: FunctionContext,
     saved_kinds: SmallVec<[SavedKind; 4]>,
@@ -153,8 +159,8 @@ struct Trampoline<F> {
     outputs: SmallVec<[Spec; 1]>,
 }
 
-impl<F: Function> Trampoline<F> {
-    /// The context for one backward: saved values restored, needs narrowed to this pass.
+impl<F: Function> FunctionRule<F> {
+    /// The context of one backward call: saved values restored, needed inputs restricted to this pass.
     fn context(&self, cx: &mut Context<'_, Tensor>) -> Result<FunctionContext> {
         let mut own = self.cx.clone();
         own.needs = (0..self.inputs.len()).map(|i| cx.wants(i)).collect();
@@ -162,7 +168,7 @@ impl<F: Function> Trampoline<F> {
             own.tensors.push(match kind {
                 SavedKind::Nothing => None,
                 SavedKind::Intermediate if cx.create_graph() => {
-                    let edge = intermediate(self.function.name(), cx);
+                    let edge = intermediate_edge(self.function.name(), cx);
                     Some(cx.saved(i)?.detach().attach(edge))
                 }
                 SavedKind::Intermediate => Some(cx.saved(i)?),
@@ -184,7 +190,7 @@ impl<F: Function> Trampoline<F> {
     }
 }
 
-impl<F: Function> Rule<Tensor> for Trampoline<F> {
+impl<F: Function> Rule<Tensor> for FunctionRule<F> {
     fn name(&self) -> Cow<'static, str> {
         self.function.name()
     }
@@ -194,8 +200,8 @@ impl<F: Function> Rule<Tensor> for Trampoline<F> {
         let grads = self.gradients(cx)?;
         let run = || self.function.backward(&own, &grads);
         let returned = if cx.create_graph() {
-            // What forward left behind outside the context refuses as well.
-            with_cut_edge(intermediate(self.function.name(), cx), run)?
+            // Values that forward stored outside the context are guarded as well.
+            with_cut_edge(intermediate_edge(self.function.name(), cx), run)?
         } else {
             run()?
         };

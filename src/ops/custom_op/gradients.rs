@@ -1,15 +1,14 @@
-//! What a user's backward returned, checked against the inputs.
+//! Checks the gradients that a user's backward returns: count, shapes and dtypes, with the error messages of the
+//! CustomFunction spec; all wrong gradients are reported in one error.
 //!
-//! Owns: the count, the shapes and dtypes of returned gradients, with document 000's exact messages, all wrong
-//! gradients in one error. Never looks at values.
-//! Invariant: a gradient that passes has the shape and the dtype of its input.
+//! Invariant: an accepted gradient has the shape and dtype of its input.
 
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::{astype, sum_to};
 use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
-/// The check of one backward's result.
+/// The check of one backward's results.
 pub struct Gradients<'a> {
     op: &'a str,
     strict: bool,
@@ -17,13 +16,13 @@ pub struct Gradients<'a> {
 }
 
 impl<'a> Gradients<'a> {
-    /// For the function `op`; `strict` accepts equal shapes only, otherwise a gradient that broadcasting explains is
+    /// For the function `op`. With `strict` only equal shapes are accepted; otherwise a gradient of a broadcast shape is
     /// summed to the input's shape.
     pub fn new(op: &'a str, strict: bool) -> Gradients<'a> {
         Gradients { op, strict, wrong: Vec::new() }
     }
 
-    /// Checks the number of gradients; `extra` tells whether the surplus ones are all absent.
+    /// Checks the number of gradients; `extra` tells whether all surplus ones are `None`.
     ///
     /// # Errors
     /// `Gradients` with the message "Expected {n} gradients but got {m}".
@@ -39,10 +38,10 @@ impl<'a> Gradients<'a> {
         Err(Box::new(Error::Gradients { what }))
     }
 
-    /// The gradient as its input needs it; one of a wrong shape is noted for `finish` and dropped.
+    /// The gradient cast and summed to its input; one of a wrong shape is noted for `finish` and dropped.
     ///
     /// # Errors
-    /// Those of the reduction and of the cast.
+    /// Those of the sum and of the cast.
     #[inline]
     pub fn fit(&mut self, index: usize, gradient: Tensor, want: &Spec) -> Result<Option<Tensor>> {
         let mut gradient = gradient;
@@ -70,7 +69,7 @@ impl<'a> Gradients<'a> {
         self.wrong.push(text);
     }
 
-    /// Reports every wrong gradient at once.
+    /// Reports all wrong gradients at once.
     ///
     /// # Errors
     /// `Gradients` when `fit` noted any.
@@ -88,7 +87,7 @@ impl<'a> Gradients<'a> {
     }
 }
 
-/// Whether broadcasting `dims` can give `wide`.
+/// Whether `dims` broadcast to `wide`.
 fn expands_to(dims: &[usize], wide: &[usize]) -> bool {
     dims.len() <= wide.len()
         && dims.iter().rev().zip(wide.iter().rev()).all(|(&d, &w)| d == w || d == 1)

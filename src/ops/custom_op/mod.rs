@@ -1,9 +1,7 @@
-//! Functions with a derivative that the user writes: the contract, and its Rust face.
+//! Custom operations with a user-written backward: recording, gradient checks, and the Rust trait. The Python rule in the
+//! bindings uses the same parts.
 //!
-//! Owns: what one call records (`Call`), how returned gradients are checked (`Gradients`), the refusal of a second
-//! derivative that would be wrong (`refuse`), and `trait Function`. The Python trampoline stands on the same parts.
-//! Never a second mechanism: everything enters the graph through `graph::record`.
-//! Invariant: forward runs with recording off; an output is a fresh handle, never an input itself.
+//! Invariant: forward runs with recording off; an output is a new handle, never an input itself.
 
 mod call;
 mod context;
@@ -15,12 +13,12 @@ mod gradients;
 pub(crate) use crate::kernels::launch::keep_whole;
 #[cfg(feature = "python")]
 pub(crate) use call::output;
-pub use call::{Call, SavedKind, SavedRole, Spec};
+pub use call::{FunctionCall, SavedKind, SavedRole, Spec};
 pub use context::FunctionContext;
 #[cfg(feature = "python")]
-pub(crate) use context::{disposed, missing_key, out_of_range};
-pub(crate) use double_backward_guard::intermediate;
+pub(crate) use context::{cleared_error, index_error, key_error};
 #[cfg(feature = "python")]
-pub(crate) use double_backward_guard::refuse;
+pub(crate) use double_backward_guard::guard_edge;
+pub(crate) use double_backward_guard::intermediate_edge;
 pub use function::Function;
 pub use gradients::Gradients;

@@ -1,4 +1,4 @@
-//! Arithmetic: declarations of the operators and their kin.
+//! Arithmetic operators and binary functions: formula and derivative side by side.
 elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg"), no_bool]
@@ -44,7 +44,7 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("power"), aliases("pow")]
     fn power(a, b) = POWER {
         guard crate::ops::elementwise::integer::refuse_negative_power;
-        beside_number crate::ops::elementwise::powers::of_number;
+        unary_for_scalar crate::ops::elementwise::powers::for_exponent;
         forward { complex_angles: |a, b| a.powf(b); sixteen;
             ints: |a, b| crate::ops::elementwise::integer::power(a, b); cost: 4.0; }
         by a { complex_angles |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
@@ -69,7 +69,7 @@ elementwise! { family "arithmetic" [in_place];
     /// The larger operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the larger, or to the NaN; half each at a tie of real numbers.
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
-        complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::GREATER_EQUAL, z, 0);
+        complex |z| crate::ops::elementwise::complex::complex_extreme(&crate::ops::elementwise::compare::GREATER_EQUAL, z, 0);
         forward { float: |a, b| a.max(b); ints_wide: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.gt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.gt(a), b.is_nan()), g, R::lit(0.0))) }
@@ -77,7 +77,7 @@ elementwise! { family "arithmetic" [in_place];
     /// The smaller operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the smaller, or to the NaN; half each at a tie of real numbers.
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
-        complex |z| crate::ops::elementwise::complex::chosen(&crate::ops::elementwise::compare::LESS_EQUAL, z, 0);
+        complex |z| crate::ops::elementwise::complex::complex_extreme(&crate::ops::elementwise::compare::LESS_EQUAL, z, 0);
         forward { float: |a, b| a.min(b); ints_wide: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }

@@ -1,4 +1,4 @@
-//! Bit by bit: integers and booleans only, no derivative.
+//! Bitwise operations on integers and booleans; no derivatives.
 elementwise! { family "bitwise" [in_place];
     /// Bits set in both; the truth of both for booleans.
     [numpy("bitwise_and")]

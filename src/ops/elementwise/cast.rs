@@ -1,7 +1,5 @@
-//! Conversion between dtypes as users call it.
+//! `astype`: what may be cast, when it copies, and the memory order of the copy.
 //!
-//! Owns: the declaration of `astype`: what may be converted, when it copies, and how the copy lies in memory.
-//! Never changes values beyond rounding.
 //! Invariant: the gradient of a cast is the gradient cast back.
 
 use crate::array::{Layout, ShapeVec, sort_axes};
@@ -10,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::broadcast;
 use crate::tensor::Tensor;
 
-/// Refuses a conversion that NumPy's rule of this name does not allow.
+/// Refuses a cast that NumPy's casting rule of this name does not allow.
 fn admit_casting(from: DType, to: DType, rule: &str) -> Result<()> {
     let allowed = match rule {
         "no" | "equiv" => from == to,
@@ -35,7 +33,7 @@ fn admit_casting(from: DType, to: DType, rule: &str) -> Result<()> {
     }))
 }
 
-/// The axes of a copy from the slowest in memory to the fastest, by NumPy's name of the order.
+/// The axes of a copy in descending stride, for NumPy's memory order of this name.
 fn memory_order(layout: &Layout, order: &str) -> Result<ShapeVec> {
     let rows: ShapeVec = (0..layout.ndim()).collect();
     let columns: ShapeVec = rows.iter().rev().copied().collect();
@@ -60,13 +58,13 @@ fn memory_order(layout: &Layout, order: &str) -> Result<ShapeVec> {
     })
 }
 
-/// An uninitialised tensor of these dims whose axes lie in memory in this order, the slowest first.
+/// An uninitialised tensor whose axes have descending strides in this order.
 fn empty_in_order(dims: &[usize], axes: &[usize], dtype: DType) -> Result<Tensor> {
     let in_memory: ShapeVec = axes.iter().map(|&axis| dims[axis]).collect();
     let out = Tensor::empty(&in_memory, dtype)?;
     let mut back = ShapeVec::from_slice(axes);
-    for (place, &axis) in axes.iter().enumerate() {
-        back[axis] = place;
+    for (position, &axis) in axes.iter().enumerate() {
+        back[axis] = position;
     }
     let layout = out.layout().permute(&back);
     Ok(out.relaid(layout))
@@ -76,15 +74,15 @@ impl Tensor {
     /// The same values in another dtype; a tensor of that dtype is returned as it is.
     ///
     /// # Errors
-    /// `Memory` when there is none for the result; what the host makes of a warning about lost values.
+    /// `Memory` when the result cannot be allocated; a warning about lost values that the host turns into an exception.
     pub fn astype(&self, dtype: DType) -> Result<Tensor> {
-        broadcast::cast_aloud(self, dtype)
+        broadcast::cast_with_warnings(self, dtype)
     }
 }
 
-/// The values of `x` in `out`, a new tensor; without axes, of the kind of `x`.
+/// Casts `x` into the new tensor `out`; a 0-d result is a value or memory as `x` is.
 fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    broadcast::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
+    broadcast::cast_into_with_warnings(x, out).map(|copy| copy.in_kind_of(x))
 }
 
 crate::operations! { family "casting";

@@ -1,7 +1,5 @@
-//! Complex numbers and real ones: parts, absolute value, angle, and back.
-//!
-//! Owns: what is not holomorphic, and thus no text of complex lanes. Never differentiates: all of it is made of the two
-//! parts. Invariant: what users call `real` and `imag` is memory of its argument; what others are made of is copied.
+//! Complex functions that are not holomorphic: parts, absolute value, angle, and construction from parts. All are composed
+//! of operations on the real and imaginary parts, so they have no rules of their own.
 
 use smallvec::smallvec;
 
@@ -9,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::real_imag::Part;
 use crate::ops::core::broadcast::astype;
-use crate::ops::core::complex_as_real::{joined, part_of, part_view};
+use crate::ops::core::complex_as_real::{complex_from_parts, copy_part, part_view};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
@@ -20,8 +18,8 @@ use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;
 
-/// Two tensors of one shape and of the float dtype whose pairs are complex numbers.
-fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
+/// Two tensors of one shape and one float dtype, from which complex numbers can be made.
+fn promote_parts(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
     let common = re.dtype().promote(im.dtype());
     if common.is_complex() {
         return Err(Box::new(Error::DType {
@@ -36,19 +34,19 @@ fn pair(re: &Tensor, im: &Tensor) -> Result<[Tensor; 2]> {
     Ok([fit(re)?, fit(im)?])
 }
 
-/// A function of real numbers, applied to each part.
-pub(crate) fn by_parts(x: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
-    joined(&f(&part_of(x, Part::Real)?)?, &f(&part_of(x, Part::Imag)?)?)
+/// Applies a function of real numbers to each part.
+pub(crate) fn map_parts(x: &Tensor, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    complex_from_parts(&f(&copy_part(x, Part::Real)?)?, &f(&copy_part(x, Part::Imag)?)?)
 }
 
-/// The nearest whole numbers of each part.
-pub(crate) fn rounded(x: &Tensor) -> Result<Tensor> {
-    by_parts(x, rint)
+/// Rounds each part to the nearest integer.
+pub(crate) fn round_parts(x: &Tensor) -> Result<Tensor> {
+    map_parts(x, rint)
 }
 
 /// The absolute value of complex numbers.
-pub(crate) fn modulus(x: &Tensor) -> Result<Tensor> {
-    binary(&HYPOT, &part_of(x, Part::Real)?, &part_of(x, Part::Imag)?)
+pub(crate) fn complex_abs(x: &Tensor) -> Result<Tensor> {
+    binary(&HYPOT, &copy_part(x, Part::Real)?, &copy_part(x, Part::Imag)?)
 }
 
 elementwise_specs! {
@@ -56,26 +54,26 @@ elementwise_specs! {
     fn unit_part(a, b) = UNIT_PART {
         forward { float_calls: |a, b| {
             let (size, one) = (a.hypot(b), R::lit(1.0));
-            let alone = R::select(b.is_infinite(), a / b, one.copysign(a));
-            let beside = R::select(a.is_infinite(), alone, R::lit(0.0));
+            let sign = R::select(b.is_infinite(), a / b, one.copysign(a));
+            let infinite = R::select(a.is_infinite(), sign, R::lit(0.0));
             let none = size.eq(R::lit(0.0));
             let finite = R::select(none, R::lit(0.0), a / R::select(none, one, size));
-            // The absolute value of finite parts may be beyond the largest number.
+            // |z| of finite parts may overflow.
             let half = a * 0.5;
             let far = half / half.hypot(b * 0.5);
             let endless = R::mask_or(a.is_infinite(), b.is_infinite());
-            R::select(size.is_infinite(), R::select(endless, beside, far), finite)
+            R::select(size.is_infinite(), R::select(endless, infinite, far), finite)
         }; cost: 3.0; }
         by a { zero }
         by b { zero }
     }
 }
 
-/// Complex numbers over their absolute values, as NumPy has them. Derivative: `(g - y Re(conj(y) g)) / |x|`, 0 at 0.
-pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
+/// Complex sign, `x / |x|`, as in NumPy. Derivative: `(g - y Re(conj(y) g)) / |x|`, 0 at 0.
+pub(crate) fn complex_sign(x: &Tensor) -> Result<Tensor> {
     let known = x.detach();
-    let (re, im) = (part_of(&known, Part::Real)?, part_of(&known, Part::Imag)?);
-    let out = joined(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)?;
+    let (re, im) = (copy_part(&known, Part::Real)?, copy_part(&known, Part::Imag)?);
+    let out = complex_from_parts(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)?;
     finish(out, &[x], |_| Record {
         name: "sign",
         cost: 6.0 * move_cost(x),
@@ -84,21 +82,25 @@ pub(crate) fn direction(x: &Tensor) -> Result<Tensor> {
         backward: |(), g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
             cx.give_with(0, |_| {
-                let size = modulus(&x)?;
+                let size = complex_abs(&x)?;
                 let none = binary_scalar(&EQUAL, &size.detach(), Scalar::Int(0))?;
-                let far = Operand::Scalar(Scalar::Float(f64::INFINITY));
-                let size = where_(&none, &far, &Operand::Tensor(size))?;
-                let along = part_of(&binary(&MULTIPLY, &conjugated(&y)?, &g)?, Part::Real)?;
-                let across = binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y, &along)?)?;
-                binary(&DIVIDE, &across, &size)
+                let infinity = Operand::Scalar(Scalar::Float(f64::INFINITY));
+                let size = where_(&none, &infinity, &Operand::Tensor(size))?;
+                let radial = copy_part(&binary(&MULTIPLY, &conjugated(&y)?, &g)?, Part::Real)?;
+                let tangential = binary(&SUBTRACT, &g, &binary(&MULTIPLY, &y, &radial)?)?;
+                binary(&DIVIDE, &tangential, &size)
             })
         },
     })
 }
 
-/// The first of two operands where it wins, or where operand `nan` is NaN, else the second: NumPy's extremes of complex
-/// numbers. The gradient goes to the one that was chosen.
-pub(crate) fn chosen(wins: &'static Elementwise, z: &[&Tensor], nan: usize) -> Result<Tensor> {
+/// NumPy's extremes of complex numbers: the first operand if it wins, or if operand `nan` is NaN, else the second. The
+/// gradient goes to the selected one.
+pub(crate) fn complex_extreme(
+    wins: &'static Elementwise,
+    z: &[&Tensor],
+    nan: usize,
+) -> Result<Tensor> {
     let first = binary(wins, &z[0].detach(), &z[1].detach())?;
     let first = binary(&LOGICAL_OR, &first, &isnan(&z[nan].detach())?)?;
     where_(&first, &Operand::from(z[0]), &Operand::from(z[1]))
@@ -122,7 +124,7 @@ crate::operations! { family "complex" [ufunc];
     [numpy("angle")]
     fn angle(x: Tensor, deg: bool = false) -> Tensor {
         let angle = if x.dtype().is_complex() {
-            binary(&ARCTAN2, &part_of(x, Part::Imag)?, &part_of(x, Part::Real)?)?
+            binary(&ARCTAN2, &copy_part(x, Part::Imag)?, &copy_part(x, Part::Real)?)?
         } else {
             scalar_binary(&ARCTAN2, Scalar::Int(0), x)?
         };
@@ -135,13 +137,13 @@ crate::operations! { family "complex" [ufunc];
             (Operand::Scalar(s), Operand::Tensor(other)) => Tensor::full(&[], *s, other.dtype().promote_weak(s.weak())),
             (Operand::Scalar(s), _) => Ok(Tensor::scalar(*s)),
         };
-        let [re, im] = pair(&tensor(real, imag)?, &tensor(imag, real)?)?;
-        joined(&re, &im)
+        let [re, im] = promote_parts(&tensor(real, imag)?, &tensor(imag, real)?)?;
+        complex_from_parts(&re, &im)
     }
     /// Complex numbers of an absolute value and an angle, `abs (cos angle + i sin angle)`. Derivatives: those of the parts.
     fn polar(abs: Tensor, angle: Tensor) -> Tensor {
-        let [size, angle] = pair(abs, angle)?;
-        joined(&binary(&MULTIPLY, &size, &cos(&angle)?)?, &binary(&MULTIPLY, &size, &sin(&angle)?)?)
+        let [size, angle] = promote_parts(abs, angle)?;
+        complex_from_parts(&binary(&MULTIPLY, &size, &cos(&angle)?)?, &binary(&MULTIPLY, &size, &sin(&angle)?)?)
     }
     /// Whether the imaginary part of each element is zero.
     [numpy("isreal"), constant]

@@ -1,30 +1,28 @@
-//! Integer arithmetic with NumPy's results, where Rust's operators differ or would panic.
-//!
-//! Owns: power and shifts of the integers that have loops, as NumPy computes them (quotients have loops of their own in
-//! `kernels/elementwise/integer_division.rs`). Never panics. Invariant: what is shifted out is gone.
+//! Integer power and shifts with NumPy's results where Rust's operators differ or would panic. Division is in
+//! `kernels/elementwise/integer_division.rs`.
 
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::kernels::View;
 use crate::kernels::launch::decide;
 use crate::ops::core::broadcast::astype;
-use crate::ops::core::elementwise::Slot;
+use crate::ops::core::elementwise::OperandRef;
 use crate::ops::core::op_decl::{Axes, Scalar};
 
-/// An integer type with loops of its own.
-pub(crate) trait Whole: Copy {
-    /// `a ** b` with wrap-around; a negative exponent is refused before it gets here and yields 0.
+/// An integer type that has loops.
+pub(crate) trait LoopInteger: Copy {
+    /// `a ** b`, wrapping; 0 for a negative exponent, which is refused earlier.
     fn power(self, b: Self) -> Self;
-    /// `a << b`; 0 when all bits are shifted out, or `b` is negative.
+    /// `a << b`; 0 if all bits are shifted out or `b` is negative.
     fn left_shift(self, b: Self) -> Self;
-    /// `a >> b`; the sign alone when all bits are shifted out, or `b` is negative.
+    /// `a >> b`; the sign bits if all bits are shifted out or `b` is negative.
     fn right_shift(self, b: Self) -> Self;
 }
 
 macro_rules! whole {
     ($($t:ty),*) => {$(
         #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
-        impl Whole for $t {
+        impl LoopInteger for $t {
             #[inline(always)]
             fn power(self, b: $t) -> $t {
                 if b < 0 {
@@ -60,21 +58,25 @@ whole!(i64, i32, u8, u64);
 macro_rules! functions {
     ($($name:ident),*) => {$(
         #[inline(always)]
-        pub(crate) fn $name<T: Whole>(a: T, b: T) -> T {
+        pub(crate) fn $name<T: LoopInteger>(a: T, b: T) -> T {
             T::$name(a, b)
         }
     )*};
 }
 functions!(power, left_shift, right_shift);
 
-/// NumPy has no integer for an integer to a negative power, so neither have we.
-pub(crate) fn refuse_negative_power(operands: &[Slot<'_>], dtype: DType, _: &[f64]) -> Result<()> {
+/// Refuses integers to negative integer powers, as NumPy does.
+pub(crate) fn refuse_negative_power(
+    operands: &[OperandRef<'_>],
+    dtype: DType,
+    _: &[f64],
+) -> Result<()> {
     if dtype.is_inexact() {
         return Ok(());
     }
     let lowest = match operands.get(1) {
-        Some(Slot::Scalar(Scalar::Int(i))) if dtype.row().kind != Kind::Unsigned => *i,
-        Some(Slot::Tensor(t)) if t.size() > 0 && dtype.row().kind == Kind::Signed => {
+        Some(OperandRef::Scalar(Scalar::Int(i))) if dtype.row().kind != Kind::Unsigned => *i,
+        Some(OperandRef::Tensor(t)) if t.size() > 0 && dtype.row().kind == Kind::Signed => {
             let lowest = astype(&t.detach().min(Axes::All, false)?, DType::I64)?;
             let negative = |lowest: &[View<'_>]| u64::from(lowest[0].to_vec::<i64>()[0] < 0);
             match decide("power", &[lowest.view_of()], negative) {

@@ -1,7 +1,6 @@
-//! Operations that treat each element alone.
+//! Element-wise operations: their formulas, and selection by masks.
 //!
-//! Owns: their formulas, and the selections that combine masks with them. Never moves elements.
-//! Invariant: operands are broadcast and promoted by `core::elementwise` before a formula sees them.
+//! Invariant: `core::elementwise` broadcasts and promotes operands before a formula sees them.
 
 pub mod arithmetic;
 pub mod bitwise;

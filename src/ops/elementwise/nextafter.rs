@@ -1,20 +1,17 @@
-//! The float next to a number.
-//!
-//! Owns: nextafter. Never takes a derivative: the result is a step in the bits of `a`.
-//! Invariant: the result differs from `a` by one unit in the last place, or is `b`.
+//! `nextafter`; it has no derivative.
 
 use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Half};
 use crate::error::Error;
 use crate::graph;
 use crate::kernels::elementwise::{In, NEXT_AFTER, apply};
-use crate::ops::core::broadcast::{broadcast_to, real_numbers};
+use crate::ops::core::broadcast::{broadcast_to, require_real};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::elementwise::select::{dtype_of, operand_tensor};
 use crate::tensor::Tensor;
 
-/// A half beside an equal float32 is the same number; its neighbours are a unit of its own bits away.
-fn towards16(a: Half, b: Half) -> Half {
+/// `nextafter` for float16, whose ulp differs from that of the equal float32.
+fn nextafter_f16(a: Half, b: Half) -> Half {
     const SIGN: u16 = 1 << 15;
     match a.partial_cmp(&b) {
         None => Half::NAN,
@@ -41,7 +38,7 @@ crate::operations! { family "elementwise";
             _ => dtype_of(a, b).to_ufunc_float(),
         };
         let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
-        real_numbers("nextafter", &a)?;
+        require_real("nextafter", &a)?;
         if graph::recording() && (a.requires_grad() || b.requires_grad()) {
             return Err(Box::new(Error::NotDifferentiable {
                 op: "nextafter".into(),
@@ -53,7 +50,7 @@ crate::operations! { family "elementwise";
         let (from, to) = (broadcast_to(&a.detach(), &dims)?, broadcast_to(&b.detach(), &dims)?);
         let out = if dtype == DType::F16 {
             let (mut values, ends) = (from.to_vec::<Half>()?, to.to_vec::<Half>()?);
-            values.iter_mut().zip(ends).for_each(|(value, end)| *value = towards16(*value, end));
+            values.iter_mut().zip(ends).for_each(|(value, end)| *value = nextafter_f16(*value, end));
             Tensor::from_vec(values, &dims)?
         } else {
             let out = Tensor::empty(&dims, dtype)?;

@@ -1,13 +1,10 @@
-//! Values replaced by nearby ones: rounded to decimals, NaN and infinities made finite.
-//!
-//! Owns: `round` and `nan_to_num`. Never invents a gradient: where the value was replaced, it is zero.
-//! Invariant: integers stay the integers they are, unless decimals before the point are asked for.
+//! `round` to decimals and `nan_to_num`; the gradient is zero where a value was replaced.
 
 use crate::dtype::{DType, Half};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::unary_with;
 use crate::ops::elementwise::arithmetic::{divide, multiply};
-use crate::ops::elementwise::complex::by_parts;
+use crate::ops::elementwise::complex::map_parts;
 use crate::ops::elementwise::unary::rint;
 use crate::tensor::Tensor;
 
@@ -28,7 +25,7 @@ crate::operations! { family "elementwise" [in_place];
     [numpy("round", "around"), aliases("around")]
     fn round(x: Tensor, decimals: isize = 0) -> Tensor {
         if x.dtype().is_complex() {
-            return by_parts(x, |part| round(part, decimals));
+            return map_parts(x, |part| round(part, decimals));
         }
         if decimals == 0 || !x.dtype().is_float() && decimals > 0 {
             let rounded = x.dtype().is_float() || x.dtype() == DType::Bool;
@@ -45,16 +42,16 @@ crate::operations! { family "elementwise" [in_place];
     [numpy("nan_to_num")]
     fn nan_to_num(x: Tensor, nan: f64 = 0.0, posinf: Option<f64> = None, neginf: Option<f64> = None) -> Tensor {
         if x.dtype().is_complex() {
-            return by_parts(x, |part| nan_to_num(part, nan, posinf, neginf));
+            return map_parts(x, |part| nan_to_num(part, nan, posinf, neginf));
         }
         if !x.dtype().is_float() {
             return x.duplicate();
         }
-        let most = match x.dtype() {
+        let largest = match x.dtype() {
             DType::F16 => Half::MAX.to_f64(),
             DType::F32 => f64::from(f32::MAX),
             _ => f64::MAX,
         };
-        unary_with(&REPLACE_NONFINITE, x, &[nan, posinf.unwrap_or(most), neginf.unwrap_or(-most)])
+        unary_with(&REPLACE_NONFINITE, x, &[nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
     }
 }

@@ -1,6 +1,5 @@
-//! Choosing between values: `where`, `clip`.
+//! `where` and `clip`.
 //!
-//! Owns: the masked selection and what follows from it. Never repairs a NaN of the branch not taken.
 //! Invariant: a mask is boolean and has no gradient.
 
 use std::borrow::Cow;
@@ -10,9 +9,9 @@ use crate::dtype::{DType, Weak};
 use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::select_flat;
-use crate::ops::core::broadcast::{astype, broadcast_to, choose};
-use crate::ops::core::elementwise::{Elementwise, Slot, binary, binary_operands, unary_with};
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::broadcast::{astype, broadcast_to, select_by_mask};
+use crate::ops::core::elementwise::{Elementwise, OperandRef, binary, binary_operands, unary_with};
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::ops::elementwise::compare::{GREATER, LESS, LOGICAL_OR, isnan};
@@ -35,7 +34,7 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     match x {
         Operand::Tensor(t) if t.dtype() == dtype => Ok(Cow::Borrowed(t)),
         Operand::Tensor(t) => astype(t, dtype).map(Cow::Owned),
-        // An integer that the dtype does not have wraps, as in NumPy.
+        // An integer that the dtype cannot hold wraps, as in NumPy.
         Operand::Scalar(s) if dtype.is_integer() && !matches!(s, Scalar::Huge(_)) => {
             astype(&Tensor::scalar(*s), dtype).map(Cow::Owned)
         }
@@ -43,8 +42,8 @@ pub(crate) fn operand_tensor(x: &Operand, dtype: DType) -> Result<Cow<'_, Tensor
     }
 }
 
-/// A tensor in a shape that it broadcasts to. What is owned was made here: it has no history to go through.
-fn spread<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
+/// A tensor broadcast to `dims`. An owned one was made here, so its broadcast is not recorded.
+fn broadcast_to_cow<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
     Ok(match x {
         x if x.shape() == dims => x,
         Cow::Owned(x) if x.is_plain() => Cow::Owned(x.with_layout(x.layout().broadcast_to(dims)?)),
@@ -52,8 +51,12 @@ fn spread<'a>(x: Cow<'a, Tensor>, dims: &[usize]) -> Result<Cow<'a, Tensor>> {
     })
 }
 
-/// The selection of a few plain elements: nothing is recorded, converted or broadcast but numbers.
-fn few(condition: &Tensor, operands: [&Operand; 2], dtype: DType) -> Option<Result<Tensor>> {
+/// Fast path for few contiguous elements: nothing is recorded or cast, and only scalars broadcast.
+fn select_small(
+    condition: &Tensor,
+    operands: [&Operand; 2],
+    dtype: DType,
+) -> Option<Result<Tensor>> {
     let plain = |x: &Operand| match x {
         Operand::Tensor(x) => x.is_plain() && x.layout().same_dims(condition.layout()),
         Operand::Scalar(_) => matches!(dtype, DType::F64 | DType::F32),
@@ -63,17 +66,17 @@ fn few(condition: &Tensor, operands: [&Operand; 2], dtype: DType) -> Option<Resu
         return None;
     }
     let mask = condition.flat()?;
-    let [a, b] = operands.map(|x| Slot::from(x).flat());
+    let [a, b] = operands.map(|x| OperandRef::from(x).flat());
     match Tensor::empty_as(condition.layout(), dtype) {
         Ok(out) => select_flat(mask, [a?, b?], out.flat()?).then_some(Ok(out)),
         Err(error) => Some(Err(error)),
     }
 }
 
-/// `a` where `condition` holds, else `b`; all broadcast.
+/// `a` where `condition` is true, else `b`; all broadcast.
 pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
     let dtype = dtype_of(a, b);
-    if let Some(out) = few(condition, [a, b], dtype) {
+    if let Some(out) = select_small(condition, [a, b], dtype) {
         return out;
     }
     let (a, b) = (operand_tensor(a, dtype)?, operand_tensor(b, dtype)?);
@@ -83,18 +86,22 @@ pub fn where_(condition: &Tensor, a: &Operand, b: &Operand) -> Result<Tensor> {
         Cow::Owned(astype(&condition.detach(), DType::Bool)?)
     };
     let dims = broadcast_shapes("where", &[mask.shape(), a.shape(), b.shape()])?;
-    choose(&*spread(mask, &dims)?, &*spread(a, &dims)?, &*spread(b, &dims)?)
+    select_by_mask(
+        &*broadcast_to_cow(mask, &dims)?,
+        &*broadcast_to_cow(a, &dims)?,
+        &*broadcast_to_cow(b, &dims)?,
+    )
 }
 
 impl Tensor {
-    /// `a` where this holds, else `b`; all broadcast.
+    /// `a` where this is true, else `b`; all broadcast.
     pub fn where_(&self, a: &Operand, b: &Operand) -> Result<Tensor> {
         where_(self, a, b)
     }
 }
 
-/// Where an element is past a bound, or the bound is NaN; a NaN in `x` compares false and passes.
-fn beyond(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Tensor> {
+/// The mask of elements beyond a bound, or where the bound is NaN; a NaN in `x` is not beyond.
+fn beyond_bound(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Result<Tensor> {
     let past = binary_operands(test, &Operand::Tensor(x.detach()), bound)?;
     match bound {
         Operand::Scalar(s) if s.as_f64().is_nan() => {
@@ -128,11 +135,11 @@ elementwise_specs! {
     }
 }
 
-// A declaration takes constants, and a reference to a static is none by itself.
+// Facts take constants, and a static is not one: hence a constant reference.
 const LIMITED_LOOP: &Elementwise = &LIMITED;
 
-/// The number that a bound is, or what stands for a missing one; None if it is a tensor or NaN.
-fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
+/// The value of a scalar bound, or `missing` if there is none; `None` if it is a tensor or NaN.
+fn scalar_bound(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     match bound {
         None => Some(missing),
         Some(Operand::Scalar(s)) => Some(s.as_f64()).filter(|v| !v.is_nan()),
@@ -140,18 +147,18 @@ fn number(bound: Option<&Operand>, missing: f64) -> Option<f64> {
     }
 }
 
-/// A bound that the dtype of the elements has.
-fn of_range(x: &Tensor, bound: &Operand) -> Result<Operand> {
+/// The bound, if the dtype of `x` can hold it; an error otherwise.
+fn checked_bound(x: &Tensor, bound: &Operand) -> Result<Operand> {
     match bound {
         Operand::Scalar(s) => {
-            in_range("clip", x.dtype().promote_weak(s.weak()), *s).map(|_| bound.clone())
+            check_int_range("clip", x.dtype().promote_weak(s.weak()), *s).map(|_| bound.clone())
         }
         Operand::Tensor(_) => Ok(bound.clone()),
     }
 }
 
-/// The dtype of whole numbers between two bounds.
-fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
+/// The common dtype of the elements and the bounds.
+fn common_dtype(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
     let given = || bounds.into_iter().flatten();
     let dtype = given().fold(dtype, |dtype, bound| match bound {
         Operand::Tensor(t) => dtype.promote(t.dtype()),
@@ -163,11 +170,11 @@ fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
     })
 }
 
-/// The bound of integers; none where no element can pass it.
-fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
+/// An integer bound; `None` if no element can exceed it.
+fn effective_bound(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
     bound.filter(|bound| match bound {
         Operand::Scalar(s) if dtype.is_integer() && s.weak() == Weak::Int => {
-            in_range("clip", dtype, *s).is_ok() || (s.as_f64() < 0.0) != lower
+            check_int_range("clip", dtype, *s).is_ok() || (s.as_f64() < 0.0) != lower
         }
         _ => true,
     })
@@ -177,14 +184,14 @@ crate::operations! { family "selection" [in_place, ufunc];
     /// Limited to the range `min..max`; a bound that is None does not limit. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` inside and at the bounds, 0 outside.
     [numpy("clip"), aliases("clamp"), keywords(("a_min", "min"), ("a_max", "max")), elementwise(LIMITED_LOOP)]
     fn clip(x: Tensor, min: Option<Operand> = None, max: Option<Operand> = None) -> Tensor {
-        let (min, max) = (binding(min, x.dtype(), true), binding(max, x.dtype(), false));
+        let (min, max) = (effective_bound(min, x.dtype(), true), effective_bound(max, x.dtype(), false));
         if min.is_none() && max.is_none() && !x.dtype().is_float() {
             return x.duplicate();
         }
-        if let (true, Some(low), Some(high)) = (x.dtype().is_float(), number(min, f64::NEG_INFINITY), number(max, f64::INFINITY)) {
+        if let (true, Some(low), Some(high)) = (x.dtype().is_float(), scalar_bound(min, f64::NEG_INFINITY), scalar_bound(max, f64::INFINITY)) {
             return unary_with(&LIMITED, x, &[low, high]);
         }
-        let dtype = common(x.dtype(), [min, max]);
+        let dtype = common_dtype(x.dtype(), [min, max]);
         if !x.dtype().is_inexact() && dtype != x.dtype() {
             return clip(&astype(x, dtype)?, min, max);
         }
@@ -208,10 +215,10 @@ crate::operations! { family "selection" [in_place, ufunc];
             return ternary(&LIMITED_BETWEEN, x, [&low, &high], &[]);
         }
         if let Some(low) = min {
-            out = where_(&beyond(&LESS, &out, low)?, &of_range(&out, low)?, &Operand::Tensor(out))?;
+            out = where_(&beyond_bound(&LESS, &out, low)?, &checked_bound(&out, low)?, &Operand::Tensor(out))?;
         }
         if let Some(high) = max {
-            out = where_(&beyond(&GREATER, &out, high)?, &of_range(&out, high)?, &Operand::Tensor(out))?;
+            out = where_(&beyond_bound(&GREATER, &out, high)?, &checked_bound(&out, high)?, &Operand::Tensor(out))?;
         }
         Ok(out)
     }

@@ -1,8 +1,6 @@
-//! Mixtures of three tensors, each in one pass.
+//! `lerp`, `addcmul`, `addcdiv`: three operands in one loop.
 //!
-//! Owns: `lerp`, `addcmul`, `addcdiv`, and the common dtype and shape of three operands. Never fuses a
-//! product into a sum: the values are those of the operations one by one, which compute those of whole numbers.
-//! Invariant: operands broadcast together.
+//! Invariant: no fused multiply-add; values are those of the separate operations, which compute the integer cases.
 
 use smallvec::SmallVec;
 
@@ -10,8 +8,8 @@ use crate::array::broadcast_shapes;
 use crate::dtype::Weak;
 use crate::error::Result;
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::tensor::Tensor;
@@ -40,12 +38,12 @@ elementwise_specs! {
     }
 }
 
-// A declaration takes constants, and a reference to a static is none by itself.
+// Facts take constants, and a static is not one: hence constant references.
 const LERP_LOOP: &Elementwise = &LERP;
 const ADDCMUL_LOOP: &Elementwise = &ADDCMUL;
 const ADDCDIV_LOOP: &Elementwise = &ADDCDIV;
 
-/// Applies a three-operand operation to a tensor and what acts as one.
+/// Applies a three-operand operation to a tensor and two operands.
 pub(in crate::ops::elementwise) fn ternary(
     op: &'static Elementwise,
     x: &Tensor,
@@ -72,11 +70,16 @@ pub(in crate::ops::elementwise) fn ternary(
         Operand::Scalar(s @ Scalar::Complex(..)) => {
             Tensor::full(&[], *s, dtype).and_then(|t| cast(&t)).map(Operand::Tensor)
         }
-        Operand::Scalar(s) => in_range(op.name, dtype, *s).map(Operand::Scalar),
+        Operand::Scalar(s) => check_int_range(op.name, dtype, *s).map(Operand::Scalar),
         Operand::Tensor(t) => cast(t).map(Operand::Tensor),
     });
     let (a, b) = (a?, b?);
-    op.run([Slot::Tensor(&x), Slot::from(&a), Slot::from(&b)], x.layout(), dtype, params)
+    op.run(
+        [OperandRef::Tensor(&x), OperandRef::from(&a), OperandRef::from(&b)],
+        x.layout(),
+        dtype,
+        params,
+    )
 }
 
 fn tensors(a: &Tensor, b: &Tensor) -> [Operand; 2] {
@@ -91,10 +94,10 @@ crate::operations! { family "elementwise" [in_place, ufunc];
         if x.dtype().is_float() && float(end) && float(weight) {
             return ternary(&LERP, x, [end, weight], &[]);
         }
-        // The difference of integers is one, and wraps.
+        // Differences of integers are integers, and wrap.
         let x = Operand::Tensor(x.clone());
-        let part = binary_operands(&MULTIPLY, weight, &Operand::Tensor(binary_operands(&SUBTRACT, end, &x)?))?;
-        binary_operands(&ADD, &x, &Operand::Tensor(part))
+        let product = binary_operands(&MULTIPLY, weight, &Operand::Tensor(binary_operands(&SUBTRACT, end, &x)?))?;
+        binary_operands(&ADD, &x, &Operand::Tensor(product))
     }
     /// `x + value a b`. Derivatives: `g`, `g value b` and `g value a`.
     [elementwise(ADDCMUL_LOOP)]

@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use crate::error::Result;
 use crate::kernels::fft::{Edges, Family};
 use crate::ops::core::op_decl::{Axes, Ints};
-use crate::ops::elementwise::complex::by_parts;
+use crate::ops::elementwise::complex::map_parts;
 use crate::ops::fft::arguments::{Norm, area, as_real, each_once, line, sizes, wrong};
 use crate::ops::fft::transforms::{Waves, resized, waves};
 use crate::tensor::Tensor;
@@ -73,7 +73,7 @@ impl Call {
 
     fn single(&self, x: &Tensor, n: Option<isize>, axis: isize) -> Result<Tensor> {
         if x.dtype().is_complex() {
-            return by_parts(x, |part| self.single(part, n, axis));
+            return map_parts(x, |part| self.single(part, n, axis));
         }
         let (axis, n) = line(self.op, x, n, axis)?;
         self.along(&as_real(self.op, x)?, axis, n)
@@ -81,7 +81,7 @@ impl Call {
 
     fn several(&self, x: &Tensor, s: Option<&[i64]>, axes: &Axes) -> Result<Tensor> {
         if x.dtype().is_complex() {
-            return by_parts(x, |part| self.several(part, s, axes));
+            return map_parts(x, |part| self.several(part, s, axes));
         }
         let (axes, asked) = area(self.op, x, s, axes)?;
         each_once(self.op, &axes)?;

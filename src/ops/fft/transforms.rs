@@ -11,7 +11,7 @@ use crate::kernels::fft::{
     working_bytes,
 };
 use crate::ops::core::structured::{Record, finish, from_end, nothing};
-use crate::ops::core::view::{Step, embed, slice_axis};
+use crate::ops::core::view::{ViewStep, embed, slice_axis};
 use crate::tensor::Tensor;
 
 /// A transform's direction and its factor.
@@ -47,7 +47,7 @@ pub(super) fn resized(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     }
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = n;
-    embed(x, &dims, &[Step::Slice { axis, start: 0, step: 1, len }])
+    embed(x, &dims, &[ViewStep::Slice { axis, start: 0, step: 1, len }])
 }
 
 /// The transform of complex lines along axes.

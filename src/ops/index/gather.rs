@@ -1,7 +1,5 @@
-//! Gathering and scattering along one axis, an index for every element.
-//!
-//! Owns: take_along_axis and put_along_axis (NumPy), gather and scatter_add (PyTorch).
-//! Never changes an argument. Invariant: repeated targets accumulate when added, and the last wins when put.
+//! Gather and scatter along one axis, with an index per element: `take_along_axis` and `put_along_axis` (NumPy), `gather` and
+//! `scatter_add` (PyTorch). Repeated indices accumulate in an add; the last one wins in a put.
 
 use smallvec::smallvec;
 
@@ -9,17 +7,19 @@ use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::index::Way;
-use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, readable, reshape_dims};
+use crate::ops::core::broadcast::{
+    axis_or_flat, broadcast_to, permute_axes, require_readable, reshape_dims,
+};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
-    RowIndices, add_rows, integers, put_rows, scatter_rows, value_for,
+    RowIndices, add_rows, as_int64, cast_value_to, put_rows, scatter_rows,
 };
 use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
-fn shapes(
+fn shape_error(
     op: &'static str,
     what: &str,
     a: &[usize],
@@ -30,31 +30,31 @@ fn shapes(
     Box::new(Error::Shape { op: op.into(), what, remedy })
 }
 
-/// Both with at least one axis.
-fn raised(x: &Tensor) -> Result<Tensor> {
+/// Both tensors with at least one axis.
+fn at_least_vector(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// A tensor, an axis of it, and an index that has as many axes, no longer than it but along that one.
-pub(crate) fn beside(
+/// Resolves the axis and checks that the index has as many axes as `x` and is no longer, except along that axis.
+pub(crate) fn resolve_axis_index(
     op: &'static str,
     x: &Tensor,
     axis: isize,
     index: &Tensor,
 ) -> Result<(Tensor, usize, Tensor)> {
-    let (x, index) = (raised(x)?, raised(&integers(op, index)?)?);
+    let (x, index) = (at_least_vector(x)?, at_least_vector(&as_int64(op, index)?)?);
     let axis = normalize_axis(op, axis, x.ndim())?;
     let fits = index.ndim() == x.ndim()
         && (0..x.ndim()).all(|a| a == axis || index.shape()[a] <= x.shape()[a]);
     if !fits {
         let remedy = "give as many axes, and no more elements along the other axes";
-        return Err(shapes(op, "an index", index.shape(), x.shape(), remedy));
+        return Err(shape_error(op, "an index", index.shape(), x.shape(), remedy));
     }
     Ok((x, axis, index))
 }
 
-/// The numbers that an index repeats along all other axes, which it has in full: it then names rows.
-pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
+/// The row numbers, if the index is constant along all other axes and covers them fully: it then selects whole rows.
+pub(crate) fn whole_rows(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor> {
     let (dims, strides) = (index.shape(), index.layout().strides());
     let others = || (0..dims.len()).filter(|&a| a != axis);
     let whole = others().all(|a| dims[a] == x.shape()[a] && (strides[a] == 0 || dims[a] == 1));
@@ -65,32 +65,39 @@ pub(crate) fn rows_of(x: &Tensor, axis: usize, index: &Tensor) -> Option<Tensor>
     Some(index.with_layout(one))
 }
 
-/// The source cut to the index.
-pub(crate) fn cut(op: &'static str, x: &Tensor, index: &Tensor, src: &Operand) -> Result<Tensor> {
-    let (mut cut, dims) = (value_for(op, x, src)?, index.shape());
-    if cut.ndim() == 0 {
-        return broadcast_to(&cut, dims);
+/// The source cropped to the shape of the index.
+pub(crate) fn crop_source(
+    op: &'static str,
+    x: &Tensor,
+    index: &Tensor,
+    src: &Operand,
+) -> Result<Tensor> {
+    let (mut source, dims) = (cast_value_to(op, x, src)?, index.shape());
+    if source.ndim() == 0 {
+        return broadcast_to(&source, dims);
     }
-    if cut.ndim() != dims.len() || cut.shape().iter().zip(dims).any(|(have, want)| have < want) {
+    if source.ndim() != dims.len()
+        || source.shape().iter().zip(dims).any(|(have, want)| have < want)
+    {
         let remedy = "give a source at least as large as the index";
-        return Err(shapes(op, "an index", dims, cut.shape(), remedy));
+        return Err(shape_error(op, "an index", dims, source.shape(), remedy));
     }
     for (axis, &len) in dims.iter().enumerate() {
-        if len != cut.shape()[axis] {
-            cut = slice_axis(&cut, axis, 0, 1, len)?;
+        if len != source.shape()[axis] {
+            source = slice_axis(&source, axis, 0, 1, len)?;
         }
     }
-    Ok(cut)
+    Ok(source)
 }
 
-/// The order of axes that begins with one of them.
-pub(crate) fn in_front(axis: usize, ndim: usize) -> ShapeVec {
+/// The axis order that moves `axis` to the front.
+pub(crate) fn axis_first(axis: usize, ndim: usize) -> ShapeVec {
     [axis].into_iter().chain((0..ndim).filter(|&a| a != axis)).collect()
 }
 
-/// A copy of `x` in which the elements at the places of an index, which has as many axes, are replaced or added to by the
-/// source, which has the dims of the index.
-pub(crate) fn scattered(
+/// A copy of `x` with the source written or added at the indices; the index has the axes of `x` and the source the dims of
+/// the index.
+pub(crate) fn scatter_copy(
     op: &'static str,
     x: &Tensor,
     axis: usize,
@@ -99,25 +106,25 @@ pub(crate) fn scattered(
     way: Way,
 ) -> Result<Tensor> {
     let write = if way == Way::Put { put_rows } else { add_rows };
-    if let Some(rows) = rows_of(x, axis, index) {
-        let places = RowIndices::indexed(op, x.shape(), &[axis], &[rows])?;
-        return write(op, x, &places, &permute_axes(src, &in_front(axis, x.ndim()))?);
+    if let Some(rows) = whole_rows(x, axis, index) {
+        let row_indices = RowIndices::from_arrays(op, x.shape(), &[axis], &[rows])?;
+        return write(op, x, &row_indices, &permute_axes(src, &axis_first(axis, x.ndim()))?);
     }
     let direct = kernels::index::writes_checked(way, x.dtype());
     if !direct || edges_of(&[x, src]).is_some() {
-        let places = RowIndices::along(op, x.shape(), axis, index)?;
-        let rows = reshape_dims(src, &[places.len()])?;
-        return write(op, x, &places, &rows);
+        let row_indices = RowIndices::from_axis_index(op, x.shape(), axis, index)?;
+        let rows = reshape_dims(src, &[row_indices.len()])?;
+        return write(op, x, &row_indices, &rows);
     }
-    // Nobody asks for the offsets later.
-    readable(op, index)?;
+    // Nothing is recorded, so the offsets are not kept.
+    require_readable(op, index)?;
     let out = x.duplicate()?;
     let (index, rows) = (index.view_of(), src.view_of());
     kernels::index::write_checked(op, way, out.view_mut(), axis, index, rows)?;
     Ok(out.unrecorded([x, src].into_iter()))
 }
 
-/// PyTorch's scatter and scatter_add.
+/// PyTorch's `scatter` and `scatter_add`.
 pub(crate) fn scatter_along(
     op: &'static str,
     x: &Tensor,
@@ -126,15 +133,20 @@ pub(crate) fn scatter_along(
     src: &Operand,
     way: Way,
 ) -> Result<Tensor> {
-    let (flat, axis, index) = beside(op, x, axis, index)?;
-    let src = cut(op, &flat, &index, src)?;
-    reshape_dims(&scattered(op, &flat, axis, &index, &src, way)?, x.shape())
+    let (flat, axis, index) = resolve_axis_index(op, x, axis, index)?;
+    let src = crop_source(op, &flat, &index, src)?;
+    reshape_dims(&scatter_copy(op, &flat, axis, &index, &src, way)?, x.shape())
 }
 
-/// NumPy's indices: broadcast with `x` along the other axes.
-fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
+/// Broadcasts `x` and NumPy's indices against each other along the other axes.
+fn broadcast_index(
+    op: &'static str,
+    x: &Tensor,
+    indices: &Tensor,
+    axis: usize,
+) -> Result<(Tensor, Tensor)> {
     if indices.ndim() != x.ndim() {
-        return Err(shapes(op, "indices", indices.shape(), x.shape(), "give as many axes"));
+        return Err(shape_error(op, "indices", indices.shape(), x.shape(), "give as many axes"));
     }
     let (mut a, mut b) = (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(indices.shape()));
     (a[axis], b[axis]) = (1, 1);
@@ -150,14 +162,14 @@ fn spread(op: &'static str, x: &Tensor, indices: &Tensor, axis: usize) -> Result
     ))
 }
 
-/// The elements at the places of an index that has as many axes as `x`, no longer than it but along `axis`.
-pub(crate) fn gathered(
+/// The elements at an index that has as many axes as `x` and is no longer than it, except along `axis`.
+pub(crate) fn gather_elements(
     op: &'static str,
     x: &Tensor,
     axis: usize,
     index: &Tensor,
 ) -> Result<Tensor> {
-    if let Some(rows) = rows_of(x, axis, index) {
+    if let Some(rows) = whole_rows(x, axis, index) {
         return take_along(op, x, axis, &rows);
     }
     let out = Tensor::empty(index.shape(), x.dtype())?;
@@ -166,18 +178,18 @@ pub(crate) fn gathered(
         name: "take",
         cost: 2.0 * move_cost(out),
         params: (op, axis, ShapeVec::from_slice(x.shape())),
-        // An index that is changed later, also by its owner, is kept as it was.
+        // The index is copied on write, so a later change of it does not matter.
         saved: smallvec![Save::value(index, &[0])],
         backward: |(op, axis, dims), g, cx| {
             let index = cx.saved(0)?;
             let recorded = cx.create_graph() || g.ndim() > index.ndim();
-            cx.give_with(0, |_| ungathered(op, dims, *axis, &index, &g, recorded))
+            cx.give_with(0, |_| gather_adjoint(op, dims, *axis, &index, &g, recorded))
         },
     })
 }
 
-/// Zeros to which the elements of `g`, or of each of a stack, are added at the places of an index.
-fn ungathered(
+/// Zeros with `g` (or each gradient of a batch) added at the indices: the adjoint of [`gather_elements`].
+fn gather_adjoint(
     op: &'static str,
     dims: &[usize],
     axis: usize,
@@ -191,49 +203,54 @@ fn ungathered(
         kernels::index::write_checked(op, Way::Add, out.view_mut(), axis, index, rows)?;
         return Ok(out);
     }
-    let places = RowIndices::along(op, dims, axis, index)?;
+    let row_indices = RowIndices::from_axis_index(op, dims, axis, index)?;
     let front = g.ndim() - index.ndim();
-    let rows: ShapeVec = g.shape()[..front].iter().copied().chain([places.len()]).collect();
-    scatter_rows(&reshape_dims(g, &rows)?, &places)
+    let rows: ShapeVec = g.shape()[..front].iter().copied().chain([row_indices.len()]).collect();
+    scatter_rows(&reshape_dims(g, &rows)?, &row_indices)
 }
 
-/// The elements at the indices along an axis, or of the flattened tensor.
-fn taken(op: &'static str, x: &Tensor, indices: &Tensor, axis: Option<isize>) -> Result<Tensor> {
+/// `take_along_axis`: the elements at the indices along an axis, or of the flattened tensor.
+fn take_along_or_flat(
+    op: &'static str,
+    x: &Tensor,
+    indices: &Tensor,
+    axis: Option<isize>,
+) -> Result<Tensor> {
     let (x, axis) = axis_or_flat(op, x, axis)?;
-    let (x, indices) = spread(op, &x, &integers(op, indices)?, axis)?;
-    gathered(op, &x, axis, &indices)
+    let (x, indices) = broadcast_index(op, &x, &as_int64(op, indices)?, axis)?;
+    gather_elements(op, &x, axis, &indices)
 }
 
 crate::operations! { family "along an axis";
     /// The elements at the indices along an axis, which broadcast with the other axes; `axis=None` means the flattened tensor. Derivative: `g`, accumulated where an index repeats.
     [numpy("take_along_axis"), indices("indices")]
     fn take_along_axis(x: Tensor, indices: Tensor, axis: Option<isize> = Some(-1)) -> Tensor {
-        taken("take_along_axis", x, indices, axis)
+        take_along_or_flat("take_along_axis", x, indices, axis)
     }
     /// PyTorch's name of `take_along_axis`; without an axis both are flattened.
     [indices("indices")]
     fn take_along_dim(x: Tensor, indices: Tensor, axis: Option<isize> = None) -> Tensor {
         match axis {
-            Some(_) => taken("take_along_dim", x, indices, axis),
-            None => taken("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
+            Some(_) => take_along_or_flat("take_along_dim", x, indices, axis),
+            None => take_along_or_flat("take_along_dim", x, &reshape_dims(indices, &[indices.size()])?, None),
         }
     }
     /// A copy with `values` at the indices along an axis; the last of a repeated index stays. Derivatives: of `x`, `g` elsewhere; of `values`, `g` where they stayed.
     [indices("indices")]
     fn put_along_axis(x: Tensor, indices: Tensor, values: Operand, axis: Option<isize> = Some(-1)) -> Tensor {
         let (flat, axis) = axis_or_flat("put_along_axis", x, axis)?;
-        let (wide, indices) = spread("put_along_axis", &flat, &integers("put_along_axis", indices)?, axis)?;
+        let (wide, indices) = broadcast_index("put_along_axis", &flat, &as_int64("put_along_axis", indices)?, axis)?;
         if wide.shape() != flat.shape() {
-            return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
+            return Err(shape_error("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
-        let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
-        reshape_dims(&scattered("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
+        let values = broadcast_to(&cast_value_to("put_along_axis", x, values)?, indices.shape())?;
+        reshape_dims(&scatter_copy("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
     fn gather(x: Tensor, axis: isize, index: Tensor) -> Tensor {
-        let (x, axis, at) = beside("gather", x, axis, index)?;
-        reshape_dims(&gathered("gather", &x, axis, &at)?, index.shape())
+        let (x, axis, at) = resolve_axis_index("gather", x, axis, index)?;
+        reshape_dims(&gather_elements("gather", &x, axis, &at)?, index.shape())
     }
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]

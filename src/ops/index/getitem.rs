@@ -1,30 +1,31 @@
-//! Indexing with everything NumPy's `x[...]` takes.
-//!
-//! Owns: reading through a subscript and its recorded form. Never makes a copy for a basic index.
-//! Invariant: repeated indices accumulate in the gradient.
+//! Reading `x[...]` with NumPy's indexing; a basic index gives a view. `Tensor.select` is PyTorch's basic index along an axis.
 
-use crate::array::ShapeVec;
+use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::core::arguments::Key;
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
 use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::row_indices::take_rows;
 use crate::ops::core::structured::edges_of;
-use crate::ops::core::view::{Step, StepList, Steps, element, shown, view_through};
-use crate::ops::index::subscript::{AdvancedIndex, is_plain, plain_steps, resolved, subscript};
+use crate::ops::core::view::{
+    ViewStep, ViewStepList, ViewSteps, element, view_through, view_through_batched,
+};
+use crate::ops::index::subscript::{
+    AdvancedIndex, is_plain, normalize_index, plain_steps, subscript,
+};
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
 impl AdvancedIndex {
-    /// The rows taken from `view`, with the axes of the arrays where NumPy has them.
+    /// Takes the indexed rows from `view`, with the axes of the index arrays where NumPy puts them.
     pub(crate) fn read(&self, view: &Tensor) -> Result<Tensor> {
         let rows = take_rows(view, &self.row_indices)?;
-        self.arranged(&rows)
+        self.rows_to_result(&rows)
     }
 
-    /// Rows as the result of an index expression shows them; a stack of such behind its first axis.
-    pub(crate) fn arranged(&self, rows: &Tensor) -> Result<Tensor> {
+    /// Arranges rows (or a batch of them) as the result of the index expression.
+    pub(crate) fn rows_to_result(&self, rows: &Tensor) -> Result<Tensor> {
         let stacked = rows.ndim() - self.row_indices.row_dims().len();
         let (front, behind) = rows.shape().split_at(stacked);
         let dims: ShapeVec = [front, &self.dims, &behind[1..]].concat().into();
@@ -48,8 +49,8 @@ impl AdvancedIndex {
         [before, &self.dims, after].concat().into()
     }
 
-    /// A value of the result's dims as rows: the inverse of `arranged`.
-    pub(crate) fn rows(&self, value: &Tensor) -> Result<Tensor> {
+    /// The inverse of [`rows_to_result`](Self::rows_to_result): a value of the result's dims as rows.
+    pub(crate) fn result_to_rows(&self, value: &Tensor) -> Result<Tensor> {
         let lead = self.dims.len();
         let order: ShapeVec = (self.before..self.before + lead)
             .chain(0..self.before)
@@ -60,7 +61,7 @@ impl AdvancedIndex {
     }
 }
 
-/// Whether an index is one integer for each axis, so that it reads an element: a value, no view.
+/// Whether the index is one integer per axis, so that it reads an element (a value) and not a view.
 #[inline]
 pub(crate) fn is_element(x: &Tensor, key: &[IndexItem]) -> bool {
     let integer = |item: &IndexItem| match item {
@@ -71,8 +72,8 @@ pub(crate) fn is_element(x: &Tensor, key: &[IndexItem]) -> bool {
     key.len() == x.ndim() && key.iter().all(integer)
 }
 
-/// The elements of a vector whose places nobody asks for later, by an array of numbers.
-fn alone(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
+/// Fast path: elements of a vector at an integer array, if nothing is recorded.
+fn take_unrecorded(x: &Tensor, key: &[IndexItem]) -> Result<Option<Tensor>> {
     match key {
         [IndexItem::Array(numbers)]
             if x.ndim() == 1 && numbers.dtype() == DType::I64 && edges_of(&[x]).is_none() =>
@@ -88,8 +89,8 @@ crate::operations! { family "indexing";
     /// NumPy's `x[index]`: an integer for each axis gives the element, a value; fewer integers, slices, None and ... give a view; integer and boolean arrays give a copy. Derivative: `g` at the chosen elements, accumulated where an index repeats.
     fn index(x: Tensor, key: Key) -> Tensor {
         if let (&[size], &[IndexItem::Int(number)]) = (x.shape(), key) {
-            let index = resolved(number, 0, size)?;
-            return element(x, StepList::from_slice(&[Step::Select { axis: 0, index }]));
+            let index = normalize_index(number, 0, size)?;
+            return element(x, ViewStepList::from_slice(&[ViewStep::Select { axis: 0, index }]));
         }
         if x.is_value() && !is_element(x, key) {
             // As NumPy makes an array of a scalar.
@@ -100,9 +101,9 @@ crate::operations! { family "indexing";
             if sliced == 0 && key.len() == x.ndim() {
                 return element(x, steps);
             }
-            return shown(x, "index", Steps::new(x.ndim(), steps));
+            return view_through_batched(x, "index", ViewSteps::new(x.ndim(), steps));
         }
-        let read = match alone(x, key)? {
+        let read = match take_unrecorded(x, key)? {
             Some(read) => read,
             None => {
                 let plan = subscript(x.shape(), key)?;
@@ -122,5 +123,16 @@ crate::operations! { family "indexing";
             return Ok(read.underived(arrays));
         }
         Ok(read)
+    }
+    /// The slice at one index of an axis, which disappears; a view. Derivative: `g` at the slice.
+    [namespace("Tensor")]
+    fn select(x: Tensor, axis: isize, index: isize) -> Tensor {
+        let axis = normalize_axis("select", axis, x.ndim())?;
+        let size = x.shape()[axis];
+        let at = if index < 0 { index + size as isize } else { index };
+        match usize::try_from(at) {
+            Ok(at) if at < size => view_through(x, "select", [ViewStep::Select { axis, index: at }]),
+            _ => Err(Box::new(Error::IndexRange { op: "select".into(), index: index as i64, axis, size })),
+        }
     }
 }

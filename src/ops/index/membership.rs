@@ -1,11 +1,9 @@
-//! Whether elements are among others.
-//!
-//! Owns: isin. Never sorts in place. Invariant: a NaN is among nothing, itself included.
+//! `isin`: whether elements are among others. A NaN is never among them.
 
 use crate::array::afford;
 use crate::dtype::DType;
 use crate::kernels;
-use crate::ops::core::broadcast::{astype, readable};
+use crate::ops::core::broadcast::{astype, require_readable};
 use crate::tensor::Tensor;
 
 crate::operations! { family "searching";
@@ -16,7 +14,7 @@ crate::operations! { family "searching";
         let _ = assume_unique;
         let dtype = elements.dtype().promote(test_elements.dtype());
         for operand in [elements, test_elements] {
-            readable("isin", operand)?;
+            require_readable("isin", operand)?;
             afford(operand.size().saturating_mul(dtype.size()))?;
         }
         let (values, known) = (astype(&elements.detach(), dtype)?, astype(&test_elements.detach(), dtype)?);

@@ -1,7 +1,4 @@
-//! Finding the elements that are not zero.
-//!
-//! Owns: nonzero, argwhere, flatnonzero, and `where` with one argument. Never differentiates: positions
-//! are constants. Invariant: positions come in C order.
+//! Indices of non-zero elements, in C order: `nonzero`, `argwhere`, `flatnonzero`, and `where` with one argument.
 
 use crate::array::{Layout, afford};
 use crate::dtype::DType;
@@ -11,7 +8,7 @@ use crate::ops::core::arguments::{Condition, OneOrTuple};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::Operand;
 use crate::ops::elementwise::select;
-use crate::ops::shape::create::room;
+use crate::ops::shape::create::try_vec_with_capacity;
 use crate::tensor::Tensor;
 
 /// The flat C-order positions of true elements.
@@ -22,7 +19,7 @@ fn flat_positions(mask: &Tensor) -> Result<Vec<i64>> {
     Ok(list.into_iter().map(|at| at as i64).collect())
 }
 
-fn truth(x: &Tensor) -> Result<Tensor> {
+fn as_mask(x: &Tensor) -> Result<Tensor> {
     astype(&x.detach(), DType::Bool)
 }
 
@@ -33,9 +30,10 @@ pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
         return Ok(vec![Tensor::from(flat)]);
     }
     let (&last, outer) = mask.shape().split_last().unwrap_or((&1, &[]));
-    let mut along =
-        (0..mask.ndim()).map(|_| room(flat.len())).collect::<Result<Vec<Vec<i64>>>>()?;
-    // Positions rise, so the outer coordinates change only where a row ends.
+    let mut coordinates_by_axis = (0..mask.ndim())
+        .map(|_| try_vec_with_capacity(flat.len()))
+        .collect::<Result<Vec<Vec<i64>>>>()?;
+    // Flat positions ascend, so the outer coordinates change only at the end of a row.
     let (mut row, mut start, mut end) = (vec![0i64; outer.len()], 0, 0);
     for at in flat {
         if at >= end {
@@ -46,10 +44,13 @@ pub(crate) fn coordinates(mask: &Tensor) -> Result<Vec<Tensor>> {
                 number /= size as i64;
             }
         }
-        along.iter_mut().zip(&row).for_each(|(axis, &coordinate)| axis.push(coordinate));
-        along[outer.len()].push(at - start);
+        coordinates_by_axis
+            .iter_mut()
+            .zip(&row)
+            .for_each(|(axis, &coordinate)| axis.push(coordinate));
+        coordinates_by_axis[outer.len()].push(at - start);
     }
-    Ok(along.into_iter().map(Tensor::from).collect())
+    Ok(coordinates_by_axis.into_iter().map(Tensor::from).collect())
 }
 
 crate::operations! { family "searching";
@@ -63,23 +64,23 @@ crate::operations! { family "searching";
                 remedy: "call atleast_1d first",
             }));
         }
-        let found = coordinates(&truth(x)?)?.into_iter();
-        Ok(OneOrTuple::Tuple(found.map(|along| along.underived([x].into_iter())).collect()))
+        let found = coordinates(&as_mask(x)?)?.into_iter();
+        Ok(OneOrTuple::Tuple(found.map(|coordinate| coordinate.underived([x].into_iter())).collect()))
     }
     /// The positions of elements that are not zero, one row each.
     [numpy("argwhere"), constant]
     fn argwhere(x: Tensor) -> Tensor {
-        let found = flat_positions(&truth(x)?)?.len();
+        let found = flat_positions(&as_mask(x)?)?.len();
         if x.ndim() == 0 {
             return Ok(Tensor::empty(&[found, 0], DType::I64)?.underived([x].into_iter()));
         }
-        let rows = crate::ops::shape::join::stack(&coordinates(&truth(x)?)?, 1)?;
+        let rows = crate::ops::shape::join::stack(&coordinates(&as_mask(x)?)?, 1)?;
         Ok(rows.underived([x].into_iter()))
     }
     /// The positions, in the flattened tensor, of elements that are not zero.
     [numpy("flatnonzero"), constant]
     fn flatnonzero(x: Tensor) -> Tensor {
-        Ok(Tensor::from(flat_positions(&truth(x)?)?).underived([x].into_iter()))
+        Ok(Tensor::from(flat_positions(&as_mask(x)?)?).underived([x].into_iter()))
     }
     /// `a` where `condition` holds, else `b`; with the condition alone, the positions where it holds. Derivatives: `g` where taken, 0 elsewhere; a NaN in the branch not taken stays out of the value but not out of the gradient of what produced it.
     [numpy("where"), memory, keywords(("x", "a"), ("y", "b"), ("input", "a"), ("other", "b"))]

@@ -1,37 +1,36 @@
-//! Reading index expressions: which part is a view, which arrays index the rest.
+//! Parses index expressions by NumPy's rules into view steps and index arrays (`Subscript`).
 //!
-//! Owns: the rules of NumPy's `x[...]` and the parsed form, `Subscript`. Never moves an element.
-//! Invariant: arrays index axes of the view, ascending; integers beside arrays count as arrays.
+//! Invariant: index arrays apply to ascending axes of the view; integers next to arrays count as arrays.
 
 use crate::array::{ShapeVec, broadcast_shapes, checked_numel};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::op_decl::IndexItem;
-use crate::ops::core::row_indices::{RowIndices, integers};
-use crate::ops::core::view::{Step, StepList};
+use crate::ops::core::row_indices::{RowIndices, as_int64};
+use crate::ops::core::view::{ViewStep, ViewStepList};
 use crate::ops::index::nonzero::coordinates;
 use crate::tensor::Tensor;
 
 /// An index expression resolved against a shape.
 pub(crate) struct Subscript {
-    /// The basic part, as steps of a view.
-    pub(crate) steps: StepList,
-    /// What arrays choose of that view.
+    /// The basic part, as view steps.
+    pub(crate) steps: ViewStepList,
+    /// The index arrays, applied to that view.
     pub(crate) advanced: Option<AdvancedIndex>,
 }
 
-/// RowIndices of a view, and how the chosen rows are arranged in the result.
+/// The indexed rows of a view, and the position of the index axes in the result.
 #[derive(Clone)]
 pub(crate) struct AdvancedIndex {
     pub(crate) row_indices: RowIndices,
-    /// The shape of the index arrays together.
+    /// The broadcast shape of the index arrays.
     pub(crate) dims: ShapeVec,
-    /// How many other axes stand before the arrays' in the result.
+    /// The number of other axes before the index axes in the result.
     pub(crate) before: usize,
 }
 
-fn bad(what: String, remedy: &'static str) -> Box<Error> {
+fn index_error(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::BadIndex { op: "index".into(), what, remedy })
 }
 
@@ -49,7 +48,7 @@ fn slice_bounds(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -
     (first as usize, (span - 1) as usize / step.unsigned_abs() as usize + 1)
 }
 
-/// How many axes of the tensor an item consumes.
+/// The number of axes of the tensor that an item consumes.
 fn consumed(item: &IndexItem) -> usize {
     match item {
         IndexItem::NewAxis | IndexItem::Ellipsis => 0,
@@ -58,9 +57,9 @@ fn consumed(item: &IndexItem) -> usize {
     }
 }
 
-/// An index of an axis, counted from the front.
+/// A normalised index into an axis.
 #[inline]
-pub(super) fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
+pub(super) fn normalize_index(index: i64, axis: usize, size: usize) -> Result<usize> {
     let resolved = if index < 0 { index + size as i64 } else { index };
     if resolved < 0 || resolved >= size as i64 {
         return Err(Box::new(Error::IndexRange { op: "index".into(), index, axis, size }));
@@ -68,9 +67,13 @@ pub(super) fn resolved(index: i64, axis: usize, size: usize) -> Result<usize> {
     Ok(resolved as usize)
 }
 
-/// The step that a slice of an axis is; none for the whole of it.
+/// The view step of a slice; `None` if it covers the axis.
 #[inline]
-fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Result<Option<Step>> {
+fn slice_step(
+    [start, stop, step]: [Option<i64>; 3],
+    axis: usize,
+    size: usize,
+) -> Result<Option<ViewStep>> {
     let step = step.unwrap_or(1);
     if step == 0 {
         return Err(Box::new(Error::Argument {
@@ -81,29 +84,29 @@ fn sliced([start, stop, step]: [Option<i64>; 3], axis: usize, size: usize) -> Re
     }
     let (start, len) = slice_bounds(start, stop, step, size);
     let whole = start == 0 && len == size && step == 1;
-    Ok((!whole).then_some(Step::Slice { axis, start, step: step as isize, len }))
+    Ok((!whole).then_some(ViewStep::Slice { axis, start, step: step as isize, len }))
 }
 
-/// Whether an expression consists of integers and slices, of which there are not too many.
+/// Whether an expression has only integers and slices, at most one per axis.
 #[inline]
 pub(super) fn is_plain(dims: &[usize], items: &[IndexItem]) -> bool {
     let plain = |item: &IndexItem| matches!(item, IndexItem::Int(_) | IndexItem::Slice(..));
     items.len() <= dims.len() && items.iter().all(plain)
 }
 
-/// The steps of the integers and slices of an expression that is plain, and the number of slices.
+/// The view steps of a plain expression, and the number of its slices.
 #[inline]
-pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(StepList, usize)> {
-    let (mut steps, mut target) = (StepList::new(), 0);
+pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(ViewStepList, usize)> {
+    let (mut steps, mut target) = (ViewStepList::new(), 0);
     for (source, (item, &size)) in items.iter().zip(dims).enumerate() {
         match *item {
             IndexItem::Int(index) => {
-                let index = resolved(index, source, size)?;
-                steps.push(Step::Select { axis: target, index });
+                let index = normalize_index(index, source, size)?;
+                steps.push(ViewStep::Select { axis: target, index });
             }
             IndexItem::Slice(start, stop, step) => {
-                if let Some(part) = sliced([start, stop, step], target, size)? {
-                    steps.push(part);
+                if let Some(step) = slice_step([start, stop, step], target, size)? {
+                    steps.push(step);
                 }
                 target += 1;
             }
@@ -115,12 +118,12 @@ pub(super) fn plain_steps(dims: &[usize], items: &[IndexItem]) -> Result<(StepLi
     Ok((steps, target))
 }
 
-struct Reader<'a> {
+struct SubscriptParser<'a> {
     dims: &'a [usize],
-    /// The axis of the tensor and the axis of the view that come next.
+    /// The next axis of the tensor and of the view.
     source: usize,
     target: usize,
-    steps: StepList,
+    steps: ViewStepList,
     /// The dims of the view so far.
     view: ShapeVec,
     /// The indexed axes of the view and their arrays (int64, or a mask over several axes).
@@ -128,39 +131,39 @@ struct Reader<'a> {
     positions: Vec<usize>,
 }
 
-impl Reader<'_> {
-    /// An axis of the tensor that stays in the view.
+impl SubscriptParser<'_> {
+    /// Keeps an axis of the tensor in the view.
     fn keep(&mut self, size: usize) {
         self.view.push(size);
         self.source += 1;
         self.target += 1;
     }
 
-    /// An index of the next axis, counted from the front.
-    fn resolved(&self, index: i64) -> Result<usize> {
-        resolved(index, self.source, self.dims[self.source])
+    /// A normalised index into the next axis.
+    fn normalize_index(&self, index: i64) -> Result<usize> {
+        normalize_index(index, self.source, self.dims[self.source])
     }
 
     fn int(&mut self, index: i64) -> Result<()> {
-        let index = self.resolved(index)?;
-        self.steps.push(Step::Select { axis: self.target, index });
+        let index = self.normalize_index(index)?;
+        self.steps.push(ViewStep::Select { axis: self.target, index });
         self.source += 1;
         Ok(())
     }
 
     fn slice(&mut self, start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Result<()> {
-        let part = sliced([start, stop, step], self.target, self.dims[self.source])?;
-        let len = match part {
-            Some(Step::Slice { len, .. }) => len,
+        let slice = slice_step([start, stop, step], self.target, self.dims[self.source])?;
+        let len = match slice {
+            Some(ViewStep::Slice { len, .. }) => len,
             _ => self.dims[self.source],
         };
-        self.steps.extend(part);
+        self.steps.extend(slice);
         self.keep(len);
         Ok(())
     }
 
     fn new_axis(&mut self) {
-        self.steps.push(Step::Insert { axis: self.target });
+        self.steps.push(ViewStep::Insert { axis: self.target });
         self.view.push(1);
         self.target += 1;
     }
@@ -170,15 +173,15 @@ impl Reader<'_> {
         if index.dtype() != DType::Bool {
             if index.dtype().is_inexact() {
                 let what = format!("an index array of dtype {}", index.dtype());
-                return Err(bad(what, "index with integers or booleans"));
+                return Err(index_error(what, "index with integers or booleans"));
             }
-            self.arrays.push((self.target, integers("index", index)?));
+            self.arrays.push((self.target, as_int64("index", index)?));
             self.keep(self.dims[self.source]);
             return Ok(());
         }
         let covered = &self.dims[self.source..self.source + index.ndim()];
         if index.shape() != covered {
-            return Err(bad(
+            return Err(index_error(
                 format!(
                     "a boolean index of shape {} over axes of shape {}",
                     Dims::from(index.shape()),
@@ -189,7 +192,7 @@ impl Reader<'_> {
         }
         self.arrays.push((self.target, index.detach()));
         if index.ndim() == 0 {
-            // A single truth value is a mask over an axis of size 1 made for it.
+            // A 0-d mask is a mask over a new axis of size 1.
             self.new_axis();
         }
         covered.iter().for_each(|&size| self.keep(size));
@@ -201,18 +204,18 @@ impl Reader<'_> {
 pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript> {
     let used: usize = items.iter().map(consumed).sum();
     if items.iter().filter(|i| matches!(i, IndexItem::Ellipsis)).count() > 1 {
-        return Err(bad("more than one ellipsis".into(), "use ... once"));
+        return Err(index_error("more than one ellipsis".into(), "use ... once"));
     }
     if used > dims.len() {
         let what = format!("{used} indices for {} dimensions", dims.len());
-        return Err(bad(what, "give at most one index per dimension"));
+        return Err(index_error(what, "give at most one index per dimension"));
     }
     let arrays = items.iter().any(|i| matches!(i, IndexItem::Array(_)));
-    let mut reader = Reader {
+    let mut parser = SubscriptParser {
         dims,
         source: 0,
         target: 0,
-        steps: StepList::new(),
+        steps: ViewStepList::new(),
         view: ShapeVec::new(),
         arrays: vec![],
         positions: vec![],
@@ -220,30 +223,30 @@ pub(crate) fn subscript(dims: &[usize], items: &[IndexItem]) -> Result<Subscript
     for (position, item) in items.iter().enumerate() {
         match item {
             IndexItem::Int(i) if arrays => {
-                let index = reader.resolved(*i)? as i64;
-                reader.array(position, &Tensor::from(index))?;
+                let index = parser.normalize_index(*i)? as i64;
+                parser.array(position, &Tensor::from(index))?;
             }
-            IndexItem::Int(i) => reader.int(*i)?,
-            IndexItem::Slice(a, b, c) => reader.slice(*a, *b, *c)?,
-            IndexItem::NewAxis => reader.new_axis(),
+            IndexItem::Int(i) => parser.int(*i)?,
+            IndexItem::Slice(a, b, c) => parser.slice(*a, *b, *c)?,
+            IndexItem::NewAxis => parser.new_axis(),
             IndexItem::Ellipsis => {
-                (used..dims.len()).for_each(|_| reader.keep(dims[reader.source]))
+                (used..dims.len()).for_each(|_| parser.keep(dims[parser.source]))
             }
-            IndexItem::Array(t) => reader.array(position, t)?,
+            IndexItem::Array(t) => parser.array(position, t)?,
         }
     }
-    (reader.source..dims.len()).for_each(|axis| reader.view.push(dims[axis]));
-    checked_numel("index", &reader.view)?;
-    let advanced = if arrays { Some(advanced(&reader)?) } else { None };
-    Ok(Subscript { steps: reader.steps, advanced })
+    (parser.source..dims.len()).for_each(|axis| parser.view.push(dims[axis]));
+    checked_numel("index", &parser.view)?;
+    let advanced = if arrays { Some(advanced(&parser)?) } else { None };
+    Ok(Subscript { steps: parser.steps, advanced })
 }
 
-/// The positions that the arrays name, and where NumPy puts their axes.
-fn advanced(reader: &Reader<'_>) -> Result<AdvancedIndex> {
-    let adjacent = reader.positions.windows(2).all(|w| w[1] == w[0] + 1);
-    // Side by side, the arrays' axes replace the indexed ones where those stood; else they come first.
-    let before = if adjacent { reader.arrays[0].0 } else { 0 };
-    if let [(first, mask)] = &reader.arrays[..]
+/// The indexed rows, and where NumPy puts the axes of the index arrays.
+fn advanced(parser: &SubscriptParser<'_>) -> Result<AdvancedIndex> {
+    let adjacent = parser.positions.windows(2).all(|w| w[1] == w[0] + 1);
+    // Adjacent index arrays keep their position in the result; otherwise their axes come first.
+    let before = if adjacent { parser.arrays[0].0 } else { 0 };
+    if let [(first, mask)] = &parser.arrays[..]
         && mask.dtype() == DType::Bool
     {
         let mask = if mask.ndim() == 0 {
@@ -251,13 +254,13 @@ fn advanced(reader: &Reader<'_>) -> Result<AdvancedIndex> {
         } else {
             mask.clone()
         };
-        let row_indices = RowIndices::masked(&reader.view, *first, &mask)?;
+        let row_indices = RowIndices::from_mask(&parser.view, *first, &mask)?;
         let dims = ShapeVec::from_slice(&[row_indices.len()]);
         return Ok(AdvancedIndex { row_indices, dims, before });
     }
     let mut axes = ShapeVec::new();
     let mut arrays = Vec::new();
-    for (first, array) in &reader.arrays {
+    for (first, array) in &parser.arrays {
         if array.dtype() != DType::Bool {
             axes.push(*first);
             arrays.push(array.clone());
@@ -270,6 +273,6 @@ fn advanced(reader: &Reader<'_>) -> Result<AdvancedIndex> {
     let shapes: Vec<&[usize]> = arrays.iter().map(Tensor::shape).collect();
     let dims = broadcast_shapes("index", &shapes)?;
     let spread = arrays.iter().map(|t| broadcast_to(t, &dims)).collect::<Result<Vec<_>>>()?;
-    let row_indices = RowIndices::indexed("index", &reader.view, &axes, &spread)?;
+    let row_indices = RowIndices::from_arrays("index", &parser.view, &axes, &spread)?;
     Ok(AdvancedIndex { row_indices, dims, before })
 }

@@ -1,7 +1,5 @@
-//! Choosing elements or rows by index or by mask.
-//!
-//! Owns: take, compress, select and PyTorch's index and mask functions, one_hot, embedding.
-//! Never changes an argument. Invariant: an index outside its axis is refused, never read.
+//! Selecting elements or rows by index or mask: `take`, `compress`, `select`, PyTorch's index and mask functions, `one_hot`,
+//! `embedding`. An index out of range is refused.
 
 use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
@@ -11,20 +9,20 @@ use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::broadcast::{astype, axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::row_indices::{RowIndices, add_rows, integers, take_rows, value_for};
+use crate::ops::core::row_indices::{RowIndices, add_rows, as_int64, cast_value_to, take_rows};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::elementwise::compare::NOT_EQUAL;
 use crate::ops::elementwise::select::where_;
-use crate::ops::index::gather::{in_front, scattered};
+use crate::ops::index::gather::{axis_first, scatter_copy};
 use crate::ops::index::nonzero::coordinates;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
 
-fn bad(op: &'static str, what: String, remedy: &str) -> Box<Error> {
+fn argument_error(op: &'static str, what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
 }
 
-/// Indices brought into an axis of `size` elements as the mode says.
+/// Brings indices into `0..size` as the mode says.
 fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
     let n = size as i64;
     let inside: fn(i64, i64) -> i64 = match mode {
@@ -32,7 +30,11 @@ fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
         "wrap" => i64::rem_euclid,
         "clip" => |i, n| i.clamp(0, n - 1),
         other => {
-            return Err(bad("take", format!("mode {other:?}"), "use raise, wrap or clip"));
+            return Err(argument_error(
+                "take",
+                format!("mode {other:?}"),
+                "use raise, wrap or clip",
+            ));
         }
     };
     if n == 0 {
@@ -42,7 +44,7 @@ fn wrap_or_clip(indices: Tensor, mode: &str, size: usize) -> Result<Tensor> {
     Tensor::from_vec::<i64>(moved, indices.shape())
 }
 
-/// An index of one axis, of any shape in place of the axis.
+/// Takes along one axis, which the axes of the index replace.
 fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Result<Tensor> {
     let taken = take_along(op, x, axis, indices)?;
     let mut dims = ShapeVec::from_slice(&x.shape()[..axis]);
@@ -51,21 +53,21 @@ fn take_axis(op: &'static str, x: &Tensor, axis: usize, indices: &Tensor) -> Res
     reshape_dims(&taken, &dims)
 }
 
-/// PyTorch's index of rows: one axis, or none for a single row.
+/// PyTorch's row index: a vector, or 0-d for a single row.
 pub(crate) fn row_numbers(op: &'static str, index: &Tensor) -> Result<Tensor> {
     if index.ndim() > 1 {
-        return Err(bad(
+        return Err(argument_error(
             op,
             format!("an index of {} dimensions", index.ndim()),
             "give one of 1 dimension",
         ));
     }
-    let index = integers(op, index)?;
+    let index = as_int64(op, index)?;
     reshape_dims(&index, &[index.size()])
 }
 
-/// What is given for rows of an axis, if it has their shape; a number stands for all elements.
-pub(crate) fn for_rows(
+/// The source broadcast to the shape of the rows, if it fits; a number is repeated.
+pub(crate) fn broadcast_source(
     op: &'static str,
     x: &Tensor,
     (axis, count): (usize, usize),
@@ -80,11 +82,11 @@ pub(crate) fn for_rows(
             let remedy = "give that shape, as broadcast_to does";
             Err(Box::new(Error::Shape { op: op.into(), what, remedy }))
         }
-        _ => broadcast_to(&value_for(op, x, source)?, &dims),
+        _ => broadcast_to(&cast_value_to(op, x, source)?, &dims),
     }
 }
 
-fn masks(op: &'static str, conditions: &[Tensor]) -> Result<()> {
+fn require_masks(op: &'static str, conditions: &[Tensor]) -> Result<()> {
     match conditions.iter().find(|c| c.dtype() != DType::Bool) {
         None => Ok(()),
         Some(other) => Err(Box::new(Error::DType {
@@ -100,14 +102,14 @@ crate::operations! { family "choosing";
     [numpy("take"), indices("indices")]
     fn take(x: Tensor, indices: Tensor, axis: Option<isize> = None, mode: String = "raise".to_owned()) -> Tensor {
         let (x, axis) = axis_or_flat("take", x, axis)?;
-        let indices = wrap_or_clip(integers("take", indices)?, &mode, x.shape()[axis])?;
+        let indices = wrap_or_clip(as_int64("take", indices)?, &mode, x.shape()[axis])?;
         take_axis("take", &x, axis, &indices)
     }
     /// The rows of an axis (or the elements of the flattened tensor) for which the condition, one value each, holds.
     [numpy("compress")]
     fn compress(condition: Condition, x: Tensor, axis: Option<isize> = None) -> Tensor {
         if condition.ndim() != 1 {
-            return Err(bad("compress", format!("a condition of {} dimensions", condition.ndim()), "give one of 1 dimension"));
+            return Err(argument_error("compress", format!("a condition of {} dimensions", condition.ndim()), "give one of 1 dimension"));
         }
         let (x, axis) = axis_or_flat("compress", x, axis)?;
         let rows = coordinates(&astype(&condition.detach(), DType::Bool)?)?;
@@ -135,39 +137,39 @@ crate::operations! { family "choosing";
         }
         let axis = normalize_axis("index_add", axis, x.ndim())?;
         let index = row_numbers("index_add", index)?;
-        let mut source = for_rows("index_add", x, (axis, index.size()), source)?;
+        let mut source = broadcast_source("index_add", x, (axis, index.size()), source)?;
         if alpha != Scalar::Int(1) {
-            source = value_for("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
+            source = cast_value_to("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
         }
         if x.ndim() == 1 {
-            return scattered("index_add", x, 0, &index, &source, Way::Add);
+            return scatter_copy("index_add", x, 0, &index, &source, Way::Add);
         }
-        let row_indices = RowIndices::indexed("index_add", x.shape(), &[axis], &[index])?;
-        add_rows("index_add", x, &row_indices, &permute_axes(&source, &in_front(axis, x.ndim()))?)
+        let row_indices = RowIndices::from_arrays("index_add", x.shape(), &[axis], &[index])?;
+        add_rows("index_add", x, &row_indices, &permute_axes(&source, &axis_first(axis, x.ndim()))?)
     }
     /// The elements where the mask holds, in C order; both broadcast. Derivative: `g` where they stood.
     fn masked_select(x: Tensor, mask: Tensor) -> Tensor {
-        masks("masked_select", std::slice::from_ref(mask))?;
+        require_masks("masked_select", std::slice::from_ref(mask))?;
         let dims = broadcast_shapes("masked_select", &[x.shape(), mask.shape()])?;
         let mask = broadcast_to(&astype(&mask.detach(), DType::Bool)?, &dims)?;
-        take_rows(&broadcast_to(x, &dims)?, &RowIndices::masked(&dims, 0, &mask)?)
+        take_rows(&broadcast_to(x, &dims)?, &RowIndices::from_mask(&dims, 0, &mask)?)
     }
     /// `value` where the mask holds, else `x`. Derivatives: of `x`, `g` where the mask does not hold; of `value`, `g` summed where it does.
     [in_place]
     fn masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor {
-        masks("masked_fill", std::slice::from_ref(mask))?;
+        require_masks("masked_fill", std::slice::from_ref(mask))?;
         if let Operand::Tensor(t) = value && t.ndim() > 0 {
-            return Err(bad("masked_fill", format!("a value of shape {}", Dims::from(t.shape())), "give one number, or write where(mask, value, x)"));
+            return Err(argument_error("masked_fill", format!("a value of shape {}", Dims::from(t.shape())), "give one number, or write where(mask, value, x)"));
         }
-        where_(mask, &Operand::Tensor(value_for("masked_fill", x, value)?), &Operand::Tensor(x.clone()))
+        where_(mask, &Operand::Tensor(cast_value_to("masked_fill", x, value)?), &Operand::Tensor(x.clone()))
     }
     /// For each element the choice of the first condition that holds there, else `default`; all broadcast.
     [numpy("select"), memory]
     fn select(condlist: Tensors, choicelist: Tensors, default: Option<Operand> = None) -> Tensor {
         if condlist.is_empty() || condlist.len() != choicelist.len() {
-            return Err(bad("select", format!("{} conditions for {} choices", condlist.len(), choicelist.len()), "give as many choices as conditions, at least one"));
+            return Err(argument_error("select", format!("{} conditions for {} choices", condlist.len(), choicelist.len()), "give as many choices as conditions, at least one"));
         }
-        masks("select", condlist)?;
+        require_masks("select", condlist)?;
         let zero = Operand::Scalar(Scalar::Int(0));
         let default = default.unwrap_or(&zero);
         let dtype = choicelist.iter().fold(choicelist[0].dtype(), |d, choice| d.promote(choice.dtype()));
@@ -183,14 +185,14 @@ crate::operations! { family "choosing";
     /// A new last axis with 1 at the index and 0 elsewhere, int64; as many classes as the largest index needs by default.
     [constant, indices("x")]
     fn one_hot(x: Tensor, num_classes: isize = -1) -> Tensor {
-        let index = integers("one_hot", x)?;
+        let index = as_int64("one_hot", x)?;
         let numbers = index.to_vec::<i64>()?;
         let largest = numbers.iter().copied().max();
         let classes = match (num_classes, largest) {
-            (-1, None) => return Err(bad("one_hot", "an empty tensor says nothing of the number of classes".into(), "give num_classes")),
+            (-1, None) => return Err(argument_error("one_hot", "an empty tensor says nothing of the number of classes".into(), "give num_classes")),
             (-1, Some(largest)) => largest.max(0) as usize + 1,
             (n, _) if n >= 1 => n as usize,
-            (n, _) => return Err(bad("one_hot", format!("{n} classes"), "give at least 1")),
+            (n, _) => return Err(argument_error("one_hot", format!("{n} classes"), "give at least 1")),
         };
         if let Some(class) = numbers.iter().find(|i| !(0..classes as i64).contains(i)) {
             return Err(Box::new(Error::BadIndex { op: "one_hot".into(), what: format!("class {class} of {classes} classes"), remedy: "number the classes from 0" }));
@@ -208,9 +210,9 @@ crate::operations! { family "choosing";
     [indices("x")]
     fn embedding(x: Tensor, weight: Tensor, padding_idx: Option<isize> = None) -> Tensor {
         if weight.ndim() != 2 {
-            return Err(bad("embedding", format!("a weight of {} dimensions", weight.ndim()), "give a matrix, one row per number"));
+            return Err(argument_error("embedding", format!("a weight of {} dimensions", weight.ndim()), "give a matrix, one row per number"));
         }
-        let index = integers("embedding", x)?;
+        let index = as_int64("embedding", x)?;
         let rows = take_axis("embedding", weight, 0, &index)?;
         let Some(padding) = padding_idx else { return Ok(rows) };
         let size = weight.shape()[0] as isize;

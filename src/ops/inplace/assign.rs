@@ -1,15 +1,13 @@
-//! `x[index] = value`.
+//! `x[index] = value`: the write through a subscript and its history.
 //!
-//! Owns: the write through a subscript and its history. Never copies `x`: only the chosen elements change.
-//! Invariant: the gradient of `x` is zero where it was overwritten, and of repeated positions only the last
-//! value has one.
+//! Invariant: the gradient of `x` is zero at overwritten elements; of a repeated index only the last value has a gradient.
 
 use crate::array::{broadcast_shapes, capture};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::broadcast::{broadcast_to, cast_aloud, reshape_dims};
+use crate::ops::core::broadcast::{broadcast_to, cast_with_warnings, reshape_dims};
 use crate::ops::core::op_decl::{IndexItem, Operand};
 use crate::ops::core::row_indices::{clear_rows, take_last_written};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
@@ -17,13 +15,13 @@ use crate::ops::core::view::{replay, view_through};
 use crate::ops::elementwise::select::where_;
 use crate::ops::index::subscript::{AdvancedIndex, subscript};
 use crate::ops::inplace::methods::{
-    Value, Written, admit_write, finish_write, overwrite, recorded,
+    NewHistory, Overwrite, admit_write, finish_write, overwrite, recorded,
 };
-use crate::ops::inplace::write_access::writing;
+use crate::ops::inplace::write_access::write_guard;
 use crate::tensor::{Creation, Tensor, same_elements};
 
-/// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
-fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
+/// The value in the dtype and dims of the target; as in NumPy, leading axes of size 1 are dropped.
+fn cast_and_fit(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     let value = match value {
         Operand::Tensor(t) => t.clone(),
         Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype())?,
@@ -34,7 +32,7 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
             remedy: "assign value.detach(), or assign into a floating-point tensor",
         }));
     }
-    let value = cast_aloud(&value, x.dtype())?;
+    let value = cast_with_warnings(&value, x.dtype())?;
     if value.shape() == dims {
         return Ok(value);
     }
@@ -55,35 +53,41 @@ fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
     }))
 }
 
-/// The history of `shown` after `value` was written to chosen elements of it.
-fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result<Written> {
+/// The history of `shown` after `value` was written to the elements at advanced indices.
+fn record_scatter(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result<NewHistory> {
     let changed = finish(shown.detach(), &[shown, value], |out| Record {
         name: "setitem",
         cost: move_cost(out),
         params: advanced.clone(),
         saved: nothing(),
         backward: |advanced, g, cx| {
-            cx.give_with(1, |_| advanced.arranged(&take_last_written(&g, &advanced.row_indices)?))?;
+            cx.give_with(1, |_| {
+                advanced.rows_to_result(&take_last_written(&g, &advanced.row_indices)?)
+            })?;
             cx.give_with(0, |cx| {
                 let plain = !cx.create_graph() && cx.batch().is_empty();
-                let ours = plain && g.lends_memory();
-                if ours { cleared(g, advanced) } else { clear_rows(&g, &advanced.row_indices) }
+                let exclusive = plain && g.lends_memory();
+                if exclusive {
+                    zero_assigned(g, advanced)
+                } else {
+                    clear_rows(&g, &advanced.row_indices)
+                }
             })
         },
     })?;
-    Ok(Written { edge: changed.grad_edge(), own_node: true })
+    Ok(NewHistory { edge: changed.grad_edge(), own_node: true })
 }
 
-/// A gradient that nobody else sees with zeros at the places, in its own memory: an assignment to few elements of a large
-/// tensor costs as much backward as forward.
-fn cleared(g: Tensor, advanced: &AdvancedIndex) -> Result<Tensor> {
+/// Sets the assigned elements of an unshared gradient to zero in place: the backward of an assignment to a few elements costs
+/// as little as its forward.
+fn zero_assigned(g: Tensor, advanced: &AdvancedIndex) -> Result<Tensor> {
     let zero = Tensor::zeros(&[], g.dtype())?;
     advanced.row_indices.write(&g, &broadcast_to(&zero, &advanced.row_indices.row_dims())?)?;
     Ok(g)
 }
 
-/// Whether a value is the very elements it is assigned to: the second half of `x[i] += y`.
-fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
+/// Whether the value is the assigned view itself: the second half of `x[i] += y`.
+fn is_same_view(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
     value.storage().same(x.storage())
         && value.storage().is_data_handle() == x.storage().is_data_handle()
         && same_elements(value, target)
@@ -91,8 +95,8 @@ fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.creation() == Creation::Plain
 }
 
-/// Whether a program that is being recorded finds the positions anew in each run.
-fn varying(items: &[IndexItem]) -> bool {
+/// Whether the index is computed by the function being traced, so that each run may find other positions.
+fn is_traced_index(items: &[IndexItem]) -> bool {
     capture::active()
         && items.iter().any(|item| match item {
             IndexItem::Array(index) => capture::varies(index.storage().ptr().addr()),
@@ -100,9 +104,9 @@ fn varying(items: &[IndexItem]) -> bool {
         })
 }
 
-/// The index, if it is a mask of all of `x` that every run of the program that is being recorded finds anew: how many
-/// elements it chooses is not known then.
-fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
+/// The index, if it is a mask over all of `x` that the traced function computes: the number of selected elements is then
+/// unknown.
+fn traced_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     match items {
         [IndexItem::Array(mask)] if capture::active() => {
             let fits = mask.dtype() == DType::Bool && mask.shape() == x.shape();
@@ -112,7 +116,7 @@ fn varying_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     }
 }
 
-/// How many axes `x[index]` has.
+/// The number of axes of `x[index]`.
 ///
 /// # Errors
 /// As [`set_index`].
@@ -128,46 +132,46 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
     let needs = matches!(value, Operand::Tensor(t) if t.requires_grad());
     let recorded = recorded(x, needs && x.dtype().is_inexact());
     admit_write("setitem", x, recorded)?;
-    if let Some(mask) = varying_mask(x, items)
+    if let Some(mask) = traced_mask(x, items)
         && !needs
-        && let Ok(value) = fitted(x, &[], value)
+        && let Ok(value) = cast_and_fit(x, &[], value)
     {
         let all = where_(mask, &Operand::Tensor(value), &Operand::Tensor(x.clone()))?;
-        return overwrite("setitem", x, &all, Value::ComputedHere);
+        return overwrite("setitem", x, &all, Overwrite::ComputedHere);
     }
     let plan = subscript(x.shape(), items)?;
     let view = x.detach().relaid(replay(x.layout(), &plan.steps));
     let dims =
         plan.advanced.as_ref().map_or_else(|| view.shape().into(), AdvancedIndex::result_dims);
-    let value = fitted(x, &dims, value)?;
-    if plan.advanced.is_none() && is_itself(x, &view, &value) {
+    let value = cast_and_fit(x, &dims, value)?;
+    if plan.advanced.is_none() && is_same_view(x, &view, &value) {
         return Ok(());
     }
     let varies = needs || value.is_cut();
-    // The source may overlap the target (x[1:] = x[:-1]): then it is copied out first.
+    // The source may overlap the target (x[1:] = x[:-1]): then it is copied first.
     let source =
         if value.storage().same(x.storage()) { value.duplicate()? } else { value.detach() };
-    // Edges are taken before the version moves: they are the history of the values until then.
+    // Edges are taken before the version is bumped: they are the history of the old values.
     let history = match &plan.advanced {
         _ if !recorded => None,
-        None => Some(Written { edge: value.grad_edge(), own_node: false }),
-        Some(advanced) if plan.steps.is_empty() => Some(scattered(x, advanced, &value)?),
+        None => Some(NewHistory { edge: value.grad_edge(), own_node: false }),
+        Some(advanced) if plan.steps.is_empty() => Some(record_scatter(x, advanced, &value)?),
         Some(advanced) => {
-            Some(scattered(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
+            Some(record_scatter(&view_through(x, "index", plan.steps.clone())?, advanced, &value)?)
         }
     };
-    let right = writing("setitem", view.storage())?;
+    let guard = write_guard("setitem", view.storage())?;
     match &plan.advanced {
         None => {
             view.keep_saved()?;
             kernels::copy(source.view_of(), view.shared_view_mut());
         }
         Some(advanced) => {
-            advanced.row_indices.keep_saved(&view, varying(items))?;
-            advanced.row_indices.write(&view, &advanced.rows(&source)?)?;
+            advanced.row_indices.keep_saved(&view, is_traced_index(items))?;
+            advanced.row_indices.write(&view, &advanced.result_to_rows(&source)?)?;
         }
     }
-    drop(right);
+    drop(guard);
     finish_write("setitem", x, &view, history, varies);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
-//! when they are restored.
+//! Copy on write for saved values: a write copies the elements that operations saved; restoring a saved value overlays the
+//! copies on the current memory.
 
 use crate::array::{Earlier, ElementLayout, Layout, Snapshot, Storage, StridedSet};
 use crate::dtype::DType;
@@ -8,13 +8,13 @@ use crate::graph::{DISALLOW_SAVED_MUTATION, Mode};
 use crate::kernels;
 use crate::tensor::Tensor;
 
-/// Elements of `storage` at these positions, which count `unit` bytes.
-fn elements(storage: &Storage, places: Layout, unit: usize) -> Tensor {
-    Tensor::assemble(storage.data_handle(), places, DType::of_bytes(unit), None)
+/// The elements of `storage` at `positions`, whose positions count elements of `unit` bytes.
+fn elements(storage: &Storage, positions: Layout, unit: usize) -> Tensor {
+    Tensor::assemble(storage.data_handle(), positions, DType::of_bytes(unit), None)
 }
 
-/// The elements of a snapshot as they were when it was made.
-fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
+/// The elements of a snapshot as they were when it was taken.
+fn snapshot_elements(copy: &Snapshot, unit: usize) -> Result<Storage> {
     let data = &copy.data;
     if data.version() == 0 {
         return Ok(data.clone());
@@ -30,7 +30,7 @@ fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
 }
 
 impl Tensor {
-    /// All elements of the memory that this shows.
+    /// A tensor of all elements of this memory.
     #[cfg(feature = "python")]
     pub(crate) fn whole_memory(&self) -> Tensor {
         let n = self.storage().nbytes() / self.dtype().size();
@@ -38,7 +38,7 @@ impl Tensor {
         self.detach().relaid(layout)
     }
 
-    /// Copies what saved values need of these elements, which are about to be written, but for a leaf that requires grad.
+    /// Copies the elements that saved values need before they are overwritten, except those of a leaf that requires grad.
     ///
     /// # Errors
     /// `Memory` when there is none for a copy; then nothing has changed.
@@ -57,27 +57,27 @@ impl Tensor {
             return Ok(());
         }
         let written = ElementLayout::of(self.layout(), self.dtype());
-        self.storage().before_write(written, &mut |places, unit| {
-            let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
-            // A value that is restored from it may be written to, which must not change what is restored next.
+        self.storage().before_write(written, &mut |positions, unit| {
+            let copy = elements(self.storage(), positions.layout(), unit).duplicate()?;
+            // A value restored from the copy may be written, which must not change what is restored next.
             copy.storage().save_whole();
             Ok(copy.storage().data_handle())
         })
     }
 
-    /// The elements of `now` as they were when copies of some of them were made, of which the last lies on top.
+    /// The elements of `now` with the snapshots overlaid, the last one on top.
     pub(crate) fn with_snapshots(now: &Tensor, copies: &[Snapshot], unit: usize) -> Result<Tensor> {
         let units = now.dtype().size() / unit;
         if let Some(last) = copies.last()
             && let Some(layout) = last.places.place(now.layout(), units)
         {
-            let data = original(last, unit)?;
+            let data = snapshot_elements(last, unit)?;
             return Ok(Tensor::assemble(data, layout, now.dtype(), None));
         }
         let all = StridedSet::of(now.layout(), units);
         let out = elements(now.storage(), all.layout(), unit).duplicate()?;
         for copy in copies {
-            let data = original(copy, unit)?;
+            let data = snapshot_elements(copy, unit)?;
             for (from, to) in copy.places.shared(&all) {
                 let from = elements(&data, from.layout(), unit);
                 let to = elements(out.storage(), to.layout(), unit);

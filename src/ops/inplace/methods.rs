@@ -1,8 +1,7 @@
-//! In-place changes: `x += y`, `x.exp_()`, `copy_`, `fill_`.
+//! In-place operations: `x += y`, `x.exp_()`, `copy_`, `fill_`. Each checks that the change falsifies no gradient, writes,
+//! bumps the version and records the new history.
 //!
-//! Owns: the checks that keep a change from falsifying a gradient, the write, the version and the new history.
-//! Never lets a leaf that requires grad change while recording.
-//! Invariant: after a change every tensor that shares the memory has the history of its new values.
+//! Invariant: after a change, every tensor that shares the memory has the history of its new values.
 
 use std::borrow::Cow;
 
@@ -13,18 +12,18 @@ use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
 use crate::kernels::elementwise::{self, apply_flat};
-use crate::ops::core::broadcast::{astype, broadcast_to, cast_aloud};
-use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
+use crate::ops::core::broadcast::{astype, broadcast_to, cast_with_warnings};
+use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::inplace::loop_choice::loop_of;
+use crate::ops::inplace::elementwise_call::elementwise_call;
 use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
 }
 
-/// A gradient that user code was given shares its memory with others.
+/// Refuses to change a gradient that a hook or a backward received: its memory may be shared.
 pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
     if !x.is_read_only() {
         return Ok(());
@@ -36,7 +35,7 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
     ))
 }
 
-/// An element that was read is a value of its own: a write to it would not reach the memory that it was read from.
+/// Refuses to change an element that was read: it is a copy, so the write would not reach the memory it came from.
 fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
     if x.creation() != Creation::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
         return Ok(());
@@ -49,13 +48,13 @@ fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
     ))
 }
 
-/// Whether writing something that does or does not require grad to `x` makes history, or would have to.
+/// Whether writing a value to `x` is recorded, or would have to be.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
     let concerns = || x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
     graph::recording() && (value_requires_grad || concerns())
 }
 
-/// The refusals of a recorded change whose history could not be told.
+/// Refuses a recorded change whose history cannot be represented.
 pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     let (what, remedy) = if x.requires_grad() && x.is_leaf() {
         (
@@ -75,10 +74,10 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     Err(refuse(op, what, remedy))
 }
 
-/// What every change passes before anything is written.
+/// Checks every change before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
     if capture::active() {
-        // The history of a transform that is recorded as a whole ends with it.
+        // The history of a transform that is traced as a whole ends with it.
         let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
         capture::admit_change(x.storage(), recorded && lasts)?;
     }
@@ -88,7 +87,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     admit_memory(op, x)
 }
 
-/// The refusals of a change whose history does not matter.
+/// Refuses changes that are invalid whatever the history: inference tensors, elements, read-only or aliased memory.
 pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
     if x.is_inference() && !Mode::current().has(INFERENCE) {
         return Err(Box::new(Error::Inference {
@@ -108,14 +107,14 @@ pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Whether an unrecorded write to the elements would be admitted and none of them has a history.
+/// Whether an unrecorded write to the elements is allowed and none of them has a history.
 #[cfg(feature = "python")]
 pub(crate) fn is_plain_memory(x: &Tensor) -> bool {
     let concerns = x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
     !concerns && admit_memory("numpy", x).is_ok()
 }
 
-/// Why several elements have one address: an axis that does not move, or windows that overlap.
+/// Why several elements share an address: a stride of 0, or overlapping windows.
 #[cold]
 fn shared_elements(x: &Tensor) -> &'static str {
     let mut axes = x.shape().iter().zip(x.layout().strides());
@@ -126,7 +125,7 @@ fn shared_elements(x: &Tensor) -> &'static str {
     }
 }
 
-/// What NumPy's `same_kind` lets in: wider floats and integers are rounded or wrapped, floats never become integers.
+/// NumPy's `same_kind` casting: wider floats and integers are rounded or wrapped; floats never become integers.
 pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
     if x.dtype().takes(value.dtype()) {
         return Ok(());
@@ -138,24 +137,24 @@ pub(crate) fn admit_dtype(op: &'static str, x: &Tensor, value: &Tensor) -> Resul
     }))
 }
 
-/// What a recorded write leaves in the history.
-pub(crate) struct Written {
-    /// The edge of what was written; `None` for constants.
+/// The new history of a recorded write.
+pub(crate) struct NewHistory {
+    /// The edge of the written values; `None` for constants.
     pub(crate) edge: Option<Edge>,
-    /// Whether that is the edge of a node made for this write, and of no other tensor.
+    /// Whether the edge's node was made for this write only.
     pub(crate) own_node: bool,
 }
 
-/// After the bytes of `region` (a handle on memory of `x`) were written: the version and the history, if it is recorded.
+/// After `region`, a view of memory of `x`, was written: bumps the version and, if recorded, notes the history.
 pub(crate) fn finish_write(
     op: &'static str,
     x: &Tensor,
     region: &Tensor,
-    history: Option<Written>,
+    history: Option<NewHistory>,
     varies: bool,
 ) {
     let version = x.changed_in_place(op);
-    if let Some(Written { edge, own_node }) = history {
+    if let Some(NewHistory { edge, own_node }) = history {
         x.wrote(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
         x.set_cause(&CutCause::here(Cause::NoGrad));
@@ -165,39 +164,47 @@ pub(crate) fn finish_write(
     }
 }
 
-/// What a tensor is given in place of its elements.
+/// What kind of values replaces the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
-    /// Another tensor's elements, cast to its dtype: nothing leads to what was there.
+pub(crate) enum Overwrite {
+    /// Another tensor's elements, cast to the dtype; the old values get no gradient at all.
     Replacing,
-    /// The same, but what was there gets a gradient of zero, as in PyTorch. In a transform, which gives zeros anyway, nothing
-    /// leads there.
+    /// The same, but the old values get a gradient of zero, as in PyTorch; not in transforms, which return zeros for unused
+    /// inputs anyway.
     Assigned,
-    /// What an operation made of its old elements, of the kind of its dtype; all their history is in it.
+    /// The result of an operation on the old elements, which carries their history.
     Computed,
-    /// The same, by a node that belongs to this change alone.
+    /// The same, with a node made for this change only.
     ComputedHere,
 }
 
 /// Writes `value` into `x`.
-pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
+pub(crate) fn overwrite(
+    op: &'static str,
+    x: &Tensor,
+    value: &Tensor,
+    what: Overwrite,
+) -> Result<()> {
     let recorded = recorded(x, value.requires_grad());
     admit_write(op, x, recorded)?;
-    if !matches!(what, Value::Assigned | Value::Replacing) {
+    if !matches!(what, Overwrite::Assigned | Overwrite::Replacing) {
         admit_dtype(op, x, value)?;
     }
     let value = broadcast_to(&astype(value, x.dtype())?, x.shape())?;
     let varies = value.requires_grad() || value.is_cut();
-    // Edges are taken before the version moves: they are the history of the values until then.
+    // Edges are taken before the version is bumped: they are the history of the old values.
     let history = match what {
         _ if !recorded => None,
-        Value::Assigned if !Mode::current().has(TRANSFORM) => {
-            Some(Written { edge: replaced(op, x, &value)?.grad_edge(), own_node: true })
+        Overwrite::Assigned if !Mode::current().has(TRANSFORM) => Some(NewHistory {
+            edge: record_replacement(op, x, &value)?.grad_edge(),
+            own_node: true,
+        }),
+        Overwrite::Assigned | Overwrite::Replacing => {
+            Some(NewHistory { edge: value.grad_edge(), own_node: false })
         }
-        Value::Assigned | Value::Replacing => {
-            Some(Written { edge: value.grad_edge(), own_node: false })
+        _ => {
+            Some(NewHistory { edge: value.grad_edge(), own_node: what == Overwrite::ComputedHere })
         }
-        _ => Some(Written { edge: value.grad_edge(), own_node: what == Value::ComputedHere }),
     };
     let writing = x.before_write(op)?;
     kernels::copy(value.view_of(), x.shared_view_mut());
@@ -206,8 +213,8 @@ pub(crate) fn overwrite(op: &'static str, x: &Tensor, value: &Tensor, what: Valu
     Ok(())
 }
 
-/// `value` as what took the place of `x`, whose gradient is zero.
-fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
+/// `value` recorded as the replacement of `x`, whose gradient is zero.
+fn record_replacement(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     finish(value.detach(), &[x, value], |out| Record {
         name: op,
         cost: move_cost(out),
@@ -220,8 +227,8 @@ fn replaced(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// A copy of `x` with its history: what a derivative keeps of it outlives the change.
-fn kept(x: &Tensor) -> Result<Tensor> {
+/// A copy of `x` with its history, for derivatives that need the old values.
+fn copy_with_history(x: &Tensor) -> Result<Tensor> {
     let copy = x.duplicate()?;
     Ok(match x.grad_edge() {
         Some(edge) => copy.attach(edge),
@@ -229,7 +236,7 @@ fn kept(x: &Tensor) -> Result<Tensor> {
     })
 }
 
-fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
+fn check_result_shape(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     if result.shape() == x.shape() {
         return Ok(());
     }
@@ -247,8 +254,8 @@ fn fits(op: &'static str, x: &Tensor, result: &Tensor) -> Result<()> {
     Err(Box::new(Error::Broadcast { op: op.into(), a: x.shape().into(), b: result.shape().into() }))
 }
 
-/// Whether the memory of `t` neither overlaps that of `x` nor is it, or the elements are the same ones.
-pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
+/// Whether `t` can be read while `x` is written: their memories do not overlap, or the elements are the same.
+pub(crate) fn can_read_during_write(x: &Tensor, t: &Tensor) -> bool {
     let range = |t: &Tensor| {
         let start = t.storage().ptr() as usize;
         (start, start + t.storage().nbytes())
@@ -257,63 +264,64 @@ pub(crate) fn reads_apart(x: &Tensor, t: &Tensor) -> bool {
     b <= c || d <= a || (a == c && same_elements(x, t))
 }
 
-/// `t` in the shape of `x`, if it is of its dtype, broadcasts to that shape, and can be read while `x` is written.
-fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
+/// `t` broadcast to the shape of `x`, if its dtype is equal and it can be read while `x` is written.
+fn broadcast_operand<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
     if t.dtype() != x.dtype() || recorded(x, t.requires_grad()) {
         return Ok(None);
     }
     if t.shape() == x.shape() {
-        return Ok(reads_apart(x, t).then_some(Cow::Borrowed(t)));
+        return Ok(can_read_during_write(x, t).then_some(Cow::Borrowed(t)));
     }
-    let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
-    if apart && x.layout().takes_in(t.layout()) {
+    let readable = !t.storage().same(x.storage()) && can_read_during_write(x, t);
+    if readable && x.layout().takes_in(t.layout()) {
         return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)
 }
 
-/// `x = op(operands…)` straight into the memory of `x`, where nothing is recorded and the operands are of one dtype and
-/// broadcast to its shape; says whether it was done.
-pub(super) fn over(
+/// Computes `x = op(operands…)` directly in the memory of `x`, if nothing is recorded and the operands have one dtype and
+/// broadcast to its shape; returns whether it applied.
+pub(super) fn compute_in_place(
     op: &'static Elementwise,
     name: &'static str,
     x: &Tensor,
-    operands: &[Slot<'_>],
+    operands: &[OperandRef<'_>],
     params: &[f64],
 ) -> Result<bool> {
     let dtype = x.dtype();
-    let mut shaped: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
+    let mut broadcast: SmallVec<[Option<Tensor>; 2]> = SmallVec::new();
     for operand in operands {
-        shaped.push(match operand {
-            Slot::Tensor(t) if std::ptr::eq(*t, x) => None,
-            Slot::Tensor(t) => match beside(x, t)? {
+        broadcast.push(match operand {
+            OperandRef::Tensor(t) if std::ptr::eq(*t, x) => None,
+            OperandRef::Tensor(t) => match broadcast_operand(x, t)? {
                 Some(Cow::Owned(t)) => Some(t),
                 Some(Cow::Borrowed(_)) => None,
                 None => return Ok(false),
             },
-            // A number may stand for another operation, or make floats of integers.
-            Slot::Scalar(Scalar::Complex(..)) => return Ok(false),
-            Slot::Scalar(_) if dtype.is_float() && op.beside_number.is_none() => None,
-            Slot::Scalar(_) => return Ok(false),
+            // A number may select another operation, or promote integers to floats.
+            OperandRef::Scalar(Scalar::Complex(..)) => return Ok(false),
+            OperandRef::Scalar(_) if dtype.is_float() && op.unary_for_scalar.is_none() => None,
+            OperandRef::Scalar(_) => return Ok(false),
         });
     }
     if op.forward.mask || !op.takes(dtype) || recorded(x, false) || Mode::current().has(FORWARD) {
         return Ok(false);
     }
-    let given = operands.iter().zip(&shaped);
-    let slots: SmallVec<[Slot<'_>; 3]> =
-        given.map(|(slot, shaped)| shaped.as_ref().map_or(*slot, Slot::Tensor)).collect();
+    let pairs = operands.iter().zip(&broadcast);
+    let inputs: SmallVec<[OperandRef<'_>; 3]> = pairs
+        .map(|(operand, broadcast)| broadcast.as_ref().map_or(*operand, OperandRef::Tensor))
+        .collect();
     if let Some(guard) = op.guard {
-        guard(&slots, dtype, params)?;
+        guard(&inputs, dtype, params)?;
     }
     let writing = x.before_write(name)?;
-    let small: Option<SmallVec<[_; 3]>> = slots.iter().map(|slot| slot.flat()).collect();
+    let small: Option<SmallVec<[_; 3]>> = inputs.iter().map(|operand| operand.flat()).collect();
     let done = match (small, x.flat()) {
         (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
         _ => false,
     };
     if !done {
-        let ins: SmallVec<[_; 3]> = slots.iter().map(|slot| slot.input()).collect();
+        let ins: SmallVec<[_; 3]> = inputs.iter().map(|operand| operand.input()).collect();
         elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);
     }
     drop(writing);
@@ -324,22 +332,22 @@ pub(super) fn over(
 /// `x = op(x, value)` in place.
 pub fn binary_(op: &'static Elementwise, x: &Tensor, value: &Operand) -> Result<()> {
     admit_write(op.name, x, recorded(x, false))?;
-    if over(op, op.name, x, &[Slot::Tensor(x), Slot::from(value)], &[])? {
+    if compute_in_place(op, op.name, x, &[OperandRef::Tensor(x), OperandRef::from(value)], &[])? {
         return Ok(());
     }
     let result = binary_operands(op, &Operand::Tensor(x.clone()), value)?;
-    fits(op.name, x, &result)?;
-    overwrite(op.name, x, &result, Value::ComputedHere)
+    check_result_shape(op.name, x, &result)?;
+    overwrite(op.name, x, &result, Overwrite::ComputedHere)
 }
 
-/// `x = operation(x, …)` in place, for the arguments of a call whose first is `x`.
+/// `x = operation(x, …)` in place; `args` are those of the call, of which `x` is the first.
 pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> {
     let Some(Arg::Tensor(x)) = args.first() else {
         return Err(refuse(name, "the receiver is no tensor", "call it on a tensor"));
     };
     admit_write(name, x, recorded(x, false))?;
-    if let Some((op, operands, params)) = loop_of(decl, args)
-        && over(op, name, x, &operands, &params)?
+    if let Some((op, operands, params)) = elementwise_call(decl, args)
+        && compute_in_place(op, name, x, &operands, &params)?
     {
         return Ok(());
     }
@@ -347,37 +355,39 @@ pub fn apply(decl: &OpDecl, name: &'static str, args: &mut [Arg]) -> Result<()> 
     let Output::Tensor(result) = (decl.call)(args)? else {
         return Err(refuse(name, "the result is no tensor", "use the function instead"));
     };
-    fits(name, &x, &result)?;
-    // An operation without an effect may hand an operand back.
-    let result = if result.storage().same(x.storage()) { kept(&result)? } else { result };
+    check_result_shape(name, &x, &result)?;
+    // The operation may have returned an operand itself.
+    let result =
+        if result.storage().same(x.storage()) { copy_with_history(&result)? } else { result };
     let edge = result.grad_edge();
-    let handed_back = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
-    let own_node = edge.is_some() && !args.iter().any(handed_back);
-    let what = if own_node { Value::ComputedHere } else { Value::Computed };
+    let has_result_edge = |arg: &Arg| matches!(arg, Arg::Tensor(t) if t.grad_edge() == edge);
+    let own_node = edge.is_some() && !args.iter().any(has_result_edge);
+    let what = if own_node { Overwrite::ComputedHere } else { Overwrite::Computed };
     overwrite(name, &x, &result, what)
 }
 
-/// `x[...] = value` for all elements, whatever the dtype of the value.
+/// `x[...] = value`, whatever the dtype of the value.
 pub fn copy_(x: &Tensor, value: &Tensor) -> Result<()> {
-    copy_named("copy_", x, value, Value::Assigned)
+    copy_named("copy_", x, value, Overwrite::Assigned)
 }
 
-/// A result written to the place that was named for it.
+/// Writes a result to `out=`.
 pub fn put_result(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
-    copy_named(op, x, value, Value::Replacing)
+    copy_named(op, x, value, Overwrite::Replacing)
 }
 
-/// Every element set to one value.
+/// Sets every element to one value.
 pub fn fill_(x: &Tensor, value: &Operand) -> Result<()> {
     match value {
-        Operand::Tensor(t) => copy_named("fill_", x, t, Value::Assigned),
+        Operand::Tensor(t) => copy_named("fill_", x, t, Overwrite::Assigned),
         Operand::Scalar(s) => {
-            copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?, Value::Assigned)
+            copy_named("fill_", x, &Tensor::full(&[], *s, x.dtype())?, Overwrite::Assigned)
         }
     }
 }
 
-fn copy_named(op: &'static str, x: &Tensor, value: &Tensor, what: Value) -> Result<()> {
-    let source = if value.storage().same(x.storage()) { kept(value)? } else { value.clone() };
-    overwrite(op, x, &cast_aloud(&source, x.dtype())?, what)
+fn copy_named(op: &'static str, x: &Tensor, value: &Tensor, what: Overwrite) -> Result<()> {
+    let source =
+        if value.storage().same(x.storage()) { copy_with_history(value)? } else { value.clone() };
+    overwrite(op, x, &cast_with_warnings(&source, x.dtype())?, what)
 }

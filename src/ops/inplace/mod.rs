@@ -1,12 +1,11 @@
-//! Writing to memory that has a history.
+//! Writes to memory that has a history: in-place operations, assignment, and their gradients.
 //!
-//! Owns: operations in place, assignment, and what a gradient does at memory that was overwritten. Never reads index expressions: `index` does.
-//! Invariant: a write is admitted first, noted in the log of the memory, and only then done.
+//! Invariant: a write is admitted first, then noted in the log of the memory, and only then done.
 
 pub mod assign;
 mod complex_units;
 pub(crate) mod copy_on_write;
-mod loop_choice;
+mod elementwise_call;
 pub mod methods;
 pub mod optimizer_update;
 #[cfg(feature = "python")]

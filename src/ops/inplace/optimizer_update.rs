@@ -1,7 +1,5 @@
-//! Steps of optimisers: lists of parameters and their states, changed in place by a rule.
+//! Optimiser steps: checks and casts, then an in-place update of parameters and states by a rule of `kernels::optimizer`.
 //!
-//! Owns: the checks before anything is written, the conversion of states and gradients of another dtype than the
-//! parameter, and the versions. Never knows a rule: `kernels::optimizer` has them.
 //! Invariant: a step that is refused has changed nothing.
 
 use std::borrow::Cow;
@@ -13,47 +11,47 @@ use crate::kernels::optimizer::{MOST_NUMBERS, Options, Rule};
 use crate::kernels::{View, ViewMut};
 use crate::ops::core::broadcast::astype;
 use crate::ops::inplace::methods::{
-    Value, admit_write, finish_write, overwrite, reads_apart, recorded,
+    Overwrite, admit_write, can_read_during_write, finish_write, overwrite, recorded,
 };
-use crate::ops::inplace::write_access::Writings;
+use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
 
 const OP: &str = "optimizer.step";
 
-/// An option of a rule: a value, or a tensor of one element that is read when the rule runs.
-pub enum Number {
-    /// A value.
+/// An option of a rule: a number, or a one-element tensor that is read when the rule runs.
+pub enum RuleOption {
+    /// A number.
     Value(f64),
-    /// A tensor of one element.
+    /// A one-element tensor.
     Read(Tensor),
 }
 
-/// What a step changes, and by what.
+/// One step of an optimiser.
 pub struct Update<'a> {
-    /// The name of the rule.
+    /// The name of the update rule.
     pub rule: &'a str,
-    /// Whether it climbs instead of descending.
+    /// Whether the objective is maximised.
     pub maximize: bool,
-    /// The share of a parameter that is added to its gradient.
+    /// The weight decay: this multiple of the parameter is added to its gradient.
     pub decay: f64,
     /// The parameters.
     pub params: &'a [Tensor],
     /// Their gradients.
     pub grads: &'a [Tensor],
-    /// The states of each, one after another.
+    /// The states of all parameters, those of one parameter adjacent.
     pub states: &'a [Tensor],
-    /// What the parameters count together: one number each.
+    /// The step counts of the parameters: one number each.
     pub counts: &'a [Tensor],
     /// The options of the rule.
-    pub options: &'a [Number],
+    pub options: &'a [RuleOption],
 }
 
-/// Changes parameters, states and counts by a rule. Nothing is recorded.
+/// Updates parameters, states and counts in place. Nothing is recorded.
 ///
 /// # Errors
-/// When counts, shapes or dtypes do not fit, or one of the tensors cannot be written.
+/// If counts, shapes or dtypes do not match, or a tensor cannot be written.
 pub fn step(step: &Update<'_>) -> Result<()> {
-    let rule = admitted(step)?;
+    let rule = checked_rule(step)?;
     let mut written = Vec::with_capacity(step.counts.len() + step.params.len() + step.states.len());
     for x in step.counts {
         written.push((x, in_dtype(x, DType::F64)?));
@@ -61,16 +59,16 @@ pub fn step(step: &Update<'_>) -> Result<()> {
     let mut read = Vec::with_capacity(step.grads.len() + 1);
     for (i, (p, g)) in step.params.iter().zip(step.grads).enumerate() {
         let first = written.len();
-        for x in std::iter::once(p).chain(own(step, rule, i)) {
+        for x in std::iter::once(p).chain(states_of(step, rule, i)) {
             written.push((x, in_dtype(x, p.dtype())?));
         }
         let g = astype(&g.detach(), p.dtype())?;
-        let apart = written[first..].iter().all(|(_, x)| reads_apart(x, &g));
-        read.push(if apart { g } else { g.duplicate()? });
+        let readable = written[first..].iter().all(|(_, x)| can_read_during_write(x, &g));
+        read.push(if readable { g } else { g.duplicate()? });
     }
     let options = options(step, &mut read)?;
     let changed = || written.iter().filter(|(_, done)| matches!(done, Cow::Borrowed(_)));
-    let writing = Writings::of(OP, changed().map(|(x, _)| x.storage()))?;
+    let writing = WriteGuards::of(OP, changed().map(|(x, _)| x.storage()))?;
     changed().try_for_each(|(x, _)| x.keep_saved())?;
     {
         let reads: Vec<View<'_>> = read.iter().map(Tensor::view_of).collect();
@@ -82,14 +80,14 @@ pub fn step(step: &Update<'_>) -> Result<()> {
     for (x, done) in &written {
         match done {
             Cow::Borrowed(_) => finish_write(OP, x, x, None, false),
-            Cow::Owned(made) => overwrite(OP, x, made, Value::Assigned)?,
+            Cow::Owned(updated) => overwrite(OP, x, updated, Overwrite::Assigned)?,
         }
     }
     Ok(())
 }
 
-/// The states of a parameter.
-fn own<'a>(step: &Update<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
+/// The states of parameter `i`.
+fn states_of<'a>(step: &Update<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
     &step.states[i * rule.states()..(i + 1) * rule.states()]
 }
 
@@ -97,8 +95,8 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: OP.into(), what, remedy })
 }
 
-/// The rule, when everything fits and may be written.
-fn admitted(step: &Update<'_>) -> Result<Rule> {
+/// The rule, if all arguments match and may be written.
+fn checked_rule(step: &Update<'_>) -> Result<Rule> {
     let Some(rule) = Rule::named(step.rule) else {
         return Err(refuse(format!("there is no rule {:?}", step.rule), "use one of fg.optim"));
     };
@@ -118,8 +116,8 @@ fn admitted(step: &Update<'_>) -> Result<Rule> {
             let what = format!("parameter {i} is {} and its gradient {}", p.dtype(), g.dtype());
             return Err(refuse(what, "give a real gradient"));
         }
-        for (what, x) in
-            std::iter::once(("gradient", g)).chain(own(step, rule, i).iter().map(|x| ("state", x)))
+        for (what, x) in std::iter::once(("gradient", g))
+            .chain(states_of(step, rule, i).iter().map(|x| ("state", x)))
         {
             if x.shape() != p.shape() {
                 let shapes = format!("{:?} and its {what} {:?}", p.shape(), x.shape());
@@ -129,8 +127,8 @@ fn admitted(step: &Update<'_>) -> Result<Rule> {
         }
     }
     let numbers = step.options.iter().filter_map(|option| match option {
-        Number::Read(x) => Some(x),
-        Number::Value(_) => None,
+        RuleOption::Read(x) => Some(x),
+        RuleOption::Value(_) => None,
     });
     for x in step.counts.iter().chain(numbers) {
         if x.size() != 1 || x.dtype().is_complex() {
@@ -149,18 +147,18 @@ fn admitted(step: &Update<'_>) -> Result<Rule> {
     Ok(rule)
 }
 
-/// A tensor that the loop changes: itself, or a copy in the dtype of the loop.
+/// A tensor to update in the loop's dtype: itself, or a cast copy.
 fn in_dtype(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
     Ok(if x.dtype() == dtype { Cow::Borrowed(x) } else { Cow::Owned(astype(&x.detach(), dtype)?) })
 }
 
-/// The options for the kernel; those that it reads go to the end of the operands.
+/// The options for the kernel; one-element tensors are appended to `read`.
 fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
     let (mut values, mut places) = ([0.0; MOST_NUMBERS], Vec::new());
     for (i, option) in step.options.iter().enumerate() {
         match option {
-            Number::Value(value) => values[i] = *value,
-            Number::Read(x) => {
+            RuleOption::Value(value) => values[i] = *value,
+            RuleOption::Read(x) => {
                 places.push(i);
                 read.push(astype(&x.detach(), DType::F64)?);
             }

@@ -1,28 +1,27 @@
-//! Results that are computed where they are to go: `out=`.
+//! `out=` fast path: computes an element-wise result directly in its destination.
 //!
-//! Owns: when that is the same as computing them first. Never decides what may be changed: `inplace` does.
-//! Invariant: nothing was written where this says so.
+//! Invariant: if it returns false, nothing was written.
 
 use crate::error::Result;
-use crate::ops::core::elementwise::Slot;
+use crate::ops::core::elementwise::OperandRef;
 use crate::ops::core::op_decl::{Arg, OpDecl};
-use crate::ops::inplace::loop_choice::loop_of;
-use crate::ops::inplace::methods::{admit_write, over, recorded};
+use crate::ops::inplace::elementwise_call::elementwise_call;
+use crate::ops::inplace::methods::{admit_write, compute_in_place, recorded};
 use crate::tensor::Tensor;
 
-/// `target = operation(…)` straight into the memory of `target`, where it is a loop over floats that no history concerns;
-/// says whether it was done.
+/// Computes `target = operation(…)` in the memory of `target`, if the operation is a loop over floats and nothing has a
+/// history; returns whether it applied.
 ///
 /// # Errors
-/// What forbids a change of the target.
-pub(crate) fn computed_into(decl: &OpDecl, args: &[Arg], target: &Tensor) -> Result<bool> {
-    let Some((op, operands, params)) = loop_of(decl, args) else {
+/// If the target must not be changed.
+pub(crate) fn compute_into(decl: &OpDecl, args: &[Arg], target: &Tensor) -> Result<bool> {
+    let Some((op, operands, params)) = elementwise_call(decl, args) else {
         return Ok(false);
     };
     let tensors = || {
-        operands.iter().filter_map(|slot| match slot {
-            Slot::Tensor(t) => Some(*t),
-            Slot::Scalar(_) => None,
+        operands.iter().filter_map(|operand| match operand {
+            OperandRef::Tensor(t) => Some(*t),
+            OperandRef::Scalar(_) => None,
         })
     };
     let plain = target.dtype().is_float() && !recorded(target, false);
@@ -33,5 +32,5 @@ pub(crate) fn computed_into(decl: &OpDecl, args: &[Arg], target: &Tensor) -> Res
         return Ok(false);
     }
     admit_write(decl.name, target, false)?;
-    over(op, decl.name, target, &operands, &params)
+    compute_in_place(op, decl.name, target, &operands, &params)
 }

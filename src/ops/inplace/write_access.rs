@@ -1,7 +1,6 @@
-//! The right to write elements in place: nobody has a view of them, and nobody is in the middle of copying them out.
+//! Guards for in-place writes: exclusive against `ndarray` views and against copies that are reading the elements.
 //!
-//! Owns: the refusal of a write under a view, and the rights of writes to several memories at once. Never writes.
-//! Invariant: a thread holds one right of each memory, however many of its tensors lie there.
+//! Invariant: a thread holds one guard per memory, however many of its tensors share it.
 
 use smallvec::SmallVec;
 
@@ -10,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use crate::threads::{alone, hosted};
 
-/// The right to write to a memory.
+/// The guard for a write to one memory.
 ///
 /// # Errors
-/// `InPlace` when a view of it lives.
+/// `InPlace` while a view of it exists.
 #[inline]
-pub(crate) fn writing<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
-    memory.writing().ok_or_else(|| viewed(op))
+pub(crate) fn write_guard<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
+    memory.writing().ok_or_else(|| viewed_error(op))
 }
 
 #[cold]
-fn viewed(op: &'static str) -> Box<Error> {
+fn viewed_error(op: &'static str) -> Box<Error> {
     Box::new(Error::InPlace {
         op: op.into(),
         what: "a view of the memory is alive, which the write would change".into(),
@@ -28,65 +27,65 @@ fn viewed(op: &'static str) -> Box<Error> {
     })
 }
 
-/// The rights to write to several memories.
-#[must_use = "the rights end when this is dropped"]
-pub(crate) struct Writings<'a> {
-    _rights: SmallVec<[Writing<'a>; 4]>,
+/// The guards for writes to several memories.
+#[must_use = "the guards end when this is dropped"]
+pub(crate) struct WriteGuards<'a> {
+    _guards: SmallVec<[Writing<'a>; 4]>,
 }
 
-impl<'a> Writings<'a> {
-    /// The rights to write to these, of which several may be one.
+impl<'a> WriteGuards<'a> {
+    /// Takes the guards of these memories, some of which may be the same.
     ///
     /// # Errors
-    /// `InPlace` when a view of one lives.
+    /// `InPlace` while a view of one exists.
     pub(crate) fn of(
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
+    ) -> Result<WriteGuards<'a>> {
         if alone() {
-            return Writings::checked(op, memories);
+            return WriteGuards::checked(op, memories);
         }
         let mut all: SmallVec<[&Storage; 4]> = memories.collect();
-        // In one order, so that threads that wait for room do not wait for each other.
+        // In one global order, so that concurrent writers cannot deadlock.
         all.sort_unstable_by_key(|memory| memory.ptr().addr());
         all.dedup_by(|one, other| one.same(other));
-        let rights: Result<_> = all.into_iter().map(|memory| writing(op, memory)).collect();
-        Ok(Writings { _rights: rights? })
+        let guards: Result<_> = all.into_iter().map(|memory| write_guard(op, memory)).collect();
+        Ok(WriteGuards { _guards: guards? })
     }
 
-    /// The same for the time in which a program runs. With a host nothing keeps readers out: they may wait with the host's
+    /// The guards for a run of a compiled program. With a host, readers are not excluded: they may wait holding the host's
     /// lock, which a step of the program may need.
     ///
     /// # Errors
-    /// `InPlace` when a view of one lives.
-    pub(crate) fn of_run(
+    /// `InPlace` while a view of one exists.
+    pub(crate) fn for_program(
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
-        if hosted() { Writings::checked(op, memories) } else { Writings::of(op, memories) }
+    ) -> Result<WriteGuards<'a>> {
+        if hosted() { WriteGuards::checked(op, memories) } else { WriteGuards::of(op, memories) }
     }
 
     fn checked(
         op: &'static str,
         mut memories: impl Iterator<Item = &'a Storage>,
-    ) -> Result<Writings<'a>> {
+    ) -> Result<WriteGuards<'a>> {
         if memories.any(Storage::is_viewed) {
-            return Err(viewed(op));
+            return Err(viewed_error(op));
         }
-        Ok(Writings { _rights: SmallVec::new() })
+        Ok(WriteGuards { _guards: SmallVec::new() })
     }
 }
 
 impl Tensor {
-    /// To be called before these elements are written in place, and held meanwhile: what saved values need of them is copied.
-    /// A leaf that requires grad is not: an older graph of it is stale.
+    /// Prepares an in-place write to these elements and returns the guard to hold during it: copies what saved values need,
+    /// except for a leaf that requires grad, whose older graphs become stale.
     ///
     /// # Errors
-    /// `InPlace` when a view of the memory lives; `Memory` when there is none for a copy. Then nothing has changed.
+    /// `InPlace` while a view of the memory exists; `Memory` when a copy cannot be allocated. Then nothing has changed.
     #[inline]
     pub(crate) fn before_write(&self, op: &'static str) -> Result<Writing<'_>> {
-        let right = writing(op, self.storage())?;
+        let guard = write_guard(op, self.storage())?;
         self.keep_saved()?;
-        Ok(right)
+        Ok(guard)
     }
 }

@@ -19,7 +19,7 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::complex::real;
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::shape::diagonal::diag_embed;
@@ -28,7 +28,7 @@ use crate::tensor::Tensor;
 /// The diagonals of the matrices.
 fn diagonal(x: &Tensor) -> Result<Tensor> {
     let (axis1, axis2) = (x.ndim() - 2, x.ndim() - 1);
-    view_through(x, "diagonal", [Step::Diagonal { offset: 0, axis1, axis2 }])
+    view_through(x, "diagonal", [ViewStep::Diagonal { offset: 0, axis1, axis2 }])
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {

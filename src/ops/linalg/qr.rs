@@ -18,7 +18,9 @@ use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::Axes;
-use crate::ops::core::structured::{Cx, Record, RecordMany, Save, batched, finish, finish_many};
+use crate::ops::core::structured::{
+    Cx, Record, RecordMany, Save, batched_dims, finish, finish_many,
+};
 use crate::ops::shape::diagonal::triu;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
@@ -37,7 +39,7 @@ fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Ten
 /// The gradient of output `k`, or zeros where none arrived.
 fn or_zeros(cx: &mut Cx<'_>, k: usize, like: &Tensor) -> Result<Tensor> {
     let g = cx.take_grad(k);
-    g.map_or_else(|| Tensor::zeros(&batched(cx, like.shape()), like.dtype()), Ok)
+    g.map_or_else(|| Tensor::zeros(&batched_dims(cx, like.shape()), like.dtype()), Ok)
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {

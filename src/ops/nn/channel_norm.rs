@@ -17,7 +17,7 @@ use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::rsqrt;
-use crate::ops::inplace::methods::{Value, overwrite};
+use crate::ops::inplace::methods::{Overwrite, overwrite};
 use crate::ops::reduce::reductions::mean_over;
 use crate::tensor::Tensor;
 
@@ -316,7 +316,7 @@ fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()>
     };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
     let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
-    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Value::ComputedHere)
+    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Overwrite::ComputedHere)
 }
 
 /// Moves the running mean and (unbiased) variance towards those of this batch, of `count` values per channel.

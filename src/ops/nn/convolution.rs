@@ -14,7 +14,7 @@ use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::Ints;
 use crate::ops::core::structured::{Record, Save, finish, from_end};
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
@@ -63,7 +63,7 @@ fn part_by_part(
 ) -> Result<Tensor> {
     let part = |x: &Tensor, index: usize| {
         if x.ndim() > 4 {
-            view_through(x, "row", [Step::Select { axis: 0, index }])
+            view_through(x, "row", [ViewStep::Select { axis: 0, index }])
         } else {
             Ok(x.clone())
         }

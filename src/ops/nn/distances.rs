@@ -20,7 +20,7 @@ use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, negative};
 use crate::ops::product::matmul::matmul;
 use crate::ops::reduce::norms::root;
-use crate::ops::shape::create::room;
+use crate::ops::shape::create::try_vec_with_capacity;
 use crate::tensor::Tensor;
 
 crate::operations! { family "distances" [float32];
@@ -98,9 +98,9 @@ fn squares_within(x: &Tensor) -> Result<Tensor> {
         backward: |&n, g, cx| {
             let x = cx.saved(0)?;
             let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            let mut above = room(g.shape()[g.ndim() - 1])?;
+            let mut above = try_vec_with_capacity(g.shape()[g.ndim() - 1])?;
             (0..n).for_each(|i| above.extend((i * n + i + 1) as i64..((i + 1) * n) as i64));
-            let places = RowIndices::indexed("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
+            let places = RowIndices::from_arrays("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
             let lead = &g.shape()[..g.ndim() - 1];
             let g = reshape_dims(&scatter_rows(&g, &places)?, &[lead, &[n, n]].concat())?;
             let g = binary(&ADD, &g, &turned(&g)?)?;

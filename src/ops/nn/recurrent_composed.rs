@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::ops::core::broadcast::{reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::structured::{Cx, batched};
+use crate::ops::core::structured::{Cx, batched_dims};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::nn::recurrent::Order;
@@ -94,7 +94,7 @@ pub(super) fn lstm_recorded(order: Order, cx: &mut Cx<'_>) -> Result<()> {
     let [x, h, weight, c] = [cx.saved(0)?, cx.saved(1)?, cx.saved(2)?, cx.saved(3)?];
     let (g, g_cells) = (cx.take_grad(0), cx.take_grad(1));
     let front = cx.batch().len();
-    let mut to_h = Tensor::zeros(&batched(cx, h.shape()), h.dtype())?;
+    let mut to_h = Tensor::zeros(&batched_dims(cx, h.shape()), h.dtype())?;
     let mut to_c = to_h.clone();
     let (mut to_weight, mut slopes) = (None, Vec::new());
     for (k, step) in lstm_forward(order, [&x, &h, &weight, &c])?.iter().enumerate().rev() {
@@ -153,9 +153,9 @@ fn gru_forward(order: Order, [x, h, weight, bias]: [&Tensor; 4]) -> Result<Vec<G
 pub(super) fn gru_recorded(order: Order, cx: &mut Cx<'_>) -> Result<()> {
     let [x, h, weight, bias] = [cx.saved(0)?, cx.saved(1)?, cx.saved(2)?, cx.saved(3)?];
     let (g, front) = (cx.take_grad(0), cx.batch().len());
-    let mut to_h = Tensor::zeros(&batched(cx, h.shape()), h.dtype())?;
+    let mut to_h = Tensor::zeros(&batched_dims(cx, h.shape()), h.dtype())?;
     let (mut to_weight, mut to_bias) =
-        (None, Tensor::zeros(&batched(cx, bias.shape()), h.dtype())?);
+        (None, Tensor::zeros(&batched_dims(cx, bias.shape()), h.dtype())?);
     let mut slopes = Vec::new();
     for (k, step) in gru_forward(order, [&x, &h, &weight, &bias])?.iter().enumerate().rev() {
         let [r, z, new, m] = &step.gates;

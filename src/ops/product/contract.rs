@@ -7,7 +7,7 @@ use crate::array::{Layout, ShapeVec};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::kernels::elementwise::{In, apply};
-use crate::ops::core::broadcast::{readable, reshape_dims};
+use crate::ops::core::broadcast::{require_readable, reshape_dims};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::product::functor_ops::Gemm;
 use crate::tensor::Tensor;
@@ -98,8 +98,8 @@ fn plain(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<Option<(Tensor, f32)>> {
 
 /// The product, not recorded, and the nanoseconds it takes.
 pub(crate) fn contract(a: &Tensor, b: &Tensor, rule: &Gemm) -> Result<(Tensor, f32)> {
-    readable("gemm", a)?;
-    readable("gemm", b)?;
+    require_readable("gemm", a)?;
+    require_readable("gemm", b)?;
     match plain(a, b, rule)? {
         Some(done) => Ok(done),
         None => grouped(a, b, rule),

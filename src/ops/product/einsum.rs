@@ -15,7 +15,7 @@ use crate::kernels::multiplies_rows;
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::product::einsum_parse::{Label, Labels, Plan, plan};
 use crate::ops::product::matmul::product;
@@ -36,7 +36,7 @@ impl Part {
     fn new(x: &Tensor, labels: &Labels, plan: &Plan) -> Result<Part> {
         let (mut labels, mut steps) = (Labels::from_slice(labels), Vec::new());
         while let Some((axis1, axis2)) = repeated(&labels) {
-            steps.push(Step::Diagonal { offset: 0, axis1, axis2 });
+            steps.push(ViewStep::Diagonal { offset: 0, axis1, axis2 });
             let label = labels.remove(axis2);
             labels.remove(axis1);
             labels.push(label);

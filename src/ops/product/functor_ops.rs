@@ -13,10 +13,10 @@ use crate::dtype::DType;
 use crate::error::{Dims, Result};
 use crate::kernels::elementwise::{In, LoopTable, apply};
 use crate::ops::core::broadcast::{astype, permute_axes, sum_over};
-use crate::ops::core::complex_as_real::as_parts;
+use crate::ops::core::complex_as_real::unrecorded_pairs;
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::structured::{Cx, Record, Save, batched, finish, move_cost, nothing};
+use crate::ops::core::structured::{Cx, Record, Save, batched_dims, finish, move_cost, nothing};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::product::contract::{contract, scale};
@@ -268,7 +268,7 @@ pub fn add_fiber(
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
     let spread = place.spread(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {
-        let (spread, out) = (as_parts(spread), as_parts(out.detach()));
+        let (spread, out) = (unrecorded_pairs(spread), unrecorded_pairs(out.detach()));
         apply(&SCALED, &[In::View(spread.view_of())], out.view_mut(), &[alpha]);
     } else {
         add_scaled(alpha, &spread, beta, &tensor, &out);
@@ -306,7 +306,7 @@ fn fiber_sums(x: &Tensor, place: Fiber, alpha: f64, front: usize) -> Result<Tens
 #[inline]
 fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
     if out.dtype().is_complex() {
-        let [x, y, out] = [x, y, out].map(|t| as_parts(t.detach()));
+        let [x, y, out] = [x, y, out].map(|t| unrecorded_pairs(t.detach()));
         return add_scaled(alpha, &x, beta, &y, &out);
     }
     let ins = [In::View(x.view_of()), In::View(y.view_of())];
@@ -357,7 +357,7 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
             let front = cx.batch().len();
             let fiber = Fiber { axis: front + fiber.axis, ..fiber };
             cx.give_with(0, |cx| {
-                fiber.spread_behind(&times(&g, alpha)?, &batched(cx, &params.dims), front)
+                fiber.spread_behind(&times(&g, alpha)?, &batched_dims(cx, &params.dims), front)
             })
         },
     })

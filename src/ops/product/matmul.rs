@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{
-    astype, readable, reshape_dims, sum_to, sum_to_behind, swap_axes,
+    astype, require_readable, reshape_dims, sum_to, sum_to_batched, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::structured::{Cx, Record, Save, finish};
@@ -37,8 +37,8 @@ fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
     let batch: usize = dims.iter().product();
     dims.push(m);
     dims.push(n);
-    readable("matmul", a)?;
-    readable("matmul", b)?;
+    require_readable("matmul", a)?;
+    require_readable("matmul", b)?;
     let products = batch as f32 * m as f32 * k as f32 * n as f32;
     Ok((dims, 100.0 + products / FLOPS_PER_NS))
 }
@@ -82,7 +82,7 @@ fn batched_gradients(
         } else {
             product(g, &bt)?
         };
-        cx.give(0, sum_to_behind(&ga, cx.batch(), a_dims)?)?;
+        cx.give(0, sum_to_batched(&ga, cx.batch(), a_dims)?)?;
     }
     if cx.wants(1) {
         let a = conjugated(&cx.saved(0)?)?;
@@ -93,7 +93,7 @@ fn batched_gradients(
         } else {
             product(&transposed(&a)?, g)?
         };
-        cx.give(1, sum_to_behind(&gb, cx.batch(), b_dims)?)?;
+        cx.give(1, sum_to_batched(&gb, cx.batch(), b_dims)?)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::{Ints, Nested};
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::product::matmul::product;
@@ -116,7 +116,7 @@ fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
             remedy: "give vectors of 3 components; append a zero to vectors of 2",
         }));
     }
-    let part = |index| view_through(x, "select", [Step::Select { axis, index }]);
+    let part = |index| view_through(x, "select", [ViewStep::Select { axis, index }]);
     Ok([part(0)?, part(1)?, part(2)?])
 }
 

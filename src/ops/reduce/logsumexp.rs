@@ -1,7 +1,4 @@
-//! The logarithm of a sum of exponentials.
-//!
-//! Owns: `logsumexp`. Never exponentiates anything above the largest element.
-//! Invariant: lines of -inf alone, or of nothing, give -inf and a gradient of 0.
+//! `logsumexp`, computed relative to the maximum. Lines that are empty or all -inf give -inf, with a gradient of 0.
 
 use smallvec::smallvec;
 
@@ -9,8 +6,8 @@ use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::kernels::real_imag::Part;
 use crate::kernels::{self, Reduction};
-use crate::ops::core::broadcast::{astype, kept_dims, reduced, reshape_dims, sum_over};
-use crate::ops::core::complex_as_real::part_of;
+use crate::ops::core::broadcast::{astype, kept_dims, reduce_axes, reshape_dims, sum_over};
+use crate::ops::core::complex_as_real::copy_part;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
@@ -18,12 +15,12 @@ use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{exp, log};
-use crate::ops::reduce::reductions::{finish_shape, resolve};
+use crate::ops::reduce::reductions::{finish_shape, resolve_axes};
 use crate::tensor::Tensor;
 
-/// The largest elements (0 where they are no numbers) and the sums of `e^(x - largest)` over the axes, which stay as
-/// size 1; 1 in place of a sum of nothing but -inf. Outside the graph.
-fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
+/// The maximum over the axes (0 where it is not finite) and the sum of `e^(x - maximum)` (1 where it is 0 because all
+/// elements are -inf); the axes are kept with size 1. Not recorded.
+fn max_and_sum(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
     if let [axis] = axes[..]
         && axis + 1 == x.ndim()
         && x.is_contiguous()
@@ -36,33 +33,33 @@ fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
         kernels::softmax::levels(rows.view_of(), level.view_mut(), total.view_mut());
         return Ok([reshape_dims(&level, &kept)?, reshape_dims(&total, &kept)?]);
     }
-    let top = reduced(Reduction::Max, x, axes, x.dtype())?;
+    let top = reduce_axes(Reduction::Max, x, axes, x.dtype())?;
     let zero = Operand::Scalar(Scalar::Float(0.0));
     let level = where_(&isfinite(&top)?, &Operand::Tensor(top), &zero)?;
     let total = sum_over(&exp(&binary(&SUBTRACT, x, &level)?)?, axes, true)?;
     Ok([level, total])
 }
 
-/// `total`, 1 in place of 0, so that it divides.
+/// `total` with 1 in place of 0, to divide by.
 fn divisor(total: &Tensor) -> Result<Tensor> {
     let none = binary_scalar(&EQUAL, &total.detach(), Scalar::Float(0.0))?;
     where_(&none, &Operand::Scalar(Scalar::Float(1.0)), &Operand::Tensor(total.clone()))
 }
 
-/// `g` times the share of each element in its sum.
+/// `g` times the softmax.
 ///
-/// It is the quotient of two exponentials below the same level: `e^(x - y)` would lose it where the level is so large
-/// that `y` rounds to it.
-fn shared(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tensor> {
-    let parts = exp(&binary(&SUBTRACT, x, level)?)?;
-    binary(&MULTIPLY, &parts, &binary(&DIVIDE, g, &divisor(total)?)?)
+/// Computed as a quotient of two exponentials relative to the maximum: `e^(x - y)` would be wrong where the maximum is so
+/// large that `y` rounds to it.
+fn softmax_times(x: &Tensor, level: &Tensor, total: &Tensor, g: &Tensor) -> Result<Tensor> {
+    let shares = exp(&binary(&SUBTRACT, x, level)?)?;
+    binary(&MULTIPLY, &shares, &binary(&DIVIDE, g, &divisor(total)?)?)
 }
 
-/// The same of complex numbers, whose largest real part is the level. Lines of nothing but `e^x = 0` are -inf and have no
-/// slope.
-fn of_complex(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
-    let real = part_of(&x.detach(), Part::Real)?;
-    let top = reduced(Reduction::Max, &real, axes, real.dtype())?;
+/// `logsumexp` of complex numbers, relative to the largest real part. Lines where every `e^x` is 0 give -inf and have a
+/// gradient of 0.
+fn complex_logsumexp(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let real = copy_part(&x.detach(), Part::Real)?;
+    let top = reduce_axes(Reduction::Max, &real, axes, real.dtype())?;
     let zero = Operand::Scalar(Scalar::Float(0.0));
     let level = where_(&isfinite(&top)?, &Operand::Tensor(top), &zero)?;
     let level = astype(&level, x.dtype())?;
@@ -77,11 +74,11 @@ crate::operations! { family "reduction" [float32];
     [numpy("scipy.special.logsumexp"), positional(2), fold("logaddexp")]
     fn logsumexp(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve("logsumexp", &axis, x.ndim())?;
+        let axes = resolve_axes("logsumexp", &axis, x.ndim())?;
         if x.dtype().is_complex() {
-            return finish_shape(of_complex(&x, &axes)?, &axes, keepdims);
+            return finish_shape(complex_logsumexp(&x, &axes)?, &axes, keepdims);
         }
-        let [level, total] = level_and_total(&x.detach(), &axes)?;
+        let [level, total] = max_and_sum(&x.detach(), &axes)?;
         let value = binary(&ADD, &log(&total)?, &level)?;
         let out = finish(value, &[&x], |_| Record {
             name: "logsumexp",
@@ -93,7 +90,7 @@ crate::operations! { family "reduction" [float32];
                 if cx.create_graph() {
                     total = sum_over(&exp(&binary(&SUBTRACT, &x, &level)?)?, axes, true)?;
                 }
-                cx.give_with(0, |_| shared(&x, &level, &total, &g))
+                cx.give_with(0, |_| softmax_times(&x, &level, &total, &g))
             },
         })?;
         finish_shape(out, &axes, keepdims)

@@ -1,7 +1,6 @@
-//! Many elements into fewer, along axes: sums, extremes, scans, norms, quantiles, orders.
+//! Reductions along axes: sums, extremes, scans, norms, quantiles, sorting, statistics.
 //!
-//! Owns: reductions, scans, sorts and statistics. Never lets the thread count decide an order of summation.
-//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+//! Invariant: a rule works with kept axes (`keepdims`); dropping them is a reshape.
 
 pub mod logsumexp;
 pub mod nan_reductions;
@@ -10,7 +9,6 @@ pub mod quantile;
 pub(crate) mod quantile_method;
 pub mod reductions;
 pub mod scan;
-pub mod scatter;
 pub mod scatter_reduce;
 mod segments;
 pub mod softmax;

@@ -1,12 +1,9 @@
-//! Reductions that ignore NaN.
-//!
-//! Owns: the nan-functions, each its plain sister over elements with the NaN replaced.
-//! Never repairs a NaN silently elsewhere. Invariant: a NaN element gets a gradient of 0.
+//! Reductions that ignore NaN; a NaN element gets a gradient of 0.
 
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::Reduction;
-use crate::ops::core::broadcast::{any_true, astype, reduced, sum_over};
+use crate::ops::core::broadcast::{any_true, astype, reduce_axes, sum_over};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
 use crate::ops::elementwise::arithmetic::{DIVIDE, SUBTRACT};
@@ -14,12 +11,12 @@ use crate::ops::elementwise::compare::{LESS_EQUAL, isnan, logical_not};
 use crate::ops::elementwise::select::where_;
 use crate::ops::reduce::norms::root;
 use crate::ops::reduce::reductions::{
-    extreme_over, finish_shape, need_elements, resolve, squares_over,
+    extreme_over, finish_shape, need_elements, resolve_axes, squares_over,
 };
 use crate::tensor::Tensor;
 
-/// `x` with `value` where it is NaN; integers as they are.
-fn replaced(x: &Tensor, value: f64) -> Result<Tensor> {
+/// `x` with NaN replaced by `value`; integers unchanged.
+fn replace_nan(x: &Tensor, value: f64) -> Result<Tensor> {
     if !x.dtype().is_inexact() {
         return Ok(x.clone());
     }
@@ -30,16 +27,16 @@ fn any_nan(x: &Tensor) -> Result<bool> {
     any_true(&isnan(&x.detach())?)
 }
 
-/// How many elements over the axes are numbers, as a float; the axes stay as size 1.
-fn numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
+/// The number of non-NaN elements over the axes, as a float; the axes are kept with size 1.
+fn count_numbers(x: &Tensor, axes: &[usize], dtype: DType) -> Result<Tensor> {
     astype(&sum_over(&logical_not(&isnan(&x.detach())?)?, axes, true)?, dtype)
 }
 
 fn mean_of_numbers(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     binary(
         &DIVIDE,
-        &sum_over(&replaced(x, 0.0)?, axes, true)?,
-        &numbers(x, axes, x.dtype().real())?,
+        &sum_over(&replace_nan(x, 0.0)?, axes, true)?,
+        &count_numbers(x, axes, x.dtype().real())?,
     )
 }
 
@@ -50,25 +47,25 @@ fn extreme_of_numbers(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve(op, axis, x.ndim())?;
+    let axes = resolve_axes(op, axis, x.ndim())?;
     need_elements(op, x, &axes)?;
     let (kind, worst) =
         if largest { (Reduction::Max, f64::NEG_INFINITY) } else { (Reduction::Min, f64::INFINITY) };
-    let out = extreme_over(kind, op, &replaced(x, worst)?, &axes)?;
+    let out = extreme_over(kind, op, &replace_nan(x, worst)?, &axes)?;
     if !x.dtype().is_inexact() {
         return finish_shape(out, &axes, keepdims);
     }
-    let none = reduced(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
+    let none = reduce_axes(Reduction::All, &isnan(&x.detach())?, &axes, DType::Bool)?;
     finish_shape(where_(&none, &Operand::from(f64::NAN), &Operand::Tensor(out))?, &axes, keepdims)
 }
 
-/// Variance of what is not NaN; NaN where `ddof` leaves nothing to divide by.
+/// Variance of the non-NaN elements; NaN if `ddof` leaves nothing to divide by.
 fn variance(x: &Tensor, axes: &[usize], ddof: f64) -> Result<Tensor> {
     let x = astype(x, x.dtype().to_float())?;
     let gap = binary(&SUBTRACT, &x, &mean_of_numbers(&x, axes)?)?;
     let gap = where_(&isnan(&x)?, &Operand::from(0.0), &Operand::Tensor(gap))?;
     let divisor =
-        binary_scalar(&SUBTRACT, &numbers(&x, axes, x.dtype().real())?, Scalar::Float(ddof))?;
+        binary_scalar(&SUBTRACT, &count_numbers(&x, axes, x.dtype().real())?, Scalar::Float(ddof))?;
     let nothing = binary_scalar(&LESS_EQUAL, &divisor, Scalar::Float(0.0))?;
     let divisor = where_(&nothing, &Operand::from(f64::NAN), &Operand::Tensor(divisor))?;
     binary(&DIVIDE, &squares_over(&gap, axes, true)?, &divisor)
@@ -78,11 +75,11 @@ crate::operations! { family "reduction" [float32];
     /// Sum over the axes, a NaN counting as 0. Derivative: `g` repeated, 0 for a NaN.
     [numpy("nansum"), positional(2), fold("add"), neutral(0)]
     fn nansum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("nansum", &axis, x.ndim())?;
-        // A sum without NaN has met none.
+        let axes = resolve_axes("nansum", &axis, x.ndim())?;
+        // If the plain sum is not NaN, no element was NaN.
         let total = sum_over(x, &axes, keepdims)?;
         if x.dtype().is_inexact() && any_nan(&total)? {
-            return sum_over(&replaced(x, 0.0)?, &axes, keepdims);
+            return sum_over(&replace_nan(x, 0.0)?, &axes, keepdims);
         }
         Ok(total)
     }
@@ -90,7 +87,7 @@ crate::operations! { family "reduction" [float32];
     [numpy("nanmean"), positional(2)]
     fn nanmean(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve("nanmean", &axis, x.ndim())?;
+        let axes = resolve_axes("nanmean", &axis, x.ndim())?;
         finish_shape(mean_of_numbers(&x, &axes)?, &axes, keepdims)
     }
     /// Largest element over the axes that is not NaN; NaN if all are. Derivative: `g` to the largest, shared evenly among ties.
@@ -106,13 +103,13 @@ crate::operations! { family "reduction" [float32];
     /// Variance over the axes of what is not NaN. Derivative: `2 g (x - mean) / (n - ddof)`, 0 for a NaN.
     [numpy("nanvar"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn nanvar(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
-        let axes = resolve("nanvar", &axis, x.ndim())?;
+        let axes = resolve_axes("nanvar", &axis, x.ndim())?;
         finish_shape(variance(x, &axes, ddof)?, &axes, keepdims)
     }
     /// Standard deviation over the axes of what is not NaN, the square root of `nanvar`.
     [numpy("nanstd"), positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn nanstd(x: Tensor, axis: Axes = Axes::All, ddof: f64 = 0.0, keepdims: bool = false) -> Tensor {
-        let axes = resolve("nanstd", &axis, x.ndim())?;
+        let axes = resolve_axes("nanstd", &axis, x.ndim())?;
         finish_shape(root(&variance(x, &axes, ddof)?)?, &axes, keepdims)
     }
 }

@@ -1,8 +1,6 @@
-//! Norms of vectors and matrices.
+//! Vector and matrix norms, with a gradient of 0 at 0.
 //!
-//! Owns: their orders, and roots whose derivative is 0 at 0, so that a norm has a gradient everywhere.
-//! Never computes rows twice whose powers are in the range of floats; others are divided by a unit of their own first.
-//! Invariant: an order that is not computed here is refused, never approximated.
+//! Rows whose powers would overflow or underflow are scaled first; other rows are summed directly.
 
 use smallvec::smallvec;
 
@@ -13,14 +11,14 @@ use crate::kernels::Reduction;
 use crate::kernels::reduce::{Range, are_within, scaled_sum_of_squares};
 use crate::ops::core::arguments::Order;
 use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
-use crate::ops::core::complex_as_real::pairs_of;
+use crate::ops::core::complex_as_real::real_pairs;
 use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
 use crate::ops::core::op_decl::{Axes, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, POWER};
 use crate::ops::elementwise::unary::abs_;
 use crate::ops::reduce::reductions::{
-    count, extreme_over, finish_shape, need_elements, resolve, squares_over,
+    count, extreme_over, finish_shape, need_elements, resolve_axes, squares_over,
 };
 use crate::tensor::Tensor;
 
@@ -76,7 +74,7 @@ fn unknown(what: String) -> Box<Error> {
     })
 }
 
-/// The largest of what is not negative, 0 of nothing; the axes stay as size 1.
+/// The largest of non-negative elements, 0 of none; the axes are kept with size 1.
 fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     if count(x, axes) == 0 {
         return sum_over(x, axes, true);
@@ -84,47 +82,47 @@ fn largest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     extreme_over(Reduction::Max, "max", x, axes)
 }
 
-/// The smallest of what is not negative; the axes stay as size 1.
+/// The smallest of non-negative elements; the axes are kept with size 1.
 fn smallest(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     need_elements("norm", x, axes)?;
     extreme_over(Reduction::Min, "min", x, axes)
 }
 
-/// The norm of the elements over resolved axes, which stay as size 1.
-fn vector(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
+/// The vector norm over resolved axes, which are kept with size 1.
+fn vector_norm_over(x: &Tensor, order: f64, axes: &[usize]) -> Result<Tensor> {
     if x.dtype().is_complex() && order != 2.0 {
-        return vector(&abs_(x)?, order, axes);
+        return vector_norm_over(&abs_(x)?, order, axes);
     }
     match order {
-        2.0 => length_over(x, axes),
+        2.0 => euclidean_norm(x, axes),
         1.0 => sum_over(&abs_(x)?, axes, true),
         f64::INFINITY => largest(&abs_(x)?, axes),
         f64::NEG_INFINITY => smallest(&abs_(x)?, axes),
         0.0 => sum_over(&mark_nonzero(x)?, axes, true),
-        p => of_order(x, p, axes),
+        p => p_norm(x, p, axes),
     }
 }
 
 /// `sum(|x|^p)^(1/p)`.
-fn of_order(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+fn p_norm(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
-    let (most, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
-    // A recording, whose later runs may find other numbers, always divides by units.
+    let (limit, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
+    // A traced program may see other values in later runs, so it always scales.
     if !capture::active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
-        // Then the units are 1.
-        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / most, most / n / 2.0)) {
+        // In range: scales of 1.
+        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / limit, limit / n / 2.0)) {
             return root(&sums);
         }
     }
-    let unit = unit_of(x, p, axes)?;
+    let unit = row_scales(x, p, axes)?;
     let sums = powers_over(&binary(&DIVIDE, x, &unit)?, p, axes)?;
     binary(&MULTIPLY, &root(&sums)?, &unit)
 }
 
 /// `sum(|x|^p)`.
 fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
-    // A power without a kink at 0 keeps all its derivatives there.
+    // An even power is smooth at 0, with all its derivatives.
     let powers = if p > 0.0 && p % 2.0 == 0.0 {
         binary_scalar(&POWER, x, Scalar::Float(p))?
     } else {
@@ -133,21 +131,21 @@ fn powers_over(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     sum_over(&powers, axes, true)
 }
 
-/// What each row is divided by before its powers are summed: 1, or the magnitude that decides.
-fn unit_of(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
-    let most = largest_magnitude(x.dtype(), p);
+/// The scale of each row before its powers are summed: 1, or its dominating magnitude.
+fn row_scales(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
+    let limit = largest_magnitude(x.dtype(), p);
     let magnitudes = abs_(&x.detach())?;
     let decisive = if p > 0.0 { largest } else { smallest }(&magnitudes, axes)?;
-    unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / most, most, range(x.dtype()).unit])
+    unary_with(&UNIT_OF_ORDER, &decisive, &[1.0 / limit, limit, range(x.dtype()).unit])
 }
 
-/// Up to this magnitude, and from its inverse on, numbers are in range with the powers that a norm and its first two derivatives
-/// are made of: the longest are `x^(2p - 2)` and `(x^p)^(1/p - 2)`.
+/// Magnitudes between the inverse of this and this are in range for all powers in a norm and its first two derivatives, of
+/// which `x^(2p - 2)` and `(x^p)^(1/p - 2)` are the most extreme.
 fn largest_magnitude(dtype: DType, p: f64) -> f64 {
     range(dtype).low.powf(-1.0 / (2.0 * p.abs() + 2.0))
 }
 
-/// Where sums of powers have all their digits, and the least unit, a power of two: a gradient times it has all its digits.
+/// The range in which sums of powers lose no digits, and the smallest scale: a power of two that keeps gradients exact.
 fn range(dtype: DType) -> Range {
     let (least, high, digits) = match dtype.real() {
         DType::F32 => (f32::MIN_POSITIVE.into(), f32::MAX.into(), f32::EPSILON.into()),
@@ -156,82 +154,84 @@ fn range(dtype: DType) -> Range {
     Range { low: least / digits, high, unit: 4.0 * least }
 }
 
-/// The square root of the sum of squares over axes, which stay as size 1.
-fn length_over(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+/// The Euclidean norm over axes, which are kept with size 1.
+fn euclidean_norm(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let squares = squares_over(x, axes, true)?;
     let Range { low, high, .. } = range(x.dtype());
     if are_within(squares.view_of(), (low, high)) {
         return root(&squares);
     }
-    let (squares, factors) = if x.dtype().is_complex() {
-        // The parts are elements of the rows.
+    let (squares, scales) = if x.dtype().is_complex() {
+        // The parts become elements of the rows.
         let dims: ShapeVec = squares.shape().iter().copied().chain([1]).collect();
-        let (scaled, factors) = rescaled(&pairs_of(x)?, &reshape_dims(&squares, &dims)?)?;
+        let (scaled, scales) = scaled_squares(&real_pairs(x)?, &reshape_dims(&squares, &dims)?)?;
         let kept = squares.shape();
-        (reshape_dims(&scaled, kept)?, reshape_dims(&factors, kept)?)
+        (reshape_dims(&scaled, kept)?, reshape_dims(&scales, kept)?)
     } else {
-        rescaled(x, &squares)?
+        scaled_squares(x, &squares)?
     };
-    binary(&DIVIDE, &root(&squares)?, &factors)
+    binary(&DIVIDE, &root(&squares)?, &scales)
 }
 
-/// The sums of squares of each row of real numbers times a factor, and the factors. Derivative: `2 g factor x factor`.
-fn rescaled(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
+/// The sums of squares of each row times a scale, and the scales; real numbers. Derivative: `2 g scale x scale`.
+fn scaled_squares(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
     let scaled = Tensor::empty(squares.shape(), squares.dtype())?;
-    let factors = Tensor::empty(squares.shape(), squares.dtype())?;
+    let scales = Tensor::empty(squares.shape(), squares.dtype())?;
     let range = range(x.dtype());
     scaled_sum_of_squares(
         x.view_of(),
         squares.view_of(),
         scaled.view_mut(),
-        factors.view_mut(),
+        scales.view_mut(),
         &range,
     );
     let scaled = finish(scaled, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: (),
-        saved: smallvec![Save::input(0, &[0]), Save::value(&factors, &[0])],
+        saved: smallvec![Save::input(0, &[0]), Save::value(&scales, &[0])],
         backward: |(), g, cx| {
-            let (x, factors) = (cx.saved(0)?, cx.saved(1)?);
+            let (x, scales) = (cx.saved(0)?, cx.saved(1)?);
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            // In this order nothing leaves the range of floats.
-            let twice = binary(&MULTIPLY, &twice, &factors)?;
-            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &factors))
+            // Multiplied in this order, nothing overflows or underflows.
+            let twice = binary(&MULTIPLY, &twice, &scales)?;
+            cx.give_with(0, |_| binary(&MULTIPLY, &binary(&MULTIPLY, &twice, &x)?, &scales))
         },
     })?;
-    Ok((scaled, factors))
+    Ok((scaled, scales))
 }
 
-/// The norm of matrices over two resolved axes, rows then columns, which stay as size 1.
-fn matrix(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
+/// The norm of matrices over two resolved axes, rows then columns, which are kept with size 1.
+fn matrix_norm_over(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let both = ShapeVec::from_slice(&[rows.min(columns), rows.max(columns)]);
     let sums = |axis| sum_over(&abs_(x)?, &[axis], true);
     match order {
-        Order::Name(name) if matches!(name.as_str(), "fro" | "f") => vector(x, 2.0, &both),
+        Order::Name(name) if matches!(name.as_str(), "fro" | "f") => {
+            vector_norm_over(x, 2.0, &both)
+        }
         Order::Number(1.0) => largest(&sums(rows)?, &[columns]),
         Order::Number(-1.0) => smallest(&sums(rows)?, &[columns]),
         Order::Number(f64::INFINITY) => largest(&sums(columns)?, &[rows]),
         Order::Number(f64::NEG_INFINITY) => smallest(&sums(columns)?, &[rows]),
         #[cfg(feature = "linalg")]
-        Order::Number(2.0 | -2.0) => spectral(x, order, rows, columns),
+        Order::Number(2.0 | -2.0) => singular_value_norm(x, order, rows, columns),
         #[cfg(feature = "linalg")]
-        Order::Name(name) if name == "nuc" => spectral(x, order, rows, columns),
+        Order::Name(name) if name == "nuc" => singular_value_norm(x, order, rows, columns),
         Order::Number(n) => Err(unknown(format!("order {n} of a matrix"))),
         Order::Name(name) => Err(unknown(format!("order {name:?} of a matrix"))),
     }
 }
 
-/// The orders that singular values decide.
+/// The norms defined by singular values.
 #[cfg(feature = "linalg")]
-fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
+fn singular_value_norm(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Tensor> {
     let mut axes: ShapeVec = (0..x.ndim()).filter(|&a| a != rows && a != columns).collect();
     axes.extend([rows, columns]);
     let values =
         crate::ops::linalg::svd::svdvals(&crate::ops::core::broadcast::permute_axes(x, &axes)?)?;
     let last = Axes::from(-1);
     let out = match order {
-        // Of what is not negative, the magnitude is the value, with the derivative 0 at 0.
+        // `abs` of non-negative values is the identity with a derivative of 0 at 0.
         Order::Number(2.0) => abs_(&values.max(last, false)?)?,
         Order::Number(_) => abs_(&values.min(last, false)?)?,
         Order::Name(_) => abs_(&values)?.sum(last, false, None)?,
@@ -241,7 +241,7 @@ fn spectral(x: &Tensor, order: &Order, rows: usize, columns: usize) -> Result<Te
     reshape_dims(&out, &dims)
 }
 
-fn number(order: &Order) -> Result<f64> {
+fn numeric_order(order: &Order) -> Result<f64> {
     match order {
         Order::Number(n) => Ok(*n),
         Order::Name(name) => Err(unknown(format!("order {name:?} of a vector"))),
@@ -252,7 +252,7 @@ fn float(x: &Tensor) -> Result<Tensor> {
     astype(x, x.dtype().to_float())
 }
 
-fn sorted(mut axes: ShapeVec) -> ShapeVec {
+fn sort_axes(mut axes: ShapeVec) -> ShapeVec {
     axes.sort_unstable();
     axes
 }
@@ -267,9 +267,9 @@ crate::operations! { family "reduction" [float32];
             None => (0..x.ndim()).collect(),
         };
         let out = match (&ord, axes.len(), axis.named()) {
-            (None, _, None) | (None, 1 | 2, _) => vector(&x, 2.0, &sorted(axes.clone()))?,
-            (Some(order), 1, _) => vector(&x, number(order)?, &axes)?,
-            (Some(order), 2, _) => matrix(&x, order, axes[0], axes[1])?,
+            (None, _, None) | (None, 1 | 2, _) => vector_norm_over(&x, 2.0, &sort_axes(axes.clone()))?,
+            (Some(order), 1, _) => vector_norm_over(&x, numeric_order(order)?, &axes)?,
+            (Some(order), 2, _) => matrix_norm_over(&x, order, axes[0], axes[1])?,
             (_, n, _) => return Err(unknown(format!("an order for {n} axes"))),
         };
         finish_shape(out, &axes, keepdims)
@@ -284,15 +284,15 @@ crate::operations! { family "reduction" [float32];
             Some(Order::Name(_)) => return norm(x, ord, axis, keepdims),
         };
         let axes = if axis.named().is_some_and(<[isize]>::is_empty) { Axes::All } else { axis };
-        let axes = resolve("norm", &axes, x.ndim())?;
-        finish_shape(vector(&float(x)?, p, &axes)?, &axes, keepdims)
+        let axes = resolve_axes("norm", &axes, x.ndim())?;
+        finish_shape(vector_norm_over(&float(x)?, p, &axes)?, &axes, keepdims)
     }
     /// The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`. Derivative: 0 where the norm is 0.
     [numpy("linalg.vector_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
     fn vector_norm(x: Tensor, ord: f64 = 2.0, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let x = float(x)?;
-        let axes = resolve("vector_norm", &axis, x.ndim())?;
-        finish_shape(vector(&x, ord, &axes)?, &axes, keepdims)
+        let axes = resolve_axes("vector_norm", &axis, x.ndim())?;
+        finish_shape(vector_norm_over(&x, ord, &axes)?, &axes, keepdims)
     }
     /// The norm of the matrices in the last two axes, or in the two named; Frobenius by default. Derivative: 0 where the norm is 0.
     [numpy("linalg.matrix_norm"), namespace("linalg"), positional(3), keywords(("p", "ord"))]
@@ -300,7 +300,7 @@ crate::operations! { family "reduction" [float32];
         let x = float(x)?;
         let axes = normalize_axes("matrix_norm", axis.named().unwrap_or(&[-2, -1]), x.ndim())?;
         match axes[..] {
-            [rows, columns] => finish_shape(matrix(&x, &ord.unwrap_or(Order::Name("fro".into())), rows, columns)?, &axes, keepdims),
+            [rows, columns] => finish_shape(matrix_norm_over(&x, &ord.unwrap_or(Order::Name("fro".into())), rows, columns)?, &axes, keepdims),
             _ => Err(unknown(format!("{} axes for a matrix", axes.len()))),
         }
     }

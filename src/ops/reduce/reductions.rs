@@ -1,8 +1,6 @@
-//! Reductions over axes.
+//! Reductions over axes: `sum`, `mean`, `max`, `min`, `prod`, `var`, `std`, with their derivatives, and how axes are resolved.
 //!
-//! Owns: sum, mean, max, min, prod, var, std and their derivatives, and how axes are resolved.
-//! Never sums in an order that depends on the thread count: the kernel's blocks are fixed.
-//! Invariant: a rule works on the keepdims form; dropping axes is a reshape.
+//! Invariant: a rule works with kept axes (`keepdims`); dropping them is a reshape.
 
 use smallvec::smallvec;
 
@@ -11,25 +9,25 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
 use crate::ops::core::broadcast::{
-    any_true, astype, cast_aloud, dropped_dims, kept_dims, permute_axes, readable, reduced,
-    reshape_dims, sum_over,
+    any_true, astype, cast_with_warnings, dropped_dims, kept_dims, permute_axes, reduce_axes,
+    require_readable, reshape_dims, sum_over,
 };
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
 use crate::ops::core::op_facts::Ambiguous;
-use crate::ops::core::structured::{Record, Save, batched, finish, move_cost};
+use crate::ops::core::structured::{Record, Save, batched_dims, finish, move_cost};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
 use crate::ops::elementwise::complex::{imag, real};
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::where_;
-use crate::ops::index::gather::gathered;
+use crate::ops::index::gather::gather_elements;
 use crate::ops::reduce::norms::root;
 use crate::ops::reduce::scan::product_of_others;
 use crate::tensor::Tensor;
 
-/// The axes that are meant, in order, each once.
-pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
+/// The resolved axes, ascending and distinct.
+pub(crate) fn resolve_axes(op: &'static str, axis: &Axes, ndim: usize) -> Result<ShapeVec> {
     match axis.named() {
         None => {
             let mut all = ShapeVec::new();
@@ -45,7 +43,7 @@ pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<Shap
     }
 }
 
-/// How many elements meet in one result.
+/// The number of elements reduced to one.
 pub(crate) fn count(x: &Tensor, axes: &[usize]) -> usize {
     axes.iter().map(|&a| x.shape()[a]).product()
 }
@@ -58,13 +56,13 @@ pub(crate) fn finish_shape(out: Tensor, axes: &[usize], keepdims: bool) -> Resul
     reshape_dims(&out, &dims)
 }
 
-/// Sum of the squares of the magnitudes over resolved axes, a real number. Derivative: `2 g x`.
+/// Sum of squared magnitudes over resolved axes; real. Derivative: `2 g x`.
 pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     if x.dtype().is_complex() {
         let of = |part: Tensor| squares_over(&part, axes, keepdims);
         return binary(&ADD, &of(real(x)?)?, &of(imag(x)?)?);
     }
-    let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
+    let out = reduce_axes(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.relaid(Layout::contiguous(&dims)?);
     finish(out, &[x], |_| Record {
@@ -75,7 +73,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
         backward: |axes, g, cx| {
             let x = cx.saved(0)?;
             let twice = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            let twice = reshape_dims(&twice, &batched(cx, &kept_dims(x.shape(), axes)))?;
+            let twice = reshape_dims(&twice, &batched_dims(cx, &kept_dims(x.shape(), axes)))?;
             cx.give_with(0, |_| binary(&MULTIPLY, &twice, &x))
         },
     })
@@ -92,7 +90,7 @@ pub(crate) fn need_elements(op: &'static str, x: &Tensor, axes: &[usize]) -> Res
     }))
 }
 
-/// Maximum or minimum over axes as the host names them.
+/// Maximum or minimum over unresolved axes.
 fn extreme(
     op: Reduction,
     name: &'static str,
@@ -100,12 +98,12 @@ fn extreme(
     axis: &Axes,
     keepdims: bool,
 ) -> Result<Tensor> {
-    let axes = resolve(name, axis, x.ndim())?;
+    let axes = resolve_axes(name, axis, x.ndim())?;
     need_elements(name, x, &axes)?;
     finish_shape(extreme_over(op, name, x, &axes)?, &axes, keepdims)
 }
 
-/// Maximum or minimum over resolved axes, which stay as size 1; the gradient is shared evenly among ties.
+/// Maximum or minimum over resolved axes, which are kept with size 1; the gradient is shared evenly among ties.
 pub(crate) fn extreme_over(
     op: Reduction,
     name: &'static str,
@@ -115,7 +113,7 @@ pub(crate) fn extreme_over(
     let out = if x.dtype().is_complex() {
         extreme_of_complex(op, name, &x.detach(), axes)?
     } else {
-        reduced(op, x, axes, x.dtype())?
+        reduce_axes(op, x, axes, x.dtype())?
     };
     finish(out, &[x], |_| Record {
         name,
@@ -124,8 +122,8 @@ pub(crate) fn extreme_over(
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
         backward: |axes, g, cx| {
             let (x, y) = (cx.saved(0)?, cx.saved(1)?);
-            // The choice is locally constant: the mask is a constant also at second order.
-            let mask = chosen(&x.detach(), &y.detach())?;
+            // The selection is locally constant, so the mask is a constant in second derivatives too.
+            let mask = extreme_mask(&x.detach(), &y.detach())?;
             let ties = astype(&sum_over(&mask, axes, true)?, g.dtype())?;
             cx.give_with(0, |_| {
                 let share = binary(&DIVIDE, &g, &ties)?;
@@ -135,7 +133,7 @@ pub(crate) fn extreme_over(
     })
 }
 
-/// The extreme in the order of the real, then the imaginary parts, where a NaN in either comes first.
+/// The extreme in lexicographic order of real and imaginary part; a NaN in either wins.
 fn extreme_of_complex(
     op: Reduction,
     name: &'static str,
@@ -146,11 +144,11 @@ fn extreme_of_complex(
     let last = lines.ndim() - 1;
     let index = Tensor::empty(&kept_dims(lines.shape(), &[last]), DType::I64)?;
     kernels::arg_reduce(op == Reduction::Max, lines.view_of(), last, index.view_mut())?;
-    reshape_dims(&gathered(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
+    reshape_dims(&gather_elements(name, &lines, last, &index)?, &kept_dims(x.shape(), axes))
 }
 
-/// Where the elements are the extreme: equal to it, or NaN as it is.
-pub(super) fn chosen(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
+/// The mask of elements that are the extreme: equal to it, or NaN if it is NaN.
+pub(super) fn extreme_mask(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
     let equal = binary(&EQUAL, x, extreme)?;
     let spoiled = isnan(extreme)?;
     if !any_true(&spoiled)? {
@@ -192,14 +190,14 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
         backward: |(axes, factor), g, cx| {
             let x = cx.saved(0)?;
             let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(*factor))?;
-            let g = reshape_dims(&g, &batched(cx, &kept_dims(x.shape(), axes)))?;
+            let g = reshape_dims(&g, &batched_dims(cx, &kept_dims(x.shape(), axes)))?;
             let centred = binary(&SUBTRACT, &x, &mean_over(&x, axes, true)?)?;
             cx.give_with(0, |_| binary(&MULTIPLY, &g, &centred))
         },
     })
 }
 
-/// The axes after all others, merged into one: one line per result.
+/// Moves the axes to the end and merges them: one line per result.
 pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let mut order: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     order.extend_from_slice(axes);
@@ -208,7 +206,7 @@ pub(crate) fn lines(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     reshape_dims(&permute_axes(x, &order)?, &dims)
 }
 
-/// The inverse of `lines`, for a tensor that had `dims`.
+/// The inverse of `lines` for a tensor of `dims`.
 fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
     let mut order: ShapeVec = (0..dims.len()).filter(|a| !axes.contains(a)).collect();
     order.extend_from_slice(axes);
@@ -221,7 +219,7 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
-    let out = finish(reduced(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+    let out = finish(reduce_axes(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
         Record {
             name: "prod",
             cost: 10.0 * move_cost(x),
@@ -230,7 +228,7 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
             backward: |axes, g, cx| {
                 let x = conjugated(&cx.saved(0)?)?;
                 let lines = lines(&x, axes)?;
-                // Never the product over the element: the products of the others are exact at zeros.
+                // Products of the other elements, not the product divided by the element: exact at zeros.
                 let others = product_of_others(&lines, lines.ndim() - 1)?;
                 cx.give_with(0, |_| binary(&MULTIPLY, &g, &from_lines(&others, x.shape(), axes)?))
             },
@@ -239,14 +237,14 @@ fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     finish_shape(out, axes, keepdims)
 }
 
-/// `dim=` where PyTorch returns two results.
+/// With `dim=`, PyTorch returns two results.
 pub(crate) const TWO_RESULTS: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &[],
     what: "dim= returns values and indices in PyTorch, axis= only values in NumPy",
     remedy: "write {name}(x, axis=...) for the values and arg{name} for the indices",
 };
-/// What `dim=` divides by is said by any of the words for it.
+/// With `dim=` the divisor is ambiguous unless one of these keywords states it.
 const DIVISOR: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &["correction", "unbiased", "ddof"],
@@ -254,8 +252,8 @@ const DIVISOR: Ambiguous = Ambiguous {
     remedy: "write {name}(x, axis=..., ddof=0) or {name}(x, dim=..., correction=1)",
 };
 
-/// The degrees of freedom that the mean has taken; PyTorch's `correction=None` is its default, one.
-fn lost(ddof: Option<f64>) -> f64 {
+/// The degrees of freedom to subtract; PyTorch's `correction=None` means one.
+fn ddof_or_default(ddof: Option<f64>) -> f64 {
     ddof.unwrap_or(1.0)
 }
 
@@ -263,19 +261,19 @@ crate::operations! { family "reduction";
     /// Sum over the axes; booleans and integers sum as int64, those without a sign as uint64. Derivative: `g` repeated.
     [numpy("sum"), positional(2), fold("add"), neutral(0)]
     fn sum(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let axes = resolve("sum", &axis, x.ndim())?;
+        let axes = resolve_axes("sum", &axis, x.ndim())?;
         match dtype {
             None => sum_over(x, &axes, keepdims),
-            Some(d) => astype(&sum_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
+            Some(d) => astype(&sum_over(&cast_with_warnings(x, d)?, &axes, keepdims)?, d),
         }
     }
     /// Product over the axes; booleans and integers in int64, those without a sign in uint64. Derivative: `g` times the product of the others, exact also where elements are zero.
     [numpy("prod"), positional(2), fold("multiply"), neutral(1)]
     fn prod(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false, dtype: Option<DType> = None) -> Tensor {
-        let axes = resolve("prod", &axis, x.ndim())?;
+        let axes = resolve_axes("prod", &axis, x.ndim())?;
         match dtype {
             None => prod_over(x, &axes, keepdims),
-            Some(d) => astype(&prod_over(&cast_aloud(x, d)?, &axes, keepdims)?, d),
+            Some(d) => astype(&prod_over(&cast_with_warnings(x, d)?, &axes, keepdims)?, d),
         }
     }
     /// Mean over the axes, a float. Derivative: `g / n` repeated.
@@ -284,10 +282,10 @@ crate::operations! { family "reduction";
         if let Some(got) = dtype.filter(|d| !d.is_inexact()) {
             return Err(Box::new(Error::DType { op: "mean".into(), got, remedy: "give a float dtype, and cast the mean" }));
         }
-        let axes = resolve("mean", &axis, x.ndim())?;
+        let axes = resolve_axes("mean", &axis, x.ndim())?;
         match dtype {
             None => mean_over(x, &axes, keepdims),
-            Some(d) => mean_over(&cast_aloud(x, d)?, &axes, keepdims),
+            Some(d) => mean_over(&cast_with_warnings(x, d)?, &axes, keepdims),
         }
     }
     /// Largest element over the axes; NaN if there is one. Derivative: `g` to the largest, shared evenly among ties.
@@ -313,24 +311,24 @@ crate::operations! { family "reduction";
     /// Variance over the axes, `sum((x - mean)²) / (n - ddof)`; `correction` is another name of `ddof`. Derivative: `2 g (x - mean) / (n - ddof)`.
     [numpy("var"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn var(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(0.0), keepdims: bool = false) -> Tensor {
-        var_over(x, &resolve("var", &axis, x.ndim())?, lost(ddof), keepdims)
+        var_over(x, &resolve_axes("var", &axis, x.ndim())?, ddof_or_default(ddof), keepdims)
     }
     /// Standard deviation, the square root of `var`. Derivative: that of the root, and 0 where the deviation is 0.
     [numpy("std"), float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof")), ambiguous(&DIVISOR)]
     fn std(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(0.0), keepdims: bool = false) -> Tensor {
-        root(&var_over(x, &resolve("std", &axis, x.ndim())?, lost(ddof), keepdims)?)
+        root(&var_over(x, &resolve_axes("std", &axis, x.ndim())?, ddof_or_default(ddof), keepdims)?)
     }
     /// Variance and mean over the axes; unlike `var` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
     [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn var_mean(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(1.0), keepdims: bool = false) -> (Tensor, Tensor) {
-        let axes = resolve("var_mean", &axis, x.ndim())?;
-        Ok((var_over(x, &axes, lost(ddof), keepdims)?, mean_over(x, &axes, keepdims)?))
+        let axes = resolve_axes("var_mean", &axis, x.ndim())?;
+        Ok((var_over(x, &axes, ddof_or_default(ddof), keepdims)?, mean_over(x, &axes, keepdims)?))
     }
     /// Standard deviation and mean over the axes; unlike `std` by `n - 1`, as PyTorch, whose name it is. Derivatives: those of both.
     [float32, positional(2), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn std_mean(x: Tensor, axis: Axes = Axes::All, ddof: Option<f64> = Some(1.0), keepdims: bool = false) -> (Tensor, Tensor) {
-        let axes = resolve("std_mean", &axis, x.ndim())?;
-        Ok((root(&var_over(x, &axes, lost(ddof), keepdims)?)?, mean_over(x, &axes, keepdims)?))
+        let axes = resolve_axes("std_mean", &axis, x.ndim())?;
+        Ok((root(&var_over(x, &axes, ddof_or_default(ddof), keepdims)?)?, mean_over(x, &axes, keepdims)?))
     }
     /// Index of the first largest element, along an axis or over all.
     [numpy("argmax"), constant, positional(2)]
@@ -345,22 +343,22 @@ crate::operations! { family "reduction";
     /// Whether all elements over the axes are true.
     [numpy("all"), constant, positional(2), fold("logical_and"), neutral(1)]
     fn all(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("all", &axis, x.ndim())?;
-        let truth = reduced(Reduction::All, x, &axes, DType::Bool)?;
+        let axes = resolve_axes("all", &axis, x.ndim())?;
+        let truth = reduce_axes(Reduction::All, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// Whether any element over the axes is true.
     [numpy("any"), constant, positional(2), fold("logical_or"), neutral(0)]
     fn any(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
-        let axes = resolve("any", &axis, x.ndim())?;
-        let truth = reduced(Reduction::Any, x, &axes, DType::Bool)?;
+        let axes = resolve_axes("any", &axis, x.ndim())?;
+        let truth = reduce_axes(Reduction::Any, x, &axes, DType::Bool)?;
         Ok(finish_shape(truth, &axes, keepdims)?.underived([x].into_iter()))
     }
     /// How many elements over the axes are not zero.
     [numpy("count_nonzero"), constant, positional(2)]
     fn count_nonzero(x: Tensor, axis: Axes = Axes::All, keepdims: bool = false) -> Tensor {
         let truth = astype(&x.detach(), DType::Bool)?;
-        let count = sum_over(&truth, &resolve("count_nonzero", &axis, x.ndim())?, keepdims)?;
+        let count = sum_over(&truth, &resolve_axes("count_nonzero", &axis, x.ndim())?, keepdims)?;
         Ok(count.underived([x].into_iter()))
     }
 }
@@ -376,10 +374,10 @@ fn arg_extreme(
     let (flat, axes) = match axis {
         None => (reshape_dims(&x, &[x.size()])?, smallvec![0]),
         Some(0 | -1) if x.ndim() == 0 => return Tensor::zeros(&[], DType::I64),
-        Some(axis) => (x.clone(), resolve(name, &Axes::from(axis), x.ndim())?),
+        Some(axis) => (x.clone(), resolve_axes(name, &Axes::from(axis), x.ndim())?),
     };
     need_elements(name, &flat, &axes)?;
-    readable(name, &flat)?;
+    require_readable(name, &flat)?;
     let out = Tensor::empty(&kept_dims(flat.shape(), &axes), DType::I64)?;
     kernels::arg_reduce(largest, flat.view_of(), axes[0], out.view_mut())?;
     match (axis, keepdims) {

@@ -1,26 +1,28 @@
-//! Folding values into the rows that indices name: sums, products, means and extremes.
+//! PyTorch's `scatter`, `scatter_reduce` and `index_reduce`: sums, products, means and extremes of values with equal
+//! indices.
 //!
-//! Owns: scatter_reduce and index_reduce (PyTorch). Never changes an argument.
-//! Invariant: a fold follows its indices, also where it is recorded; rows of one target are folded by `segments`.
+//! Invariant: a traced reduction follows its indices at run time.
 
 use smallvec::SmallVec;
 
-use super::segments::{extreme, met_in, product};
+use super::segments::{extreme, product, target_has_rows};
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::index::Folding;
-use crate::ops::core::broadcast::{astype, choose, permute_axes, reshape_dims};
+use crate::kernels::index::{Folding, Way};
+use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims, select_by_mask};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY};
 use crate::ops::elementwise::select::clip;
-use crate::ops::index::gather::{beside, cut, in_front, rows_of};
-use crate::ops::index::take::{for_rows, row_numbers};
+use crate::ops::index::gather::{
+    axis_first, crop_source, resolve_axis_index, scatter_along, whole_rows,
+};
+use crate::ops::index::take::{broadcast_source, row_numbers};
 use crate::tensor::Tensor;
 
-/// Reduce values are folded.
+/// The reduction applied to values with equal indices.
 #[derive(Clone, Copy, PartialEq)]
 enum Reduce {
     Sum,
@@ -49,18 +51,18 @@ impl Reduce {
     }
 }
 
-/// Where rows go: the targets in the array, and in a vector of their numbers.
-struct Places {
+/// The targets of rows: indices into the array, and the same as indices into a vector of row numbers.
+struct RowTargets {
     targets: RowIndices,
     numbers: RowIndices,
 }
 
-/// `x` with the rows folded into those that the places name along the first axis.
-fn folded(
+/// `x` with rows reduced into the target rows along the first axis.
+fn reduce_into_rows(
     op: &'static str,
     how: Reduce,
     x: &Tensor,
-    Places { targets, numbers }: &Places,
+    RowTargets { targets, numbers }: &RowTargets,
     rows: &Tensor,
     include_self: bool,
 ) -> Result<Tensor> {
@@ -80,26 +82,26 @@ fn folded(
             if include_self {
                 return binary(&MULTIPLY, x, &product);
             }
-            choose(&met_in(numbers, &product)?, &product, x)
+            select_by_mask(&target_has_rows(numbers, &product)?, &product, x)
         }
     }
 }
 
-/// A sum divided by how many values met in each row.
+/// A sum divided by the number of values in each row.
 fn mean(sum: &Tensor, numbers: &RowIndices, include_self: bool) -> Result<Tensor> {
     let mut dims: ShapeVec = SmallVec::from_elem(1, sum.ndim());
     dims[0] = sum.shape()[0];
     let met = scatter_rows(&Tensor::ones(&[numbers.len()], DType::I64)?, numbers)?;
     let counts = binary_scalar(&ADD, &met, Scalar::Int(include_self.into()))?;
-    // A row where nothing met stays as it is.
+    // A row without values stays unchanged.
     let counts = clip(&counts, Some(&Operand::Scalar(Scalar::Int(1))), None)?;
     let counts = reshape_dims(&astype(&counts, sum.dtype())?, &dims)?;
     let divide = if sum.dtype().is_inexact() { &DIVIDE } else { &FLOOR_DIVIDE };
     binary(divide, sum, &counts)
 }
 
-/// `x` with slices of the source folded into those of its axis that the numbers name.
-fn by_rows(
+/// `x` with slices of the source reduced into the slices of its axis that `ids` select.
+fn reduce_slices(
     op: &'static str,
     how: Reduce,
     x: &Tensor,
@@ -108,17 +110,19 @@ fn by_rows(
     source: &Tensor,
     include_self: bool,
 ) -> Result<Tensor> {
-    let front = in_front(axis, x.ndim());
+    let front = axis_first(axis, x.ndim());
     let mut back: ShapeVec = SmallVec::from_elem(0, x.ndim());
     front.iter().enumerate().for_each(|(i, &a)| back[a] = i);
     let (rows, x) = (permute_axes(source, &front)?, permute_axes(x, &front)?);
-    let along = |dims: &[usize]| RowIndices::indexed(op, dims, &[0], std::slice::from_ref(ids));
-    let places = Places { targets: along(x.shape())?, numbers: along(&x.shape()[..1])? };
-    permute_axes(&folded(op, how, &x, &places, &rows, include_self)?, &back)
+    let row_indices =
+        |dims: &[usize]| RowIndices::from_arrays(op, dims, &[0], std::slice::from_ref(ids));
+    let row_targets =
+        RowTargets { targets: row_indices(x.shape())?, numbers: row_indices(&x.shape()[..1])? };
+    permute_axes(&reduce_into_rows(op, how, &x, &row_targets, &rows, include_self)?, &back)
 }
 
-/// `x` with values folded into the elements at the places of an index.
-fn along(
+/// `x` with values reduced into the elements at the indices.
+fn reduce_elements(
     op: &'static str,
     how: Reduce,
     x: &Tensor,
@@ -127,43 +131,57 @@ fn along(
     src: &Operand,
     include_self: bool,
 ) -> Result<Tensor> {
-    let (own, axis, index) = beside(op, x, axis, index)?;
-    let src = cut(op, &own, &index, src)?;
-    if let Some(ids) = rows_of(&own, axis, &index) {
-        return by_rows(op, how, &own, axis, &ids, &src, include_self);
+    let (own, axis, index) = resolve_axis_index(op, x, axis, index)?;
+    let src = crop_source(op, &own, &index, src)?;
+    if let Some(ids) = whole_rows(&own, axis, &index) {
+        return reduce_slices(op, how, &own, axis, &ids, &src, include_self);
     }
     let rows = reshape_dims(&src, &[src.size()])?;
-    let numbers = RowIndices::along(op, own.shape(), axis, &index)?.flattened();
-    let places = Places { targets: numbers.clone(), numbers };
+    let numbers = RowIndices::from_axis_index(op, own.shape(), axis, &index)?.flattened();
+    let row_targets = RowTargets { targets: numbers.clone(), numbers };
     let flat = reshape_dims(&own, &[own.size()])?;
-    reshape_dims(&folded(op, how, &flat, &places, &rows, include_self)?, x.shape())
+    reshape_dims(&reduce_into_rows(op, how, &flat, &row_targets, &rows, include_self)?, x.shape())
 }
 
-/// `x` with the elements at the places of an index multiplied by values.
-pub(crate) fn multiplied(
+/// `x` with the elements at the indices multiplied by values.
+fn multiply_elements(
     op: &'static str,
     x: &Tensor,
     axis: isize,
     index: &Tensor,
     src: &Operand,
 ) -> Result<Tensor> {
-    along(op, Reduce::Prod, x, axis, index, src, true)
+    reduce_elements(op, Reduce::Prod, x, axis, index, src, true)
 }
 
-crate::operations! { family "along an axis" [float32];
+crate::operations! { family "along an axis";
+    /// PyTorch's scatter: a copy with `out[index[i, j, …], j, …] = src[i, j, …]` for axis 0; the last of a repeated index stays. `reduce="add"` or `"multiply"` folds into what is there instead. Derivatives: of `x`, `g` elsewhere; of `src`, `g` where it stayed; those of the fold with `reduce`.
+    [in_place, positional(4), keywords(("value", "src")), indices("index")]
+    fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand, reduce: Option<String> = None) -> Tensor {
+        match reduce.as_deref() {
+            None => scatter_along("scatter", x, axis, index, src, Way::Put),
+            Some("add") => scatter_along("scatter", x, axis, index, src, Way::Add),
+            Some("multiply") => multiply_elements("scatter", x, axis, index, src),
+            Some(other) => Err(Box::new(Error::Argument {
+                op: "scatter".into(),
+                what: format!("reduce={other:?}"),
+                remedy: "use \"add\" or \"multiply\", or scatter_reduce for other folds".into(),
+            })),
+        }
+    }
     /// As `scatter_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a place takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
-    [in_place, indices("index")]
+    [in_place, float32, indices("index")]
     fn scatter_reduce(x: Tensor, axis: isize, index: Tensor, src: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("scatter_reduce", &reduce)?;
-        along("scatter_reduce", how, x, axis, index, &Operand::Tensor(src.clone()), include_self)
+        reduce_elements("scatter_reduce", how, x, axis, index, &Operand::Tensor(src.clone()), include_self)
     }
     /// As `index_add`, folded by `reduce`: `sum`, `prod`, `mean`, `amax` or `amin`; without `include_self`, what was in a row takes no part. Derivatives: those of the fold, shared evenly among equal extremes.
-    [in_place, indices("index")]
+    [in_place, float32, indices("index")]
     fn index_reduce(x: Tensor, axis: isize, index: Tensor, source: Tensor, reduce: String, include_self: bool = true) -> Tensor {
         let how = Reduce::named("index_reduce", &reduce)?;
         let axis = normalize_axis("index_reduce", axis, x.ndim())?;
         let ids = row_numbers("index_reduce", index)?;
-        let source = for_rows("index_reduce", x, (axis, ids.size()), &Operand::Tensor(source.clone()))?;
-        by_rows("index_reduce", how, x, axis, &ids, &source, include_self)
+        let source = broadcast_source("index_reduce", x, (axis, ids.size()), &Operand::Tensor(source.clone()))?;
+        reduce_slices("index_reduce", how, x, axis, &ids, &source, include_self)
     }
 }

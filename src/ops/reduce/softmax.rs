@@ -1,7 +1,5 @@
-//! Softmax, its logarithm, and the losses of rows of logits.
-//!
-//! Owns: the three and their derivatives. Never exponentiates anything above the row's maximum.
-//! Invariant: a row's probabilities sum to one; a row of -inf alone gives NaN, as SciPy does.
+//! Softmax, log-softmax and the cross-entropy of rows of logits, computed relative to the row's maximum. A row that is all
+//! -inf gives NaN, as in SciPy.
 
 use smallvec::smallvec;
 
@@ -10,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::broadcast::{
-    astype, broadcast_to, real_numbers, reshape_dims, sum_over, swap_axes,
+    astype, broadcast_to, require_real, reshape_dims, sum_over, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -20,38 +18,38 @@ use crate::ops::elementwise::compare::{equal, not_equal};
 use crate::ops::elementwise::select::where_;
 use crate::tensor::Tensor;
 
-/// The axis exchanged with the last one.
-fn exchanged(x: &Tensor, axis: usize) -> Result<Tensor> {
+/// The axis swapped with the last one.
+fn axis_to_last(x: &Tensor, axis: usize) -> Result<Tensor> {
     let last = x.ndim() - 1;
     if axis == last { Ok(x.clone()) } else { swap_axes(x, axis, last) }
 }
 
 type Kernel = fn(View<'_>, usize, ViewMut<'_>);
 
-/// Runs a kernel of contiguous operands along an axis.
-fn along(x: &Tensor, axis: usize, kernel: Kernel) -> Result<Tensor> {
+/// Runs a kernel for contiguous rows along an axis.
+fn run_rows(x: &Tensor, axis: usize, kernel: Kernel) -> Result<Tensor> {
     if x.is_contiguous() {
         let out = Tensor::empty_as(x.layout(), x.dtype())?;
         kernel(x.view_of(), axis, out.view_mut());
         return Ok(out);
     }
-    // Rows may lie in line along the axis.
-    let rows = exchanged(&x.detach(), axis)?;
+    // Rows along the axis may be contiguous after the swap.
+    let rows = axis_to_last(&x.detach(), axis)?;
     if axis + 1 != x.ndim() && rows.is_contiguous() {
-        return exchanged(&along(&rows, x.ndim() - 1, kernel)?, axis);
+        return axis_to_last(&run_rows(&rows, x.ndim() - 1, kernel)?, axis);
     }
-    along(&x.detach().contiguous()?, axis, kernel)
+    run_rows(&x.detach().contiguous()?, axis, kernel)
 }
 
 type Gradient = fn(View<'_>, View<'_>, usize, ViewMut<'_>);
 
-/// The fused derivative from the result `y`, along any axis.
+/// The fused derivative from the output `y`, along any axis.
 fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Result<Tensor> {
     let y = broadcast_to(&y.detach(), g.shape())?;
-    let rows = exchanged(&y, axis)?;
+    let rows = axis_to_last(&y, axis)?;
     if axis + 1 != y.ndim() && !y.is_contiguous() && rows.is_contiguous() {
-        let g = exchanged(&g.detach(), axis)?;
-        return exchanged(&along_backward(&rows, &g, y.ndim() - 1, kernel)?, axis);
+        let g = axis_to_last(&g.detach(), axis)?;
+        return axis_to_last(&along_backward(&rows, &g, y.ndim() - 1, kernel)?, axis);
     }
     let (y, g) = (y.contiguous()?, g.detach().contiguous()?);
     let out = Tensor::empty(g.shape(), y.dtype())?;
@@ -60,7 +58,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Resu
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(along(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    finish(run_rows(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
         name: "softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -79,7 +77,7 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(along(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    finish(run_rows(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -97,7 +95,7 @@ pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
     })
 }
 
-/// The loss of each row for class numbers (int64); the fused derivative needs two numbers per row.
+/// The cross-entropy of each row for int64 class indices; the fused derivative saves two numbers per row.
 pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<Tensor> {
     let rows = x.detach().contiguous()?;
     let losses = Tensor::empty(target.shape(), x.dtype())?;
@@ -135,7 +133,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
     })
 }
 
-/// `(softmax(x) - onehot(target)) g` in tensor operations; ignored rows are zero.
+/// `(softmax(x) - onehot(target)) g` with recorded tensor operations; ignored rows are zero.
 fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Result<Tensor> {
     let classes: Vec<i64> = (0..x.shape()[1] as i64).collect();
     let column = reshape_dims(target, &[target.size(), 1])?;
@@ -143,13 +141,13 @@ fn recorded_gradient(x: &Tensor, target: &Tensor, ignore: i64, g: &Tensor) -> Re
     let counted = not_equal(&column, &Tensor::from(ignore))?;
     let mut column = ShapeVec::from_slice(g.shape());
     column.push(1);
-    // The gradient of a mean over no rows at all is infinite, and reaches none of them.
+    // The gradient of a mean over no rows is infinite; ignored rows must still get 0.
     let weight = Operand::Tensor(reshape_dims(g, &column)?);
     let weight = where_(&counted, &weight, &Operand::Scalar(Scalar::Float(0.0)))?;
     binary(&MULTIPLY, &binary(&SUBTRACT, &softmax_axis(x, 1)?, &chosen)?, &weight)
 }
 
-/// `function` along an axis of `x` as a float; a number has an axis 0, as in SciPy.
+/// Applies `function` along an axis of `x`, as a float; a 0-d tensor has an axis 0, as in SciPy.
 fn on_axis(
     op: &'static str,
     x: &Tensor,
@@ -161,7 +159,7 @@ fn on_axis(
         let remedy = "give fg.float32 or fg.float64";
         return Err(Box::new(Error::DType { op: op.into(), got, remedy }));
     }
-    real_numbers(op, x)?;
+    require_real(op, x)?;
     let x = astype(x, dtype.unwrap_or(x.dtype().to_float()))?;
     if x.ndim() == 0 && matches!(axis, 0 | -1) {
         return reshape_dims(&function(&reshape_dims(&x, &[1])?, 0)?, &[]);

@@ -1,22 +1,19 @@
-//! Sorting and searching: order, largest elements, places in an order.
-//!
-//! Owns: sort, argsort, topk, partition, searchsorted. What is recorded takes its values by indices.
-//! Never sorts in place. Invariant: sorting is stable, a NaN comes after every number, and a gradient goes
-//! to the element that was chosen.
+//! `sort`, `argsort`, `topk`, `partition`, `searchsorted`. Sorting is stable and NaN comes last; recorded values are gathered by
+//! index, so gradients flow to the selected elements.
 
 use crate::array::{ShapeVec, afford, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
-use crate::ops::core::broadcast::{astype, reshape_dims, vector};
+use crate::ops::core::broadcast::{astype, require_vector, reshape_dims};
 use crate::ops::core::op_decl::Ints;
-use crate::ops::core::row_indices::integers;
-use crate::ops::index::gather::gathered;
+use crate::ops::core::row_indices::as_int64;
+use crate::ops::index::gather::gather_elements;
 use crate::ops::reduce::reductions::TWO_RESULTS;
 use crate::tensor::Tensor;
 
-/// The indices of the first `wanted` elements in order along an axis.
+/// The indices of the first `wanted` elements in sorted order along an axis.
 pub(crate) fn order_along(
     x: &Tensor,
     axis: usize,
@@ -33,28 +30,33 @@ pub(crate) fn order_along(
     Ok(index)
 }
 
-/// Bytes for each element that ordering works with: keys and positions, twice.
-const WORKING: usize = 32;
+/// Scratch bytes per element of a sort: keys and positions, twice.
+const SORT_BYTES_PER_ELEMENT: usize = 32;
 
-/// The tensor and the axis to sort along; without an axis, the flattened tensor.
+/// The tensor and the axis to sort; without an axis, the flattened tensor and 0.
 fn line(op: &'static str, x: &Tensor, axis: Option<isize>) -> Result<(Tensor, usize)> {
-    afford(x.size().saturating_mul(WORKING))?;
+    afford(x.size().saturating_mul(SORT_BYTES_PER_ELEMENT))?;
     match axis {
         None => Ok((reshape_dims(x, &[x.size()])?, 0)),
         Some(axis) => Ok((x.clone(), normalize_axis(op, axis, x.ndim())?)),
     }
 }
 
-fn sorted(op: &'static str, x: &Tensor, axis: Option<isize>, descending: bool) -> Result<Tensor> {
+fn sort_values(
+    op: &'static str,
+    x: &Tensor,
+    axis: Option<isize>,
+    descending: bool,
+) -> Result<Tensor> {
     let (x, axis) = line(op, x, axis)?;
     if !(graph::recording() && x.requires_grad()) {
-        // Nobody asks where an element came from.
+        // Nothing is recorded, so the values are sorted without indices.
         let out = Tensor::empty(x.shape(), x.dtype())?;
         kernels::sort::sort(descending, x.view_of(), axis, out.view_mut())?;
         return Ok(out.unrecorded(std::iter::once(&x)));
     }
     let index = order_along(&x, axis, x.shape()[axis], descending)?;
-    gathered(op, &x, axis, &index)
+    gather_elements(op, &x, axis, &index)
 }
 
 fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
@@ -65,7 +67,7 @@ fn out_of_range(op: &'static str, what: String, size: usize) -> Box<Error> {
     })
 }
 
-/// Where to insert the values of `v` in the ordered vector `a`, as int64; of several axes, in the row of the last one.
+/// Insertion positions of the values of `v` in the sorted `a`, int64; if `a` has several axes, row by row.
 pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
     let dims = a.shape();
     match dims.split_last() {
@@ -74,7 +76,7 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
                 return Err(other_rows(a, v));
             }
         }
-        _ => _ = vector("searchsorted", a)?,
+        _ => _ = require_vector("searchsorted", a)?,
     }
     let dtype = a.dtype().promote(v.dtype());
     let (a, v) = (astype(&a.detach(), dtype)?, astype(&v.detach(), dtype)?);
@@ -103,7 +105,7 @@ crate::operations! { family "ordering";
     /// The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from.
     [numpy("sort"), ignores(("stable", None), ("kind", None)), ambiguous(&TWO_RESULTS)]
     fn sort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
-        sorted("sort", x, axis, descending)
+        sort_values("sort", x, axis, descending)
     }
     /// The indices that sort along an axis (None: flattened); equal elements keep their order.
     [numpy("argsort"), constant, ignores(("stable", None), ("kind", None))]
@@ -122,7 +124,7 @@ crate::operations! { family "ordering";
         // Where there are no elements, NumPy looks at no number.
         match kth.iter().find(|&&k| n > 0 && (k < -n || k >= n)) {
             Some(k) => Err(out_of_range("partition", format!("element {k}"), n as usize)),
-            None => sorted("partition", x, axis, false),
+            None => sort_values("partition", x, axis, false),
         }
     }
     /// The `k` largest (or smallest) elements along an axis, in order, and their indices. Derivative: `g` to the elements chosen.
@@ -139,14 +141,14 @@ crate::operations! { family "ordering";
         let Some(wanted) = usize::try_from(k).ok().filter(|&k| k <= size) else {
             return Err(out_of_range("topk", format!("{k} elements"), size));
         };
-        afford(x.size().saturating_mul(WORKING))?;
+        afford(x.size().saturating_mul(SORT_BYTES_PER_ELEMENT))?;
         let index = order_along(x, axis, wanted, largest)?;
-        Ok((gathered("topk", x, axis, &index)?, index))
+        Ok((gather_elements("topk", x, axis, &index)?, index))
     }
     /// Where to insert the values of `v` in the ordered vector `a`, before equal elements or, with `side="right"` or PyTorch's `right=True`, after them; rows of `v` in rows of `a`.
     [numpy("searchsorted"), constant, indices("sorter")]
     fn searchsorted(a: Tensor, v: Tensor, side: String = "left".to_owned(), sorter: Option<Tensor> = None, right: bool = false) -> Tensor {
-        afford(v.size().saturating_mul(WORKING))?;
+        afford(v.size().saturating_mul(SORT_BYTES_PER_ELEMENT))?;
         let right = match side.as_str() {
             "left" => right,
             "right" => true,
@@ -158,14 +160,14 @@ crate::operations! { family "ordering";
         };
         let a = match sorter {
             Some(order) => {
-                if vector("searchsorted", order)?.size() != a.size() {
+                if require_vector("searchsorted", order)?.size() != a.size() {
                     return Err(Box::new(Error::Argument {
                         op: "searchsorted".into(),
                         what: format!("a sorter of {} elements for {}", order.size(), a.size()),
                         remedy: "give argsort(a)".into(),
                     }));
                 }
-                gathered("searchsorted", vector("searchsorted", a)?, 0, &integers("searchsorted", order)?)?
+                gather_elements("searchsorted", require_vector("searchsorted", a)?, 0, &as_int64("searchsorted", order)?)?
             }
             None => a.clone(),
         };

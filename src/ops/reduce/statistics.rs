@@ -1,8 +1,4 @@
-//! Weighted means and second moments.
-//!
-//! Owns: average, cov, corrcoef, each composed of recorded sums and products.
-//! Never forms a product of a matrix with itself by hand: `matmul` does.
-//! Invariant: rows are variables, unless `rowvar` is false.
+//! `average`, `cov`, `corrcoef`, composed of recorded operations. Rows are variables unless `rowvar` is false.
 
 use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
@@ -11,11 +7,12 @@ use crate::kernels::launch::decide;
 use crate::kernels::sort::sorted;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{
-    any_true, astype, broadcast_to, permute_axes, readable, reshape_dims, sum_over, swap_axes,
+    any_true, astype, broadcast_to, permute_axes, require_readable, reshape_dims, sum_over,
+    swap_axes,
 };
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::EQUAL;
 use crate::ops::elementwise::complex::{complex, imag, real};
@@ -23,13 +20,13 @@ use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::clip;
 use crate::ops::elementwise::unary::sqrt;
 use crate::ops::product::matmul::matmul;
-use crate::ops::reduce::reductions::{count, finish_shape, mean_over, resolve};
+use crate::ops::reduce::reductions::{count, finish_shape, mean_over, resolve_axes};
 use crate::ops::shape::join::concatenate;
 use crate::ops::shape::reshape::squeeze;
 use crate::tensor::Tensor;
 
-/// Weights in the shape that multiplies `x`: its own, or that of the named axes.
-fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
+/// Weights broadcast against `x`: of its shape, or of the shape of the given axes.
+fn broadcast_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
     if weights.shape() == x.shape() {
         return Ok(weights.clone());
     }
@@ -52,7 +49,7 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
     reshape_dims(&permute_axes(weights, &order)?, &dims)
 }
 
-/// `sum(x w) / sum(w)` over resolved axes, and `sum(w)`; the axes stay as size 1.
+/// `sum(x w) / sum(w)` over resolved axes, and `sum(w)`; the axes are kept with size 1.
 fn weighted_mean(x: &Tensor, weights: &Tensor, axes: &[usize]) -> Result<(Tensor, Tensor)> {
     let total = sum_over(weights, axes, true)?;
     let zero = binary_scalar(&EQUAL, &total.detach(), Scalar::Int(0))?;
@@ -85,8 +82,8 @@ fn observations(op: &'static str, x: &Tensor, rowvar: bool) -> Result<Tensor> {
 fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<Tensor> {
     if weights.shape() == [samples] {
         let weights = astype(weights, DType::F64)?;
-        readable(op, &weights)?;
-        // The bits of a negative number are never 0.
+        require_readable(op, &weights)?;
+        // Returns the bits of a negative weight, which are never 0, or 0 if there is none.
         let negative = decide(op, &[weights.view_of()], |weights| {
             let negative = weights[0].find(|w: f64| w < 0.0);
             negative.map_or(0, |(_, weight)| weight.to_bits())
@@ -110,7 +107,7 @@ fn sample_weights(op: &'static str, weights: &Tensor, samples: usize) -> Result<
     }))
 }
 
-/// The weights of observations: repetitions and importance.
+/// The weights of observations: repetitions (`fweights`) and importance (`aweights`).
 struct Weights<'a> {
     frequency: Option<&'a Tensor>,
     importance: Option<&'a Tensor>,
@@ -151,7 +148,7 @@ fn covariance(x: &Tensor, weights: &Weights<'_>, ddof: f64) -> Result<Tensor> {
     binary(&DIVIDE, &product, &divisor)
 }
 
-/// Each part clipped to -1 … 1.
+/// Each part clipped to [-1, 1].
 fn within_one(c: &Tensor) -> Result<Tensor> {
     if c.dtype().is_complex() {
         let part = |x: Tensor| Ok::<_, Box<Error>>(Operand::Tensor(within_one(&x)?));
@@ -160,12 +157,17 @@ fn within_one(c: &Tensor) -> Result<Tensor> {
     clip(c, Some(&Operand::from(-1.0)), Some(&Operand::from(1.0)))
 }
 
-/// The rows of `x`, then those of `y`.
-fn joined(op: &'static str, x: &Tensor, y: Option<&Tensor>, rowvar: bool) -> Result<Tensor> {
+/// The rows of `x` followed by those of `y`.
+fn stack_variables(
+    op: &'static str,
+    x: &Tensor,
+    y: Option<&Tensor>,
+    rowvar: bool,
+) -> Result<Tensor> {
     let rows = observations(op, x, rowvar)?;
     match y {
         None => Ok(rows),
-        // A second operand of one row is a row whatever `rowvar` says, as in NumPy.
+        // As in NumPy, a second operand of one row stays a row whatever `rowvar` says.
         Some(y) => {
             let row = y.ndim() == 2 && y.shape()[0] == 1;
             concatenate(&[rows, observations(op, y, rowvar || row)?], Some(0))
@@ -178,12 +180,12 @@ crate::operations! { family "statistics" [float32];
     [numpy("average")]
     fn average(x: Tensor, axis: Axes = Axes::All, weights: Option<Tensor> = None, keepdims: bool = false, returned: bool = false) -> OneOrTuple {
         let x = astype(x, x.dtype().to_float())?;
-        let axes = resolve("average", &axis, x.ndim())?;
+        let axes = resolve_axes("average", &axis, x.ndim())?;
         let (mean, total) = match weights {
             None => (mean_over(&x, &axes, true)?, Tensor::full(&[], Scalar::Float(count(&x, &axes) as f64), x.dtype())?),
             Some(weights) => {
                 let weights = astype(weights, x.dtype().promote(weights.dtype()))?;
-                weighted_mean(&x, &spread_weights(&x, &weights, &axis)?, &axes)?
+                weighted_mean(&x, &broadcast_weights(&x, &weights, &axis)?, &axes)?
             }
         };
         let dims = ShapeVec::from_slice(mean.shape());
@@ -197,20 +199,20 @@ crate::operations! { family "statistics" [float32];
     /// Covariance matrix of variables (rows, or columns with `rowvar=False`) in float64, divided by `n - ddof` with `ddof` 1, or 0 with `bias`.
     [numpy("cov"), keywords(("correction", "ddof"), ("unbiased", "ddof"))]
     fn cov(x: Tensor, y: Option<Tensor> = None, rowvar: bool = true, bias: bool = false, ddof: Option<isize> = None, fweights: Option<Tensor> = None, aweights: Option<Tensor> = None) -> Tensor {
-        let rows = joined("cov", x, y, rowvar)?;
+        let rows = stack_variables("cov", x, y, rowvar)?;
         let ddof = ddof.map_or(if bias { 0.0 } else { 1.0 }, |d| d as f64);
         squeeze(&covariance(&rows, &Weights { frequency: fweights, importance: aweights }, ddof)?, Axes::All)
     }
     /// Correlation coefficients of variables (rows, or columns with `rowvar=False`) in float64, from -1 to 1.
     [numpy("corrcoef")]
     fn corrcoef(x: Tensor, y: Option<Tensor> = None, rowvar: bool = true) -> Tensor {
-        let rows = joined("corrcoef", x, y, rowvar)?;
+        let rows = stack_variables("corrcoef", x, y, rowvar)?;
         let c = covariance(&rows, &Weights { frequency: None, importance: None }, 1.0)?;
         let n = c.shape()[0];
-        let spread = sqrt(&view_through(&real(&c)?, "diagonal", [Step::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
+        let spread = sqrt(&view_through(&real(&c)?, "diagonal", [ViewStep::Diagonal { offset: 0, axis1: 0, axis2: 1 }])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[n, 1])?)?;
         let c = binary(&DIVIDE, &c, &reshape_dims(&spread, &[1, n])?)?;
-        // Rounding may lead a perfect correlation past 1.
+        // Rounding may push a perfect correlation beyond 1.
         let c = within_one(&c)?;
         if n == 1 { reshape_dims(&c, &[]) } else { Ok(c) }
     }

@@ -1,8 +1,5 @@
-//! Distinct elements and distinct slices.
-//!
-//! Owns: unique. The kernel orders elements; slices are compared here, element by element.
-//! Never sorts in place. Invariant: the first of equals stands for all of them, and NaN equals NaN among
-//! elements but not among slices, as in NumPy.
+//! `unique`, of elements or slices. The first of equal ones represents them; as in NumPy, NaN equals NaN among elements but not
+//! among slices.
 
 use std::cmp::Ordering;
 
@@ -13,22 +10,22 @@ use crate::graph;
 use crate::kernels::sort::{Key, firsts, sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
-use crate::ops::index::gather::gathered;
+use crate::ops::index::gather::gather_elements;
 use crate::ops::reduce::sort::{order_along, sort};
 use crate::tensor::Tensor;
 
-/// What stands for each of the distinct things.
+/// The distinct items and the map of all items to them.
 #[derive(Default)]
 struct Distinct {
-    /// The index of the first of each, in ascending order of the things.
+    /// The index of the first occurrence of each distinct item, in ascending order of the items.
     first: Vec<i64>,
-    /// For everything, which of the distinct ones it is.
+    /// For every item, the number of its distinct item.
     inverse: Vec<i64>,
     counts: Vec<i64>,
 }
 
 impl Distinct {
-    /// From the indices in ascending order and whether one equals the one before.
+    /// From the sorted indices; `same` tells whether an item equals the previous one.
     fn of(order: &[usize], same: &dyn Fn(usize, usize) -> bool) -> Distinct {
         let mut found = Distinct { inverse: vec![0; order.len()], ..Distinct::default() };
         let mut last = None;
@@ -47,7 +44,7 @@ impl Distinct {
     }
 }
 
-/// The distinct elements of a tensor of one axis.
+/// The distinct elements of a vector.
 fn elements(flat: &Tensor) -> Result<Distinct> {
     let order = order_along(flat, 0, flat.size(), false)?.to_vec::<i64>()?;
     let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
@@ -84,27 +81,27 @@ crate::operations! { family "ordering";
             None => {
                 let flat = reshape_dims(x, &[x.size()])?;
                 let found = elements(&flat.detach())?;
-                (gathered("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
+                (gather_elements("unique", &flat, 0, &Tensor::from(found.first.clone()))?, found, ShapeVec::from_slice(x.shape()))
             }
-            Some(axis) => along(x, normalize_axis("unique", axis, x.ndim())?)?,
+            Some(axis) => slices(x, normalize_axis("unique", axis, x.ndim())?)?,
         };
-        let mut parts = vec![values];
+        let mut results = vec![values];
         if return_index {
-            parts.push(Tensor::from(found.first));
+            results.push(Tensor::from(found.first));
         }
         if return_inverse {
-            parts.push(Tensor::from_vec(found.inverse, &all)?);
+            results.push(Tensor::from_vec(found.inverse, &all)?);
         }
         if return_counts {
-            parts.push(Tensor::from(found.counts));
+            results.push(Tensor::from(found.counts));
         }
-        let whole = parts.split_off(1);
-        parts.extend(whole.into_iter().map(|p| p.underived([x].into_iter())));
-        Ok(if parts.len() == 1 { OneOrTuple::One(parts.swap_remove(0)) } else { OneOrTuple::Tuple(parts) })
+        let extra = results.split_off(1);
+        results.extend(extra.into_iter().map(|p| p.underived([x].into_iter())));
+        Ok(if results.len() == 1 { OneOrTuple::One(results.swap_remove(0)) } else { OneOrTuple::Tuple(results) })
     }
 }
 
-/// Leaves the first of neighbours that count as one, without a branch that depends on them.
+/// Removes duplicates of sorted values without data-dependent branches.
 fn keep_first<T: Key>(values: &mut Vec<T>) {
     let Some(&(mut last)) = values.first() else {
         return;
@@ -119,7 +116,7 @@ fn keep_first<T: Key>(values: &mut Vec<T>) {
     values.truncate(kept);
 }
 
-/// The distinct elements when nobody asks where they came from.
+/// The distinct elements without indices.
 fn distinct_values(x: &Tensor) -> Result<Tensor> {
     let sorted = sort(&x.detach(), None, false)?;
     let values = match x.dtype() {
@@ -134,7 +131,7 @@ fn distinct_values(x: &Tensor) -> Result<Tensor> {
     Ok(values.unrecorded(std::iter::once(x)))
 }
 
-/// The distinct numbers among sorted floats: the sorted ones themselves where no two are alike.
+/// The distinct floats among sorted ones: `sorted` itself if there are no duplicates.
 fn distinct_floats<T: Key + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tensor> {
     let guard = sorted.view::<T>()?;
     match guard.array().as_slice().and_then(firsts) {
@@ -143,7 +140,7 @@ fn distinct_floats<T: Key + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tens
     }
 }
 
-/// Of several NaN the first one stays, which need not be the first in order.
+/// Of several NaN keeps the first occurrence, which need not be the first when sorted.
 fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor> {
     if let Some(last) = values.last_mut()
         && last.nan()
@@ -153,8 +150,8 @@ fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor>
     Ok(Tensor::from(values))
 }
 
-/// The distinct slices along an axis, what stands for them, and the shape of the inverse.
-fn along(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
+/// The distinct slices along an axis, their indices, and the shape of the inverse.
+fn slices(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
     let mut order: ShapeVec = (0..x.ndim()).filter(|&a| a != axis).collect();
     order.insert(0, axis);
     let front = permute_axes(x, &order)?;

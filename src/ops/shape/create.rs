@@ -1,19 +1,16 @@
-//! Tensors made from nothing: constants, copies, contiguous forms.
-//!
-//! Owns: the constructors that need a kernel. Never records.
-//! Invariant: the result owns fresh storage that nobody else sees.
+//! Creation and copies: constants, contiguous forms, detached and owned copies.
 
 use crate::dtype::{Complex128, DType};
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::broadcast_to;
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::tensor::{Cause, CutCause, Marks, Tensor};
 
-/// An empty list with room for `n` elements; an error where the system refuses the memory.
-pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
+/// An empty `Vec` with capacity `n`; an error if the allocation fails.
+pub(crate) fn try_vec_with_capacity<T>(n: usize) -> Result<Vec<T>> {
     let mut list = Vec::new();
     match list.try_reserve_exact(n) {
         Ok(()) => Ok(list),
@@ -21,7 +18,7 @@ pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
     }
 }
 
-/// A complex number where real ones are wanted.
+/// The error for a complex number where a real one is expected.
 #[cold]
 fn not_real(re: f64, im: f64, dtype: DType) -> Box<Error> {
     Box::new(Error::Unsupported {
@@ -31,10 +28,10 @@ fn not_real(re: f64, im: f64, dtype: DType) -> Box<Error> {
     })
 }
 
-/// The number as an integer dtype takes it from Python: without its fraction, and only if the dtype has it.
+/// The number for an integer dtype, as Python converts it: truncated, and refused if out of range.
 fn as_integer(value: Scalar, dtype: DType) -> Result<Scalar> {
     let whole = match value {
-        // Both ends are floats: what lies between them is an integer of 64 bits.
+        // Both bounds are floats; everything between them truncates to an int64.
         Scalar::Float(f) if f > -9_223_372_036_854_777_856.0 && f < 9_223_372_036_854_775_808.0 => {
             Scalar::Int(f as i64)
         }
@@ -48,11 +45,11 @@ fn as_integer(value: Scalar, dtype: DType) -> Result<Scalar> {
         }
         other => other,
     };
-    in_range("full", dtype, whole)
+    check_int_range("full", dtype, whole)
 }
 
-/// A tensor of one repeated number as NumPy's `full` makes it: a float or a complex number is converted as an array is.
-pub(crate) fn repeated(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+/// NumPy's `full`: a float or complex fill value is cast like an array.
+pub(crate) fn full_cast(dims: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
     let converted = match value {
         Scalar::Float(_) => dtype.is_integer(),
         Scalar::Complex(..) => !dtype.is_complex(),
@@ -65,7 +62,7 @@ pub(crate) fn repeated(dims: &[usize], value: Scalar, dtype: DType) -> Result<Te
 }
 
 impl Tensor {
-    /// A tensor of one repeated number.
+    /// A tensor filled with one number.
     ///
     /// # Errors
     /// `IntegerRange` and `NoInteger` for a number that the integer dtype does not have.
@@ -106,14 +103,14 @@ impl Tensor {
         }
     }
 
-    /// A fresh contiguous copy outside the graph.
+    /// A new contiguous copy outside the graph.
     pub(crate) fn duplicate(&self) -> Result<Tensor> {
         let out = Tensor::empty(self.shape(), self.dtype())?;
         kernels::copy(self.view_of(), out.view_mut());
         Ok(out)
     }
 
-    /// The same data where only we can write to it and every element is aligned, outside the graph.
+    /// The same data, outside the graph, aligned and not writable by others; a copy if necessary.
     pub(crate) fn stable_data(&self) -> Result<Tensor> {
         let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
         if self.storage().may_be_written_elsewhere() || !aligned {
@@ -123,8 +120,8 @@ impl Tensor {
         }
     }
 
-    /// The same elements in C order: this tensor if they are already, else a recorded copy. Whether it is a copy follows
-    /// from strides alone, so that the copy of a tensor made in inference mode counts as made there, too.
+    /// This tensor if it is contiguous, else a recorded contiguous copy. Decided by strides alone, so that the copy of an
+    /// inference-mode tensor is an inference tensor too.
     pub fn contiguous(&self) -> Result<Tensor> {
         if self.is_contiguous() {
             return Ok(self.clone());
@@ -133,7 +130,7 @@ impl Tensor {
         Ok(if self.is_inference() { copy.marked(Marks::INFERENCE) } else { copy })
     }
 
-    /// A copy with storage of its own, recorded as the identity.
+    /// A copy with its own storage, recorded as the identity.
     pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
         let out = self.duplicate()?;
         finish(out, &[self], |out| Record {
@@ -145,7 +142,7 @@ impl Tensor {
         })
     }
 
-    /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.
+    /// This tensor's data if it is not shared, else a copy.
     #[cfg(feature = "python")]
     pub(crate) fn into_owned(mut self) -> Result<Tensor> {
         if self.lends_memory() {
@@ -156,10 +153,10 @@ impl Tensor {
         }
     }
 
-    /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
+    /// A finished gradient that shares memory with nothing; keeps its history if `create_graph`.
     pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
-        let alone = self.is_contiguous() && self.storage().is_separate();
-        match (create_graph, alone) {
+        let exclusive = self.is_contiguous() && self.storage().is_separate();
+        match (create_graph, exclusive) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),
             (false, true) => self.forget(),
@@ -189,6 +186,6 @@ crate::operations! { family "creation";
     /// One repeated number of the same shape and dtype.
     [numpy("full_like"), constant, memory]
     fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
-        repeated(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
+        full_cast(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
     }
 }

@@ -1,7 +1,4 @@
-//! Reversing, rolling and turning.
-//!
-//! Owns: flip and its kin, roll, rot90. Never copies for a reversal.
-//! Invariant: the adjoint of each is its inverse.
+//! Flips (views), rolls and rotations by 90 degrees; the adjoint of each is its inverse.
 
 use smallvec::SmallVec;
 
@@ -11,10 +8,10 @@ use crate::kernels;
 use crate::ops::core::broadcast::{reshape_dims, swap_axes};
 use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cost, nothing};
-use crate::ops::core::view::{StepList, element};
+use crate::ops::core::view::{ViewStepList, element};
 use crate::tensor::Tensor;
 
-/// The axes reversed; a view.
+/// Reverses the axes; a view.
 pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let reverse = |layout: crate::array::Layout, &axis: &usize| {
         let n = layout.dims()[axis];
@@ -33,10 +30,10 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     })
 }
 
-/// The elements moved on along axes, each named once, by shifts within them; those that leave come in at the front.
-fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
+/// Rolls along distinct axes by shifts within their size.
+fn roll_copy(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    // Along each axis there are two blocks: what stays inside, and what comes in at the front.
+    // Along each axis there are two blocks: one moves on, one wraps around.
     for choice in 0..1usize << moves.len() {
         let (mut from, mut to) = (x.layout().clone(), out.layout().clone());
         for (bit, &(axis, shift)) in moves.iter().enumerate() {
@@ -52,9 +49,9 @@ fn rolled(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Rolled along several axes.
+/// [`roll_copy`], recorded.
 pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
-    let out = rolled(x, moves)?;
+    let out = roll_copy(x, moves)?;
     finish(out, &[x], |out| Record {
         name: "roll",
         cost: move_cost(out),
@@ -70,8 +67,8 @@ pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> 
     })
 }
 
-/// Shifts and axes paired, one of them repeated where it stands alone; `(axis, shift)` with shifts in range.
-fn paired(x: &Tensor, shift: &[i64], axes: &[isize]) -> Result<Vec<(usize, usize)>> {
+/// Pairs of axis and normalised shift; a single shift or axis is repeated.
+fn axis_shifts(x: &Tensor, shift: &[i64], axes: &[isize]) -> Result<Vec<(usize, usize)>> {
     let n = shift.len().max(axes.len());
     if !(shift.len() == n || shift.len() == 1) || !(axes.len() == n || axes.len() == 1) {
         return Err(Box::new(Error::Argument {
@@ -90,14 +87,14 @@ fn paired(x: &Tensor, shift: &[i64], axes: &[isize]) -> Result<Vec<(usize, usize
     Ok(by.iter().copied().enumerate().filter(|&(_, shift)| shift > 0).collect())
 }
 
-fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
-    if x.ndim() >= least {
+fn need_dims(op: &'static str, x: &Tensor, min_dims: usize) -> Result<()> {
+    if x.ndim() >= min_dims {
         return Ok(());
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
         what: format!("a tensor of {} dimensions", x.ndim()),
-        remedy: if least == 1 { "give one of at least 1" } else { "give one of at least 2" },
+        remedy: if min_dims == 1 { "give one of at least 1" } else { "give one of at least 2" },
     }))
 }
 
@@ -111,8 +108,8 @@ crate::operations! { family "reversal";
             Some(named) => normalize_axes("flip", named, x.ndim())?,
         };
         if x.ndim() == 0 {
-            // As NumPy, which indexes with no slice; a result, to which named methods write.
-            return Ok(element(x, StepList::new())?.into_result());
+            // As NumPy, whose flip of a 0-d array is indexing without a slice; a result for `out=` and in-place methods.
+            return Ok(element(x, ViewStepList::new())?.into_result());
         }
         flip_axes(x, &axes)
     }
@@ -137,7 +134,7 @@ crate::operations! { family "reversal";
                 let size = flat.size().max(1) as i64;
                 (sum + by.rem_euclid(size)) % size
             });
-            return reshape_dims(&roll_axes(&flat, &paired(&flat, &[total], &[0])?)?, x.shape());
+            return reshape_dims(&roll_axes(&flat, &axis_shifts(&flat, &[total], &[0])?)?, x.shape());
         };
         if named.len() == 1 && is_axis_of_number(named[0], x.ndim()) {
             return roll_axes(x, &[]);
@@ -146,7 +143,7 @@ crate::operations! { family "reversal";
             normalize_axes("roll", named, x.ndim())?;
             return roll_axes(x, &[]);
         }
-        roll_axes(x, &paired(x, &shift, named)?)
+        roll_axes(x, &axis_shifts(x, &shift, named)?)
     }
     /// Turned by 90 degrees `k` times in the plane of two axes, from the first towards the second; a view.
     [numpy("rot90")]

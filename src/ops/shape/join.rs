@@ -1,7 +1,4 @@
-//! Joining along an axis.
-//!
-//! Owns: concatenate, stack and their kin. Never makes an intermediate copy: pieces go straight into the result.
-//! Invariant: the gradient of a piece is a slice of the output's gradient.
+//! Concatenation and stacking; pieces are copied straight into the result.
 
 use smallvec::SmallVec;
 
@@ -12,7 +9,7 @@ use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, reshape_dims};
 use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
-use crate::ops::core::view::{Step, slice_axis, view_through};
+use crate::ops::core::view::{ViewStep, slice_axis, view_through};
 use crate::ops::shape::meshgrid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
 
@@ -27,7 +24,7 @@ fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
     Ok(pieces.iter().fold(first.dtype(), |d, x| d.promote(x.dtype())))
 }
 
-/// Joins pieces of one dtype along a valid axis.
+/// Concatenates pieces of one dtype along a valid axis.
 pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let first = pieces[0].shape();
     let mut length = first[axis];
@@ -77,15 +74,15 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     })
 }
 
-/// Joins pieces of one dtype and one shape along a new axis.
-fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+/// Stacks pieces of one dtype and shape along a new axis.
+fn stack_promoted(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(pieces[0].shape());
     dims.insert(axis, pieces.len());
     let out = Tensor::empty(&dims, pieces[0].dtype())?;
     let mut inputs = SmallVec::<[&Tensor; 8]>::new();
     for (i, piece) in pieces.iter().enumerate() {
-        let place = out.layout().select(axis, i);
-        kernels::copy(piece.view_of(), ViewMut::of(out.storage(), &place, out.dtype()));
+        let target = out.layout().select(axis, i);
+        kernels::copy(piece.view_of(), ViewMut::of(out.storage(), &target, out.dtype()));
         inputs.push(piece);
     }
     finish(out, &inputs, |out| Record {
@@ -97,7 +94,10 @@ fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
             let axis = from_end(&g, *axis);
             for index in 0..cx.inputs() {
                 if cx.wants(index) {
-                    cx.give(index, view_through(&g, "select", [Step::Select { axis, index }])?)?;
+                    cx.give(
+                        index,
+                        view_through(&g, "select", [ViewStep::Select { axis, index }])?,
+                    )?;
                 }
             }
             Ok(())
@@ -105,18 +105,22 @@ fn stacked(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
     })
 }
 
-/// The tensors with at least so many dimensions, as NumPy's stacking functions see them.
-fn raised(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+/// The tensors with at least so many axes, as NumPy's stacking functions treat them.
+fn with_min_axes(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
     tensors.iter().map(to).collect()
 }
 
-/// A vector as a column, anything of more dimensions as it is.
+/// A vector as a column; other tensors unchanged.
 fn column(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 { reshape_dims(x, &[x.size(), 1]) } else { Ok(x.clone()) }
 }
 
-/// The tensors in their common dtype along an axis, or flattened.
-fn joined(op: &'static str, tensors: &[Tensor], axis: Option<isize>) -> Result<Tensor> {
+/// Concatenates the tensors in their common dtype along an axis, or flattened.
+fn concatenate_promoted(
+    op: &'static str,
+    tensors: &[Tensor],
+    axis: Option<isize>,
+) -> Result<Tensor> {
     let dtype = common_dtype(op, tensors)?;
     if let Some(axis) = axis
         && tensors.iter().all(|x| x.dtype() == dtype)
@@ -136,20 +140,20 @@ crate::operations! { family "joining";
     /// Joined along an existing axis; None joins the flattened tensors. Derivative: the slices of `g`.
     [numpy("concatenate", "concat"), aliases("concat")]
     fn concatenate(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
-        joined("concatenate", tensors, axis)
+        concatenate_promoted("concatenate", tensors, axis)
     }
     /// PyTorch's name of `concatenate`: empty tensors of one axis are passed over beside others. Derivative: the slices of `g`.
     fn cat(tensors: Tensors, axis: Option<isize> = Some(0)) -> Tensor {
         let is_nothing = |x: &&Tensor| x.shape() == [0];
         let passed = tensors.iter().filter(is_nothing).count();
-        let beside = tensors.iter().any(|x| x.ndim() != 1);
-        if passed == 0 || !beside {
-            return joined("cat", tensors, axis);
+        let has_others = tensors.iter().any(|x| x.ndim() != 1);
+        if passed == 0 || !has_others {
+            return concatenate_promoted("cat", tensors, axis);
         }
         let dtype = common_dtype("cat", tensors)?;
         let kept = tensors.iter().filter(|x| !is_nothing(x));
         let kept = kept.map(|x| astype(x, dtype)).collect::<Result<Vec<_>>>()?;
-        joined("cat", &kept, axis)
+        concatenate_promoted("cat", &kept, axis)
     }
     /// Joined along a new axis; all shapes agree. Derivative: the slices of `g`.
     [numpy("stack")]
@@ -165,31 +169,31 @@ crate::operations! { family "joining";
         }
         let axis = normalize_axis("stack", axis, first.ndim() + 1)?;
         if tensors.iter().all(|x| x.dtype() == dtype) {
-            return stacked(tensors, axis);
+            return stack_promoted(tensors, axis);
         }
         let pieces = tensors.iter().map(|x| astype(x, dtype)).collect::<Result<Vec<_>>>()?;
-        stacked(&pieces, axis)
+        stack_promoted(&pieces, axis)
     }
     /// Joined along axis 0, vectors as rows.
     [numpy("vstack"), aliases("row_stack")]
     fn vstack(tensors: Tensors) -> Tensor {
-        concatenate(&raised(tensors, at_least_2d)?, Some(0))
+        concatenate(&with_min_axes(tensors, at_least_2d)?, Some(0))
     }
     /// Joined along axis 1, vectors along axis 0.
     [numpy("hstack")]
     fn hstack(tensors: Tensors) -> Tensor {
-        let raised = raised(tensors, at_least_1d)?;
-        let axis = if raised.first().is_some_and(|x| x.ndim() == 1) { 0 } else { 1 };
-        concatenate(&raised, Some(axis))
+        let tensors = with_min_axes(tensors, at_least_1d)?;
+        let axis = if tensors.first().is_some_and(|x| x.ndim() == 1) { 0 } else { 1 };
+        concatenate(&tensors, Some(axis))
     }
     /// Joined along axis 2, after vectors became `(1, n, 1)` and matrices `(m, n, 1)`.
     [numpy("dstack")]
     fn dstack(tensors: Tensors) -> Tensor {
-        concatenate(&raised(tensors, at_least_3d)?, Some(2))
+        concatenate(&with_min_axes(tensors, at_least_3d)?, Some(2))
     }
     /// Joined along axis 1, vectors as columns.
     [numpy("column_stack")]
     fn column_stack(tensors: Tensors) -> Tensor {
-        concatenate(&raised(tensors, column)?, Some(1))
+        concatenate(&with_min_axes(tensors, column)?, Some(1))
     }
 }

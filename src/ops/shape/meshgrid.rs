@@ -1,25 +1,22 @@
-//! Several tensors brought to one form: common shapes, least dimensions, coordinate grids.
-//!
-//! Owns: broadcast_arrays, atleast_1d to 3d, meshgrid. Never computes an element.
-//! Invariant: the results come in the order of the arguments.
+//! `broadcast_arrays`, `atleast_1d` to `atleast_3d`, and `meshgrid`.
 
 use crate::array::{ShapeVec, broadcast_shapes};
 use crate::error::{Error, Result};
 use crate::ops::core::arguments::{OneOrTuple, Variadic};
-use crate::ops::core::broadcast::{broadcast_to, reshape_dims, with_axes};
+use crate::ops::core::broadcast::{broadcast_to, reshape_dims, value_to_array};
 use crate::tensor::Tensor;
 
-/// As it is, or with one axis.
+/// Unchanged, or with one axis.
 pub(crate) fn at_least_1d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 { reshape_dims(x, &[1]) } else { Ok(x.clone()) }
 }
 
-/// As it is, or as one row.
+/// Unchanged, or as one row.
 pub(crate) fn at_least_2d(x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 { reshape_dims(x, &[1, x.size()]) } else { Ok(x.clone()) }
 }
 
-/// As it is, or with axes of size 1 around it.
+/// Unchanged, or with axes of size 1 added.
 pub(crate) fn at_least_3d(x: &Tensor) -> Result<Tensor> {
     match *x.shape() {
         [] => reshape_dims(x, &[1, 1, 1]),
@@ -29,10 +26,10 @@ pub(crate) fn at_least_3d(x: &Tensor) -> Result<Tensor> {
     }
 }
 
-fn each(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<OneOrTuple> {
+fn map_each(tensors: &[Tensor], to: fn(&Tensor) -> Result<Tensor>) -> Result<OneOrTuple> {
     let own = |x: &Tensor| {
         // As NumPy makes an array of a scalar.
-        if x.is_value() { with_axes(x, to(&x.detach())?.shape()) } else { to(x) }
+        if x.is_value() { value_to_array(x, to(&x.detach())?.shape()) } else { to(x) }
     };
     if let [one] = tensors {
         return Ok(OneOrTuple::One(own(one)?));
@@ -52,17 +49,17 @@ crate::operations! { family "arrangement";
     /// Each tensor with at least one dimension; a tuple for several.
     [numpy("atleast_1d")]
     fn atleast_1d(tensors: Variadic) -> OneOrTuple {
-        each(tensors, at_least_1d)
+        map_each(tensors, at_least_1d)
     }
     /// Each tensor with at least two dimensions, `(n,)` becoming `(1, n)`; a tuple for several.
     [numpy("atleast_2d")]
     fn atleast_2d(tensors: Variadic) -> OneOrTuple {
-        each(tensors, at_least_2d)
+        map_each(tensors, at_least_2d)
     }
     /// Each tensor with at least three dimensions, `(n,)` becoming `(1, n, 1)` and `(m, n)` `(m, n, 1)`; a tuple for several.
     [numpy("atleast_3d")]
     fn atleast_3d(tensors: Variadic) -> OneOrTuple {
-        each(tensors, at_least_3d)
+        map_each(tensors, at_least_3d)
     }
     /// The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`.
     [numpy("meshgrid")]
@@ -79,12 +76,12 @@ crate::operations! { family "arrangement";
             }
         };
         let n = tensors.len();
-        let place = |i: usize| if exchanged && i < 2 { 1 - i } else { i };
+        let axis_of = |i: usize| if exchanged && i < 2 { 1 - i } else { i };
         let mut dims: ShapeVec = (0..n).map(|_| 1).collect();
-        (0..n).for_each(|i| dims[place(i)] = tensors[i].size());
+        (0..n).for_each(|i| dims[axis_of(i)] = tensors[i].size());
         let axis = |i: usize| -> Result<Tensor> {
             let mut own: ShapeVec = (0..n).map(|_| 1).collect();
-            own[place(i)] = tensors[i].size();
+            own[axis_of(i)] = tensors[i].size();
             let line = reshape_dims(&tensors[i], &own)?;
             let full = if sparse { line } else { broadcast_to(&line, &dims)? };
             if copy { full.copied("meshgrid") } else { Ok(full) }

@@ -1,7 +1,6 @@
-//! Arrangement: views, joins, repetitions, diagonals, creation.
+//! Layout operations and creation: reshapes, joins, splits, repetitions, diagonals.
 //!
-//! Owns: what changes where elements stand, and tensors made from nothing. Never computes with elements.
-//! Invariant: a view where the strides allow it, and its backward is the inverse arrangement.
+//! Invariant: a view where the strides allow it; its backward is the inverse operation.
 
 pub mod create;
 pub mod diagonal;
@@ -11,5 +10,4 @@ pub mod meshgrid;
 pub mod repeat;
 pub mod reshape;
 pub mod split;
-pub mod view_as_real;
-pub(crate) mod view_dtype;
+pub mod view_dtype;

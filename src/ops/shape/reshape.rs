@@ -1,23 +1,21 @@
-//! Shape: views of the same elements in another arrangement.
-//!
-//! Owns: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint.
-//! Never copies where a view will do. Invariant: the backward of a view is the inverse view.
+//! Shape views: reshape, view, flatten, transpositions, new and dropped axes, broadcasting and its adjoint. A copy is made
+//! only where strides do not allow a view.
 
 use smallvec::SmallVec;
 
 use crate::array::{ShapeVec, checked_numel, is_axis_of_number, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
-use crate::ops::core::arguments::Regarded;
+use crate::ops::core::arguments::ShapeOrDType;
 use crate::ops::core::broadcast::{
-    broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes, with_axes,
+    broadcast_to, permute_axes, reshape_dims, sum_to, swap_axes, value_to_array,
 };
 use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::view::view_identity;
-use crate::ops::shape::view_dtype::as_dtype;
+use crate::ops::shape::view_dtype::view_as_dtype;
 use crate::tensor::Tensor;
 
-/// Resolves a reshape target with at most one `-1`.
-fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
+/// Resolves a target shape with at most one `-1`.
+fn resolve_shape(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     let mismatch = || {
         let text: Vec<String> = to.iter().map(|d| d.to_string()).collect();
         let comma = if to.len() == 1 { "," } else { "" };
@@ -44,13 +42,13 @@ fn resolve(from: &[usize], to: &[i64]) -> Result<ShapeVec> {
     Ok(to.iter().map(|&d| if d == -1 { fill } else { d as usize }).collect())
 }
 
-/// The same for a caller who gets a tensor of his own even where nothing changes. A value under axes is an array of its
-/// own, as NumPy makes one of a scalar.
-fn reshaped(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
+/// Reshape for a caller that needs a new tensor even if nothing changes. A scalar value becomes an array of its own, as in
+/// NumPy.
+fn reshape_copying_values(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return view_identity(x);
     }
-    if x.is_value() { with_axes(x, dims) } else { reshape_dims(x, dims) }
+    if x.is_value() { value_to_array(x, dims) } else { reshape_dims(x, dims) }
 }
 
 fn usize_dims(op: &'static str, ints: &[i64]) -> Result<ShapeVec> {
@@ -81,7 +79,7 @@ fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
     let Some(named) = axis.named() else {
         return Ok((0..x.ndim()).filter(|&a| x.shape()[a] == 1).collect());
     };
-    // A 0-d tensor counts as a vector of one.
+    // A 0-d tensor counts as a vector of one element.
     if x.ndim() == 0 && matches!(named, [0 | -1]) {
         return Ok(ShapeVec::new());
     }
@@ -96,16 +94,16 @@ fn squeeze_axes(x: &Tensor, axis: &Axes) -> Result<ShapeVec> {
     }
 }
 
-fn reversed(x: &Tensor) -> ShapeVec {
+fn reversed_axes(x: &Tensor) -> ShapeVec {
     (0..x.ndim()).rev().collect()
 }
 
-/// Whether elements are taken with the first axis running fastest. `"A"` is the order in which they lie in memory.
-fn columns_first(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
+/// Whether elements are read in Fortran order (first axis fastest). `"A"`: Fortran order if they lie so in memory.
+fn is_fortran_order(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
     match order {
         "C" => Ok(false),
         "F" => Ok(true),
-        "A" => Ok(!x.is_contiguous() && x.layout().permute(&reversed(x)).is_contiguous()),
+        "A" => Ok(!x.is_contiguous() && x.layout().permute(&reversed_axes(x)).is_contiguous()),
         _ => Err(Box::new(Error::Argument {
             op: op.into(),
             what: format!("order={order:?}"),
@@ -114,8 +112,8 @@ fn columns_first(op: &'static str, x: &Tensor, order: &str) -> Result<bool> {
     }
 }
 
-/// The axes with those first along which elements lie farthest apart: in C order, elements follow each other as in memory.
-fn as_in_memory(x: &Tensor) -> Result<Tensor> {
+/// The axes sorted by descending stride: C order is then memory order.
+fn in_memory_order(x: &Tensor) -> Result<Tensor> {
     let mut order: ShapeVec = (0..x.ndim()).collect();
     let strides = x.layout().strides();
     order.sort_by_key(|&axis| std::cmp::Reverse(strides[axis].unsigned_abs()));
@@ -126,14 +124,14 @@ crate::operations! { family "shape";
     /// The same elements under another shape; one dimension may be -1. A view where the strides allow it, or with `copy=True` a copy. With `order="F"`, the first axis of both shapes runs fastest.
     [numpy("reshape"), positional(2), keywords(("size", "shape"))]
     fn reshape(x: Tensor, shape: Ints, order: String = "C".to_owned(), copy: Option<bool> = None) -> Tensor {
-        let dims = resolve(x.shape(), &shape)?;
+        let dims = resolve_shape(x.shape(), &shape)?;
         if copy == Some(true) {
             return reshape(&x.copied("clone")?.into_memory(), shape, order, None);
         }
-        let columns = columns_first("reshape", x, &order)?;
+        let columns = is_fortran_order("reshape", x, &order)?;
         if copy == Some(false) {
             let (from, to): (_, ShapeVec) = if columns {
-                (x.layout().permute(&reversed(x)), dims.iter().rev().copied().collect())
+                (x.layout().permute(&reversed_axes(x)), dims.iter().rev().copied().collect())
             } else {
                 (x.layout().clone(), dims.clone())
             };
@@ -146,22 +144,22 @@ crate::operations! { family "shape";
             }
         }
         if !columns {
-            return reshaped(x, &dims);
+            return reshape_copying_values(x, &dims);
         }
         let backwards: ShapeVec = dims.iter().rev().copied().collect();
-        let out = reshape_dims(&permute_axes(x, &reversed(x))?, &backwards)?;
-        permute_axes(&out, &reversed(&out))
+        let out = reshape_dims(&permute_axes(x, &reversed_axes(x))?, &backwards)?;
+        permute_axes(&out, &reversed_axes(&out))
     }
     /// The same elements under another shape, or the same bytes as another dtype; never copied, and refused where the strides do not allow it. As in NumPy, elements of another size change the last axis. Derivative of a shape, and between complex numbers and their parts: the inverse view of `g`; any other dtype gives a constant.
     [keywords(("size", "shape"), ("dtype", "shape"))]
-    fn view_(x: Tensor, shape: Option<Regarded> = None) -> Tensor {
+    fn view_(x: Tensor, shape: Option<ShapeOrDType> = None) -> Tensor {
         let dims = match shape {
             None => return view_identity(x),
-            Some(Regarded::As(dtype)) => return as_dtype(x, dtype),
-            Some(Regarded::In(shape)) => resolve(x.shape(), &shape)?,
+            Some(ShapeOrDType::DType(dtype)) => return view_as_dtype(x, dtype),
+            Some(ShapeOrDType::Shape(shape)) => resolve_shape(x.shape(), &shape)?,
         };
         if x.layout().reshape(&dims).is_some() {
-            return reshaped(x, &dims);
+            return reshape_copying_values(x, &dims);
         }
         Err(Box::new(Error::Shape {
             op: "view".into(),
@@ -172,10 +170,10 @@ crate::operations! { family "shape";
     /// A copy with one axis, all elements in C order (`order="F"`: the first axis runs fastest, `"K"`: as they lie in memory); with `start_dim` or `end_dim`, those axes merged into one, a view where the strides allow it.
     fn flatten(x: Tensor, start_dim: Option<isize> = None, end_dim: Option<isize> = None, order: String = "C".to_owned()) -> Tensor {
         if order == "K" {
-            return flatten(&as_in_memory(x)?, start_dim, end_dim, "C".to_owned());
+            return flatten(&in_memory_order(x)?, start_dim, end_dim, "C".to_owned());
         }
-        if columns_first("flatten", x, &order)? {
-            return flatten(&permute_axes(x, &reversed(x))?, start_dim, end_dim, "C".to_owned());
+        if is_fortran_order("flatten", x, &order)? {
+            return flatten(&permute_axes(x, &reversed_axes(x))?, start_dim, end_dim, "C".to_owned());
         }
         if start_dim.is_none() && end_dim.is_none() {
             return reshape_dims(&x.copied("flatten")?, &[x.size()]);
@@ -183,7 +181,7 @@ crate::operations! { family "shape";
         if x.ndim() == 0 {
             normalize_axis("flatten", start_dim.unwrap_or(0), 1)?;
             normalize_axis("flatten", end_dim.unwrap_or(-1), 1)?;
-            return reshaped(x, &[1]);
+            return reshape_copying_values(x, &[1]);
         }
         let start = normalize_axis("flatten", start_dim.unwrap_or(0), x.ndim())?;
         let end = normalize_axis("flatten", end_dim.unwrap_or(-1), x.ndim())?;
@@ -204,22 +202,22 @@ crate::operations! { family "shape";
     [numpy("ravel")]
     fn ravel(x: Tensor, order: String = "C".to_owned()) -> Tensor {
         if order == "K" {
-            return ravel(&as_in_memory(x)?, "C".to_owned());
+            return ravel(&in_memory_order(x)?, "C".to_owned());
         }
-        if columns_first("ravel", x, &order)? {
-            return ravel(&permute_axes(x, &reversed(x))?, "C".to_owned());
+        if is_fortran_order("ravel", x, &order)? {
+            return ravel(&permute_axes(x, &reversed_axes(x))?, "C".to_owned());
         }
         let dims = [x.size()];
-        // Strides may allow a view of other elements, too, of which NumPy makes a copy.
+        // Strides may allow a view even here, but NumPy makes a copy.
         if !x.is_contiguous() && x.layout().reshape(&dims).is_some() {
             return reshape_dims(&x.copied("ravel")?, &dims);
         }
-        reshaped(x, &dims)
+        reshape_copying_values(x, &dims)
     }
     /// The axes in another order, reversed by default; a view. Two axes given as `transpose(i, j)` are swapped.
     [numpy("transpose")]
     fn transpose(x: Tensor, axes: Option<Ints> = None) -> Tensor {
-        let Some(axes) = axes else { return permute_axes(x, &reversed(x)) };
+        let Some(axes) = axes else { return permute_axes(x, &reversed_axes(x)) };
         if axes.len() != 2 {
             return permute(x, axes);
         }
@@ -280,9 +278,9 @@ crate::operations! { family "shape";
                 remedy: "give as many destinations as axes".into(),
             }));
         }
-        let mut rest = (0..x.ndim()).filter(|a| !from.contains(a));
+        let mut others = (0..x.ndim()).filter(|a| !from.contains(a));
         let at = |i: usize| to.iter().position(|&t| t == i).map(|k| from[k]);
-        let order: ShapeVec = (0..x.ndim()).filter_map(|i| at(i).or_else(|| rest.next())).collect();
+        let order: ShapeVec = (0..x.ndim()).filter_map(|i| at(i).or_else(|| others.next())).collect();
         permute_axes(x, &order)
     }
     /// Axes of size 1 dropped, all or those named; a view.
@@ -290,7 +288,7 @@ crate::operations! { family "shape";
     fn squeeze(x: Tensor, axis: Axes = Axes::All) -> Tensor {
         let axes = squeeze_axes(x, &axis)?;
         let dims: ShapeVec = (0..x.ndim()).filter(|a| !axes.contains(a)).map(|a| x.shape()[a]).collect();
-        reshaped(x, &dims)
+        reshape_copying_values(x, &dims)
     }
     /// A new axis of size 1 at a position of the result; a view.
     [numpy("expand_dims"), aliases("unsqueeze")]
@@ -301,14 +299,14 @@ crate::operations! { family "shape";
         let mut old = x.shape().iter();
         let dims: ShapeVec =
             (0..ndim).map(|a| if axes.contains(&a) { 1 } else { old.next().copied().unwrap_or(1) }).collect();
-        reshaped(x, &dims)
+        reshape_copying_values(x, &dims)
     }
     /// Repeats along new and size-1 axes without copying; -1 keeps a dimension. A read-only view in spirit: in-place writes are refused.
     [numpy("broadcast_to"), aliases("broadcast_to"), keywords(("size", "shape"))]
     fn expand(x: Tensor, shape: Ints) -> Tensor {
         let dims = expand_target(x, &shape)?;
-        let alone = dims.iter().all(|&dim| dim == 1);
-        if alone || x.shape() == &dims[..] { reshaped(x, &dims) } else { broadcast_to(x, &dims) }
+        let single = dims.iter().all(|&dim| dim == 1);
+        if single || x.shape() == &dims[..] { reshape_copying_values(x, &dims) } else { broadcast_to(x, &dims) }
     }
     /// Summed to a shape that broadcasts to this one; the adjoint of `broadcast_to`.
     [keywords(("size", "shape"))]

@@ -1,7 +1,6 @@
-//! Splitting along an axis.
+//! Splits along an axis: the split functions, `chunk`, `unbind`, `narrow`. The parts are views.
 //!
-//! Owns: split in all its forms, chunk, unbind, narrow. Never copies but the elements of a vector: the parts are views.
-//! Invariant: the parts are outputs of one node, whose gradient is assembled once, not once per part.
+//! Invariant: the parts are outputs of one node, whose gradient is assembled once.
 
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::error::{Error, Result};
@@ -9,19 +8,19 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
 use crate::ops::core::op_decl::Nested;
 use crate::ops::core::op_facts::Ambiguous;
-use crate::ops::core::row_indices::integers;
-use crate::ops::core::structured::{RecordMany, batched, finish_many, move_cost, nothing};
+use crate::ops::core::row_indices::as_int64;
+use crate::ops::core::structured::{RecordMany, batched_dims, finish_many, move_cost, nothing};
 use crate::ops::core::view::{element_at, slice_axis};
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
-/// The most parts of an axis with fewer elements.
-const MOST: usize = 1 << 16;
-/// The most parts of any axis; one of an empty or expanded tensor can be longer than memory.
-const MOST_PARTS: usize = 1 << 24;
+/// The most parts if there are fewer elements than parts.
+const MAX_EMPTY_PARTS: usize = 1 << 16;
+/// The most parts of any axis: an empty or expanded one may be longer than memory.
+const MAX_PARTS: usize = 1 << 24;
 
-/// What the rule of a split needs.
-struct Parts {
+/// The bounds of a split, for its rule.
+struct SplitParts {
     axis: usize,
     /// `start..end` of each part.
     bounds: Vec<(usize, usize)>,
@@ -30,15 +29,15 @@ struct Parts {
     dims: ShapeVec,
 }
 
-impl Parts {
+impl SplitParts {
     fn part_dims(&self, (start, end): (usize, usize)) -> ShapeVec {
         let mut dims = self.dims.clone();
         dims[self.axis] = end - start;
         dims
     }
 
-    /// Whether the parts follow each other and cover the axis.
-    fn tile(&self) -> bool {
+    /// Whether the parts are adjacent and cover the axis.
+    fn covers_axis(&self) -> bool {
         let mut at = 0;
         let meet = self
             .bounds
@@ -48,24 +47,24 @@ impl Parts {
     }
 }
 
-/// The parts `start..end` of an axis, as views.
-fn parts(x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
-    let cut = |&(start, end): &(usize, usize)| {
+/// The parts `start..end` of an axis as views.
+fn part_views(x: &Tensor, parts: SplitParts) -> Result<Vec<Tensor>> {
+    let view = |&(start, end): &(usize, usize)| {
         let part = x.layout().slice(parts.axis, start, 1, end - start);
         x.with_layout(if parts.dropped { part.select(parts.axis, 0) } else { part })
     };
-    let outs: Vec<Tensor> = parts.bounds.iter().map(cut).collect();
-    if !parts.tile() {
-        // Indices that overlap or leave gaps: each part is a slice of its own.
+    let outs: Vec<Tensor> = parts.bounds.iter().map(view).collect();
+    if !parts.covers_axis() {
+        // Parts that overlap or leave gaps are recorded as separate slices.
         let slice =
             |&(start, end): &(usize, usize)| slice_axis(x, parts.axis, start, 1, end - start);
         return parts.bounds.iter().map(slice).collect();
     }
-    finish_parts(outs, x, parts)
+    record_parts(outs, x, parts)
 }
 
-/// Records parts of an axis as outputs of one node.
-fn finish_parts(outs: Vec<Tensor>, x: &Tensor, parts: Parts) -> Result<Vec<Tensor>> {
+/// Records the parts as outputs of one node.
+fn record_parts(outs: Vec<Tensor>, x: &Tensor, parts: SplitParts) -> Result<Vec<Tensor>> {
     finish_many(outs, &[x], |_| RecordMany {
         name: if parts.dropped { "unbind" } else { "split" },
         cost: move_cost(x),
@@ -82,8 +81,8 @@ fn finish_parts(outs: Vec<Tensor>, x: &Tensor, parts: Parts) -> Result<Vec<Tenso
                 .iter()
                 .zip(&mut given)
                 .map(|(&bounds, g)| match g.take() {
-                    Some(g) => reshape_dims(&g, &batched(cx, &parts.part_dims(bounds))),
-                    None => broadcast_to(&zero, &batched(cx, &parts.part_dims(bounds))),
+                    Some(g) => reshape_dims(&g, &batched_dims(cx, &parts.part_dims(bounds))),
+                    None => broadcast_to(&zero, &batched_dims(cx, &parts.part_dims(bounds))),
                 })
                 .collect::<Result<Vec<_>>>()?;
             cx.give_with(0, |cx| join(&pieces, cx.batch().len() + parts.axis))
@@ -91,34 +90,34 @@ fn finish_parts(outs: Vec<Tensor>, x: &Tensor, parts: Parts) -> Result<Vec<Tenso
     })
 }
 
-fn bad(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+fn split_error(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
 }
 
 fn split_at(x: &Tensor, axis: usize, bounds: Vec<(usize, usize)>) -> Result<Vec<Tensor>> {
-    parts(x, Parts { axis, bounds, dropped: false, dims: x.shape().into() })
+    part_views(x, SplitParts { axis, bounds, dropped: false, dims: x.shape().into() })
 }
 
-/// The slices of an axis, which disappears.
-fn slices(op: &'static str, x: &Tensor, axis: isize) -> Result<Parts> {
+/// The slices of an axis, which is dropped.
+fn slices(op: &'static str, x: &Tensor, axis: isize) -> Result<SplitParts> {
     let axis = normalize_axis(op, axis, x.ndim())?;
-    let n = countable(op, x.shape()[axis])?;
+    let n = check_part_count(op, x.shape()[axis])?;
     let bounds = (0..n).map(|i| (i, i + 1)).collect();
-    Ok(Parts { axis, bounds, dropped: true, dims: x.shape().into() })
+    Ok(SplitParts { axis, bounds, dropped: true, dims: x.shape().into() })
 }
 
-/// Refuses more parts than there could be tensors.
-fn countable(op: &'static str, n: usize) -> Result<usize> {
-    if n <= MOST_PARTS {
-        // At most: a tensor, its object, its bounds and its places in the node and in the results.
+/// Refuses more parts than memory can hold tensors.
+fn check_part_count(op: &'static str, n: usize) -> Result<usize> {
+    if n <= MAX_PARTS {
+        // An upper bound: a tensor, its object, its bounds, and its entries in the node and in the results.
         afford(n * 400)?;
         return Ok(n);
     }
-    Err(bad(op, format!("{n} parts"), "give at most 2**24 parts"))
+    Err(split_error(op, format!("{n} parts"), "give at most 2**24 parts"))
 }
 
-/// Parts of equal length, the first ones longer by one where that does not come out even.
-fn even(size: usize, n: usize) -> Vec<(usize, usize)> {
+/// Parts of equal length; the first ones are longer by one if the axis does not divide evenly.
+fn even_bounds(size: usize, n: usize) -> Vec<(usize, usize)> {
     let start = |i: usize| i * (size / n) + i.min(size % n);
     (0..n).map(|i| (start(i), start(i + 1))).collect()
 }
@@ -133,7 +132,7 @@ fn divide(
 ) -> Result<Vec<Tensor>> {
     let axis = normalize_axis(op, axis, x.ndim())?;
     let size = x.shape()[axis];
-    let given = integers(op, sections)?;
+    let given = as_int64(op, sections)?;
     if given.ndim() > 0 {
         let size = size as i64;
         let clamp = |i: i64| (if i < 0 { i + size } else { i }).clamp(0, size) as usize;
@@ -147,32 +146,33 @@ fn divide(
         );
     }
     let n = given.item::<i64>()?;
-    if n < 1 || n as usize > size.max(MOST) {
-        return Err(bad(
+    if n < 1 || n as usize > size.max(MAX_EMPTY_PARTS) {
+        return Err(split_error(
             op,
             format!("{n} parts of an axis of size {size}"),
             "give at least 1 part and no more than there are elements",
         ));
     }
     if !uneven && !size.is_multiple_of(n as usize) {
-        return Err(bad(
+        return Err(split_error(
             op,
             format!("axis {axis} of size {size} does not divide into {n} equal parts"),
             "use array_split or chunk for uneven parts",
         ));
     }
-    split_at(x, axis, even(size, countable(op, n as usize)?))
+    split_at(x, axis, even_bounds(size, check_part_count(op, n as usize)?))
 }
 
-/// The bounds of parts of one size, or of the sizes given, which fill the axis.
-fn sized(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usize, usize)>> {
-    let wrong =
-        |what: String| bad(op, what, "give a positive size, or sizes that add up to the axis");
+/// Parts of one size, or of the given sizes, which must fill the axis.
+fn sized_bounds(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usize, usize)>> {
+    let wrong = |what: String| {
+        split_error(op, what, "give a positive size, or sizes that add up to the axis")
+    };
     match split_size {
         Nested::One(len) if *len < 1 => Err(wrong(format!("parts of {len} elements"))),
         Nested::One(len) => {
             let len = *len as usize;
-            let count = countable(op, size.div_ceil(len).max(1))?;
+            let count = check_part_count(op, size.div_ceil(len).max(1))?;
             Ok((0..count).map(|i| (i * len, (i * len).saturating_add(len).min(size))).collect())
         }
         Nested::Each(sizes) => {
@@ -199,19 +199,19 @@ fn sized(op: &'static str, size: usize, split_size: &Nested) -> Result<Vec<(usiz
     }
 }
 
-fn need_dims(op: &'static str, x: &Tensor, least: usize) -> Result<()> {
-    if x.ndim() >= least {
+fn need_dims(op: &'static str, x: &Tensor, min_dims: usize) -> Result<()> {
+    if x.ndim() >= min_dims {
         return Ok(());
     }
     Err(Box::new(Error::Shape {
         op: op.into(),
-        what: format!("a tensor of {} dimensions has no axis {}", x.ndim(), least - 1),
+        what: format!("a tensor of {} dimensions has no axis {}", x.ndim(), min_dims - 1),
         remedy: "give a tensor of more dimensions",
     }))
 }
 
-/// What a number says beside `dim=`.
-const PARTS: Ambiguous = Ambiguous {
+/// The meaning of a number is ambiguous with `dim=`.
+const PARTS_OR_INDICES: Ambiguous = Ambiguous {
     keyword: "dim",
     unless: &[],
     what: "dim= makes parts of n elements in PyTorch, axis= n parts in NumPy",
@@ -220,7 +220,7 @@ const PARTS: Ambiguous = Ambiguous {
 
 crate::operations! { family "splitting";
     /// `n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined.
-    [numpy("split"), ambiguous(&PARTS)]
+    [numpy("split"), ambiguous(&PARTS_OR_INDICES)]
     fn split(x: Tensor, indices_or_sections: Tensor, axis: isize = 0) -> Vec<Tensor> {
         divide("split", x, indices_or_sections, axis, false)
     }
@@ -251,13 +251,13 @@ crate::operations! { family "splitting";
     fn chunk(x: Tensor, chunks: isize, axis: isize = 0) -> OneOrTuple {
         let axis = normalize_axis("chunk", axis, x.ndim())?;
         if chunks < 1 {
-            return Err(bad("chunk", format!("{chunks} parts"), "give at least 1 part"));
+            return Err(split_error("chunk", format!("{chunks} parts"), "give at least 1 part"));
         }
         let size = x.shape()[axis];
         let len = size.div_ceil(chunks as usize).max(1);
-        // An empty axis gives as many empty parts as were asked for.
-        let n = if size == 0 { (chunks as usize).min(MOST) } else { size.div_ceil(len) };
-        let n = countable("chunk", n)?;
+        // An empty axis gives as many empty parts as requested.
+        let n = if size == 0 { (chunks as usize).min(MAX_EMPTY_PARTS) } else { size.div_ceil(len) };
+        let n = check_part_count("chunk", n)?;
         let bounds = (0..n).map(|i| ((i * len).min(size), ((i + 1) * len).min(size))).collect();
         Ok(OneOrTuple::Tuple(split_at(x, axis, bounds)?))
     }
@@ -265,24 +265,24 @@ crate::operations! { family "splitting";
     [aliases("split_with_sizes")]
     fn unsafe_split(x: Tensor, split_size: Nested, axis: isize = 0) -> OneOrTuple {
         let axis = normalize_axis("unsafe_split", axis, x.ndim())?;
-        let bounds = sized("unsafe_split", x.shape()[axis], &split_size)?;
+        let bounds = sized_bounds("unsafe_split", x.shape()[axis], &split_size)?;
         let part = |(start, end): (usize, usize)| slice_axis(x, axis, start, 1, end - start);
         Ok(OneOrTuple::Tuple(bounds.into_iter().map(part).collect::<Result<_>>()?))
     }
     /// PyTorch's slices along an axis, which disappears; views.
     fn unbind(x: Tensor, axis: isize = 0) -> OneOrTuple {
-        Ok(OneOrTuple::Tuple(parts(x, slices("unbind", x, axis)?)?))
+        Ok(OneOrTuple::Tuple(part_views(x, slices("unbind", x, axis)?)?))
     }
     /// The slices along an axis, which disappears: views, or the elements of a vector, values as `x[i]` is.
     [numpy("unstack")]
     fn unstack(x: Tensor, axis: isize = 0) -> OneOrTuple {
         let slices = slices("unstack", x, axis)?;
         if x.ndim() != 1 {
-            return Ok(OneOrTuple::Tuple(parts(x, slices)?));
+            return Ok(OneOrTuple::Tuple(part_views(x, slices)?));
         }
         let read = |&(i, _): &(usize, usize)| element_at(x, &x.layout().select(0, i));
         let elements = slices.bounds.iter().map(read).collect::<Result<Vec<Tensor>>>()?;
-        let elements = finish_parts(elements, x, slices)?;
+        let elements = record_parts(elements, x, slices)?;
         Ok(OneOrTuple::Tuple(elements.into_iter().map(Tensor::into_result).collect()))
     }
     /// `length` elements of an axis from `start` on; a view.

@@ -1,24 +1,37 @@
-//! The bytes of a tensor seen as another dtype.
+//! Reinterprets the bytes of a tensor as another dtype, with NumPy's rules for the last axis; `view_as_real` and
+//! `view_as_complex`.
 //!
-//! Owns: `as_dtype`, with NumPy's rules for the last axis. Never copies and never converts a number.
-//! Invariant: complex numbers and their parts have each other's derivatives; every other pair has none, and is memory shared
-//! as `detach()` shares it.
+//! Invariant: views between complex numbers and their parts are recorded; all others are detached views.
 
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::reshape_dims;
-use crate::ops::core::complex_as_real::{complex_view, pairs_of};
+use crate::ops::core::complex_as_real::{complex_view, real_pairs};
 use crate::ops::core::view::view_identity;
-use crate::ops::shape::view_as_real::apart;
 use crate::tensor::Tensor;
+
+/// The error for elements that cannot be viewed as larger ones.
+#[cold]
+fn not_adjacent(op: &'static str, x: &Tensor) -> Box<Error> {
+    Box::new(Error::Shape {
+        op: op.into(),
+        what: format!(
+            "the elements of a tensor of shape {} do not lie in memory as larger ones: strides {:?}, first position {}",
+            Dims::from(x.shape()),
+            x.layout().strides(),
+            x.layout().offset()
+        ),
+        remedy: "view a clone() of it, which lies in order",
+    })
+}
 
 #[cold]
 fn refuse(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: "view".into(), what, remedy })
 }
 
-/// The dims after the last axis was seen in elements of another size; those before it stay.
+/// The dims with the last axis in elements of another size.
 fn rescaled(x: &Tensor, dtype: DType) -> Result<ShapeVec> {
     let (from, to) = (x.dtype().size(), dtype.size());
     let mut dims = ShapeVec::from_slice(x.shape());
@@ -57,10 +70,10 @@ fn grouped(dims: &[usize], k: usize) -> ShapeVec {
     dims.iter().copied().chain([k]).collect()
 }
 
-/// The elements of `x` where those of another dtype lie.
+/// The layout of `x` in elements of another dtype, if alignment and strides allow it.
 fn layout_of(x: &Tensor, dtype: DType, dims: &[usize]) -> Option<Layout> {
     let (from, to) = (x.dtype().size(), dtype.size());
-    // Memory of other libraries is aligned for the elements that it was given as.
+    // Memory of other libraries is aligned only for the dtype it was given with.
     if !x.storage().ptr().addr().is_multiple_of(dtype.real().size()) {
         return None;
     }
@@ -74,8 +87,8 @@ fn layout_of(x: &Tensor, dtype: DType, dims: &[usize]) -> Option<Layout> {
 /// The bytes of `x` as elements of another dtype; a view.
 ///
 /// # Errors
-/// `Shape` where the elements do not lie as the dtype asks, `DType` for booleans, which not all bytes are.
-pub(crate) fn as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
+/// `Shape` if the strides do not allow it; `DType` for booleans, for which not all bytes are valid.
+pub(crate) fn view_as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     let from = x.dtype();
     if from == dtype {
         return view_identity(x);
@@ -86,14 +99,35 @@ pub(crate) fn as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     }
     let dims = if from.size() == dtype.size() { x.shape().into() } else { rescaled(x, dtype)? };
     if from.is_complex() && dtype == from.real() {
-        return reshape_dims(&pairs_of(x)?, &dims);
+        return reshape_dims(&real_pairs(x)?, &dims);
     }
     if dtype.is_complex() && from == dtype.real() {
         let pairs = reshape_dims(x, &grouped(&dims, 2))?;
-        return complex_view(&pairs).unwrap_or_else(|| Err(apart("view", x)));
+        return complex_view(&pairs).unwrap_or_else(|| Err(not_adjacent("view", x)));
     }
     let Some(layout) = layout_of(x, dtype, &dims) else {
-        return Err(apart("view", x));
+        return Err(not_adjacent("view", x));
     };
     Ok(x.detached().recast(layout, dtype).underived([x].into_iter()))
+}
+
+crate::operations! { family "complex";
+    /// The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`.
+    fn view_as_real(x: Tensor) -> Tensor {
+        if !x.dtype().is_complex() {
+            return Err(Box::new(Error::DType { op: "view_as_real".into(), got: x.dtype(), remedy: "give complex numbers" }));
+        }
+        real_pairs(x)
+    }
+    /// Complex numbers of the pairs along the last axis, of size 2; a view: writing to it changes `x`. Refused where the pairs do not lie in memory as complex numbers do. Derivative: `view_as_real` of `g`.
+    fn view_as_complex(x: Tensor) -> Tensor {
+        if x.shape().last() != Some(&2) || !matches!(x.dtype().size(), 4 | 8) || !x.dtype().is_float() {
+            return Err(Box::new(Error::Shape {
+                op: "view_as_complex".into(),
+                what: format!("a tensor of {} and shape {}", x.dtype(), Dims::from(x.shape())),
+                remedy: "give float64 or float32 with a last axis of size 2",
+            }));
+        }
+        complex_view(x).unwrap_or_else(|| Err(not_adjacent("view_as_complex", x)))
+    }
 }

@@ -10,13 +10,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{
-    any_true, astype, broadcast_to, readable, real_numbers, reshape_dims, sum_over, swap_axes,
-    vector,
+    any_true, astype, broadcast_to, require_readable, require_real, require_vector, reshape_dims,
+    sum_over, swap_axes,
 };
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
-use crate::ops::core::view::{Step, embed, slice_axis, view_through};
+use crate::ops::core::view::{ViewStep, embed, slice_axis, view_through};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
@@ -24,9 +24,9 @@ use crate::ops::elementwise::compare::{
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::{clip, where_};
-use crate::ops::index::gather::gathered;
+use crate::ops::index::gather::gather_elements;
 use crate::ops::product::matmul::product;
-use crate::ops::reduce::scan::reversed;
+use crate::ops::reduce::scan::reverse_axis;
 use crate::ops::reduce::sort::{order_along, search};
 use crate::ops::shape::join::concatenate;
 use crate::ops::signal::window::windows;
@@ -101,9 +101,9 @@ fn correlate_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
 /// `convolve_full` of each row of `a` with `v`.
 fn full_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (rows, n, border) = (a.shape()[0], a.shape()[1], v.size() - 1);
-    let inner = Step::Slice { axis: 1, start: border, step: 1, len: n };
+    let inner = ViewStep::Slice { axis: 1, start: border, step: 1, len: n };
     let wide = embed(a, &[rows, n + 2 * border], &[inner])?;
-    correlate_rows(&wide, &reversed(v, 0)?)
+    correlate_rows(&wide, &reverse_axis(v, 0)?)
 }
 
 /// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
@@ -134,7 +134,7 @@ fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let left = binary_scalar(&SUBTRACT, &right, Scalar::Int(1))?;
     let left = clip(&left, Some(&bound(0)), Some(&bound(most)))?;
     let next = binary_scalar(&ADD, &left, Scalar::Int(1))?;
-    let at = |t: &Tensor, i: &Tensor| reshape_dims(&gathered("interp", t, 0, i)?, x.shape());
+    let at = |t: &Tensor, i: &Tensor| reshape_dims(&gather_elements("interp", t, 0, i)?, x.shape());
     Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
 }
 
@@ -167,7 +167,7 @@ fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
 
 /// One end of a vector, 0-d.
 fn end(x: &Tensor, index: usize) -> Result<Tensor> {
-    view_through(x, "index", [Step::Select { axis: 0, index }])
+    view_through(x, "index", [ViewStep::Select { axis: 0, index }])
 }
 
 /// `outside` (or the nearest value) where a place lies beyond the knots.
@@ -197,7 +197,8 @@ fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor,
     let inside = |x: &Tensor| binary_scalar(&REMAINDER, x, Scalar::Float(period));
     let xp = inside(xp)?;
     let order = order_along(&xp.detach(), 0, xp.size(), false)?;
-    let (xp, fp) = (gathered("interp", &xp, 0, &order)?, gathered("interp", fp, 0, &order)?);
+    let (xp, fp) =
+        (gather_elements("interp", &xp, 0, &order)?, gather_elements("interp", fp, 0, &order)?);
     let ends = |v: &Tensor, by: f64| -> Result<Tensor> {
         let one =
             |i: usize, by: f64| binary_scalar(&ADD, &slice_axis(v, 0, i, 1, 1)?, Scalar::Float(by));
@@ -258,10 +259,10 @@ crate::operations! { family "numerical" [float32];
     /// Piecewise linear interpolation at `x` of the values `fp` at ascending knots `xp`; beyond them `left` and `right`, or the values at the ends. With a `period`, the knots go round it in any order. Derivatives: the slope by `x`, the weights by `fp`.
     [numpy("interp")]
     fn interp(x: Tensor, xp: Tensor, fp: Tensor, left: Option<Operand> = None, right: Option<Operand> = None, period: Option<f64> = None) -> Tensor {
-        real_numbers("interp", x)?;
-        real_numbers("interp", xp)?;
+        require_real("interp", x)?;
+        require_real("interp", xp)?;
         let wide = DType::F64.promote(fp.dtype());
-        let (x, xp, fp) = (astype(x, DType::F64)?, astype(vector("interp", xp)?, DType::F64)?, astype(vector("interp", fp)?, wide)?);
+        let (x, xp, fp) = (astype(x, DType::F64)?, astype(require_vector("interp", xp)?, DType::F64)?, astype(require_vector("interp", fp)?, wide)?);
         if xp.size() != fp.size() {
             return Err(Box::new(Error::Shape {
                 op: "interp".into(),
@@ -293,7 +294,7 @@ crate::operations! { family "numerical" [float32];
     fn convolve(a: Tensor, v: Tensor, mode: String = "full".to_owned()) -> Tensor {
         let common = a.dtype().promote(v.dtype());
         let dtype = if common == DType::Bool { DType::I64 } else { common };
-        let read = |x: &Tensor| if x.ndim() == 0 { reshape_dims(x, &[1]) } else { vector("convolve", x).cloned() };
+        let read = |x: &Tensor| if x.ndim() == 0 { reshape_dims(x, &[1]) } else { require_vector("convolve", x).cloned() };
         let (a, v) = (astype(&read(a)?, dtype)?, astype(&read(v)?, dtype)?);
         if a.size() == 0 || v.size() == 0 {
             return Err(empty_input("convolve"));
@@ -301,7 +302,7 @@ crate::operations! { family "numerical" [float32];
         let (long, short) = if a.size() >= v.size() { (a, v) } else { (v, a) };
         let (n, m) = (long.size(), short.size());
         let out = match mode.as_str() {
-            "valid" => correlate(&long, &reversed(&short, 0)?)?,
+            "valid" => correlate(&long, &reverse_axis(&short, 0)?)?,
             "full" => convolve_full(&long, &short)?,
             "same" => slice_axis(&convolve_full(&long, &short)?, 0, (m - 1) / 2, 1, n)?,
             other => return Err(Box::new(Error::Argument {
@@ -315,8 +316,8 @@ crate::operations! { family "numerical" [float32];
     /// The polynomial with coefficients `p`, highest first, at `x`, by Horner's rule. Derivatives: the derived polynomial by `x`, powers of `x` by `p`.
     [numpy("polyval")]
     fn polyval(p: Tensor, x: Tensor) -> Tensor {
-        let p = vector("polyval", p)?;
-        readable("polyval", p)?;
+        let p = require_vector("polyval", p)?;
+        require_readable("polyval", p)?;
         let mut y = Tensor::zeros(x.shape(), x.dtype())?;
         for i in 0..p.size() {
             y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &end(p, i)?)?;

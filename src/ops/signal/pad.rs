@@ -9,10 +9,10 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::op_decl::{Ints, Scalar};
-use crate::ops::core::row_indices::integers;
+use crate::ops::core::row_indices::as_int64;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::core::view::{Step, Steps, shown as shown_through, slice_axis, view_through};
-use crate::ops::shape::create::room;
+use crate::ops::core::view::{ViewStep, ViewSteps, slice_axis, view_through, view_through_batched};
+use crate::ops::shape::create::try_vec_with_capacity;
 use crate::ops::shape::join::join;
 use crate::ops::shape::repeat::add_along;
 use crate::ops::signal::pad_modes::{Statistic, filled, ramped, turned};
@@ -52,7 +52,7 @@ fn bad(what: String, remedy: &str) -> Box<Error> {
 type Widths = Vec<(usize, usize)>;
 
 /// The padded dims and the view of the result that shows `x`.
-fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<Step>)> {
+fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<ViewStep>)> {
     let mut dims = ShapeVec::new();
     let mut steps = Vec::new();
     for (axis, (&(before, after), &len)) in widths.iter().zip(x.shape()).enumerate() {
@@ -61,7 +61,7 @@ fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<Step>)> {
             Box::new(Error::TooLarge { op: "pad".into(), dims: x.shape().into() })
         })?);
         if before + after > 0 {
-            steps.push(Step::Slice { axis, start: before, step: 1, len });
+            steps.push(ViewStep::Slice { axis, start: before, step: 1, len });
         }
     }
     Ok((dims, steps))
@@ -81,9 +81,11 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     finish(out, &[x], |out| Record {
         name: "pad",
         cost: move_cost(out),
-        params: Steps::new(x.ndim(), steps.into()),
+        params: ViewSteps::new(x.ndim(), steps.into()),
         saved: nothing(),
-        backward: |steps, g, cx| cx.give_with(0, |_| shown_through(&g, "pad", steps.clone())),
+        backward: |steps, g, cx| {
+            cx.give_with(0, |_| view_through_batched(&g, "pad", steps.clone()))
+        },
     })
 }
 
@@ -92,8 +94,10 @@ fn bordered_each(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor>
     let mut out = x.clone();
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let block = |side: usize, len: usize| {
-            let steps =
-                vec![Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
+            let steps = vec![
+                ViewStep::Select { axis: 0, index: axis },
+                ViewStep::Select { axis: 0, index: side },
+            ];
             let mut dims = ShapeVec::from_slice(out.shape());
             dims[axis] = len;
             broadcast_to(&view_through(values, "pad", steps)?, &dims)
@@ -119,7 +123,8 @@ fn shown(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Shown> {
                 "use mode=\"constant\"",
             ));
         }
-        let mut rows = room(before.saturating_add(after).saturating_add(n as usize))?;
+        let mut rows =
+            try_vec_with_capacity(before.saturating_add(after).saturating_add(n as usize))?;
         rows.extend((-(before as i64)..n + after as i64).map(|at| beyond.source(at, n)));
         all.push((axis, Tensor::from(rows)));
     }
@@ -135,7 +140,8 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
     kernels::copy(x.view_of(), out.with_layout(whole.clone()).view_mut());
     for (axis, rows) in &shown {
         // What is complete so far, with this axis in its full length.
-        let wider: Vec<Step> = steps.iter().copied().filter(|step| step.axis() > *axis).collect();
+        let wider: Vec<ViewStep> =
+            steps.iter().copied().filter(|step| step.axis() > *axis).collect();
         whole = wider.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
         let before = widths[*axis].0;
         let inside = before..before + x.shape()[*axis];
@@ -175,7 +181,7 @@ fn per_axis(what: &str, given: &Tensor, ndim: usize) -> Result<Tensor> {
 }
 
 fn widths_of(given: &Tensor, ndim: usize) -> Result<Widths> {
-    let flat = per_axis("pad_width", &integers("pad", given)?, ndim)?.to_vec::<i64>()?;
+    let flat = per_axis("pad_width", &as_int64("pad", given)?, ndim)?.to_vec::<i64>()?;
     if let Some(n) = flat.iter().find(|&&n| !(0..=isize::MAX as i64 / 64).contains(&n)) {
         return Err(bad(format!("a width of {n}"), "give widths of 0 or more"));
     }
@@ -283,7 +289,7 @@ crate::operations! { family "padding";
         belongs("stat_length", stat_length.is_some(), &mode, statistic.is_some())?;
         belongs("reflect_type", reflect_type != "even", &mode, reflect_type == "odd" && (mode == "reflect" || mode == "symmetric"))?;
         if let Some(kind) = statistic {
-            let lengths = stat_length.map(|given| per_axis("stat_length", &integers("pad", given)?, x.ndim())?.to_vec::<i64>()).transpose()?;
+            let lengths = stat_length.map(|given| per_axis("stat_length", &as_int64("pad", given)?, x.ndim())?.to_vec::<i64>()).transpose()?;
             return filled(x, &widths, kind, lengths.as_deref());
         }
         let beyond = match mode.as_str() {

@@ -10,12 +10,12 @@ use crate::kernels::Reduction;
 use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Scalar};
-use crate::ops::core::view::{Step, slice_axis, view_through};
+use crate::ops::core::view::{ViewStep, slice_axis, view_through};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::unary::{floor, rint};
 use crate::ops::reduce::quantile::median;
 use crate::ops::reduce::reductions::{extreme_over, mean_over};
-use crate::ops::reduce::scan::reversed;
+use crate::ops::reduce::scan::reverse_axis;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
@@ -63,7 +63,8 @@ fn edge(x: &Tensor, axis: usize, side: usize) -> Result<Tensor> {
 pub(crate) fn ramped(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tensor> {
     let wide = x.dtype().promote(DType::F64);
     framed(x, widths, |x, axis, side, width| {
-        let at = [Step::Select { axis: 0, index: axis }, Step::Select { axis: 0, index: side }];
+        let at =
+            [ViewStep::Select { axis: 0, index: axis }, ViewStep::Select { axis: 0, index: side }];
         let end = astype(&view_through(ends, "pad", at)?, wide)?;
         let near = astype(&edge(x, axis, side)?, wide)?;
         let mut dims = ShapeVec::from_elem(1, x.ndim());
@@ -134,7 +135,7 @@ pub(crate) fn turned(x: &Tensor, widths: &Widths, shared: bool) -> Result<Tensor
             ));
         }
         let start = if side == 0 { skip } else { size - skip - width };
-        let near = reversed(&slice_axis(x, axis, start, 1, width)?, axis)?;
+        let near = reverse_axis(&slice_axis(x, axis, start, 1, width)?, axis)?;
         let twice = binary_scalar(&MULTIPLY, &edge(x, axis, side)?, Scalar::Int(2))?;
         binary(&SUBTRACT, &twice, &near)
     })

@@ -11,7 +11,7 @@ use crate::ops::core::broadcast::{permute_axes, reshape_dims};
 use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::ops::core::view::{Step, view_through};
+use crate::ops::core::view::{ViewStep, view_through};
 use crate::tensor::Tensor;
 
 /// What the rule of a window needs.
@@ -33,7 +33,7 @@ impl Windows {
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
         let n = count.saturating_mul(self.size);
         let rows = Tensor::from_vec(collected(rows, n)?, &[n])?;
-        let places = RowIndices::indexed("unfold", &dims, &[axis], &[rows])?;
+        let places = RowIndices::from_arrays("unfold", &dims, &[axis], &[rows])?;
         let last = g.ndim() - 1;
         let order: ShapeVec =
             [axis, last].into_iter().chain((0..last).filter(|&a| a != axis)).collect();
@@ -72,7 +72,7 @@ crate::operations! { family "windows";
     fn unfold(x: Tensor, axis: isize, size: isize, step: isize) -> Tensor {
         if x.ndim() == 0 {
             // PyTorch gives the windows of a number no axis to count them.
-            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", [Step::Select { axis: 0, index: 0 }]);
+            return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", [ViewStep::Select { axis: 0, index: 0 }]);
         }
         let axis = normalize_axis("unfold", axis, x.ndim())?;
         let size = length("unfold", x, axis, size as i64)?;

@@ -33,7 +33,8 @@ enum Kept {
 
 /// Whether an argument says how to compute: not an operand, save a number where an operand may be left out.
 fn is_attribute(param: &Param, arg: &Arg) -> bool {
-    let number = param.is_limit() && matches!(arg, Arg::Scalar(_) | Arg::None | Arg::Missing);
+    let number =
+        param.is_optional_operand() && matches!(arg, Arg::Scalar(_) | Arg::None | Arg::Missing);
     !param.kind.is_input() || number
 }
 

@@ -1,43 +1,42 @@
-//! The Rust types an operation may take and return, and how a host's arguments become them.
+//! The Rust types of parameters and results (`FromArg`, `IntoOutput`), and the conversion of a host's arguments to them.
 //!
-//! Owns: `FromArg`, `IntoOutput` and the defaults. Never knows a host language: `Arg` is all it sees.
-//! Invariant: a wrong argument is an error that names the parameter and what it wants.
+//! Invariant: a wrong argument is an error that names the parameter and what it expects.
 
 use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ops::core::f16;
-use crate::ops::core::f16::{Halves, Narrow};
+use crate::ops::core::f16::{Float16Use, Narrow};
 use crate::ops::core::op_decl::{
     Arg, Axes, IndexItem, Ints, Kind, Nested, Operand, Output, Returns, Scalar,
 };
 use crate::tensor::Tensor;
 
-/// A Rust type that a parameter of an operation can have.
+/// A Rust type that a parameter of an operation may have.
 pub trait FromArg: Sized {
-    /// How the Rust function receives it.
+    /// The type in the signature of the Rust function.
     type Param<'a>
     where
         Self: 'a;
     /// What the host may pass.
     const KIND: Kind;
-    /// Whether the host's null is a value of its own.
+    /// Whether the host's null is a valid value.
     const OPTIONAL: bool = false;
-    /// Converts; `name` is the parameter's, for the message.
+    /// Converts an argument; `name` is the parameter's name, for the error.
     fn from_arg(arg: Arg, name: &'static str) -> Result<Self>;
-    /// Lends it to the Rust function.
-    fn lend(&self) -> Self::Param<'_>;
-    /// The argument that converts to it: how the host is shown a default.
-    fn show(&self) -> Arg;
-    /// Tells what it has to do with float16; `name` is the parameter's.
+    /// Borrows it for the Rust function.
+    fn as_param(&self) -> Self::Param<'_>;
+    /// The inverse of `from_arg`, with which a default is shown to the host.
+    fn to_arg(&self) -> Arg;
+    /// Notes whether it is float16; `name` is the parameter's name.
     #[inline(always)]
-    fn meet(_param: &Self::Param<'_>, _name: &'static str, _halves: &mut Halves) {}
-    /// The same argument with float32 for float16.
-    fn widened(param: Self::Param<'_>) -> Result<Self>;
+    fn note_float16(_param: &Self::Param<'_>, _name: &'static str, _float16: &mut Float16Use) {}
+    /// The same argument with float16 cast to float32.
+    fn widen(param: Self::Param<'_>) -> Result<Self>;
 }
 
-/// The error of an argument whose type no conversion accepts.
+/// The error for an argument of a type that the parameter does not accept.
 #[cold]
 pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
     Box::new(Error::ArgumentType {
@@ -47,8 +46,8 @@ pub fn wrong_type(name: &'static str, want: &'static str) -> Box<Error> {
     })
 }
 
-/// One integer stands for a list of it.
-fn shown_ints(ints: &Ints) -> Arg {
+/// A list of one integer is shown as that integer.
+fn ints_to_arg(ints: &Ints) -> Arg {
     match ints[..] {
         [one] => Arg::Scalar(Scalar::Int(one)),
         _ => Arg::Ints(ints.clone()),
@@ -56,7 +55,7 @@ fn shown_ints(ints: &Ints) -> Arg {
 }
 
 macro_rules! from_arg {
-    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr) => {
+    ($t:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $to_arg:expr) => {
         impl FromArg for $t {
             type Param<'a> = $t;
             const KIND: Kind = Kind::$kind;
@@ -66,11 +65,11 @@ macro_rules! from_arg {
                     _ => Err(wrong_type(name, $want)),
                 }
             }
-            fn lend(&self) -> $t { self.clone() }
-            fn widened(param: $t) -> Result<$t> { Ok(param) }
-            fn show(&self) -> Arg {
-                let show: fn(&$t) -> Arg = $show;
-                show(self)
+            fn as_param(&self) -> $t { self.clone() }
+            fn widen(param: $t) -> Result<$t> { Ok(param) }
+            fn to_arg(&self) -> Arg {
+                let to_arg: fn(&$t) -> Arg = $to_arg;
+                to_arg(self)
             }
         }
     };
@@ -81,7 +80,7 @@ from_arg!(f64, Float, "a number", [Arg::Scalar(Scalar::Float(f)) => f, Arg::Scal
 from_arg!(bool, Bool, "a boolean", [Arg::Scalar(Scalar::Bool(b)) => b, Arg::Scalar(s) => s.as_f64() != 0.0], |b| Arg::Scalar(Scalar::Bool(*b)));
 from_arg!(String, Str, "a string", [Arg::Str(s) => s], |s| Arg::Str(s.clone()));
 from_arg!(Scalar, Float, "a number", [Arg::Scalar(s) => s], |s| Arg::Scalar(*s));
-from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| shown_ints(i));
+from_arg!(Ints, Ints, "a tuple of integers", [Arg::Ints(i) => i, Arg::Scalar(Scalar::Int(i)) => SmallVec::from_slice(&[i])], |i| ints_to_arg(i));
 from_arg!(Nested, Nested, "an integer or a sequence of integers or of sequences of them", [Arg::Nested(n) => n, Arg::Scalar(Scalar::Int(i)) => Nested::One(i)], |n| Arg::Nested(n.clone()));
 from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Arg::None => Axes::All,
@@ -93,10 +92,10 @@ from_arg!(Axes, Axes, "None, an integer or a tuple of integers", [
     Some(axes) => Arg::Ints(axes.iter().map(|&a| a as i64).collect()),
 });
 
-/// The order of a norm: a number, or a name.
+/// The order of a norm: a number or a name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Order {
-    /// A number, infinities included.
+    /// A number; may be infinite.
     Number(f64),
     /// `"fro"`, `"nuc"`.
     Name(String),
@@ -107,12 +106,12 @@ from_arg!(Order, Order, "a number or a name", [Arg::Scalar(s) => Order::Number(s
     Order::Name(name) => Arg::Str(name.clone()),
 });
 
-/// How much a convolution pads: widths, or a rule.
+/// The padding of a convolution: widths, or a named mode.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Padding {
-    /// One width for all axes, or one for each.
+    /// One width for all axes, or one per axis.
     Widths(Ints),
-    /// `"valid"`: none; `"same"`: what keeps the size.
+    /// `"valid"`: none; `"same"`: keeps the size.
     Rule(String),
 }
 
@@ -121,26 +120,26 @@ from_arg!(Padding, Padding, "an integer, a tuple of integers, \"valid\" or \"sam
     Arg::Scalar(Scalar::Int(i)) => Padding::Widths(SmallVec::from_slice(&[i])),
     Arg::Str(s) => Padding::Rule(s)
 ], |padding| match padding {
-    Padding::Widths(widths) => shown_ints(widths),
+    Padding::Widths(widths) => ints_to_arg(widths),
     Padding::Rule(rule) => Arg::Str(rule.clone()),
 });
 
-/// What memory is seen as.
+/// The argument of `view`: a shape or a dtype.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Regarded {
-    /// In another shape.
-    In(Ints),
-    /// As elements of another dtype.
-    As(DType),
+pub enum ShapeOrDType {
+    /// Another shape.
+    Shape(Ints),
+    /// Another dtype for the same bytes.
+    DType(DType),
 }
 
-from_arg!(Regarded, Regarded, "a shape or a dtype", [
-    Arg::Ints(i) => Regarded::In(i),
-    Arg::Scalar(Scalar::Int(i)) => Regarded::In(SmallVec::from_slice(&[i])),
-    Arg::DType(dtype) => Regarded::As(dtype)
-], |regarded| match regarded {
-    Regarded::In(shape) => shown_ints(shape),
-    Regarded::As(dtype) => Arg::DType(*dtype),
+from_arg!(ShapeOrDType, ShapeOrDType, "a shape or a dtype", [
+    Arg::Ints(i) => ShapeOrDType::Shape(i),
+    Arg::Scalar(Scalar::Int(i)) => ShapeOrDType::Shape(SmallVec::from_slice(&[i])),
+    Arg::DType(dtype) => ShapeOrDType::DType(dtype)
+], |value| match value {
+    ShapeOrDType::Shape(shape) => ints_to_arg(shape),
+    ShapeOrDType::DType(dtype) => Arg::DType(*dtype),
 });
 
 impl FromArg for DType {
@@ -152,23 +151,23 @@ impl FromArg for DType {
             _ => Err(wrong_type(name, "a dtype")),
         }
     }
-    fn lend(&self) -> DType {
+    fn as_param(&self) -> DType {
         *self
     }
-    fn show(&self) -> Arg {
+    fn to_arg(&self) -> Arg {
         Arg::DType(*self)
     }
     #[inline(always)]
-    fn meet(param: &DType, _: &'static str, halves: &mut Halves) {
-        halves.meet_dtype(*param);
+    fn note_float16(param: &DType, _: &'static str, float16: &mut Float16Use) {
+        float16.note_dtype(*param);
     }
-    fn widened(param: DType) -> Result<DType> {
-        Ok(f16::wide(param))
+    fn widen(param: DType) -> Result<DType> {
+        Ok(f16::without_float16(param))
     }
 }
 
 macro_rules! from_arg_ref {
-    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $show:expr, $meet:expr, $widened:expr) => {
+    ($t:ty, $lent:ty, $kind:ident, $want:literal, [$($pattern:pat => $value:expr),+], $to_arg:expr, $note:expr, $widen:expr) => {
         impl FromArg for $t {
             type Param<'a> = &'a $lent;
             const KIND: Kind = Kind::$kind;
@@ -178,41 +177,41 @@ macro_rules! from_arg_ref {
                     _ => Err(wrong_type(name, $want)),
                 }
             }
-            fn lend(&self) -> &$lent { self }
-            fn show(&self) -> Arg {
-                let show: fn(&$t) -> Arg = $show;
-                show(self)
+            fn as_param(&self) -> &$lent { self }
+            fn to_arg(&self) -> Arg {
+                let to_arg: fn(&$t) -> Arg = $to_arg;
+                to_arg(self)
             }
             #[inline(always)]
-            fn meet(param: &&$lent, name: &'static str, halves: &mut Halves) {
-                let meet: fn(&$lent, &'static str, &mut Halves) = $meet;
-                meet(param, name, halves);
+            fn note_float16(param: &&$lent, name: &'static str, float16: &mut Float16Use) {
+                let note: fn(&$lent, &'static str, &mut Float16Use) = $note;
+                note(param, name, float16);
             }
-            fn widened(param: &$lent) -> Result<$t> {
-                let widened: fn(&$lent) -> Result<$t> = $widened;
-                widened(param)
+            fn widen(param: &$lent) -> Result<$t> {
+                let widen: fn(&$lent) -> Result<$t> = $widen;
+                widen(param)
             }
         }
     };
 }
 
-from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, halves| halves.meet(name, t.dtype()), f16::widen);
+from_arg_ref!(Tensor, Tensor, Tensor, "a tensor", [Arg::Tensor(t) => t, Arg::Scalar(s) => Tensor::scalar(s)], |t| Arg::Tensor(t.clone()), |t, name, float16| float16.note_operand(name, t.dtype()), f16::widen);
 from_arg_ref!(Operand, Operand, Operand, "a tensor or a number", [Arg::Tensor(t) => Operand::Tensor(t), Arg::Scalar(s) => Operand::Scalar(s)], |operand| match operand {
     Operand::Tensor(tensor) => Arg::Tensor(tensor.clone()),
     Operand::Scalar(scalar) => Arg::Scalar(*scalar),
-}, |operand, name, halves| if let Operand::Tensor(t) = operand { halves.meet(name, t.dtype()) }, |operand| Ok(match operand {
+}, |operand, name, float16| if let Operand::Tensor(t) = operand { float16.note_operand(name, t.dtype()) }, |operand| Ok(match operand {
     Operand::Tensor(t) => Operand::Tensor(f16::widen(t)?),
     Operand::Scalar(s) => Operand::Scalar(*s),
 }));
-/// Several tensors, as the first parameter of an operation.
+/// A sequence of tensors, as the first parameter of an operation.
 pub type Tensors = Vec<Tensor>;
 
-from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
+from_arg_ref!(Tensors, [Tensor], Tensors, "a sequence of tensors", [Arg::Tensors(t) => t], |t| Arg::Tensors(t.clone()), |all, name, float16| all.iter().for_each(|t| float16.note_operand(name, t.dtype())), |all| all.iter().map(f16::widen).collect());
 
-/// Several tensors, each an argument of its own, as the first parameter of an operation.
+/// Tensors passed as separate arguments (`*tensors`), as the first parameter of an operation.
 pub struct Variadic(Vec<Tensor>);
 
-from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, halves| all.iter().for_each(|t| halves.meet(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
+from_arg_ref!(Variadic, [Tensor], Variadic, "tensors", [Arg::Tensors(t) => Variadic(t)], |t| Arg::Tensors(t.0.clone()), |all, name, float16| all.iter().for_each(|t| float16.note_operand(name, t.dtype())), |all| Ok(Variadic(all.iter().map(f16::widen).collect::<Result<_>>()?)));
 
 impl std::ops::Deref for Variadic {
     type Target = [Tensor];
@@ -221,7 +220,7 @@ impl std::ops::Deref for Variadic {
     }
 }
 
-/// A tensor of truth values that comes first without being what the call is about: never a method.
+/// A boolean first parameter that does not make the operation a method.
 pub struct Condition(Tensor);
 
 from_arg_ref!(Condition, Tensor, Condition, "a tensor", [
@@ -236,13 +235,13 @@ impl std::ops::Deref for Condition {
     }
 }
 
-/// A tensor that is what the call is about without being a method's subject.
+/// A tensor first parameter that does not make the operation a method.
 pub struct Input(Tensor);
 
 from_arg_ref!(Input, Tensor, Tensor, "a tensor", [
     Arg::Tensor(t) => Input(t),
     Arg::Scalar(s) => Input(Tensor::scalar(s))
-], |t| Arg::Tensor(t.0.clone()), |t, name, halves| halves.meet(name, t.dtype()), |t| f16::widen(t).map(Input));
+], |t| Arg::Tensor(t.0.clone()), |t, name, float16| float16.note_operand(name, t.dtype()), |t| f16::widen(t).map(Input));
 
 impl std::ops::Deref for Input {
     type Target = Tensor;
@@ -269,28 +268,28 @@ impl<T: FromArg> FromArg for Option<T> {
             given => T::from_arg(given, name).map(Some),
         }
     }
-    fn lend(&self) -> Option<T::Param<'_>> {
-        self.as_ref().map(|value| value.lend())
+    fn as_param(&self) -> Option<T::Param<'_>> {
+        self.as_ref().map(|value| value.as_param())
     }
-    fn show(&self) -> Arg {
-        self.as_ref().map_or(Arg::None, T::show)
+    fn to_arg(&self) -> Arg {
+        self.as_ref().map_or(Arg::None, T::to_arg)
     }
     #[inline(always)]
-    fn meet(param: &Option<T::Param<'_>>, name: &'static str, halves: &mut Halves) {
+    fn note_float16(param: &Option<T::Param<'_>>, name: &'static str, float16: &mut Float16Use) {
         if let Some(param) = param {
-            T::meet(param, name, halves);
+            T::note_float16(param, name, float16);
         }
     }
-    fn widened(param: Option<T::Param<'_>>) -> Result<Self> {
-        param.map(T::widened).transpose()
+    fn widen(param: Option<T::Param<'_>>) -> Result<Self> {
+        param.map(T::widen).transpose()
     }
 }
 
-/// A Rust type that an operation can return.
+/// A Rust type that an operation may return.
 pub trait IntoOutput: Narrow {
-    /// What the host receives.
+    /// The type the host receives.
     const RETURNS: Returns;
-    /// Wraps it for the host.
+    /// Converts it for the host.
     fn into_output(self) -> Output;
 }
 
@@ -307,7 +306,7 @@ impl IntoOutput for Vec<Tensor> {
     }
 }
 
-/// One tensor or a tuple of them, as the arguments ask.
+/// One tensor or a tuple, depending on the arguments.
 pub enum OneOrTuple {
     /// One tensor.
     One(Tensor),
@@ -343,7 +342,7 @@ impl IntoOutput for bool {
     }
 }
 
-/// Takes argument `i`, or its default when it was not given.
+/// Takes argument `i`, or its default if it is missing.
 pub fn take_arg<T: FromArg>(
     args: &mut [Arg],
     i: usize,

@@ -1,14 +1,13 @@
-//! The macro that turns one declaration of a structured operation into all its faces.
+//! `operations!`: expands the declaration of a structured operation into a Rust function, a `Tensor` method and a registry
+//! row.
 //!
-//! Owns: `operations!`, which expands to the Rust function, the `Tensor` method and the registry row.
-//! Never contains an operation.
-//! Invariant: a name, its defaults and its documentation are written once, in the declaration.
+//! Invariant: the name, the defaults and the documentation are written once, in the declaration.
 
 /// Declares a family of structured operations.
 ///
-/// One entry is a documented function whose parameters have `FromArg` types and, optionally, defaults;
-/// it becomes a function, a method of `Tensor` (when its first parameter is one) and a row of `DECLS`. What stands in
-/// brackets before it, or behind the name of the family for all of it, are facts: see `Facts`.
+/// An entry is a documented function whose parameters have `FromArg` types and may have defaults. It becomes a function, a
+/// method of `Tensor` (if the first parameter is a `Tensor`) and a row of `DECLS`. The facts (see `Facts`) stand in brackets
+/// before the function, or after the family name for all of the family.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! operations {
@@ -24,13 +23,13 @@ macro_rules! operations {
                 const FACTS: $crate::ops::core::op_facts::Facts = FAMILY $($(.$key(&[$($($value),*)?]))*)?;
                 if FACTS.float32 {
                     use $crate::ops::core::arguments::FromArg;
-                    let mut halves = $crate::ops::core::f16::Halves::new(FACTS.indices);
-                    <$first_ty as FromArg>::meet(&$first, stringify!($first), &mut halves);
-                    $(<$ty as FromArg>::meet(&$arg, stringify!($arg), &mut halves);)*
-                    if halves.found() {
-                        let $first = <$first_ty as FromArg>::widened($first)?;
-                        $(let $arg = <$ty as FromArg>::widened($arg)?;)*
-                        return halves.narrowed($name($first.lend() $(, $arg.lend())*)?);
+                    let mut float16 = $crate::ops::core::f16::Float16Use::new(FACTS.indices);
+                    <$first_ty as FromArg>::note_float16(&$first, stringify!($first), &mut float16);
+                    $(<$ty as FromArg>::note_float16(&$arg, stringify!($arg), &mut float16);)*
+                    if float16.found() {
+                        let $first = <$first_ty as FromArg>::widen($first)?;
+                        $(let $arg = <$ty as FromArg>::widen($arg)?;)*
+                        return float16.narrow_result($name($first.as_param() $(, $arg.as_param())*)?);
                     }
                 }
                 $body
@@ -65,7 +64,7 @@ macro_rules! operations {
                             let $arg: $ty = take_arg(args, _next, stringify!($arg), $crate::decl_default!($ty $(, $default)?))?;
                             _next += 1;
                         )*
-                        Ok($name($first.lend() $(, $arg.lend())*)?.into_output())
+                        Ok($name($first.as_param() $(, $arg.as_param())*)?.into_output())
                     }
                     call
                 },
@@ -75,7 +74,7 @@ macro_rules! operations {
     };
 }
 
-/// What all operations of a family have in common.
+/// The facts that all operations of a family share.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! family_facts {
@@ -94,12 +93,12 @@ macro_rules! decl_param {
             name: $crate::ops::core::declare_op::python_name(stringify!($name)),
             kind: <$ty as $crate::ops::core::arguments::FromArg>::KIND,
             optional: <$ty as $crate::ops::core::arguments::FromArg>::OPTIONAL,
-            default: $crate::decl_shown!($ty $(, $default)?),
+            default: $crate::decl_default_arg!($ty $(, $default)?),
         }
     };
 }
 
-/// The Python spelling of a Rust function name: a trailing underscore avoids a keyword (`where_`).
+/// The Python name of a Rust function: without the trailing underscore that avoids a keyword (`where_`).
 pub const fn python_name(name: &'static str) -> &'static str {
     let bytes = name.as_bytes();
     if bytes[bytes.len() - 1] == b'_' {
@@ -112,13 +111,13 @@ pub const fn python_name(name: &'static str) -> &'static str {
     }
 }
 
-/// A name with one underscore behind it: of a Rust function that has one already, its own.
+/// The name of the in-place method: `longer`, which ends with `_`, unless the Rust name already does.
 pub const fn underscored(name: &'static str, longer: &'static str) -> &'static str {
     let bytes = name.as_bytes();
     if bytes[bytes.len() - 1] == b'_' { name } else { longer }
 }
 
-/// The shortcut of an operation that one tensor is enough for: every other parameter has a default.
+/// The shortcut for calls with one tensor only: every other parameter has a default.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! plain_shortcut {
@@ -127,7 +126,7 @@ macro_rules! plain_shortcut {
             fn shortcut(x: &$crate::tensor::Tensor) -> $crate::error::Result<$crate::ops::core::op_decl::Output> {
                 #[allow(unused_imports)]
                 use $crate::ops::core::arguments::{FromArg, IntoOutput};
-                Ok($name(x $(, { let value: $ty = $default; value }.lend())*)?.into_output())
+                Ok($name(x $(, { let value: $ty = $default; value }.as_param())*)?.into_output())
             }
             shortcut
         })
@@ -139,7 +138,7 @@ macro_rules! plain_shortcut {
     ($($other:tt)*) => { $crate::ops::core::op_decl::Shortcut::None };
 }
 
-/// The method of `Tensor` for an operation whose first parameter is one.
+/// The method of `Tensor`, if the first parameter is a `Tensor`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_method {
@@ -155,10 +154,10 @@ macro_rules! decl_method {
     ($other:ident $($rest:tt)*) => {};
 }
 
-/// The default of a parameter as the host is shown it, if there is one.
+/// A default as an argument of the host, if there is one.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! decl_shown {
+macro_rules! decl_default_arg {
     ($ty:ty) => {
         None
     };
@@ -166,14 +165,14 @@ macro_rules! decl_shown {
         Some({
             fn shown() -> $crate::ops::core::op_decl::Arg {
                 let value: $ty = $default;
-                $crate::ops::core::arguments::FromArg::show(&value)
+                $crate::ops::core::arguments::FromArg::to_arg(&value)
             }
             shown
         })
     };
 }
 
-/// The maker of a default, if there is one.
+/// The function that makes a default, if there is one.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! decl_default {

@@ -1,8 +1,6 @@
-//! How an operation is declared, and what a host language passes to it.
+//! Declarations of operations: signature, facts, argument types, and the macro for structured operations.
 //!
-//! Owns: the declaration of an operation and its facts, the types of its arguments, and the macro that turns a structured
-//! one into all its faces. Never computes and never records.
-//! Invariant: whatever a binding needs to know of an operation stands in its declaration.
+//! Invariant: a binding needs to know nothing about an operation beyond its declaration.
 
 pub mod arguments;
 pub mod op_decl;

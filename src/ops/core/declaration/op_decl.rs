@@ -1,8 +1,6 @@
-//! What the registry knows of an operation, and what a host language passes to it.
+//! `OpDecl`, the registry row (operator schema) of an operation, and the dynamic arguments and results of calls.
 //!
-//! Owns: `OpDecl` (name, signature, documentation, entry point) and the dynamic arguments and results.
-//! Never computes and never knows a host language.
-//! Invariant: a row is made by a declaration macro, so nothing in it is written twice.
+//! Invariant: rows are made by the declaration macros only, so nothing in them is written twice.
 
 use smallvec::SmallVec;
 
@@ -12,16 +10,16 @@ use crate::ops::core::elementwise::Elementwise;
 use crate::ops::core::op_facts::Facts;
 use crate::tensor::Tensor;
 
-/// A number of the host language. It promotes weakly and is a constant of the graph.
+/// A number of the host language. It promotes weakly and is a constant in the graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
     /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// An integer beyond int64.
+    /// An integer outside int64 that fits uint64.
     Unsigned(u64),
-    /// An integer beyond 64 bits, as the nearest float.
+    /// An integer that fits no 64-bit type, as the nearest float.
     Huge(f64),
     /// A float.
     Float(f64),
@@ -30,7 +28,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Its kind, for promotion.
+    /// Its kind for weak promotion.
     pub fn weak(self) -> Weak {
         match self {
             Scalar::Bool(_) => Weak::Bool,
@@ -40,7 +38,7 @@ impl Scalar {
         }
     }
 
-    /// Its value as a float64; NaN for a complex number, which has none.
+    /// Its value as a float64; NaN for complex numbers.
     pub fn as_f64(self) -> f64 {
         match self {
             Scalar::Bool(b) => b as u8 as f64,
@@ -61,7 +59,7 @@ pub enum Operand {
     Scalar(Scalar),
 }
 
-/// A set of axes: all of them, or those named.
+/// A set of axes: all, or those listed.
 #[derive(Clone, Default, Debug)]
 pub enum Axes {
     /// Every axis.
@@ -93,7 +91,7 @@ impl<const N: usize> From<[isize; N]> for Axes {
     }
 }
 
-/// One part of an index expression `t[…]`.
+/// One item of an index expression `t[…]`.
 #[derive(Clone)]
 pub enum IndexItem {
     /// An integer: selects and drops the axis.
@@ -111,19 +109,19 @@ pub enum IndexItem {
 /// A list of integers: a shape, a permutation, repeats.
 pub type Ints = SmallVec<[i64; 4]>;
 
-/// Integers in one of two depths: a single one for all, or a list per place.
+/// An integer, or a list of integers per position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Nested {
-    /// One integer.
+    /// One integer for all positions.
     One(i64),
-    /// A list of integers each; an integer in such a place is a list of one.
+    /// A list per position; a single integer is a list of one.
     Each(Vec<Ints>),
 }
 
 /// An argument as the host language passes it.
 #[derive(Clone)]
 pub enum Arg {
-    /// Not given: the default applies.
+    /// Not given; the default applies.
     Missing,
     /// The host's null, given explicitly.
     None,
@@ -133,7 +131,7 @@ pub enum Arg {
     Scalar(Scalar),
     /// Several integers.
     Ints(Ints),
-    /// One integer or several lists of them.
+    /// One integer, or several lists of them.
     Nested(Nested),
     /// Several tensors.
     Tensors(Vec<Tensor>),
@@ -145,38 +143,38 @@ pub enum Arg {
     Index(Vec<IndexItem>),
 }
 
-/// What a parameter accepts; the host converts to it before the call.
+/// The kind of a parameter; the host converts its argument accordingly before the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A tensor or anything that converts to one.
+    /// A tensor, or anything that converts to one.
     Tensor,
-    /// A tensor, or a number that stays weak.
+    /// A tensor, or a number, which promotes weakly.
     Operand,
-    /// A sequence of tensors; as the last parameter also given as several arguments.
+    /// A sequence of tensors; as the last parameter it may also be given as several arguments.
     Tensors,
-    /// All arguments given by position, each a tensor.
+    /// All positional arguments, each a tensor.
     Variadic,
-    /// A tensor of truth values that is no method's subject.
+    /// A boolean tensor that does not make the operation a method.
     Condition,
     /// One integer.
     Int,
     /// None, an integer or a tuple of integers.
     Axes,
-    /// A shape or a list of integers; as a method or trailing parameter also given as several arguments.
+    /// A shape or a list of integers; in a method, or as the last parameter, it may also be given as several arguments.
     Ints,
     /// One integer, or a sequence of integers and sequences of integers.
     Nested,
-    /// An integer, several of them, or the name of a rule that gives them.
+    /// An integer, several integers, or a named mode.
     Padding,
-    /// A shape, given as one is, or a dtype.
-    Regarded,
+    /// A shape or a dtype.
+    ShapeOrDType,
     /// A boolean.
     Bool,
     /// A float.
     Float,
     /// A string.
     Str,
-    /// A number or the name of one: the order of a norm.
+    /// A number or a name: the order of a norm.
     Order,
     /// A dtype.
     DType,
@@ -185,7 +183,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether an argument of this kind is what the operation computes with, not how it does so.
+    /// Whether it is an operand, rather than an attribute of the call.
     pub const fn is_input(self) -> bool {
         matches!(
             self,
@@ -205,20 +203,20 @@ pub struct Param {
     pub name: &'static str,
     /// What it accepts.
     pub kind: Kind,
-    /// Whether the host's null is a value of its own.
+    /// Whether the host's null is a valid value.
     pub optional: bool,
-    /// Makes its default, if it has one.
+    /// Makes the default, if there is one.
     pub default: Option<fn() -> Arg>,
 }
 
 impl Param {
-    /// Whether it is an operand that may be left out: a bound, a value at the border.
-    pub const fn is_limit(&self) -> bool {
+    /// Whether it is an operand that may be omitted, as a bound of `clip`.
+    pub const fn is_optional_operand(&self) -> bool {
         self.optional && matches!(self.kind, Kind::Operand)
     }
 
-    /// Whether it may be left out.
-    pub fn may_miss(&self) -> bool {
+    /// Whether it may be omitted.
+    pub fn may_be_omitted(&self) -> bool {
         self.default.is_some() || self.optional
     }
 }
@@ -235,7 +233,7 @@ pub enum Output {
     Bool(bool),
 }
 
-/// The types of what an operation returns.
+/// The return type of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Returns {
     /// One tensor.
@@ -246,25 +244,25 @@ pub enum Returns {
     Triple,
     /// A list of tensors.
     List,
-    /// One tensor or a tuple of them, as the arguments ask.
+    /// One tensor or a tuple, depending on the arguments.
     OneOrTuple,
     /// A boolean.
     Bool,
 }
 
-/// A way to call an operation without its list of arguments.
+/// A fast path that calls an operation without an argument list.
 pub enum Shortcut {
     /// There is none.
     None,
-    /// An element-wise operation of one operand, and the defaults of its parameters.
+    /// A unary element-wise operation, with the defaults of its parameters.
     Unary(&'static Elementwise, &'static [f64]),
-    /// An element-wise operation of two operands.
+    /// A binary element-wise operation.
     Binary(&'static Elementwise),
-    /// One tensor and all defaults, of any other operation.
+    /// Any other operation, with one tensor and all defaults.
     Plain(fn(&Tensor) -> Result<Output>),
 }
 
-/// One operation as the registry knows it.
+/// The declaration of one operation: its registry row.
 pub struct OpDecl {
     /// The name of the function and of the method.
     pub name: &'static str,
@@ -274,23 +272,23 @@ pub struct OpDecl {
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Whether some parameter says how to compute, so that a call has attributes.
+    /// Whether a parameter is not an operand, so that its value is an attribute of the node.
     pub has_attributes: bool,
     /// What it returns.
     pub returns: Returns,
     /// Whether it has a derivative.
     pub differentiable: bool,
-    /// The name of the method that changes its tensor in place (`"exp_"`), if there is one.
+    /// The name of its in-place method (`"exp_"`), if there is one.
     pub in_place: Option<&'static str>,
-    /// What else the declaration says.
+    /// Its facts.
     pub facts: Facts,
     /// Calls it with one argument per parameter; takes the arguments out of the slice.
     pub call: fn(&mut [Arg]) -> Result<Output>,
-    /// The same for the commonest calls.
+    /// Its fast path for the most common calls.
     pub shortcut: Shortcut,
 }
 
-/// What both libraries call the parameters that choose axes: `(ours, theirs)`.
+/// NumPy's and PyTorch's names of axis parameters: `(ours, theirs)`.
 const AXES: [(&str, &str); 7] = [
     ("axis", "dim"),
     ("axes", "dim"),
@@ -302,46 +300,46 @@ const AXES: [(&str, &str); 7] = [
 ];
 
 impl OpDecl {
-    /// Whether the operation is a function of the package itself.
+    /// Whether it is a function of the package's root namespace.
     pub fn is_top_level(&self) -> bool {
         self.facts.namespaces.is_empty() || self.facts.namespaces.contains(&"")
     }
 
-    /// Whether the operation is a method and no function: the package has another function of the name.
+    /// Whether it is only a method, because the package has another function of this name.
     pub fn is_method_only(&self) -> bool {
         self.facts.namespaces == ["Tensor"]
     }
 
-    /// Whether its first parameter is a tensor that has the operation as a method.
+    /// Whether it is a method of its first parameter.
     pub fn takes_tensor(&self) -> bool {
         let first = self.params.first().map(|p| p.kind);
         matches!(first, Some(Kind::Tensor | Kind::Operand)) && !self.facts.attribute
     }
 
-    /// How many arguments may be given by position.
+    /// How many arguments may be positional.
     pub fn positional(&self) -> usize {
         self.facts.positional.unwrap_or(self.params.len())
     }
 
-    /// The parameter that takes all integers or tensors that follow by position, one argument each.
-    pub fn spreads(&self) -> Option<usize> {
+    /// The parameter that collects the remaining positional integers, one argument each.
+    pub fn variadic_param(&self) -> Option<usize> {
         let last = self.positional().checked_sub(1)?;
         let takes = match self.params.get(last)?.kind {
-            Kind::Ints | Kind::Regarded => true,
-            // Behind axes another number means a truth value to some, so it does not where one may follow.
+            Kind::Ints | Kind::ShapeOrDType => true,
+            // After axes, a further number may be meant as `keepdims`, so axes collect only if nothing may follow them.
             Kind::Axes => self.facts.positional.is_none(),
             _ => false,
         };
         (takes && last > 0).then_some(last)
     }
 
-    /// The parameter that a keyword means: its own name, or another one of it.
+    /// The parameter that a keyword means, by its own or another library's name.
     pub fn parameter(&self, key: &str) -> Option<usize> {
         let position = |name: &str| self.params.iter().position(|p| p.name == name);
-        let said = || self.facts.keywords.iter().filter(|(theirs, _)| *theirs == key);
+        let keywords = || self.facts.keywords.iter().filter(|(theirs, _)| *theirs == key);
         let axes = || AXES.iter().filter(|(_, theirs)| *theirs == key);
         position(key)
-            .or_else(|| said().find_map(|(_, ours)| position(ours)))
+            .or_else(|| keywords().find_map(|(_, ours)| position(ours)))
             .or_else(|| axes().find_map(|(ours, _)| position(ours)))
             .or(match key {
                 "input" | "self" => Some(0),
@@ -351,11 +349,11 @@ impl OpDecl {
     }
 }
 
-/// Whether some parameter is an attribute of the call.
+/// Whether some parameter is an attribute of the call rather than an operand.
 pub const fn has_attributes(params: &[Param]) -> bool {
     let mut i = 0;
     while i < params.len() {
-        if !params[i].kind.is_input() || params[i].is_limit() {
+        if !params[i].kind.is_input() || params[i].is_optional_operand() {
             return true;
         }
         i += 1;
@@ -363,8 +361,7 @@ pub const fn has_attributes(params: &[Param]) -> bool {
     false
 }
 
-/// The name of the method that changes its tensor in place, where the facts ask for one and the result can take the
-/// place of the first operand.
+/// The name of the in-place method, if the facts ask for one and the result can replace the first operand.
 pub const fn in_place(
     facts: &Facts,
     params: &[Param],

@@ -1,94 +1,92 @@
-//! What a declaration says of an operation beside its signature.
+//! `Facts`: what a declaration says beyond the signature (aliases, NumPy names, keywords, …), one `const fn` per fact.
 //!
-//! Owns: `Facts` and the words that declarations are written with (`in_place`, `keywords`, `fold`, …), each a `const fn`.
-//! Never names an operation: a fact stands in the declaration that it is about.
-//! Invariant: whoever calls operations by their declaration (bindings, NumPy's dispatch) needs no list of names.
+//! Invariant: callers that work from declarations (bindings, NumPy dispatch) need no list of operation names.
 
 use crate::ops::core::elementwise::Elementwise;
 
-/// A keyword that is read differently by the two libraries whose habits meet here, and is refused.
+/// A keyword that NumPy and PyTorch understand differently, and which is therefore refused.
 #[derive(Debug)]
 pub struct Ambiguous {
     /// The keyword.
     pub keyword: &'static str,
-    /// Keywords beside which it is clear what is meant.
+    /// Keywords that make the meaning clear.
     pub unless: &'static [&'static str],
-    /// What differs.
+    /// How the libraries differ.
     pub what: &'static str,
-    /// What to write.
+    /// What to write instead.
     pub remedy: &'static str,
 }
 
-/// What a declaration says of an operation. Made by the declaration macros: `[numpy("sum"), positional(2)]` is
+/// The facts of an operation. Built by the declaration macros: `[numpy("sum"), positional(2)]` is
 /// `Facts::NEW.numpy(&["sum"]).positional(&[2])`.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Other names of the same thing.
+    /// Other names of the operation.
     pub aliases: &'static [&'static str],
-    /// NumPy functions with the same meaning (`"tanh"`, `"linalg.norm"`).
+    /// NumPy functions with this meaning (`"tanh"`, `"linalg.norm"`).
     pub numpy: &'static [&'static str],
-    /// Where the function lives: `"linalg"`, `"nn.functional"`, `""` for the top level, which no entry means too.
+    /// The namespaces of the function: `"linalg"`, `"nn.functional"`; `""` or no entry for the root.
     pub namespaces: &'static [&'static str],
     /// Whether it has no derivative.
     pub constant: bool,
-    /// Whether there is a method that changes its tensor in place.
+    /// Whether there is an in-place method.
     pub in_place: bool,
-    /// Other names of that method.
+    /// Other names of the in-place method.
     pub in_place_aliases: &'static [&'static str],
-    /// How many arguments may be given by position; all where nothing is said.
+    /// How many arguments may be positional; all if `None`.
     pub positional: Option<usize>,
-    /// Whether the name of the result may follow by position.
+    /// Whether the name of the result may follow as a positional argument.
     pub named: bool,
     /// Other names of parameters: `(theirs, ours)`.
     pub keywords: &'static [(&'static str, &'static str)],
-    /// Parameters that hold positions, classes or counts, whose dtype has no part in that of the result.
+    /// Parameters that hold indices, classes or counts, whose dtype does not take part in promotion.
     pub indices: &'static [&'static str],
-    /// Keywords that ask for what happens anyway, and the truth value for which that holds; `None`: any value.
+    /// Keywords that are accepted and ignored, and the only truth value they may have; `None`: any value.
     pub ignores: &'static [(&'static str, Option<bool>)],
-    /// A keyword whose number multiplies the second operand.
+    /// A keyword whose number multiplies the second operand (PyTorch's `alpha`).
     pub factor: Option<&'static str>,
-    /// A keyword that two libraries read differently.
+    /// A keyword that two libraries understand differently.
     pub ambiguous: Option<&'static Ambiguous>,
-    /// Whether a reduction takes no axes for all of them, as PyTorch does.
+    /// Whether an empty tuple of axes means all axes, as in PyTorch.
     pub no_axes_are_all: bool,
-    /// Whether it broadcasts as NumPy's ufuncs do, so that a larger `out` takes the result repeatedly.
+    /// Whether it broadcasts as NumPy's ufuncs do, so that the result is broadcast to a larger `out`.
     pub ufunc: bool,
-    /// The operation of two operands that this one folds its elements with.
+    /// The binary operation that this one reduces with.
     pub fold: Option<&'static str>,
-    /// What an element that takes no part in the fold counts as.
+    /// The identity element of the reduction, for elements that `where=` excludes.
     pub neutral: Option<i64>,
-    /// The operation of two operands whose running fold this is.
+    /// The binary operation whose cumulative scan this is.
     pub scan: Option<&'static str>,
-    /// Whether the method is an attribute, which the class declares itself.
+    /// Whether tensors have it as an attribute, which the class declares itself, instead of a method.
     pub attribute: bool,
-    /// Whether whole numbers are computed in float64, although NumPy's ufuncs take the smallest float that holds them.
+    /// Whether integers compute in float64, although NumPy's ufuncs take the smallest float that holds them.
     pub float64: bool,
-    /// Whether it refuses booleans, for which NumPy has no such ufunc.
+    /// Whether booleans are refused, as NumPy has no such ufunc loop.
     pub no_bool: bool,
-    /// Whether it compares, so that its result follows from the order of two operands.
+    /// Whether it is a comparison: its result depends only on the order of two operands.
     pub compares: bool,
-    /// Whether float16 operands are computed in float32 as a whole, and the results rounded once.
+    /// Whether float16 operands are computed in float32, and the results rounded once.
     pub float32: bool,
-    /// The loop that computes it where all operands are floats of one dtype: operands first, then parameters.
+    /// The element-wise loop for floats of one dtype: operands first, then parameters.
     pub elementwise: Option<&'static Elementwise>,
-    /// Whether a result without axes is memory, as what NumPy gives as a 0-d array; elsewhere it is a value.
+    /// Whether a 0-d result is memory, like NumPy's 0-d arrays; otherwise it is a value, like NumPy's scalars.
     pub memory: bool,
-    /// The names of its results, which then are a named tuple; with spaces between them.
+    /// The field names of its named tuple of results, separated by spaces.
     pub fields: Option<&'static str>,
 }
 
-/// What element-wise operations make of whole numbers that they have no loop for.
+/// How element-wise operations promote integers for which they have no loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WholeNumbers {
-    /// The smallest float that holds them, as NumPy's ufuncs do.
+pub enum IntegerPromotion {
+    /// To the smallest float that holds them, as NumPy's ufuncs do.
     SmallestFloat,
-    /// float64.
+    /// To float64.
     Float64,
-    /// All but booleans have a loop.
+    /// Not at all: all but booleans have a loop.
     NotBool,
 }
 
-/// Whether a name is that of a module's member.
+/// Whether a name is qualified by a module.
 const fn has_dot(name: &str) -> bool {
     let (bytes, mut i) = (name.as_bytes(), 0);
     while i < bytes.len() {
@@ -100,7 +98,7 @@ const fn has_dot(name: &str) -> bool {
     false
 }
 
-/// The first of a list that a declaration gives for a fact of one value.
+/// The first of the arguments that a declaration gives to a fact.
 const fn first<T: Copy>(given: &'static [T]) -> Option<T> {
     match given {
         [value, ..] => Some(*value),
@@ -109,7 +107,7 @@ const fn first<T: Copy>(given: &'static [T]) -> Option<T> {
 }
 
 impl Facts {
-    /// Nothing said.
+    /// No facts.
     pub const NEW: Facts = Facts {
         aliases: &[],
         numpy: &[],
@@ -139,141 +137,141 @@ impl Facts {
         fields: None,
     };
 
-    /// Other names of the operation.
+    /// Sets [`aliases`](Self::aliases).
     pub const fn aliases(self, names: &'static [&'static str]) -> Facts {
         Facts { aliases: names, ..self }
     }
 
-    /// NumPy's names of it.
+    /// Sets [`numpy`](Self::numpy).
     pub const fn numpy(self, names: &'static [&'static str]) -> Facts {
         Facts { numpy: names, ..self }
     }
 
-    /// Where it lives.
+    /// Sets [`namespaces`](Self::namespaces).
     pub const fn namespace(self, spaces: &'static [&'static str]) -> Facts {
         Facts { namespaces: spaces, ..self }
     }
 
-    /// Tensors have an attribute of the name, not a method.
+    /// Sets [`attribute`](Self::attribute).
     pub const fn attribute(self, _: &'static [&'static str]) -> Facts {
         Facts { attribute: true, ..self }
     }
 
-    /// It has no derivative.
+    /// Sets [`constant`](Self::constant).
     pub const fn constant(self, _: &'static [&'static str]) -> Facts {
         Facts { constant: true, ..self }
     }
 
-    /// It has a method that changes its tensor in place, with these names beside its own.
+    /// Sets [`in_place`](Self::in_place) and the other names of the method.
     pub const fn in_place(self, aliases: &'static [&'static str]) -> Facts {
         Facts { in_place: true, in_place_aliases: aliases, ..self }
     }
 
-    /// So many arguments may be given by position.
+    /// Sets [`positional`](Self::positional).
     pub const fn positional(self, count: &'static [usize]) -> Facts {
         Facts { positional: first(count), ..self }
     }
 
-    /// The name of the result may follow the arguments by position.
+    /// Sets [`named`](Self::named).
     pub const fn named(self, _: &'static [&'static str]) -> Facts {
         Facts { named: true, ..self }
     }
 
-    /// Other names of its parameters.
+    /// Sets [`keywords`](Self::keywords).
     pub const fn keywords(self, pairs: &'static [(&'static str, &'static str)]) -> Facts {
         Facts { keywords: pairs, ..self }
     }
 
-    /// Which of its parameters hold positions, classes or counts.
+    /// Sets [`indices`](Self::indices).
     pub const fn indices(self, names: &'static [&'static str]) -> Facts {
         Facts { indices: names, ..self }
     }
 
-    /// Keywords that change nothing.
+    /// Sets [`ignores`](Self::ignores).
     pub const fn ignores(self, words: &'static [(&'static str, Option<bool>)]) -> Facts {
         Facts { ignores: words, ..self }
     }
 
-    /// The keyword of a factor of the second operand.
+    /// Sets [`factor`](Self::factor).
     pub const fn factor(self, word: &'static [&'static str]) -> Facts {
         Facts { factor: first(word), ..self }
     }
 
-    /// A keyword that is refused.
+    /// Sets [`ambiguous`](Self::ambiguous).
     pub const fn ambiguous(self, word: &'static [&'static Ambiguous]) -> Facts {
         Facts { ambiguous: first(word), ..self }
     }
 
-    /// It takes no axes for all of them.
+    /// Sets [`no_axes_are_all`](Self::no_axes_are_all).
     pub const fn no_axes_are_all(self, _: &'static [&'static str]) -> Facts {
         Facts { no_axes_are_all: true, ..self }
     }
 
-    /// It broadcasts as NumPy's ufuncs do.
+    /// Sets [`ufunc`](Self::ufunc).
     pub const fn ufunc(self, _: &'static [&'static str]) -> Facts {
         Facts { ufunc: true, ..self }
     }
 
-    /// What it folds its elements with.
+    /// Sets [`fold`](Self::fold).
     pub const fn fold(self, operation: &'static [&'static str]) -> Facts {
         Facts { fold: first(operation), ..self }
     }
 
-    /// What takes no part in the fold.
+    /// Sets [`neutral`](Self::neutral).
     pub const fn neutral(self, value: &'static [i64]) -> Facts {
         Facts { neutral: first(value), ..self }
     }
 
-    /// Whose running fold it is.
+    /// Sets [`scan`](Self::scan).
     pub const fn scan(self, operation: &'static [&'static str]) -> Facts {
         Facts { scan: first(operation), ..self }
     }
 
-    /// Whole numbers are computed in float64.
+    /// Sets [`float64`](Self::float64).
     pub const fn float64(self, _: &'static [&'static str]) -> Facts {
         Facts { float64: true, ..self }
     }
 
-    /// It refuses booleans.
+    /// Sets [`no_bool`](Self::no_bool).
     pub const fn no_bool(self, _: &'static [&'static str]) -> Facts {
         Facts { no_bool: true, ..self }
     }
 
-    /// Its result follows from the order of two operands.
+    /// Sets [`compares`](Self::compares).
     pub const fn compares(self, _: &'static [&'static str]) -> Facts {
         Facts { compares: true, ..self }
     }
 
-    /// Float16 operands are computed in float32 as a whole.
+    /// Sets [`float32`](Self::float32).
     pub const fn float32(self, _: &'static [&'static str]) -> Facts {
         Facts { float32: true, ..self }
     }
 
-    /// What whole numbers become where the operation has no loop for them: as a ufunc of NumPy's own, or float64.
-    pub const fn whole_numbers(&self) -> WholeNumbers {
+    /// How integers without a loop promote: as NumPy's ufuncs, or to float64.
+    pub const fn integer_promotion(&self) -> IntegerPromotion {
         let (mut i, mut ufunc) = (0, false);
         while i < self.numpy.len() {
             ufunc |= !has_dot(self.numpy[i]);
             i += 1;
         }
         match () {
-            () if self.no_bool => WholeNumbers::NotBool,
-            () if ufunc && !self.float64 => WholeNumbers::SmallestFloat,
-            () => WholeNumbers::Float64,
+            () if self.no_bool => IntegerPromotion::NotBool,
+            () if ufunc && !self.float64 => IntegerPromotion::SmallestFloat,
+            () => IntegerPromotion::Float64,
         }
     }
 
-    /// A result without axes is memory.
+    /// Sets [`memory`](Self::memory).
     pub const fn memory(self, _: &'static [&'static str]) -> Facts {
         Facts { memory: true, ..self }
     }
 
-    /// The names of its results.
+    /// Sets [`fields`](Self::fields).
     pub const fn fields(self, names: &'static [&'static str]) -> Facts {
         Facts { fields: first(names), ..self }
     }
 
-    /// The loop of its operands, then its parameters.
+    /// Sets [`elementwise`](Self::elementwise).
     pub const fn elementwise(self, operation: &'static [&'static Elementwise]) -> Facts {
         Facts { elementwise: first(operation), ..self }
     }

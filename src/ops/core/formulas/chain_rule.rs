@@ -1,8 +1,5 @@
-//! The backward of every element-wise operation.
-//!
-//! Owns: restoring what a derivative uses, and its two readings: one fused loop over the buffers, or,
-//! under `create_graph`, tensor operations that record themselves.
-//! Never contains a formula. Invariant: each saved value is restored at most once.
+//! The backward rule of every element-wise operation: one fused loop over the buffers or, under `create_graph`, tensor
+//! operations that record themselves.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -15,46 +12,46 @@ use crate::graph::{Context, Rule};
 use crate::kernels::elementwise::{In, LoopTable, Small, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::symbolic;
-use crate::ops::core::symbolic::Sym;
+use crate::ops::core::symbolic::Symbol;
 use crate::tensor::Tensor;
 
-/// What a derivative reads: tensors or constants, restored once.
-pub(super) struct Operands {
-    values: SmallVec<[(Source, Read); 3]>,
+/// The saved operands and parameters of one backward call, each restored at most once.
+pub(super) struct SavedOperands {
+    values: SmallVec<[(Source, SavedOperand); 3]>,
     pub(in crate::ops::core) params: SmallVec<[f64; 2]>,
 }
 
-pub(super) enum Read {
+pub(super) enum SavedOperand {
     Tensor(Tensor),
     Scalar(f64),
 }
 
-impl Operands {
-    /// The parameters alone.
+impl SavedOperands {
+    /// With the parameters only; operands are restored on demand.
     pub(in crate::ops::core) fn new(
         op: &Elementwise,
         cx: &Context<'_, Tensor>,
-    ) -> Result<Operands> {
+    ) -> Result<SavedOperands> {
         let params = (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i));
-        Ok(Operands { values: SmallVec::new(), params: params.collect::<Result<_>>()? })
+        Ok(SavedOperands { values: SmallVec::new(), params: params.collect::<Result<_>>()? })
     }
 
     pub(super) fn restore(
         op: &Elementwise,
         cx: &mut Context<'_, Tensor>,
         uses: &[Source],
-        known: Option<Operands>,
-    ) -> Result<Operands> {
+        known: Option<SavedOperands>,
+    ) -> Result<SavedOperands> {
         let mut all = match known {
             Some(known) => known,
-            None => Operands::new(op, cx)?,
+            None => SavedOperands::new(op, cx)?,
         };
         for (slot, &source) in op.saves.iter().enumerate() {
             if uses.contains(&source) && all.find(source).is_none() {
                 let value = if cx.has_saved(slot) {
-                    Read::Tensor(cx.saved(slot)?)
+                    SavedOperand::Tensor(cx.saved(slot)?)
                 } else {
-                    Read::Scalar(cx.scalar(slot)?)
+                    SavedOperand::Scalar(cx.scalar(slot)?)
                 };
                 all.values.push((source, value));
             }
@@ -62,7 +59,7 @@ impl Operands {
         Ok(all)
     }
 
-    pub(super) fn find(&self, source: Source) -> Option<&Read> {
+    pub(super) fn find(&self, source: Source) -> Option<&SavedOperand> {
         self.values.iter().find(|(s, _)| *s == source).map(|(_, value)| value)
     }
 }
@@ -85,44 +82,44 @@ impl Rule<Tensor> for Elementwise {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let Some(place) = cx.take_grads().first_mut() else {
+        let Some(grad_slot) = cx.take_grads().first_mut() else {
             return Ok(());
         };
-        let Some(g) = place.as_ref() else {
+        let Some(g) = grad_slot.as_ref() else {
             return Ok(());
         };
         let plain = !cx.create_graph() && cx.batch().is_empty();
-        // The derivative that may use up the gradient comes last. Those that have a sum to be added to need no memory.
-        let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
-        let last = (0..self.by.len()).rev().find(free);
+        // The last derivative may consume the gradient's buffer. Those with an accumulated sum to add to need no memory.
+        let may_consume = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
+        let last = (0..self.by.len()).rev().find(may_consume);
         let mut small = match g.flat() {
             flat if !plain || flat.is_some() => Small::new(flat.filter(|_| plain)),
             _ => Small::repeated(g.repeated()),
         };
-        self.fill(cx, &mut small);
+        self.fill_small(cx, &mut small);
         let mut operands = None;
-        let mut given = false;
+        let mut any_given = false;
         for (i, derivative) in self.by.iter().enumerate() {
-            if Some(i) == last || !cx.wants(i) || self.added(cx, i, g, &small) {
+            if Some(i) == last || !cx.wants(i) || self.add_to_sum(cx, i, g, &small) {
                 continue;
             }
-            let gradient = match self.made(i, g, &small) {
+            let gradient = match self.compute_small(i, g, &small) {
                 Some(gradient) => gradient,
-                None => self.derived(cx, derivative, g.clone(), &mut operands)?,
+                None => self.compute(cx, derivative, g.clone(), &mut operands)?,
             };
             cx.give(i, gradient)?;
-            given = true;
+            any_given = true;
         }
         match last {
-            Some(i) if given && self.added(cx, i, g, &small) => Ok(()),
-            Some(i) if self.rewritten(i, g, &small) => cx.pass(i, place),
+            Some(i) if any_given && self.add_to_sum(cx, i, g, &small) => Ok(()),
+            Some(i) if self.overwrite_small(i, g, &small) => cx.pass(i, grad_slot),
             Some(i) => {
-                let mut made = self.made(i, g, &small);
-                if made.is_some() {
-                    return cx.pass(i, &mut made);
+                let mut gradient = self.compute_small(i, g, &small);
+                if gradient.is_some() {
+                    return cx.pass(i, &mut gradient);
                 }
-                let Some(g) = place.take() else { return Ok(()) };
-                let gradient = self.derived(cx, &self.by[i], g, &mut operands)?;
+                let Some(g) = grad_slot.take() else { return Ok(()) };
+                let gradient = self.compute(cx, &self.by[i], g, &mut operands)?;
                 cx.give(i, gradient)
             }
             None => Ok(()),
@@ -131,21 +128,21 @@ impl Rule<Tensor> for Elementwise {
 }
 
 impl Elementwise {
-    /// One derivative, with the gradient to use up.
-    fn derived(
+    /// The general path for one derivative; consumes the gradient `g`.
+    fn compute(
         &self,
         cx: &mut Context<'_, Tensor>,
         derivative: &Derivative,
         g: Tensor,
-        operands: &mut Option<Operands>,
+        operands: &mut Option<SavedOperands>,
     ) -> Result<Tensor> {
         Ok(match derivative {
             Derivative::Identity => g,
             Derivative::Zero => Tensor::zeros(g.shape(), g.dtype())?,
-            Derivative::Formula { uses, table, sym } => {
-                let mut read = Operands::restore(self, cx, uses, operands.take())?;
+            Derivative::Formula { uses, table, symbolic: formula } => {
+                let mut read = SavedOperands::restore(self, cx, uses, operands.take())?;
                 let gradient = if cx.create_graph() {
-                    symbolic(&g, uses, *sym, &read)?
+                    symbolic(&g, uses, *formula, &read)?
                 } else {
                     fused(&g, uses, table, &mut read)?
                 };
@@ -155,9 +152,9 @@ impl Elementwise {
         })
     }
 
-    /// The numbers of a derivative's operands among those of [`Elementwise::small`].
+    /// The indices of a derivative's operands among the inputs of [`Small`], of which 0 is the gradient.
     #[inline(always)]
-    fn numbered(&self, uses: &'static [Source]) -> impl Iterator<Item = usize> {
+    fn input_numbers(&self, uses: &'static [Source]) -> impl Iterator<Item = usize> {
         let saves = self.saves;
         uses.iter().map(move |&source| match source {
             Source::Grad => 0,
@@ -165,9 +162,9 @@ impl Elementwise {
         })
     }
 
-    /// What the derivatives read beside the gradient, in place; absent is what is not as it was saved or lies otherwise.
+    /// Fills in the saved operands that are contiguous and of an unchanged version; the others stay absent.
     #[inline(always)]
-    fn fill<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
+    fn fill_small<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
         if !small.is_open() {
             return;
         }
@@ -185,65 +182,76 @@ impl Elementwise {
         }
     }
 
-    /// Adds the gradient of operand `i` to what that has been given so far; false where this takes more than a small loop.
+    /// Fast path: adds the gradient of operand `i` to its accumulated sum in place; false if the loop is not small.
     #[inline(never)]
-    fn added(&self, cx: &mut Context<'_, Tensor>, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+    fn add_to_sum(
+        &self,
+        cx: &mut Context<'_, Tensor>,
+        i: usize,
+        g: &Tensor,
+        small: &Small<'_>,
+    ) -> bool {
         let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
-        let Some(place) = sum.flat().filter(|_| fits) else { return false };
+        let Some(target) = sum.flat().filter(|_| fits) else { return false };
         match &self.by[i] {
-            Derivative::Identity => small.add_first(place, symbolic::sums()),
+            Derivative::Identity => small.add_first(target, symbolic::add_loops()),
             Derivative::Zero => false,
             Derivative::Formula { uses, table, .. } => {
-                small.add(table, self.numbered(uses), place, symbolic::sums())
+                small.add(table, self.input_numbers(uses), target, symbolic::add_loops())
             }
         }
     }
 
-    /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop. Where the result's is
-    /// one element for all, as below a sum, and so is what is read beside it, one element is all that is computed.
+    /// Fast path: the gradient of operand `i` in new memory; `None` if the loop is not small. If all inputs are stride-0 (as
+    /// below a sum), computes one element and expands it.
     #[inline(never)]
-    fn made(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
+    fn compute_small(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
         let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
         if !small.is_open() {
             return None;
         }
-        if small.is_one(self.numbered(uses)) {
+        if small.is_one(self.input_numbers(uses)) {
             let out = Tensor::empty_as(&Layout::scalar(), g.dtype()).ok()?;
-            let done = small.write_one(table, self.numbered(uses), out.flat()?);
+            let done = small.write_one(table, self.input_numbers(uses), out.flat()?);
             return done.then(|| out.relaid(g.layout().with_offset(0)));
         }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
-        small.write(table, self.numbered(uses), out.flat()?).then_some(out)
+        small.write(table, self.input_numbers(uses), out.flat()?).then_some(out)
     }
 
-    /// Turns the gradient of the result into that of operand `i`; false where others see it, or where this takes more
-    /// than a small loop.
+    /// Fast path: overwrites the output's gradient with that of operand `i`; false if its buffer is shared or the loop is
+    /// not small.
     #[inline(always)]
-    fn rewritten(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+    fn overwrite_small(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
         match &self.by[i] {
             Derivative::Identity => true,
             Derivative::Zero => false,
             Derivative::Formula { uses, table, .. } => {
-                let ours = small.is_open() && g.is_plain() && g.storage().is_reusable();
-                ours && small.rewrite(table, self.numbered(uses))
+                let exclusive = small.is_open() && g.is_plain() && g.storage().is_reusable();
+                exclusive && small.rewrite(table, self.input_numbers(uses))
             }
         }
     }
 }
 
-/// Where a derivative is written: the gradient's own buffer when nobody else has it.
+/// The destination of a derivative: the gradient's own buffer if it is not shared, else new memory.
 #[inline]
 fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
     if g.lends_memory() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
 }
 
-/// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.
-/// What is read repeats along the axis of a batched gradient.
-fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) -> Result<Tensor> {
+/// Evaluates the derivative as one loop, in the gradient's own buffer if possible. Saved operands broadcast along the batch
+/// axis of the gradient.
+fn fused(
+    g: &Tensor,
+    uses: &[Source],
+    table: &LoopTable,
+    read: &mut SavedOperands,
+) -> Result<Tensor> {
     let out = gradient_buffer(g)?;
     for (_, value) in &mut read.values {
-        if let Read::Tensor(t) = value
+        if let SavedOperand::Tensor(t) = value
             && t.ndim() != g.ndim()
         {
             *t = t.with_layout(t.layout().broadcast_to(g.shape())?);
@@ -252,8 +260,8 @@ fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) ->
     let inputs: SmallVec<[In<'_>; 4]> = uses
         .iter()
         .map(|&source| match read.find(source) {
-            Some(Read::Tensor(t)) => In::View(t.view_of()),
-            Some(Read::Scalar(s)) => In::Float(*s),
+            Some(SavedOperand::Tensor(t)) => In::View(t.view_of()),
+            Some(SavedOperand::Scalar(s)) => In::Float(*s),
             None => In::View(g.view_of()),
         })
         .collect();
@@ -261,23 +269,23 @@ fn fused(g: &Tensor, uses: &[Source], table: &LoopTable, read: &mut Operands) ->
     Ok(out)
 }
 
-/// Reads the derivative as tensor operations, which record themselves.
+/// Evaluates the derivative with tensor operations, which record themselves.
 fn symbolic(
     g: &Tensor,
     uses: &[Source],
-    text: fn(&[Sym]) -> Sym,
-    read: &Operands,
+    formula: fn(&[Symbol]) -> Symbol,
+    read: &SavedOperands,
 ) -> Result<Tensor> {
     symbolic::evaluate(g, |tape| {
-        let mut arguments: SmallVec<[Sym; 6]> = SmallVec::new();
+        let mut arguments: SmallVec<[Symbol; 6]> = SmallVec::new();
         for &source in uses {
             arguments.push(match read.find(source) {
-                Some(Read::Tensor(t)) => tape.tensor(t.clone()),
-                Some(Read::Scalar(s)) => tape.constant(*s),
+                Some(SavedOperand::Tensor(t)) => tape.tensor(t.clone()),
+                Some(SavedOperand::Scalar(s)) => tape.constant(*s),
                 None => tape.tensor(g.clone()),
             });
         }
         arguments.extend(read.params.iter().map(|&p| tape.constant(p)));
-        text(&arguments)
+        formula(&arguments)
     })
 }

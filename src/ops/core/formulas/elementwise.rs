@@ -1,32 +1,83 @@
-//! Element-wise operations: one declaration, one gate, one backward for all of them.
+//! Element-wise operations: dtype dispatch, promotion and broadcasting of operands, the forward loop, and recording.
 //!
-//! Owns: `Elementwise` (forward loops, derivatives, what to save), promotion and broadcasting of operands.
-//! Never contains the formula of an operation: those are the declarations in the family files.
 //! Invariant: a derivative sees operands of one dtype and of the output's shape.
 
 use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
-use crate::ops::core::int_range::in_range;
+use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::op_facts::WholeNumbers;
-pub use crate::ops::core::operand::Slot;
-use crate::ops::core::operand::{refuse_number, stands_for_number};
-use crate::ops::core::symbolic::Sym;
+use crate::ops::core::op_facts::IntegerPromotion;
+use crate::ops::core::symbolic::Symbol;
 use crate::tensor::{Edge, Tensor};
 
-/// Where an argument of a derivative comes from.
+/// A borrowed operand: a tensor or a scalar.
+#[derive(Clone, Copy)]
+pub enum OperandRef<'a> {
+    /// Elements.
+    Tensor(&'a Tensor),
+    /// One number for all elements, in the dtype of the tensors.
+    Scalar(Scalar),
+}
+
+impl<'a> From<&'a Operand> for OperandRef<'a> {
+    fn from(operand: &'a Operand) -> OperandRef<'a> {
+        match operand {
+            Operand::Tensor(t) => OperandRef::Tensor(t),
+            Operand::Scalar(s) => OperandRef::Scalar(*s),
+        }
+    }
+}
+
+impl<'a> OperandRef<'a> {
+    pub(in crate::ops::core) fn tensor(self) -> Option<&'a Tensor> {
+        match self {
+            OperandRef::Tensor(t) => Some(t),
+            OperandRef::Scalar(_) => None,
+        }
+    }
+
+    /// The operand of a small contiguous call; `None` if it is strided or too large.
+    #[inline(always)]
+    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+        self.flat_of(self.tensor().map_or(0, Tensor::size))
+    }
+
+    /// [`flat`](Self::flat) for an operand that is known to have `n` elements or to be a scalar.
+    #[inline(always)]
+    pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
+        match self {
+            OperandRef::Tensor(t) if t.is_contiguous() => {
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatIn::Elements)
+            }
+            OperandRef::Tensor(t) => t.repeated().map(FlatIn::Repeated),
+            OperandRef::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
+            OperandRef::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
+        }
+    }
+
+    pub(in crate::ops) fn input(self) -> In<'a> {
+        match self {
+            OperandRef::Tensor(t) => In::View(t.view_of()),
+            OperandRef::Scalar(Scalar::Int(i)) => In::Int(i),
+            OperandRef::Scalar(s) => In::Float(s.as_f64()),
+        }
+    }
+}
+
+/// What an argument of a derivative refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// The gradient of the output.
+    /// The output's gradient.
     Grad,
-    /// Operand number `.0`.
+    /// Operand `.0`.
     Input(u8),
-    /// The output itself.
+    /// The output.
     Output,
 }
 
@@ -38,42 +89,42 @@ pub enum Derivative {
     Zero,
     /// A formula of the sources.
     Formula {
-        /// Its arguments, in the order of the text.
+        /// Its arguments, in the order of the formula.
         uses: &'static [Source],
-        /// The text as a loop.
+        /// The numeric interpretation: a loop.
         table: &'static LoopTable,
-        /// The text as symbols: arguments, then parameters.
-        sym: fn(&[Sym]) -> Sym,
+        /// The symbolic interpretation, of arguments and then parameters.
+        symbolic: fn(&[Symbol]) -> Symbol,
     },
 }
 
-/// A check of operands beyond dtype and shape, and of parameters; its error names them.
-pub type Guard = fn(&[Slot<'_>], DType, &[f64]) -> Result<()>;
+/// Checks operands beyond dtype and shape, and parameters; its error names them.
+pub type Guard = fn(&[OperandRef<'_>], DType, &[f64]) -> Result<()>;
 
-/// A function of complex operands that no loop computes.
-pub type OfComplex = fn(&[&Tensor]) -> Result<Tensor>;
+/// Computes an operation on complex operands without a loop.
+pub type ComplexImpl = fn(&[&Tensor]) -> Result<Tensor>;
 
 /// One element-wise operation.
 pub struct Elementwise {
-    /// Its name in the graph and in messages.
+    /// Its name in the graph and in error messages.
     pub name: &'static str,
     /// The forward loops.
     pub forward: &'static LoopTable,
-    /// What becomes of whole numbers without a loop.
-    pub whole_numbers: WholeNumbers,
-    /// Whether its result follows from the order of two operands.
+    /// How integers are promoted when there is no integer loop.
+    pub integer_promotion: IntegerPromotion,
+    /// Whether it is a comparison: its result depends only on the order of two operands.
     pub compares: bool,
-    /// What it refuses although it has a loop for the dtype.
+    /// Refuses some operands although there is a loop for their dtype.
     pub guard: Option<Guard>,
-    /// What computes the same of one operand beside this number on the right, if it takes the operand's dtype.
-    pub beside_number: Option<fn(f64) -> Option<&'static Elementwise>>,
-    /// What computes it of complex operands, where the loops cannot: it is not holomorphic.
-    pub complex: Option<OfComplex>,
-    /// What the derivatives use, in the order of the saved values.
+    /// For a right operand that is this number: an equivalent unary operation, used if it supports the left operand's dtype.
+    pub unary_for_scalar: Option<fn(f64) -> Option<&'static Elementwise>>,
+    /// The implementation for complex operands if the operation is not holomorphic and thus has no complex loop.
+    pub complex: Option<ComplexImpl>,
+    /// What the derivatives read, in the order of the saved values.
     pub saves: &'static [Source],
-    /// For each of these the operands whose derivatives use it: bit `i` for operand `i`.
+    /// For each saved value, a bit mask of the operands whose derivatives read it.
     pub readers: [u8; 4],
-    /// One derivative per operand; empty for a constant operation.
+    /// One derivative per operand; empty for an operation without derivatives.
     pub by: &'static [Derivative],
 }
 
@@ -89,14 +140,14 @@ impl Elementwise {
         self.forward.takes(dtype)
     }
 
-    /// The dtype to compute in: the operands' own, else the float (or integer) that stands for it.
+    /// The dtype to compute in: the common dtype if there is a loop for it, else the float or integer it promotes to.
     pub(in crate::ops) fn compute_dtype(&self, common: DType) -> Result<DType> {
         let stand_in = match common {
             _ if self.takes(common) => return Ok(common),
-            DType::Bool if self.whole_numbers == WholeNumbers::NotBool => {
-                return Err(self.refuse(common));
+            DType::Bool if self.integer_promotion == IntegerPromotion::NotBool => {
+                return Err(self.dtype_error(common));
             }
-            // Arithmetic of booleans is that of int8.
+            // Booleans compute as int8.
             DType::Bool if self.forward.float && self.takes(DType::I64) => DType::I8,
             _ if self.forward.float => self.float_for(common),
             _ => DType::I8,
@@ -104,18 +155,19 @@ impl Elementwise {
         if self.takes(stand_in) && !common.is_inexact() {
             return Ok(stand_in);
         }
-        Err(self.refuse(common))
+        Err(self.dtype_error(common))
     }
 
-    /// The float that stands for a dtype.
+    /// The float dtype that a dtype without a loop promotes to.
     fn float_for(&self, dtype: DType) -> DType {
-        match self.whole_numbers {
-            WholeNumbers::SmallestFloat => dtype.to_ufunc_float(),
+        match self.integer_promotion {
+            IntegerPromotion::SmallestFloat => dtype.to_ufunc_float(),
             _ => dtype.to_float(),
         }
     }
 
-    /// The same for several dtypes: each becomes a float that stands for it, perhaps a narrower one than for all.
+    /// [`compute_dtype`](Self::compute_dtype) for several dtypes: each is promoted to a float first, which may give a
+    /// narrower dtype than promoting their common one.
     fn compute_dtype_of(&self, dtypes: &[DType]) -> Result<DType> {
         let promoted = |all: &mut dyn Iterator<Item = DType>| all.reduce(DType::promote);
         let common = promoted(&mut dtypes.iter().copied()).unwrap_or(DType::F64);
@@ -128,7 +180,7 @@ impl Elementwise {
     }
 
     #[cold]
-    fn refuse(&self, got: DType) -> Box<Error> {
+    fn dtype_error(&self, got: DType) -> Box<Error> {
         let remedy = match got {
             DType::Bool => "convert it with astype(fg.int64), or use a logical operation",
             DType::C64 | DType::C128 => "compute with x.real, x.imag or abs(x)",
@@ -137,75 +189,75 @@ impl Elementwise {
         Box::new(Error::DType { op: self.name.into(), got, remedy })
     }
 
-    /// Computes and records; operands agree in dtype and shape.
+    /// Computes and records; operands have one dtype and shape.
     #[inline]
     pub(in crate::ops) fn run<const N: usize>(
         &'static self,
-        slots: [Slot<'_>; N],
+        operands: [OperandRef<'_>; N],
         layout: &Layout,
         dtype: DType,
         params: &[f64],
     ) -> Result<Tensor> {
         if let Some(guard) = self.guard {
-            guard(&slots, dtype, params)?;
+            guard(&operands, dtype, params)?;
         }
-        if self.beside_number.is_some() && capture::active() {
-            let given = |slot: &Slot<'_>| slot.tensor().is_some_and(stands_for_number);
-            if slots.iter().any(given) {
-                refuse_number(self.name);
+        if self.unary_for_scalar.is_some() && capture::active() {
+            let traced = |operand: &OperandRef<'_>| operand.tensor().is_some_and(is_traced_scalar);
+            if operands.iter().any(traced) {
+                refuse_traced_scalar(self.name);
             }
         }
         let out_dtype = self.forward.result(dtype);
         let mut out = if layout.is_contiguous() {
-            // Put together here: a result that passes through others is copied each time.
+            // Assembled in place: a result that passes through more functions is moved each time.
             let nbytes = layout.numel().saturating_mul(out_dtype.size());
             Tensor::assemble(Storage::alloc(nbytes)?, layout.with_offset(0), out_dtype, None)
         } else {
             Tensor::empty(layout.dims(), out_dtype)?
         };
-        if !self.run_flat(&slots, &out, layout.numel(), params) {
-            apply(self.forward, &slots.map(Slot::input), out.view_mut(), params);
+        if !self.run_contiguous(&operands, &out, layout.numel(), params) {
+            apply(self.forward, &operands.map(OperandRef::input), out.view_mut(), params);
         }
-        let operands = || slots.iter().filter_map(|slot| slot.tensor());
+        let tensors = || operands.iter().filter_map(|operand| operand.tensor());
         let mode = Mode::current();
-        if mode.plain_results() && operands().all(Tensor::is_plain) {
+        if mode.plain_results() && tensors().all(Tensor::is_plain) {
             return Ok(out);
         }
-        Ok(match self.relate(&slots, &mut out, params, mode)? {
+        Ok(match self.record_or_note(&operands, &mut out, params, mode)? {
             Some(edge) => out.recorded(edge),
             None => out,
         })
     }
 
-    /// Records what made the result, or notes why there is no history.
+    /// Records the result, or notes why it has no history.
     #[inline(never)]
-    pub(super) fn relate<const N: usize>(
+    pub(super) fn record_or_note<const N: usize>(
         &'static self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         out: &mut Tensor,
         params: &[f64],
         mode: Mode,
     ) -> Result<Option<Edge>> {
-        let operands = slots.iter().filter_map(|slot| slot.tensor());
+        let tensors = operands.iter().filter_map(|operand| operand.tensor());
         if self.by.is_empty() {
-            out.note_underived(operands, mode);
+            out.note_underived(tensors, mode);
             return Ok(None);
         }
         if mode.has(GRAD) && out.dtype().is_inexact() {
-            let edges = slots.map(|slot| slot.tensor().and_then(Tensor::grad_edge));
+            let edges = operands.map(|operand| operand.tensor().and_then(Tensor::grad_edge));
             if edges.iter().any(Option::is_some) {
-                return self.record(slots, edges, out, params).map(Some);
+                return self.record(operands, edges, out, params).map(Some);
             }
         }
-        out.note_unrecorded(operands, mode);
+        out.note_unrecorded(tensors, mode);
         Ok(None)
     }
 
-    /// The call without a plan, for a few contiguous elements; says whether it was made.
+    /// Fast path for few contiguous elements, without a loop plan; returns whether it applied.
     #[inline]
-    fn run_flat<const N: usize>(
+    fn run_contiguous<const N: usize>(
         &self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         out: &Tensor,
         n: usize,
         params: &[f64],
@@ -214,8 +266,8 @@ impl Elementwise {
             return false;
         };
         let mut ins = [FlatIn::Int(0); N];
-        for (input, slot) in ins.iter_mut().zip(slots) {
-            let Some(flat) = slot.flat_of(n) else { return false };
+        for (input, operand) in ins.iter_mut().zip(operands) {
+            let Some(flat) = operand.flat_of(n) else { return false };
             *input = flat;
         }
         apply_flat(self.forward, &ins, target, params)
@@ -224,7 +276,7 @@ impl Elementwise {
     #[inline]
     fn record<const N: usize>(
         &'static self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         edges: [Option<Edge>; N],
         out: &Tensor,
         params: &[f64],
@@ -239,14 +291,14 @@ impl Elementwise {
             for edge in edges {
                 inputs.push(edge);
             }
-            // Each entry is written where it stays: one that is moved is read before it has left the store buffer.
+            // Each entry is written to its final place: moving it would read it back before it has left the store buffer.
             for (&source, readers) in self.saves.iter().zip(self.readers) {
                 match source {
                     _ if readers & wanted == 0 => saved.push(Saved::None),
                     Source::Output => saved.push(Saved::output(out, 0)),
-                    Source::Input(k) => match slots[k as usize] {
-                        Slot::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
-                        Slot::Tensor(t) => saved.push(Saved::input(t, u32::from(k))),
+                    Source::Input(k) => match operands[k as usize] {
+                        OperandRef::Scalar(s) => saved.push(Saved::Scalar(s.as_f64())),
+                        OperandRef::Tensor(t) => saved.push(Saved::input(t, u32::from(k))),
                     },
                     Source::Grad => saved.push(Saved::None),
                 }
@@ -255,6 +307,21 @@ impl Elementwise {
         })?;
         Ok(Edge::new(node, 0))
     }
+}
+
+/// Whether a tensor is a one-element argument of a function that is being traced.
+#[cold]
+fn is_traced_scalar(x: &Tensor) -> bool {
+    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
+        matches!(buffer.origin, capture::Origin::Input(_))
+    });
+    input == Some(true) && x.storage().nbytes() <= 8
+}
+
+/// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
+#[cold]
+fn refuse_traced_scalar(op: &'static str) {
+    launch::with_recorder(|recorder| recorder.refuse_number(op));
 }
 
 /// Applies a one-operand operation.
@@ -267,19 +334,19 @@ pub fn unary(op: &'static Elementwise, x: &Tensor) -> Result<Tensor> {
 #[inline]
 pub fn unary_with(op: &'static Elementwise, x: &Tensor, params: &[f64]) -> Result<Tensor> {
     if op.takes(x.dtype()) {
-        return op.run([Slot::Tensor(x)], x.layout(), x.dtype(), params);
+        return op.run([OperandRef::Tensor(x)], x.layout(), x.dtype(), params);
     }
     if let (Some(complex), true) = (op.complex, x.dtype().is_complex()) {
         return complex(&[x]);
     }
-    op.run_converted([Slot::Tensor(x)], x.layout(), op.compute_dtype(x.dtype())?, params)
+    op.run_converted([OperandRef::Tensor(x)], x.layout(), op.compute_dtype(x.dtype())?, params)
 }
 
 /// Applies a two-operand operation.
 #[inline]
 pub fn binary(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.dtype() == b.dtype() && a.layout().same_dims(b.layout()) && op.takes(a.dtype()) {
-        return op.run([Slot::Tensor(a), Slot::Tensor(b)], a.layout(), a.dtype(), &[]);
+        return op.run([OperandRef::Tensor(a), OperandRef::Tensor(b)], a.layout(), a.dtype(), &[]);
     }
     binary_slow(op, a, b)
 }
@@ -291,7 +358,7 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
         return complex(&[a, b]);
     }
     if op.compares && int_range::differ_in_sign(a.dtype(), b.dtype()) {
-        return int_range::compare(op, a, b);
+        return int_range::compare_mixed_sign(op, a, b);
     }
     if a.dtype() == b.dtype() && op.takes(a.dtype()) {
         if a.layout().takes_in(b.layout()) {
@@ -304,49 +371,49 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
     op.run_promoted([a, b], op.compute_dtype_of(&[a.dtype(), b.dtype()])?)
 }
 
-/// Applies a two-operand operation to a tensor and a number.
+/// Applies a two-operand operation to a tensor and a scalar.
 #[inline]
 pub fn binary_scalar(op: &'static Elementwise, a: &Tensor, b: Scalar) -> Result<Tensor> {
     if let Scalar::Complex(..) = b {
-        return binary(op, a, &beside_tensor(b, a)?);
+        return binary(op, a, &scalar_as_tensor(b, a)?);
     }
-    if let Some(beside) = op.beside_number
+    if let Some(unary_for) = op.unary_for_scalar
         && (a.dtype().is_inexact() || (a.dtype().is_integer() && matches!(b, Scalar::Int(_))))
-        && let Some(same) = beside(b.as_f64()).filter(|same| same.takes(a.dtype()))
+        && let Some(same) = unary_for(b.as_f64()).filter(|same| same.takes(a.dtype()))
     {
         return unary(same, a);
     }
     if a.dtype().is_float() && op.takes(a.dtype()) {
-        return op.run([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), a.dtype(), &[]);
+        return op.run([OperandRef::Tensor(a), OperandRef::Scalar(b)], a.layout(), a.dtype(), &[]);
     }
     if op.complex.is_some() && a.dtype().is_complex() {
-        return binary(op, a, &beside_tensor(b, a)?);
+        return binary(op, a, &scalar_as_tensor(b, a)?);
     }
-    let (dtype, b) = promote_beside_scalar(op, a, b)?;
-    op.run_converted([Slot::Tensor(a), Slot::Scalar(b)], a.layout(), dtype, &[])
+    let (dtype, b) = promote_with_scalar(op, a, b)?;
+    op.run_converted([OperandRef::Tensor(a), OperandRef::Scalar(b)], a.layout(), dtype, &[])
 }
 
-/// Applies a two-operand operation to a number and a tensor.
+/// Applies a two-operand operation to a scalar and a tensor.
 #[inline]
 pub fn scalar_binary(op: &'static Elementwise, a: Scalar, b: &Tensor) -> Result<Tensor> {
     if let Scalar::Complex(..) = a {
-        return binary(op, &beside_tensor(a, b)?, b);
+        return binary(op, &scalar_as_tensor(a, b)?, b);
     }
     if !b.dtype().is_float() && op.complex.is_some() && b.dtype().is_complex() {
-        return binary(op, &beside_tensor(a, b)?, b);
+        return binary(op, &scalar_as_tensor(a, b)?, b);
     }
-    let (dtype, a) = promote_beside_scalar(op, b, a)?;
-    op.run_converted([Slot::Scalar(a), Slot::Tensor(b)], b.layout(), dtype, &[])
+    let (dtype, a) = promote_with_scalar(op, b, a)?;
+    op.run_converted([OperandRef::Scalar(a), OperandRef::Tensor(b)], b.layout(), dtype, &[])
 }
 
-/// A complex number as the tensor that it is beside another one.
+/// A complex scalar as a 0-d tensor of the dtype it has when combined with `x`.
 #[cold]
-fn beside_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
+fn scalar_as_tensor(number: Scalar, x: &Tensor) -> Result<Tensor> {
     Tensor::full(&[], number, x.dtype().promote_weak(number.weak()))
 }
 
 #[inline]
-fn promote_beside_scalar(
+fn promote_with_scalar(
     op: &'static Elementwise,
     x: &Tensor,
     scalar: Scalar,
@@ -355,18 +422,18 @@ fn promote_beside_scalar(
         return Ok((x.dtype(), scalar));
     }
     let dtype = op.compute_dtype(x.dtype().promote_weak(scalar.weak()))?;
-    match in_range(op.name, dtype, scalar) {
+    match check_int_range(op.name, dtype, scalar) {
         Ok(scalar) => Ok((dtype, scalar)),
-        // A comparison has an answer also for a number that the dtype cannot hold: that of an infinity.
+        // A comparison with a number outside the dtype's range has the answer of an infinity.
         Err(_) if op.forward.mask => {
-            let beyond = f64::INFINITY.copysign(scalar.as_f64());
-            Ok((DType::F64, Scalar::Float(beyond)))
+            let infinity = f64::INFINITY.copysign(scalar.as_f64());
+            Ok((DType::F64, Scalar::Float(infinity)))
         }
         Err(error) => Err(error),
     }
 }
 
-/// Applies a two-operand operation to anything that acts as a tensor.
+/// Applies a two-operand operation to tensors or scalars.
 pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Result<Tensor> {
     match (a, b) {
         (Operand::Tensor(a), Operand::Tensor(b)) => binary(op, a, b),

@@ -1,12 +1,12 @@
-//! The macro that turns the text of an element-wise operation into its loops, its rule and its faces.
+//! `elementwise!`: expands the formulas of an element-wise operation into loops, a backward rule, a Rust function, a method
+//! and a registry row.
 //!
-//! Owns: `elementwise!` and its helpers. Never contains a formula.
-//! Invariant: a derivative is written once; its loop and its symbolic reading come from that text.
+//! Invariant: a derivative is written once; its loop and its symbolic interpretation are the same expression.
 
 use crate::ops::core::elementwise::Source;
 
-/// The sources named by all derivatives, each once, without the gradient: what a node saves.
-pub const fn union(all: &[Source]) -> ([Source; 4], usize) {
+/// The distinct sources of all derivatives, without the gradient: what a node saves.
+pub const fn saved_sources(all: &[Source]) -> ([Source; 4], usize) {
     let mut kept = [Source::Grad; 4];
     let (mut len, mut i) = (0, 0);
     while i < all.len() {
@@ -25,7 +25,7 @@ pub const fn union(all: &[Source]) -> ([Source; 4], usize) {
     (kept, len)
 }
 
-/// For each source that a node saves the operands whose derivatives name it: bit `i` for operand `i`.
+/// For each saved source, a bit mask of the operands whose derivatives read it.
 pub const fn readers(saves: &[Source], by: &[&[Source]]) -> [u8; 4] {
     let (mut masks, mut k) = ([0; 4], 0);
     while k < saves.len() {
@@ -51,7 +51,7 @@ const fn same(a: Source, b: Source) -> bool {
     }
 }
 
-/// The source an argument of a derivative names: `g` the gradient, `x a b c` operands, `y` the output.
+/// The source that an argument name of a derivative means: `g` the gradient, `x a b c` operands, `y` the output.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! source {
@@ -75,10 +75,10 @@ macro_rules! source {
     };
 }
 
-/// One derivative of an element-wise operation: `identity`, `zero`, or a kind of `loop_table!` and a text that is linear in
-/// the gradient `g`. With a complex kind the text is the derivative of a holomorphic function times `g`, and the gradient
-/// of the operand is that of the conjugates: `conj(text(conj g, …)) = g conj(f')`. `adjoint |g| text` is a gradient that
-/// is no such product.
+/// One derivative of an element-wise operation: `identity`, `zero`, or a kind of `loop_table!` and a formula that is linear
+/// in the gradient `g`. With a complex kind, the formula is the derivative of a holomorphic function times `g`; the gradient
+/// is then computed with conjugates, `conj(formula(conj g, …)) = g conj(f')`. `adjoint |g| formula` gives the gradient
+/// directly.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! derivative {
@@ -103,9 +103,9 @@ macro_rules! derivative {
             text: $text,
             ..$crate::loop_table!($kind: |$($arg),* ; $($p),*| $body;)
         };
-        fn symbolic(symbols: &[$crate::ops::core::symbolic::Sym]) -> $crate::ops::core::symbolic::Sym {
+        fn symbolic(symbols: &[$crate::ops::core::symbolic::Symbol]) -> $crate::ops::core::symbolic::Symbol {
             #[allow(dead_code)]
-            type R = $crate::ops::core::symbolic::Sym;
+            type R = $crate::ops::core::symbolic::Symbol;
             #[allow(unused_imports)]
             use $crate::kernels::number::real::Real;
             let mut _symbols = symbols.iter().copied();
@@ -116,12 +116,12 @@ macro_rules! derivative {
         $crate::ops::core::elementwise::Derivative::Formula {
             uses: &[$($crate::source!($arg)),*],
             table: &TABLE,
-            sym: symbolic,
+            symbolic,
         }
     }};
 }
 
-/// The sources of one derivative, for the union of what is saved.
+/// The sources of one derivative, for `saved_sources`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! derivative_sources {
@@ -131,8 +131,8 @@ macro_rules! derivative_sources {
     ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
 }
 
-/// The specs and Rust faces of element-wise operations, without registry rows: for operations that
-/// another one chooses between. The entries are those of `elementwise!`.
+/// The `Elementwise` statics and Rust functions without registry rows, for operations that another one dispatches to. The
+/// entries are those of `elementwise!`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise_specs {
@@ -141,7 +141,7 @@ macro_rules! elementwise_specs {
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
-            $(beside_number $beside:path;)?
+            $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
@@ -152,16 +152,16 @@ macro_rules! elementwise_specs {
             pub static $spec: $crate::ops::core::elementwise::Elementwise = {
                 static FORWARD: $crate::kernels::elementwise::LoopTable = $crate::loop_table!($($forward)*);
                 const ALL: &[$crate::ops::core::elementwise::Source] = $crate::flat_sources!($({ $($by)* })*);
-                const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::union(ALL);
+                const SAVES: ([$crate::ops::core::elementwise::Source; 4], usize) = $crate::ops::core::formula::saved_sources(ALL);
                 $crate::ops::core::elementwise::Elementwise {
                     name: $crate::ops::core::declare_op::python_name(stringify!($name)),
                     forward: &FORWARD,
-                    whole_numbers: const {
-                        $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.whole_numbers()
+                    integer_promotion: const {
+                        $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.integer_promotion()
                     },
                     compares: const { $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
                     guard: $crate::optional!($($guard)?),
-                    beside_number: $crate::optional!($($beside)?),
+                    unary_for_scalar: $crate::optional!($($unary)?),
                     complex: $crate::optional!($($complex)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
                     readers: const {
@@ -187,10 +187,10 @@ macro_rules! optional {
     };
 }
 
-/// Declares a family of element-wise operations. One entry (`guard path::to::check;` may precede
-/// `forward`, for operands and parameters that the loops take and the operation does not, and `beside_number path;`
-/// for numbers on the right with which another operation computes the same, and `complex f;` for a function of complex
-/// numbers that is not holomorphic and thus no text of theirs):
+/// Declares a family of element-wise operations, one entry each. Before `forward` may stand `guard path::to::check;`
+/// (refuses operands or parameters that the loops would take), `unary_for_scalar path;` (an equivalent unary operation for
+/// some scalar right operands) and `complex f;` (the implementation for complex numbers if the function is not
+/// holomorphic):
 ///
 /// ```text
 /// /// Documentation; the formula and its derivative.
@@ -208,7 +208,7 @@ macro_rules! elementwise {
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
             $(guard $guard:path;)?
-            $(beside_number $beside:path;)?
+            $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
             $( by $wrt:ident { $($by:tt)* } )*
@@ -219,7 +219,7 @@ macro_rules! elementwise {
             $([$($key $(($($value),*))?),*])?
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
                 $(guard $guard;)?
-                $(beside_number $beside;)?
+                $(unary_for_scalar $unary;)?
                 $(complex $complex;)?
                 forward { $($forward)* }
                 $( by $wrt { $($by)* } )*
@@ -276,7 +276,7 @@ macro_rules! flat_sources {
     }};
 }
 
-/// The parameters of a registry row. Numbers stay weak where there is a second operand to meet.
+/// The parameters of a registry row. Scalars stay weak if there is a second operand.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise_params {
@@ -302,7 +302,7 @@ macro_rules! elementwise_params {
     };
 }
 
-/// The Rust function and the method of `Tensor`.
+/// The Rust function and the `Tensor` method.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise_faces {
@@ -337,7 +337,7 @@ macro_rules! elementwise_faces {
     };
 }
 
-/// The body of a registry row's entry point.
+/// The body of a registry row's `call`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise_call {
@@ -360,7 +360,7 @@ macro_rules! elementwise_call {
     }};
 }
 
-/// How an element-wise operation is called without its list of arguments.
+/// The `Shortcut` of an element-wise operation.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise_shortcut {

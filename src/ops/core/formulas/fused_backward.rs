@@ -1,8 +1,7 @@
-//! Derivatives of several element-wise operations and selections, read as one run over their elements.
+//! Fused backward: the rules of several element-wise and `where` nodes run as one tiled loop, without buffers for the
+//! gradients between them.
 //!
-//! Owns: the way of gradients through a stretch of nodes, from those that reach it to those that leave it. What is given
-//! within the stretch has no memory. Never contains a formula, and records nothing.
-//! Invariant: every element is computed and summed as the rules would do it one after the other.
+//! Invariant: every element is computed and summed exactly as the rules would do one after the other.
 
 use smallvec::SmallVec;
 
@@ -11,119 +10,122 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Context, Together};
 use crate::kernels::fused::{Tile, Tiles};
-use crate::ops::core::chain_rule::{Operands, Read};
+use crate::ops::core::chain_rule::{SavedOperand, SavedOperands};
 use crate::ops::core::elementwise::{Derivative, Elementwise};
-use crate::ops::core::structured::Chosen;
+use crate::ops::core::structured::WhereParams;
 use crate::ops::core::symbolic;
 use crate::tensor::Tensor;
 
-/// Gradients of fewer bytes stay in the second cache.
-const FROM_BYTES: usize = 1 << 18;
+/// Gradients of fewer bytes stay in the L2 cache, where fusion does not pay.
+const MIN_FUSED_BYTES: usize = 1 << 18;
 
-/// A node of the stretch: what it gives, and the place of each gradient, by operand.
-struct Node {
-    gives: Gives,
+/// A node of the chain: its rule, and the gradient slot of each operand.
+struct FusedNode {
+    rule: NodeRule,
     targets: SmallVec<[Option<usize>; 3]>,
 }
 
-/// What the rule of a node gives.
-enum Gives {
-    /// Derivatives, and what they read.
-    Formulas(&'static [Derivative], Box<Operands>),
-    /// The gradient to the operand that a mask has chosen.
-    Chosen(Tensor),
+/// The rule of a fused node, with its saved values restored.
+enum NodeRule {
+    /// An element-wise rule: derivatives and their operands.
+    Formulas(&'static [Derivative], Box<SavedOperands>),
+    /// The rule of `where`, with its mask.
+    Where(Tensor),
 }
 
-/// What is known of a gradient.
+/// A gradient during fusion.
 #[derive(Clone, Copy)]
-enum Gradient {
-    /// It is the tensor of this place.
-    Given(usize, Tile),
-    /// A loop makes it.
-    Made(Tile),
+enum ChainGradient {
+    /// The incoming tensor of this slot.
+    Incoming(usize, Tile),
+    /// Computed by the chain.
+    Computed(Tile),
     /// Zero everywhere.
     Zero,
 }
 
-/// Runs the nodes; false where an operand of one lies otherwise than in a row, and that one is named.
-pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
-    if !run.grads()[0].as_ref().is_some_and(suits) {
+/// Runs the nodes as one loop; false if they cannot be fused. A node with a strided operand is reported to the engine.
+pub(in crate::ops) fn run_fused(run: &mut Together<'_, Tensor>) -> Result<bool> {
+    if !run.grads()[0].as_ref().is_some_and(is_worth_fusing) {
         return Ok(false);
     }
-    let mut nodes: Vec<Node> = Vec::with_capacity(run.nodes());
+    let mut nodes: Vec<FusedNode> = Vec::with_capacity(run.nodes());
     for k in 0..run.nodes() {
-        match run.node(k, Node::restore)?.flatten() {
+        match run.node(k, FusedNode::restore)?.flatten() {
             Some(node) => nodes.push(node),
             None => return Ok(false),
         }
     }
-    let given = std::mem::take(run.grads());
-    match gradients(&nodes, &given)? {
+    let incoming = std::mem::take(run.grads());
+    match gradients(&nodes, &incoming)? {
         Ok(grads) => {
             *run.grads() = grads;
             Ok(true)
         }
         Err(k) => {
-            *run.grads() = given;
+            *run.grads() = incoming;
             run.refuse(k);
             Ok(false)
         }
     }
 }
 
-/// What leaves the nodes, by place; or the node of which an operand lies otherwise than in a row.
+/// The outgoing gradients by slot; `Err(k)` if node `k` has a strided operand.
 fn gradients(
-    nodes: &[Node],
-    given: &[Option<Tensor>],
+    nodes: &[FusedNode],
+    incoming: &[Option<Tensor>],
 ) -> Result<std::result::Result<Vec<Option<Tensor>>, usize>> {
-    let Some(like) = &given[0] else { return Ok(Err(0)) };
+    let Some(like) = &incoming[0] else { return Ok(Err(0)) };
     let mut tiles = Tiles::new(like.dtype(), like.shape());
-    match walk(nodes, given, &mut tiles) {
-        Ok(places) => results(given, &places, like, tiles).map(Ok),
+    match build_chain(nodes, incoming, &mut tiles) {
+        Ok(slots) => results(incoming, &slots, like, tiles).map(Ok),
         Err(k) => Ok(Err(k)),
     }
 }
 
-fn suits(g: &Tensor) -> bool {
+fn is_worth_fusing(g: &Tensor) -> bool {
     let (bytes, dtype) = (g.size() * g.dtype().size(), g.dtype());
-    bytes >= FROM_BYTES && matches!(dtype, DType::F64 | DType::F32) && !capture::active()
+    bytes >= MIN_FUSED_BYTES && matches!(dtype, DType::F64 | DType::F32) && !capture::active()
 }
 
-impl Node {
-    fn restore(cx: &mut Context<'_, Tensor>, rule: &dyn std::any::Any) -> Result<Option<Node>> {
-        let places = |n: usize| -> SmallVec<[Option<usize>; 3]> {
+impl FusedNode {
+    fn restore(
+        cx: &mut Context<'_, Tensor>,
+        rule: &dyn std::any::Any,
+    ) -> Result<Option<FusedNode>> {
+        let targets = |n: usize| -> SmallVec<[Option<usize>; 3]> {
             (0..n).map(|i| Some(cx.target(i)? as usize)).collect()
         };
-        if rule.is::<Chosen>() {
-            let targets = places(2);
-            return Ok(Some(Node { gives: Gives::Chosen(cx.saved(0)?), targets }));
+        if rule.is::<WhereParams>() {
+            let targets = targets(2);
+            return Ok(Some(FusedNode { rule: NodeRule::Where(cx.saved(0)?), targets }));
         }
         let Some(op) = rule.downcast_ref::<Elementwise>() else { return Ok(None) };
-        let targets = places(op.by.len());
-        let mut read = Operands::new(op, cx)?;
+        let targets = targets(op.by.len());
+        let mut read = SavedOperands::new(op, cx)?;
         for (derivative, target) in op.by.iter().zip(&targets) {
             if let (Derivative::Formula { uses, .. }, Some(_)) = (derivative, target) {
-                read = Operands::restore(op, cx, uses, Some(read))?;
+                read = SavedOperands::restore(op, cx, uses, Some(read))?;
             }
         }
-        Ok(Some(Node { gives: Gives::Formulas(op.by, Box::new(read)), targets }))
+        Ok(Some(FusedNode { rule: NodeRule::Formulas(op.by, Box::new(read)), targets }))
     }
 
-    /// Adds what the node gives for the gradient `g` to the places of its inputs.
-    fn give<'t>(
+    /// Adds the gradients of the node's inputs, for the output gradient `g`, to their slots.
+    fn add_input_gradients<'t>(
         &'t self,
-        g: Gradient,
-        places: &mut [Option<Gradient>],
+        g: ChainGradient,
+        slots: &mut [Option<ChainGradient>],
         tiles: &mut Tiles<'t>,
     ) -> Option<()> {
         for (i, target) in self.targets.iter().enumerate() {
             let Some(target) = *target else { continue };
-            let gradient = self.gives.gradient(i, g, tiles)?;
-            places[target] = Some(match places[target] {
+            let gradient = self.rule.gradient(i, g, tiles)?;
+            slots[target] = Some(match slots[target] {
                 None => gradient,
                 Some(sum) => {
                     let ins = [sum.tile(tiles), gradient.tile(tiles)];
-                    Gradient::Made(tiles.apply(symbolic::sums(), &ins, &[])?)
+                    ChainGradient::Computed(tiles.apply(symbolic::add_loops(), &ins, &[])?)
                 }
             });
         }
@@ -131,86 +133,94 @@ impl Node {
     }
 }
 
-impl Gives {
-    /// The gradient of operand `i` for the gradient `g`.
-    fn gradient<'t>(&'t self, i: usize, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Gradient> {
+impl NodeRule {
+    /// The gradient of operand `i` for the output gradient `g`.
+    fn gradient<'t>(
+        &'t self,
+        i: usize,
+        g: ChainGradient,
+        tiles: &mut Tiles<'t>,
+    ) -> Option<ChainGradient> {
         let (by, read) = match self {
-            Gives::Formulas(by, read) => (by, read),
-            Gives::Chosen(mask) => {
+            NodeRule::Formulas(by, read) => (by, read),
+            NodeRule::Where(mask) => {
                 let (mask, zero) = (tiles.mask(mask.view_of())?, tiles.number(0.0));
                 let (a, b) = if i == 0 { (g.tile(tiles), zero) } else { (zero, g.tile(tiles)) };
-                return Some(Gradient::Made(tiles.choose([mask, a, b])));
+                return Some(ChainGradient::Computed(tiles.choose([mask, a, b])));
             }
         };
         Some(match &by[i] {
             Derivative::Identity => g,
-            Derivative::Zero => Gradient::Zero,
+            Derivative::Zero => ChainGradient::Zero,
             Derivative::Formula { uses, table, .. } => {
                 let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
                 for source in *uses {
                     ins.push(match read.find(*source) {
-                        Some(Read::Tensor(t)) => tiles.read(t.view_of())?,
-                        Some(Read::Scalar(number)) => tiles.number(*number),
+                        Some(SavedOperand::Tensor(t)) => tiles.read(t.view_of())?,
+                        Some(SavedOperand::Scalar(number)) => tiles.number(*number),
                         None => g.tile(tiles),
                     });
                 }
-                Gradient::Made(tiles.apply(table, &ins, &read.params)?)
+                ChainGradient::Computed(tiles.apply(table, &ins, &read.params)?)
             }
         })
     }
 }
 
-/// The gradients by place when all nodes have given theirs; or the node of which an operand lies otherwise than in a row.
-fn walk<'t>(
-    nodes: &'t [Node],
-    given: &'t [Option<Tensor>],
+/// Builds the chain: the gradients by slot after all nodes; `Err(k)` if node `k` has a strided operand.
+fn build_chain<'t>(
+    nodes: &'t [FusedNode],
+    incoming: &'t [Option<Tensor>],
     tiles: &mut Tiles<'t>,
-) -> std::result::Result<Vec<Option<Gradient>>, usize> {
-    let mut places: Vec<Option<Gradient>> = Vec::with_capacity(given.len());
-    for (place, grad) in given.iter().enumerate() {
-        places.push(match grad {
-            Some(grad) => Some(Gradient::Given(place, tiles.read(grad.view_of()).ok_or(0usize)?)),
+) -> std::result::Result<Vec<Option<ChainGradient>>, usize> {
+    let mut slots: Vec<Option<ChainGradient>> = Vec::with_capacity(incoming.len());
+    for (slot, grad) in incoming.iter().enumerate() {
+        slots.push(match grad {
+            Some(grad) => {
+                Some(ChainGradient::Incoming(slot, tiles.read(grad.view_of()).ok_or(0usize)?))
+            }
             None => None,
         });
     }
     for (k, node) in nodes.iter().enumerate() {
-        let given = places[k].take().and_then(|g| node.give(g, &mut places, tiles));
-        given.ok_or(k)?;
+        let added = slots[k].take().and_then(|g| node.add_input_gradients(g, &mut slots, tiles));
+        added.ok_or(k)?;
     }
-    Ok(places)
+    Ok(slots)
 }
 
-impl Gradient {
+impl ChainGradient {
     fn tile(self, tiles: &mut Tiles<'_>) -> Tile {
         match self {
-            Gradient::Given(_, tile) | Gradient::Made(tile) => tile,
-            Gradient::Zero => tiles.number(0.0),
+            ChainGradient::Incoming(_, tile) | ChainGradient::Computed(tile) => tile,
+            ChainGradient::Zero => tiles.number(0.0),
         }
     }
 }
 
-/// The gradients that leave the nodes, by place, computed. One that was given, and that nobody else has, lends its memory.
+/// Runs the chain and returns the outgoing gradients by slot. Unshared incoming gradients lend their memory.
 fn results(
-    given: &[Option<Tensor>],
-    places: &[Option<Gradient>],
+    incoming: &[Option<Tensor>],
+    slots: &[Option<ChainGradient>],
     like: &Tensor,
     tiles: Tiles<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
-    let kept =
-        |at: usize| places.iter().any(|p| matches!(p, Some(Gradient::Given(k, _)) if *k == at));
+    let kept = |slot: usize| {
+        slots.iter().any(|p| matches!(p, Some(ChainGradient::Incoming(k, _)) if *k == slot))
+    };
     let mut spare: Vec<Tensor> = Vec::new();
-    for (at, grad) in given.iter().enumerate() {
-        spare.extend(grad.as_ref().filter(|g| !kept(at) && g.lends_memory()).map(Tensor::detach));
+    for (slot, grad) in incoming.iter().enumerate() {
+        spare.extend(grad.as_ref().filter(|g| !kept(slot) && g.lends_memory()).map(Tensor::detach));
     }
-    let mut out: Vec<Option<Tensor>> = Vec::with_capacity(places.len());
-    let mut made: Vec<(Tile, usize)> = Vec::new();
-    for (place, gradient) in places.iter().enumerate() {
+    let mut out: Vec<Option<Tensor>> = Vec::with_capacity(slots.len());
+    let mut computed: Vec<(Tile, usize)> = Vec::new();
+    for (slot, gradient) in slots.iter().enumerate() {
         out.push(match gradient {
             None => None,
-            Some(Gradient::Given(k, _)) => given[*k].clone(),
-            Some(Gradient::Zero) => Some(Tensor::zeros(like.shape(), like.dtype())?),
-            Some(Gradient::Made(tile)) => {
-                made.push((*tile, place));
+            Some(ChainGradient::Incoming(k, _)) => incoming[*k].clone(),
+            Some(ChainGradient::Zero) => Some(Tensor::zeros(like.shape(), like.dtype())?),
+            Some(ChainGradient::Computed(tile)) => {
+                computed.push((*tile, slot));
                 match spare.pop() {
                     Some(own) => Some(own),
                     None => Some(Tensor::empty(like.shape(), like.dtype())?),
@@ -218,9 +228,9 @@ fn results(
             }
         });
     }
-    let mut views = Vec::with_capacity(made.len());
-    for (tile, place) in &made {
-        if let Some(out) = &out[*place] {
+    let mut views = Vec::with_capacity(computed.len());
+    for (tile, slot) in &computed {
+        if let Some(out) = &out[*slot] {
             views.push((*tile, out.shared_view_mut()));
         }
     }

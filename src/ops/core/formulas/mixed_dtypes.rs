@@ -1,7 +1,6 @@
-//! Operands of several dtypes: converted a tile at a time where nothing is to be kept of them, else as a whole.
+//! Operands of mixed dtypes: cast tile by tile inside the loop if nothing is saved of them, else as whole tensors.
 //!
-//! Owns: the way of operands to the dtype that is computed in. Never chooses that dtype.
-//! Invariant: the elements are those of the converted operands, whichever way they go.
+//! Invariant: both paths compute the same elements.
 
 use std::borrow::Cow;
 
@@ -11,51 +10,50 @@ use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::apply_converted;
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::core::elementwise::Elementwise;
-use crate::ops::core::operand::Slot;
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::tensor::Tensor;
 
-/// Elements from which on converted arrays leave the first cache.
-const MANY: usize = 2048;
+/// From this size on, whole casts would leave the L1 cache, so tiles are cast instead.
+const MIN_TILED_CAST_ELEMENTS: usize = 2048;
 
 impl Elementwise {
-    /// As `run`, with operands of one shape that become `dtype` first.
+    /// [`run`](Self::run) with operands of one shape that are cast to `dtype` first.
     pub(super) fn run_converted<const N: usize>(
         &'static self,
-        slots: [Slot<'_>; N],
+        operands: [OperandRef<'_>; N],
         layout: &Layout,
         dtype: DType,
         params: &[f64],
     ) -> Result<Tensor> {
-        if self.converts_in_tiles(&slots, layout, dtype) {
+        if self.converts_in_tiles(&operands, layout, dtype) {
             let mut out = Tensor::empty(layout.dims(), self.forward.result(dtype))?;
-            let ins = slots.map(Slot::input);
+            let ins = operands.map(OperandRef::input);
             apply_converted(self.forward, dtype, &ins, out.view_mut(), params);
-            let edge = self.relate(&slots, &mut out, params, Mode::current())?;
+            let edge = self.record_or_note(&operands, &mut out, params, Mode::current())?;
             return Ok(match edge {
                 Some(edge) => out.recorded(edge),
                 None => out,
             });
         }
         let mut converted = [const { None }; N];
-        for (slot, place) in slots.iter().zip(&mut converted) {
-            if let Some(t) = slot.tensor().filter(|t| t.dtype() != dtype) {
-                *place = Some(astype(t, dtype)?);
+        for (operand, cast) in operands.iter().zip(&mut converted) {
+            if let Some(t) = operand.tensor().filter(|t| t.dtype() != dtype) {
+                *cast = Some(astype(t, dtype)?);
             }
         }
-        let at = |i: usize| converted[i].as_ref().map_or(slots[i], Slot::Tensor);
-        self.run::<N>(std::array::from_fn(at), layout, dtype, params)
+        let operand = |i: usize| converted[i].as_ref().map_or(operands[i], OperandRef::Tensor);
+        self.run::<N>(std::array::from_fn(operand), layout, dtype, params)
     }
 
-    /// Whether no operand is converted for a derivative, and programs need not know how.
+    /// Whether the tiled cast applies: no derivative reads a cast operand, and the call is not traced.
     fn converts_in_tiles<const N: usize>(
         &self,
-        slots: &[Slot<'_>; N],
+        operands: &[OperandRef<'_>; N],
         layout: &Layout,
         dtype: DType,
     ) -> bool {
-        let tensors = || slots.iter().filter_map(|slot| slot.tensor());
-        layout.numel() >= MANY
+        let tensors = || operands.iter().filter_map(|operand| operand.tensor());
+        layout.numel() >= MIN_TILED_CAST_ELEMENTS
             && self.guard.is_none()
             && self.forward.get(dtype).is_some()
             && tensors().any(|t| t.dtype() != dtype)
@@ -63,7 +61,7 @@ impl Elementwise {
             && !capture::active()
     }
 
-    /// Brings operands to their common dtype and shape, and computes.
+    /// Promotes and broadcasts the operands, and computes.
     pub(super) fn run_promoted<const N: usize>(
         &'static self,
         xs: [&Tensor; N],
@@ -71,8 +69,8 @@ impl Elementwise {
     ) -> Result<Tensor> {
         let dims = broadcast_shapes(self.name, &xs.map(Tensor::shape))?;
         let numel: usize = dims.iter().product();
-        let mut operands = xs.map(Cow::Borrowed);
-        for x in &mut operands {
+        let mut tensors = xs.map(Cow::Borrowed);
+        for x in &mut tensors {
             if x.dtype() != dtype && x.size() != numel {
                 *x = Cow::Owned(astype(x, dtype)?);
             }
@@ -80,7 +78,7 @@ impl Elementwise {
                 *x = Cow::Owned(broadcast_to(x, &dims)?);
             }
         }
-        let at = |i: usize| Slot::Tensor(&operands[i]);
-        self.run_converted::<N>(std::array::from_fn(at), operands[0].layout(), dtype, &[])
+        let operand = |i: usize| OperandRef::Tensor(&tensors[i]);
+        self.run_converted::<N>(std::array::from_fn(operand), tensors[0].layout(), dtype, &[])
     }
 }

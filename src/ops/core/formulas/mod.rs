@@ -1,8 +1,6 @@
-//! Operations written as a formula of one element: the text, its loops, its rule.
+//! Operations declared by a formula for one element.
 //!
-//! Owns: the macro that reads a text, the way of a call through it, the derivative rule, and the short ways of both.
-//! Never names an operation, save `sym`, whose alphabet is the element-wise families.
-//! Invariant: a text has two readings, as loops over numbers and as operations on tensors, and both say the same.
+//! Invariant: a formula has two interpretations, numeric (a loop) and symbolic (recorded tensor operations), which agree.
 
 pub(crate) mod chain_rule;
 pub mod elementwise;
@@ -12,5 +10,4 @@ pub(crate) mod small;
 pub mod formula;
 pub(crate) mod fused_backward;
 mod mixed_dtypes;
-pub(crate) mod operand;
 pub mod symbolic;

@@ -1,38 +1,36 @@
-//! The short way of element-wise operations: a few floats in a row, of one dtype and shape.
+//! Fast path for element-wise operations on few contiguous floats of one dtype and shape.
 //!
-//! Owns: what takes this way, and the tensor that is put together where it stays: each move of one costs as much as a
-//! small operation's bookkeeping. Never promotes, broadcasts or captures: the place stays empty, and `binary` and
-//! its kin are asked.
-//! Invariant: what is computed and recorded is what the other way computes and records.
+//! The result is assembled in the caller's slot, because moving a tensor costs as much as the bookkeeping of a small
+//! operation. Invariant: computes and records exactly what the general path does.
 
 use crate::array::{Storage, capture};
 use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::{Few, In, Number, Run, apply_few};
-use crate::ops::core::elementwise::{Elementwise, Slot};
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::{Edge, Tensor};
 
-/// An operand that may take the short way.
-pub(crate) trait Part<'a>: Copy {
-    /// The elements as a loop takes them.
-    type Few: Few;
+/// An operand of the fast path: a tensor, a scalar, or nothing for the second operand of a unary operation.
+pub(crate) trait SmallOperand<'a>: Copy {
+    /// The operand as a kernel input.
+    type Input: Few;
 
-    /// The operand of `n` elements beside others of this shape and dtype, if it is of this sort.
-    fn few(self, like: &Tensor, n: usize) -> Option<Self::Few>;
+    /// The kernel input for `n` elements, if the operand has the shape and dtype of `like` and is contiguous.
+    fn kernel_input(self, like: &Tensor, n: usize) -> Option<Self::Input>;
 
     /// The tensor, if it is one.
     fn tensor(self) -> Option<&'a Tensor>;
 
-    /// The operand as all operations know it; none where there is none.
-    fn slot(self) -> Option<Slot<'a>>;
+    /// The operand for the general recording path.
+    fn operand(self) -> Option<OperandRef<'a>>;
 }
 
-impl<'a> Part<'a> for &'a Tensor {
-    type Few = Run<'a>;
+impl<'a> SmallOperand<'a> for &'a Tensor {
+    type Input = Run<'a>;
 
     #[inline(always)]
-    fn few(self, like: &Tensor, n: usize) -> Option<Run<'a>> {
+    fn kernel_input(self, like: &Tensor, n: usize) -> Option<Run<'a>> {
         let (layout, dtype) = (self.layout(), self.dtype());
         let fits =
             dtype == like.dtype() && layout.is_contiguous() && layout.same_dims(like.layout());
@@ -45,16 +43,16 @@ impl<'a> Part<'a> for &'a Tensor {
     }
 
     #[inline(always)]
-    fn slot(self) -> Option<Slot<'a>> {
-        Some(Slot::Tensor(self))
+    fn operand(self) -> Option<OperandRef<'a>> {
+        Some(OperandRef::Tensor(self))
     }
 }
 
-impl<'a> Part<'a> for Scalar {
-    type Few = Number;
+impl<'a> SmallOperand<'a> for Scalar {
+    type Input = Number;
 
     #[inline(always)]
-    fn few(self, _: &Tensor, _: usize) -> Option<Number> {
+    fn kernel_input(self, _: &Tensor, _: usize) -> Option<Number> {
         match self {
             Scalar::Int(i) => Some(Number(In::Int(i))),
             Scalar::Float(f) => Some(Number(In::Float(f))),
@@ -68,16 +66,16 @@ impl<'a> Part<'a> for Scalar {
     }
 
     #[inline(always)]
-    fn slot(self) -> Option<Slot<'a>> {
-        Some(Slot::Scalar(self))
+    fn operand(self) -> Option<OperandRef<'a>> {
+        Some(OperandRef::Scalar(self))
     }
 }
 
-impl<'a> Part<'a> for () {
-    type Few = ();
+impl<'a> SmallOperand<'a> for () {
+    type Input = ();
 
     #[inline(always)]
-    fn few(self, _: &Tensor, _: usize) -> Option<()> {
+    fn kernel_input(self, _: &Tensor, _: usize) -> Option<()> {
         Some(())
     }
 
@@ -87,57 +85,59 @@ impl<'a> Part<'a> for () {
     }
 
     #[inline(always)]
-    fn slot(self) -> Option<Slot<'a>> {
+    fn operand(self) -> Option<OperandRef<'a>> {
         None
     }
 }
 
 impl Elementwise {
-    /// Computes and records in `place`, if the operands are few and of the sort; one of them is `like`. Else `place` stays
-    /// empty. `mode` is that of the thread.
+    /// Computes and records into `result` if the fast path applies; else `result` stays empty and the caller uses `binary` or
+    /// `unary`. `like` is one of the operands; `mode` is the thread's.
     ///
     /// # Errors
-    /// `Memory`, and what the record gate refuses; `place` is empty.
+    /// `Memory`, and what `graph::record` refuses; then `result` is empty.
     #[inline(always)]
-    pub(crate) fn few<'a, A: Part<'a>, B: Part<'a>>(
+    pub(crate) fn run_small<'a, A: SmallOperand<'a>, B: SmallOperand<'a>>(
         &'static self,
         like: &Tensor,
         (a, b): (A, B),
         params: &[f64],
         mode: Mode,
-        place: &mut Option<Tensor>,
+        result: &mut Option<Tensor>,
     ) -> Result<()> {
         let (n, dtype) = (like.size(), like.dtype());
         if self.guard.is_some() || capture::active() || !like.layout().is_short() {
             return Ok(());
         }
-        let (Some(x), Some(y)) = (a.few(like, n), b.few(like, n)) else { return Ok(()) };
-        let Some(of_floats) = self.forward.of_floats(dtype) else { return Ok(()) };
-        let storage = Storage::alloc(n * of_floats.result.size())?;
-        apply_few(of_floats, (x, y), (&storage, n), params);
+        let (Some(x), Some(y)) = (a.kernel_input(like, n), b.kernel_input(like, n)) else {
+            return Ok(());
+        };
+        let Some(float_loop) = self.forward.of_floats(dtype) else { return Ok(()) };
+        let storage = Storage::alloc(n * float_loop.result.size())?;
+        apply_few(float_loop, (x, y), (&storage, n), params);
         let layout = like.layout().packed();
-        let out = place.insert(Tensor::assemble(storage, layout, of_floats.result, None));
-        let plain = |part: Option<&Tensor>| part.is_none_or(Tensor::is_plain);
+        let out = result.insert(Tensor::assemble(storage, layout, float_loop.result, None));
+        let plain = |tensor: Option<&Tensor>| tensor.is_none_or(Tensor::is_plain);
         if mode.plain_results() && plain(a.tensor()) && plain(b.tensor()) {
             return Ok(());
         }
-        let edge = match (a.slot(), b.slot()) {
-            (Some(a), Some(b)) => self.relate(&[a, b], out, params, mode),
-            (Some(one), None) | (None, Some(one)) => self.relate(&[one], out, params, mode),
+        let edge = match (a.operand(), b.operand()) {
+            (Some(a), Some(b)) => self.record_or_note(&[a, b], out, params, mode),
+            (Some(one), None) | (None, Some(one)) => self.record_or_note(&[one], out, params, mode),
             (None, None) => Ok(None),
         };
-        attach(edge, place)
+        attach(edge, result)
     }
 }
 
-/// Makes what stands in the place an output of its node, or empties it.
+/// Attaches the edge to the tensor in `result`; on an error, empties `result`.
 #[inline(always)]
-fn attach(edge: Result<Option<Edge>>, place: &mut Option<Tensor>) -> Result<()> {
-    match (edge, place.as_mut()) {
+fn attach(edge: Result<Option<Edge>>, result: &mut Option<Tensor>) -> Result<()> {
+    match (edge, result.as_mut()) {
         (Ok(Some(edge)), Some(out)) => out.record_as(edge),
         (Ok(_), _) => {}
         (Err(error), _) => {
-            *place = None;
+            *result = None;
             return Err(error);
         }
     }

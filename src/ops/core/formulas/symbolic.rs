@@ -1,9 +1,7 @@
-//! The second reading of a derivative text: symbols on a tape of tensors.
+//! The symbolic interpretation of derivative formulas: a `Symbol` indexes a thread-local tape of tensors, and its `Real`
+//! methods are the tensor operations of the same name. Derivatives computed this way record themselves.
 //!
-//! Owns: `Sym`, an index into this thread's tape, and its `Real` implementation, in which every method is
-//! the tensor operation of the same name, so that a derivative records itself and can be derived again.
-//! Never stores a value beyond one evaluation.
-//! Invariant: the first error ends an evaluation; symbols made after it are dummies.
+//! Invariant: the first error ends an evaluation; symbols created after it are placeholders.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -21,7 +19,7 @@ use crate::{for_each_real_binary, for_each_real_unary};
 
 struct TapeState {
     values: Vec<Operand>,
-    /// The dtype of the gradient, which constants take where no tensor meets them.
+    /// The gradient's dtype, which constants take unless they meet a tensor.
     dtype: DType,
     failed: Option<Box<crate::error::Error>>,
 }
@@ -31,38 +29,38 @@ thread_local! {
         const { RefCell::new(TapeState { values: Vec::new(), dtype: DType::F64, failed: None }) };
 }
 
-/// The tape during one evaluation.
+/// Access to the tape during one evaluation.
 pub(crate) struct Tape(());
 
 impl Tape {
     /// A symbol for a tensor.
-    pub(crate) fn tensor(&self, value: Tensor) -> Sym {
+    pub(crate) fn tensor(&self, value: Tensor) -> Symbol {
         push(Operand::Tensor(value))
     }
 
     /// A symbol for a constant.
-    pub(crate) fn constant(&self, value: f64) -> Sym {
+    pub(crate) fn constant(&self, value: f64) -> Symbol {
         push(Operand::Scalar(Scalar::Float(value)))
     }
 }
 
-/// One value of a derivative that is being recorded.
+/// One value of a derivative that is being evaluated.
 #[derive(Clone, Copy, Debug)]
-pub struct Sym(u32);
+pub struct Symbol(u32);
 
-fn push(value: Operand) -> Sym {
+fn push(value: Operand) -> Symbol {
     TAPE.with_borrow_mut(|tape| {
         tape.values.push(value);
-        Sym(tape.values.len() as u32 - 1)
+        Symbol(tape.values.len() as u32 - 1)
     })
 }
 
-fn read(sym: Sym) -> Operand {
-    TAPE.with_borrow(|tape| tape.values[sym.0 as usize].clone())
+fn read(symbol: Symbol) -> Operand {
+    TAPE.with_borrow(|tape| tape.values[symbol.0 as usize].clone())
 }
 
-/// Pushes the outcome of a tensor operation, or keeps its error and pushes a dummy.
-fn outcome(result: Result<Tensor>) -> Sym {
+/// Pushes the result of a tensor operation; on an error, keeps the error and pushes a placeholder.
+fn push_result(result: Result<Tensor>) -> Symbol {
     match result {
         Ok(value) => push(Operand::Tensor(value)),
         Err(error) => {
@@ -78,18 +76,18 @@ fn failed() -> bool {
     TAPE.with_borrow(|tape| tape.failed.is_some())
 }
 
-/// The loops of a sum of gradients.
+/// The loops that add gradients.
 #[inline]
-pub(super) fn sums() -> &'static LoopTable {
+pub(super) fn add_loops() -> &'static LoopTable {
     arithmetic::ADD.forward
 }
 
-/// Evaluates a text over tensors; the result has the shape and dtype of `g`.
-pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Tensor> {
-    // Evaluations nest only through a rule that runs inside an operation: each cuts back to its start.
+/// Evaluates a formula over tensors; the result has the shape and dtype of `g`.
+pub(crate) fn evaluate(g: &Tensor, formula: impl FnOnce(&Tape) -> Symbol) -> Result<Tensor> {
+    // Evaluations nest if a rule runs inside an operation: each truncates the tape to its own start.
     let (start, outer) = TAPE
         .with_borrow_mut(|tape| (tape.values.len(), std::mem::replace(&mut tape.dtype, g.dtype())));
-    let result = read(text(&Tape(())));
+    let result = read(formula(&Tape(())));
     let (_dropped, error) = TAPE.with_borrow_mut(|tape| {
         tape.dtype = outer;
         (tape.values.split_off(start), tape.failed.take())
@@ -102,104 +100,104 @@ pub(crate) fn evaluate(g: &Tensor, text: impl FnOnce(&Tape) -> Sym) -> Result<Te
 }
 
 /// The tensor that a symbol stands for.
-fn tensor(x: Sym) -> Result<Tensor> {
+fn tensor(x: Symbol) -> Result<Tensor> {
     match read(x) {
         Operand::Tensor(x) => Ok(x),
         Operand::Scalar(x) => Tensor::full(&[], x, TAPE.with_borrow(|tape| tape.dtype)),
     }
 }
 
-/// Two operands of which one is a tensor, so that the result has the dtype of the evaluation.
-fn operands(a: Sym, b: Sym) -> Result<[Operand; 2]> {
+/// Two operands, at least one of them a tensor, so that the result has the dtype of the evaluation.
+fn operands(a: Symbol, b: Symbol) -> Result<[Operand; 2]> {
     Ok(match [read(a), read(b)] {
         [Operand::Scalar(_), b @ Operand::Scalar(_)] => [Operand::Tensor(tensor(a)?), b],
         both => both,
     })
 }
 
-fn apply1(op: &'static Elementwise, x: Sym) -> Sym {
+fn apply1(op: &'static Elementwise, x: Symbol) -> Symbol {
     if failed() {
         return x;
     }
-    outcome(tensor(x).and_then(|x| unary(op, &x)))
+    push_result(tensor(x).and_then(|x| unary(op, &x)))
 }
 
-fn apply2(op: &'static Elementwise, a: Sym, b: Sym) -> Sym {
+fn apply2(op: &'static Elementwise, a: Symbol, b: Symbol) -> Symbol {
     if failed() {
         return a;
     }
-    outcome(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
+    push_result(operands(a, b).and_then(|[a, b]| binary_operands(op, &a, &b)))
 }
 
 macro_rules! operators {
     ($($op:ident $f:ident $spec:ident),*) => {$(
-        impl $op for Sym {
-            type Output = Sym;
-            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, self, o) }
+        impl $op for Symbol {
+            type Output = Symbol;
+            fn $f(self, o: Symbol) -> Symbol { apply2(&arithmetic::$spec, self, o) }
         }
-        impl $op<f64> for Sym {
-            type Output = Sym;
-            fn $f(self, o: f64) -> Sym { apply2(&arithmetic::$spec, self, Sym::lit(o)) }
+        impl $op<f64> for Symbol {
+            type Output = Symbol;
+            fn $f(self, o: f64) -> Symbol { apply2(&arithmetic::$spec, self, Symbol::lit(o)) }
         }
-        impl $op<Sym> for f64 {
-            type Output = Sym;
-            fn $f(self, o: Sym) -> Sym { apply2(&arithmetic::$spec, Sym::lit(self), o) }
+        impl $op<Symbol> for f64 {
+            type Output = Symbol;
+            fn $f(self, o: Symbol) -> Symbol { apply2(&arithmetic::$spec, Symbol::lit(self), o) }
         }
     )*};
 }
 operators!(Add add ADD, Sub sub SUBTRACT, Mul mul MULTIPLY, Div div DIVIDE);
 
-impl Neg for Sym {
-    type Output = Sym;
-    fn neg(self) -> Sym {
+impl Neg for Symbol {
+    type Output = Symbol;
+    fn neg(self) -> Symbol {
         apply1(&arithmetic::NEGATIVE, self)
     }
 }
 
 macro_rules! unary_methods {
-    ($($name:ident $doc:literal),*) => { $( fn $name(self) -> Sym { apply1(unary::real::$name(), self) } )* };
+    ($($name:ident $doc:literal),*) => { $( fn $name(self) -> Symbol { apply1(unary::real::$name(), self) } )* };
 }
 macro_rules! binary_methods {
-    ($($name:ident $doc:literal),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(unary::real::$name(), self, o) } )* };
+    ($($name:ident $doc:literal),*) => { $( fn $name(self, o: Symbol) -> Symbol { apply2(unary::real::$name(), self, o) } )* };
 }
 macro_rules! comparisons {
-    ($($name:ident $spec:ident),*) => { $( fn $name(self, o: Sym) -> Sym { apply2(&compare::$spec, self, o) } )* };
+    ($($name:ident $spec:ident),*) => { $( fn $name(self, o: Symbol) -> Symbol { apply2(&compare::$spec, self, o) } )* };
 }
 
-impl Real for Sym {
-    type Mask = Sym;
+impl Real for Symbol {
+    type Mask = Symbol;
 
-    fn lit(v: f64) -> Sym {
+    fn lit(v: f64) -> Symbol {
         push(Operand::Scalar(Scalar::Float(v)))
     }
     comparisons!(lt LESS, le LESS_EQUAL, eq EQUAL, ne NOT_EQUAL, gt GREATER, ge GREATER_EQUAL);
 
-    fn select(m: Sym, a: Sym, b: Sym) -> Sym {
+    fn select(m: Symbol, a: Symbol, b: Symbol) -> Symbol {
         if failed() {
             return a;
         }
         let both = operands(a, b);
-        outcome(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
+        push_result(tensor(m).and_then(|mask| both.and_then(|[a, b]| where_(&mask, &a, &b))))
     }
-    fn mask_and(a: Sym, b: Sym) -> Sym {
+    fn mask_and(a: Symbol, b: Symbol) -> Symbol {
         apply2(&compare::LOGICAL_AND, a, b)
     }
-    fn mask_or(a: Sym, b: Sym) -> Sym {
+    fn mask_or(a: Symbol, b: Symbol) -> Symbol {
         apply2(&compare::LOGICAL_OR, a, b)
     }
-    fn mask_not(a: Sym) -> Sym {
+    fn mask_not(a: Symbol) -> Symbol {
         apply1(&compare::LOGICAL_NOT, a)
     }
-    fn conj(self) -> Sym {
+    fn conj(self) -> Symbol {
         match read(self) {
             Operand::Tensor(x) if x.dtype().is_complex() => apply1(&arithmetic::CONJUGATE, self),
             _ => self,
         }
     }
-    fn is_infinite(self) -> Sym {
+    fn is_infinite(self) -> Symbol {
         apply1(&compare::ISINF, self)
     }
-    fn is_finite(self) -> Sym {
+    fn is_finite(self) -> Symbol {
         apply1(&compare::ISFINITE, self)
     }
 

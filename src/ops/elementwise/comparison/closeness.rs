@@ -1,7 +1,4 @@
-//! Whether tensors are equal, or nearly.
-//!
-//! Owns: `isclose`, `allclose`, `array_equal`. Never records.
-//! Invariant: the tolerance is relative to the second operand, as in NumPy.
+//! `isclose`, `allclose`, `array_equal`. As in NumPy, the tolerance is relative to the second operand.
 
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
@@ -24,7 +21,7 @@ static CLOSE: LoopTable = crate::loop_table!(mask: |a, b, rtol, atol| R::mask_or
 ); cheap; cost: 0.6;);
 
 /// `isclose` of floats of one dtype, in one pass.
-fn close(a: &Tensor, b: &Tensor, [rtol, atol]: [f64; 2]) -> Result<Tensor> {
+fn isclose_floats(a: &Tensor, b: &Tensor, [rtol, atol]: [f64; 2]) -> Result<Tensor> {
     let dims = broadcast_shapes("isclose", &[a.shape(), b.shape()])?;
     let (a, b) = (broadcast_to(a, &dims)?, broadcast_to(b, &dims)?);
     let out = Tensor::empty(&dims, DType::Bool)?;
@@ -34,7 +31,7 @@ fn close(a: &Tensor, b: &Tensor, [rtol, atol]: [f64; 2]) -> Result<Tensor> {
 }
 
 /// Whether every element is true.
-fn every(mask: &Tensor) -> Result<bool> {
+fn all_true(mask: &Tensor) -> Result<bool> {
     mask.all(Axes::All, false)?.item::<bool>()
 }
 
@@ -44,10 +41,10 @@ crate::operations! { family "comparison";
     fn isclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> Tensor {
         let given = [a, b];
         let (a, b) = (a.detach(), b.detach());
-        // A float second operand, so that the difference of unsigned integers does not wrap.
+        // The second operand as floats, so that differences of unsigned integers do not wrap.
         let b = astype(&b, b.dtype().to_float())?;
         if !equal_nan && a.dtype() == b.dtype() && matches!(a.dtype(), DType::F64 | DType::F32) {
-            return Ok(close(&a, &b, [rtol, atol])?.underived(given.into_iter()));
+            return Ok(isclose_floats(&a, &b, [rtol, atol])?.underived(given.into_iter()));
         }
         let gap = abs_(&subtract(&a, &b)?)?;
         let scaled = binary_scalar(&MULTIPLY, &abs_(&b)?, Scalar::Float(rtol))?;
@@ -59,7 +56,7 @@ crate::operations! { family "comparison";
     /// Whether all elements are close, as `isclose` has it.
     [numpy("allclose"), constant]
     fn allclose(a: Tensor, b: Tensor, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false) -> bool {
-        every(&isclose(a, b, rtol, atol, equal_nan)?)
+        all_true(&isclose(a, b, rtol, atol, equal_nan)?)
     }
     /// Whether shapes and all elements are equal; NaN equals NaN with `equal_nan`.
     [numpy("array_equal"), constant]
@@ -69,8 +66,8 @@ crate::operations! { family "comparison";
         }
         let same = equal(&a.detach(), &b.detach())?;
         if !equal_nan {
-            return every(&same);
+            return all_true(&same);
         }
-        every(&logical_or(&same, &logical_and(&isnan(a)?, &isnan(b)?)?)?)
+        all_true(&logical_or(&same, &logical_and(&isnan(a)?, &isnan(b)?)?)?)
     }
 }

@@ -1,7 +1,4 @@
-//! Elements compared: truths, closeness, the larger and the smaller.
-//!
-//! Owns: predicates of two operands and what chooses by one. Never compares shapes or dtypes.
-//! Invariant: a comparison with NaN is what NumPy's is.
+//! Comparisons: predicates, closeness, and the larger or smaller of two operands. NaN compares as in NumPy.
 
 pub mod closeness;
 pub mod compare;

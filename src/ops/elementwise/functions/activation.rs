@@ -1,4 +1,4 @@
-//! Activation functions: declarations, formula and derivative side by side.
+//! Activation functions: formula and derivative side by side.
 elementwise! { family "activation" [in_place];
     /// Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0.
     fn relu(x) = RELU {
@@ -65,7 +65,7 @@ elementwise! { family "activation" [in_place];
     fn mish(x) = MISH {
         forward { float: |x| { let q = (-x).sigmoid(); x * (x.sigmoid() * (1.0 + q) / (1.0 + q * q)) }; sixteen; cost: 2.2; }
         by x { sixteen |g, x| {
-            // tanh(softplus(x)) without the kinks of a stable softplus, so that every order is right at 0.
+            // tanh(softplus(x)) as a rational function of sigmoids, smooth at 0 for derivatives of every order.
             let (s, q) = (x.sigmoid(), (-x).sigmoid());
             let norm = 1.0 + q * q;
             g * (s * (1.0 + q) / norm + x * s * (q * q * 4.0 / (norm * norm)))

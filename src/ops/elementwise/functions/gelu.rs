@@ -1,7 +1,4 @@
-//! Gelu, exact and approximated: two formulas behind one name.
-//!
-//! Owns: both formulas and the choice. Never approximates unasked.
-//! Invariant: `gelu(x)` equals `x` times the normal distribution function to rounding.
+//! GELU: the exact formula and the tanh approximation.
 
 use crate::error::{Error, Result};
 use crate::ops::core::elementwise::unary;
@@ -44,7 +41,7 @@ fn unknown(approximate: &str) -> Box<Error> {
     })
 }
 
-/// The exact form, for the shortcut of one tensor.
+/// The exact form, for the call with one tensor only.
 #[inline]
 pub fn gelu_default(x: &Tensor) -> Result<Tensor> {
     unary(&GELU, x)

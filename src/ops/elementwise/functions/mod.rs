@@ -1,7 +1,6 @@
-//! Functions of one number: elementary ones, activations, those that come with an order.
+//! Functions of one number: elementary functions, activations, and families indexed by an order.
 //!
-//! Owns: their declarations, formula and derivative side by side. Never computes: loops are those of the formulas.
-//! Invariant: a derivative is made of functions that have derivatives themselves.
+//! Invariant: derivatives are made of differentiable functions.
 
 pub mod activation;
 pub mod gelu;

@@ -1,8 +1,7 @@
-//! Powers whose exponent is a small whole number or a half: products and roots, which take a tenth of the time.
+//! Powers with a constant small integer or half exponent, computed with products and roots in a tenth of the time.
 //!
-//! Owns: the choice. Never changes a derivative. Invariant: the value is within a unit in the last
-//! place of that of `power`, save that the root of -∞ is NaN and that of -0 is -0, as with NumPy's operator, and its
-//! derivatives of every order are the same functions.
+//! Invariant: values are within one ulp of `power`, except that the root of -∞ is NaN and that of -0 is -0, as with NumPy's
+//! operator; derivatives of every order are the same functions.
 
 use crate::ops::core::elementwise::Elementwise;
 use crate::ops::elementwise::unary::{RECIPROCAL, SQRT, SQUARE};
@@ -15,8 +14,8 @@ elementwise_specs! {
     }
 }
 
-/// The operation that is the power with this exponent.
-pub(crate) fn of_number(exponent: f64) -> Option<&'static Elementwise> {
+/// The operation equivalent to a power with this exponent.
+pub(crate) fn for_exponent(exponent: f64) -> Option<&'static Elementwise> {
     match exponent {
         0.5 => Some(&SQRT),
         2.0 => Some(&SQUARE),

@@ -1,7 +1,5 @@
-//! Functions that come with an order: every derivative is the same function, one order higher.
-//!
-//! Owns: the orders of digamma and of sinc, and `polygamma`. Never differentiates by the order.
-//! Invariant: the order is an integer of at least 0; anything else gives NaN.
+//! Function families indexed by an order (derivatives of digamma and of sinc): a derivative is the same function, one order
+//! higher. An order that is not a non-negative integer gives NaN.
 
 use crate::error::Error;
 use crate::ops::core::elementwise::{binary_scalar, unary};

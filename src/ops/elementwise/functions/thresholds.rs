@@ -1,16 +1,14 @@
-//! Activations that depend on a threshold or on weights, each in one pass.
+//! `threshold`, `hardshrink`, `softshrink` and `prelu`, each as one loop.
 //!
-//! Owns: `threshold`, `hardshrink`, `softshrink` and `prelu` of floats. Never finds the place of a weight: the caller gives
-//! it the shape that broadcasts.
 //! Invariant: values and derivatives are those of `where` with the comparison.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::elementwise::{Slot, binary, unary_with};
+use crate::ops::core::elementwise::{OperandRef, binary, unary_with};
 use crate::tensor::Tensor;
 
-/// Refuses a range whose ends are in the wrong order.
-pub(super) fn in_order(_: &[Slot<'_>], _: DType, range: &[f64]) -> Result<()> {
+/// Refuses a range whose lower end is above the upper one.
+pub(super) fn in_order(_: &[OperandRef<'_>], _: DType, range: &[f64]) -> Result<()> {
     match range {
         [low, high] if low > high => Err(Box::new(Error::Argument {
             op: "hardtanh".into(),

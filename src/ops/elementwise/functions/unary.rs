@@ -1,16 +1,16 @@
-//! Element-wise functions of one argument: declarations, formula and derivative side by side.
+//! Unary functions: formula and derivative side by side.
 elementwise! { family "elementwise" [in_place];
     /// Absolute value; of complex numbers a real one. Derivative: `g sign(x)`, 0 at 0.
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
-        complex |x| crate::ops::elementwise::complex::modulus(x[0]);
+        complex |x| crate::ops::elementwise::complex::complex_abs(x[0]);
         forward { float: |x| x.abs(); ints_wide: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }
     }
     /// Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient.
     [numpy("sign"), aliases("sgn"), no_bool]
     fn sign(x) = SIGN {
-        complex |x| crate::ops::elementwise::complex::direction(x[0]);
+        complex |x| crate::ops::elementwise::complex::complex_sign(x[0]);
         forward { float: |x| x.sign(); ints: |x| ((x > 0) as T).wrapping_sub((x < 0) as T); cost: 0.4; }
         by x { zero }
     }
@@ -214,7 +214,7 @@ elementwise! { family "elementwise" [in_place];
     /// Nearest integer, ties to even. Derivative: zero.
     [numpy("rint")]
     fn rint(x) = RINT {
-        complex |x| crate::ops::elementwise::complex::rounded(x[0]);
+        complex |x| crate::ops::elementwise::complex::round_parts(x[0]);
         forward { float: |x| x.round(); cost: 0.4; }
         by x { zero }
     }
@@ -232,7 +232,7 @@ elementwise! { family "elementwise" [in_place];
     }
 }
 
-/// The operation that a method of `Real` stands for when a derivative records itself.
+/// The operation for each method of `Real`, used by the symbolic interpretation.
 pub(crate) mod real {
     use crate::ops::core::elementwise::Elementwise;
     use crate::ops::elementwise::{activation, arithmetic, special, unary};
