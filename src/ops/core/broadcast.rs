@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result, Warning, warn};
-use crate::kernels::cast::cast_watched;
+use crate::kernels::cast::cast_checked;
 use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
@@ -61,7 +61,7 @@ pub(crate) fn converted_aloud(x: &Tensor, out: Tensor) -> Result<Tensor> {
         warn_of_loss(x, to)?;
         return converted(x, out);
     }
-    if cast_watched(x.view_of(), out.view_mut()) {
+    if cast_checked(x.view_of(), out.view_mut()) {
         warn_of_loss(x, to)?;
     }
     after_cast(x, out)

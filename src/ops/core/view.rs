@@ -83,7 +83,7 @@ impl Steps {
         let first = seen.offset() - whole.offset();
         let fits = seen.dims() == g.shape();
         let target = sum.shared_view_mut();
-        fits && kernels::index::add_part(target, first, seen.strides(), g.view_of())
+        fits && kernels::index::add_to_slice(target, first, seen.strides(), g.view_of())
     }
 
     fn replay(&self, layout: &Layout) -> Layout {

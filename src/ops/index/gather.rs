@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::kernels::index::Way;
+use crate::kernels::index::WriteMode;
 use crate::ops::core::broadcast::{axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
@@ -96,14 +96,14 @@ pub(crate) fn scattered(
     axis: usize,
     index: &Tensor,
     src: &Tensor,
-    way: Way,
+    way: WriteMode,
 ) -> Result<Tensor> {
-    let write = if way == Way::Put { put_rows } else { add_rows };
+    let write = if way == WriteMode::Put { put_rows } else { add_rows };
     if let Some(rows) = rows_of(x, axis, index) {
         let places = RowIndices::indexed(op, x.shape(), &[axis], &[rows])?;
         return write(op, x, &places, &permute_axes(src, &in_front(axis, x.ndim()))?);
     }
-    let direct = kernels::index::writes_checked(way, x.dtype());
+    let direct = kernels::index::supports_write_checked(way, x.dtype());
     if !direct || edges_of(&[x, src]).is_some() {
         let places = RowIndices::along(op, x.shape(), axis, index)?;
         let rows = reshape_dims(src, &[places.len()])?;
@@ -123,7 +123,7 @@ pub(crate) fn scatter_along(
     axis: isize,
     index: &Tensor,
     src: &Operand,
-    way: Way,
+    way: WriteMode,
 ) -> Result<Tensor> {
     let (flat, axis, index) = beside(op, x, axis, index)?;
     let src = cut(op, &flat, &index, src)?;
@@ -184,10 +184,10 @@ fn ungathered(
     g: &Tensor,
     recorded: bool,
 ) -> Result<Tensor> {
-    if !recorded && kernels::index::writes_checked(Way::Add, g.dtype()) {
+    if !recorded && kernels::index::supports_write_checked(WriteMode::Add, g.dtype()) {
         let out = Tensor::zeros(dims, g.dtype())?;
         let (index, rows) = (index.view_of(), g.view_of());
-        kernels::index::write_checked(op, Way::Add, out.view_mut(), axis, index, rows)?;
+        kernels::index::write_checked(op, WriteMode::Add, out.view_mut(), axis, index, rows)?;
         return Ok(out);
     }
     let places = RowIndices::along(op, dims, axis, index)?;
@@ -226,7 +226,7 @@ crate::operations! { family "along an axis";
             return Err(shapes("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
         let values = broadcast_to(&value_for("put_along_axis", x, values)?, indices.shape())?;
-        reshape_dims(&scattered("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
+        reshape_dims(&scattered("put_along_axis", &flat, axis, &indices, &values, WriteMode::Put)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
@@ -237,6 +237,6 @@ crate::operations! { family "along an axis";
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        scatter_along("scatter_add", x, axis, index, src, Way::Add)
+        scatter_along("scatter_add", x, axis, index, src, WriteMode::Add)
     }
 }

@@ -33,7 +33,7 @@ fn level_and_total(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
         let rows = reshape_dims(x, &[x.size() / n, n])?;
         let numbers = || Tensor::empty(&rows.shape()[..1], x.dtype());
         let (level, total) = (numbers()?, numbers()?);
-        kernels::softmax::levels(rows.view_of(), level.view_mut(), total.view_mut());
+        kernels::softmax::logsumexp_parts(rows.view_of(), level.view_mut(), total.view_mut());
         return Ok([reshape_dims(&level, &kept)?, reshape_dims(&total, &kept)?]);
     }
     let top = reduced(Reduction::Max, x, axes, x.dtype())?;

@@ -3,7 +3,7 @@
 //! Owns: scatter (PyTorch). Never changes an argument. Invariant: the last of repeated targets wins where nothing is folded.
 
 use crate::error::Error;
-use crate::kernels::index::Way;
+use crate::kernels::index::WriteMode;
 use crate::ops::core::op_decl::Operand;
 use crate::ops::index::gather::scatter_along;
 use crate::ops::reduce::scatter_reduce::multiplied;
@@ -14,8 +14,8 @@ crate::operations! { family "along an axis";
     [in_place, positional(4), keywords(("value", "src")), indices("index")]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand, reduce: Option<String> = None) -> Tensor {
         match reduce.as_deref() {
-            None => scatter_along("scatter", x, axis, index, src, Way::Put),
-            Some("add") => scatter_along("scatter", x, axis, index, src, Way::Add),
+            None => scatter_along("scatter", x, axis, index, src, WriteMode::Put),
+            Some("add") => scatter_along("scatter", x, axis, index, src, WriteMode::Add),
             Some("multiply") => multiplied("scatter", x, axis, index, src),
             Some(other) => Err(Box::new(Error::Argument {
                 op: "scatter".into(),

@@ -9,7 +9,7 @@ use super::segments::{extreme, met_in, product};
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::index::Folding;
+use crate::kernels::index::ScatterReduction;
 use crate::ops::core::broadcast::{astype, choose, permute_axes, reshape_dims};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -73,8 +73,12 @@ fn folded(
             let sum = add_rows(op, &base, targets, rows)?;
             if how == Reduce::Sum { Ok(sum) } else { mean(&sum, numbers, include_self) }
         }
-        Reduce::Max => extreme(Folding::Largest, x, (targets, numbers), rows, include_self),
-        Reduce::Min => extreme(Folding::Smallest, x, (targets, numbers), rows, include_self),
+        Reduce::Max => {
+            extreme(ScatterReduction::Largest, x, (targets, numbers), rows, include_self)
+        }
+        Reduce::Min => {
+            extreme(ScatterReduction::Smallest, x, (targets, numbers), rows, include_self)
+        }
         Reduce::Prod => {
             let product = product(rows, (targets, numbers), x.dtype())?;
             if include_self {

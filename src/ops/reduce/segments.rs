@@ -12,7 +12,7 @@ use super::scan::reversed;
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::index::Folding;
+use crate::kernels::index::ScatterReduction;
 use crate::ops::core::broadcast::{astype, broadcast_to, choose, reshape_dims};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -110,7 +110,7 @@ pub(super) fn product(
     dtype: DType,
 ) -> Result<Tensor> {
     let out = Tensor::ones(targets.dims(), dtype.computes())?;
-    targets.fold_into(&out, &astype(&rows.detach(), out.dtype())?, Folding::Product)?;
+    targets.fold_into(&out, &astype(&rows.detach(), out.dtype())?, ScatterReduction::Product)?;
     finish(astype(&out, dtype)?, &[rows], |_| Record {
         name: NAME,
         cost: 40.0 * move_cost(rows),
@@ -130,8 +130,8 @@ pub(super) fn product(
 }
 
 /// What takes no part in an extreme.
-fn neutral(how: Folding, dtype: DType) -> Result<Tensor> {
-    let largest = how == Folding::Largest;
+fn neutral(how: ScatterReduction, dtype: DType) -> Result<Tensor> {
+    let largest = how == ScatterReduction::Largest;
     match dtype {
         DType::I64 => Tensor::from_vec(vec![if largest { i64::MIN } else { i64::MAX }], &[]),
         DType::U64 => Tensor::from_vec(vec![if largest { u64::MIN } else { u64::MAX }], &[]),
@@ -146,7 +146,7 @@ fn neutral(how: Folding, dtype: DType) -> Result<Tensor> {
 
 /// `x` with the rows that meet in each target folded into it, or in its place.
 pub(super) fn extreme(
-    how: Folding,
+    how: ScatterReduction,
     x: &Tensor,
     (targets, numbers): Places<'_>,
     rows: &Tensor,

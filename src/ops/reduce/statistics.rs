@@ -8,7 +8,7 @@ use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
-use crate::kernels::sort::sorted;
+use crate::kernels::sort::argsort_by;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{
     any_true, astype, broadcast_to, permute_axes, readable, reshape_dims, sum_over, swap_axes,
@@ -46,7 +46,7 @@ fn spread_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor> {
             remedy: "give weights of the tensor's shape, or of the size of the axis named",
         }));
     }
-    let order = sorted(named.len(), &|i, k| named[i].cmp(&named[k]));
+    let order = argsort_by(named.len(), &|i, k| named[i].cmp(&named[k]));
     let mut dims = ShapeVec::from_elem(1, x.ndim());
     named.iter().for_each(|&a| dims[a] = x.shape()[a]);
     reshape_dims(&permute_axes(weights, &order)?, &dims)

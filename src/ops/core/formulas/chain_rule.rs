@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{In, LoopTable, Small, apply};
+use crate::kernels::elementwise::{BackwardCall, In, LoopTable, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Sym;
@@ -96,8 +96,8 @@ impl Rule<Tensor> for Elementwise {
         let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
         let last = (0..self.by.len()).rev().find(free);
         let mut small = match g.flat() {
-            flat if !plain || flat.is_some() => Small::new(flat.filter(|_| plain)),
-            _ => Small::repeated(g.repeated()),
+            flat if !plain || flat.is_some() => BackwardCall::new(flat.filter(|_| plain)),
+            _ => BackwardCall::repeated(g.repeated()),
         };
         self.fill(cx, &mut small);
         let mut operands = None;
@@ -167,7 +167,7 @@ impl Elementwise {
 
     /// What the derivatives read beside the gradient, in place; absent is what is not as it was saved or lies otherwise.
     #[inline(always)]
-    fn fill<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
+    fn fill<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut BackwardCall<'f>) {
         if !small.is_open() {
             return;
         }
@@ -187,7 +187,13 @@ impl Elementwise {
 
     /// Adds the gradient of operand `i` to what that has been given so far; false where this takes more than a small loop.
     #[inline(never)]
-    fn added(&self, cx: &mut Context<'_, Tensor>, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+    fn added(
+        &self,
+        cx: &mut Context<'_, Tensor>,
+        i: usize,
+        g: &Tensor,
+        small: &BackwardCall<'_>,
+    ) -> bool {
         let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
         let Some(place) = sum.flat().filter(|_| fits) else { return false };
@@ -203,7 +209,7 @@ impl Elementwise {
     /// The gradient of operand `i` in memory of its own; `None` where this takes more than a small loop. Where the result's is
     /// one element for all, as below a sum, and so is what is read beside it, one element is all that is computed.
     #[inline(never)]
-    fn made(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
+    fn made(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> Option<Tensor> {
         let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
         if !small.is_open() {
             return None;
@@ -220,7 +226,7 @@ impl Elementwise {
     /// Turns the gradient of the result into that of operand `i`; false where others see it, or where this takes more
     /// than a small loop.
     #[inline(always)]
-    fn rewritten(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+    fn rewritten(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> bool {
         match &self.by[i] {
             Derivative::Identity => true,
             Derivative::Zero => false,

@@ -8,7 +8,7 @@ use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatIn, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{Flat, FlatOperand, LoopTable, apply, apply_flat};
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
 use crate::ops::core::int_range::in_range;
@@ -213,7 +213,7 @@ impl Elementwise {
         let Some(target) = Flat::run(out.storage(), (0, n), out.dtype()) else {
             return false;
         };
-        let mut ins = [FlatIn::Int(0); N];
+        let mut ins = [FlatOperand::Int(0); N];
         for (input, slot) in ins.iter_mut().zip(slots) {
             let Some(flat) = slot.flat_of(n) else { return false };
             *input = flat;

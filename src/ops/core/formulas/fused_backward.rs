@@ -10,7 +10,7 @@ use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Context, Together};
-use crate::kernels::fused::{Tile, Tiles};
+use crate::kernels::fused::{EagerChain, FusedOperand};
 use crate::ops::core::chain_rule::{Operands, Read};
 use crate::ops::core::elementwise::{Derivative, Elementwise};
 use crate::ops::core::structured::Chosen;
@@ -38,9 +38,9 @@ enum Gives {
 #[derive(Clone, Copy)]
 enum Gradient {
     /// It is the tensor of this place.
-    Given(usize, Tile),
+    Given(usize, FusedOperand),
     /// A loop makes it.
-    Made(Tile),
+    Made(FusedOperand),
     /// Zero everywhere.
     Zero,
 }
@@ -77,7 +77,7 @@ fn gradients(
     given: &[Option<Tensor>],
 ) -> Result<std::result::Result<Vec<Option<Tensor>>, usize>> {
     let Some(like) = &given[0] else { return Ok(Err(0)) };
-    let mut tiles = Tiles::new(like.dtype(), like.shape());
+    let mut tiles = EagerChain::new(like.dtype(), like.shape());
     match walk(nodes, given, &mut tiles) {
         Ok(places) => results(given, &places, like, tiles).map(Ok),
         Err(k) => Ok(Err(k)),
@@ -114,7 +114,7 @@ impl Node {
         &'t self,
         g: Gradient,
         places: &mut [Option<Gradient>],
-        tiles: &mut Tiles<'t>,
+        tiles: &mut EagerChain<'t>,
     ) -> Option<()> {
         for (i, target) in self.targets.iter().enumerate() {
             let Some(target) = *target else { continue };
@@ -133,7 +133,12 @@ impl Node {
 
 impl Gives {
     /// The gradient of operand `i` for the gradient `g`.
-    fn gradient<'t>(&'t self, i: usize, g: Gradient, tiles: &mut Tiles<'t>) -> Option<Gradient> {
+    fn gradient<'t>(
+        &'t self,
+        i: usize,
+        g: Gradient,
+        tiles: &mut EagerChain<'t>,
+    ) -> Option<Gradient> {
         let (by, read) = match self {
             Gives::Formulas(by, read) => (by, read),
             Gives::Chosen(mask) => {
@@ -146,7 +151,7 @@ impl Gives {
             Derivative::Identity => g,
             Derivative::Zero => Gradient::Zero,
             Derivative::Formula { uses, table, .. } => {
-                let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
+                let mut ins: SmallVec<[FusedOperand; 4]> = SmallVec::new();
                 for source in *uses {
                     ins.push(match read.find(*source) {
                         Some(Read::Tensor(t)) => tiles.read(t.view_of())?,
@@ -164,7 +169,7 @@ impl Gives {
 fn walk<'t>(
     nodes: &'t [Node],
     given: &'t [Option<Tensor>],
-    tiles: &mut Tiles<'t>,
+    tiles: &mut EagerChain<'t>,
 ) -> std::result::Result<Vec<Option<Gradient>>, usize> {
     let mut places: Vec<Option<Gradient>> = Vec::with_capacity(given.len());
     for (place, grad) in given.iter().enumerate() {
@@ -181,7 +186,7 @@ fn walk<'t>(
 }
 
 impl Gradient {
-    fn tile(self, tiles: &mut Tiles<'_>) -> Tile {
+    fn tile(self, tiles: &mut EagerChain<'_>) -> FusedOperand {
         match self {
             Gradient::Given(_, tile) | Gradient::Made(tile) => tile,
             Gradient::Zero => tiles.number(0.0),
@@ -194,7 +199,7 @@ fn results(
     given: &[Option<Tensor>],
     places: &[Option<Gradient>],
     like: &Tensor,
-    tiles: Tiles<'_>,
+    tiles: EagerChain<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
     let kept =
         |at: usize| places.iter().any(|p| matches!(p, Some(Gradient::Given(k, _)) if *k == at));
@@ -203,7 +208,7 @@ fn results(
         spare.extend(grad.as_ref().filter(|g| !kept(at) && g.lends_memory()).map(Tensor::detach));
     }
     let mut out: Vec<Option<Tensor>> = Vec::with_capacity(places.len());
-    let mut made: Vec<(Tile, usize)> = Vec::new();
+    let mut made: Vec<(FusedOperand, usize)> = Vec::new();
     for (place, gradient) in places.iter().enumerate() {
         out.push(match gradient {
             None => None,

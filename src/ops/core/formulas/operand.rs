@@ -4,7 +4,7 @@
 //! Invariant: a number stands for all elements, in the dtype of those beside it.
 
 use crate::array::capture;
-use crate::kernels::elementwise::{Flat, FlatIn, In};
+use crate::kernels::elementwise::{Flat, FlatOperand, In};
 use crate::kernels::launch;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::tensor::Tensor;
@@ -37,20 +37,21 @@ impl<'a> Slot<'a> {
 
     /// The operand of a small call, if it is one.
     #[inline(always)]
-    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+    pub(in crate::ops) fn flat(self) -> Option<FlatOperand<'a>> {
         self.flat_of(self.tensor().map_or(0, Tensor::size))
     }
 
     /// The same for an operand that is known to have `n` elements, or to be a number.
     #[inline(always)]
-    pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
+    pub(super) fn flat_of(self, n: usize) -> Option<FlatOperand<'a>> {
         match self {
             Slot::Tensor(t) if t.is_contiguous() => {
-                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatIn::Elements)
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype())
+                    .map(FlatOperand::Elements)
             }
-            Slot::Tensor(t) => t.repeated().map(FlatIn::Repeated),
-            Slot::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
-            Slot::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
+            Slot::Tensor(t) => t.repeated().map(FlatOperand::Repeated),
+            Slot::Scalar(Scalar::Int(i)) => Some(FlatOperand::Int(i)),
+            Slot::Scalar(s) => Some(FlatOperand::Float(s.as_f64())),
         }
     }
 
@@ -75,5 +76,5 @@ pub(super) fn stands_for_number(x: &Tensor) -> bool {
 /// An operation that computes otherwise beside some numbers: a number that is an argument belongs to the program.
 #[cold]
 pub(super) fn refuse_number(op: &'static str) {
-    launch::with_recorder(|recorder| recorder.refuse_number(op));
+    launch::with_tracer(|tracer| tracer.refuse_number(op));
 }

@@ -8,7 +8,7 @@
 use crate::array::{Storage, capture};
 use crate::error::Result;
 use crate::graph::Mode;
-use crate::kernels::elementwise::{Few, In, Number, Run, apply_few};
+use crate::kernels::elementwise::{FloatOperand, FloatRun, In, ScalarOperand, apply_floats};
 use crate::ops::core::elementwise::{Elementwise, Slot};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::{Edge, Tensor};
@@ -16,7 +16,7 @@ use crate::tensor::{Edge, Tensor};
 /// An operand that may take the short way.
 pub(crate) trait Part<'a>: Copy {
     /// The elements as a loop takes them.
-    type Few: Few;
+    type Few: FloatOperand;
 
     /// The operand of `n` elements beside others of this shape and dtype, if it is of this sort.
     fn few(self, like: &Tensor, n: usize) -> Option<Self::Few>;
@@ -29,14 +29,14 @@ pub(crate) trait Part<'a>: Copy {
 }
 
 impl<'a> Part<'a> for &'a Tensor {
-    type Few = Run<'a>;
+    type Few = FloatRun<'a>;
 
     #[inline(always)]
-    fn few(self, like: &Tensor, n: usize) -> Option<Run<'a>> {
+    fn few(self, like: &Tensor, n: usize) -> Option<FloatRun<'a>> {
         let (layout, dtype) = (self.layout(), self.dtype());
         let fits =
             dtype == like.dtype() && layout.is_contiguous() && layout.same_dims(like.layout());
-        if fits { Run::of(self.storage(), (layout.offset(), n), dtype) } else { None }
+        if fits { FloatRun::of(self.storage(), (layout.offset(), n), dtype) } else { None }
     }
 
     #[inline(always)]
@@ -51,13 +51,13 @@ impl<'a> Part<'a> for &'a Tensor {
 }
 
 impl<'a> Part<'a> for Scalar {
-    type Few = Number;
+    type Few = ScalarOperand;
 
     #[inline(always)]
-    fn few(self, _: &Tensor, _: usize) -> Option<Number> {
+    fn few(self, _: &Tensor, _: usize) -> Option<ScalarOperand> {
         match self {
-            Scalar::Int(i) => Some(Number(In::Int(i))),
-            Scalar::Float(f) => Some(Number(In::Float(f))),
+            Scalar::Int(i) => Some(ScalarOperand(In::Int(i))),
+            Scalar::Float(f) => Some(ScalarOperand(In::Float(f))),
             _ => None,
         }
     }
@@ -112,11 +112,11 @@ impl Elementwise {
             return Ok(());
         }
         let (Some(x), Some(y)) = (a.few(like, n), b.few(like, n)) else { return Ok(()) };
-        let Some(of_floats) = self.forward.of_floats(dtype) else { return Ok(()) };
-        let storage = Storage::alloc(n * of_floats.result.size())?;
-        apply_few(of_floats, (x, y), (&storage, n), params);
+        let Some(float_loop) = self.forward.float_loop(dtype) else { return Ok(()) };
+        let storage = Storage::alloc(n * float_loop.result.size())?;
+        apply_floats(float_loop, (x, y), (&storage, n), params);
         let layout = like.layout().packed();
-        let out = place.insert(Tensor::assemble(storage, layout, of_floats.result, None));
+        let out = place.insert(Tensor::assemble(storage, layout, float_loop.result, None));
         let plain = |part: Option<&Tensor>| part.is_none_or(Tensor::is_plain);
         if mode.plain_results() && plain(a.tensor()) && plain(b.tensor()) {
             return Ok(());
