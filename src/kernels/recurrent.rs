@@ -268,8 +268,8 @@ unsafe fn lstm_backward_row_body<T: Float>(
     }
 }
 
-/// The GRU cell: `gates` receives `r = σ(x_r + p_r)`, `z = σ(x_z + p_z)`, `n = tanh(x_n + r m)` and `m = p_n
-/// + bias`; `out` receives `n + z (h - n)`.
+/// The GRU cell: `gates` receives `r = σ(x_r + p_r)`, `z = σ(x_z + p_z)`, `n = tanh(x_n + r m)` and
+/// `m = p_n + bias`; `out` receives `n + z (h - n)`.
 pub fn gru(
     loops: Activations,
     x: View,

@@ -127,28 +127,28 @@ impl LoopTable {
 /// `R` is the scalar type inside a float formula.
 ///
 /// * `float: |a, b| formula;` all operands and the result have one float dtype; `|a; p, q| formula` names
-/// parameters after the semicolon. Functions called by the formula must be `#[inline(always)]`.
+///   parameters after the semicolon. Functions called by the formula must be `#[inline(always)]`.
 /// * `float_wide: …` instead when the formula takes sin, cos or tan of anything.
 /// * `float_remainder: …` instead when the formula takes the remainder of its two operands.
 /// * `float_ends: …` instead when the formula is the inverse error function.
 /// * `float_calls: …` instead when the formula calls scalar library functions (one loop for all levels).
 /// * `mask: |a, b| formula;` instead when the formula is a mask: the output is bool.
 /// * `complex: |a, b| formula;` as `float:`, also evaluated on complex numbers: it is holomorphic, or the
-/// formula holds all the same. `complex_ring:` is for sums and products, `complex_field:` for a quotient
-/// (both have loops of complex64, too), `complex_angles:` for exponentials (`complex_wide:` and
-/// `complex_calls:` correspond to `float_wide:` and `float_calls:`), and `complex_mask:` to `mask:`.
+///   formula holds all the same. `complex_ring:` is for sums and products, `complex_field:` for a quotient
+///   (both have loops of complex64, too), `complex_angles:` for exponentials (`complex_wide:` and
+///   `complex_calls:` correspond to `float_wide:` and `float_calls:`), and `complex_mask:` to `mask:`.
 /// * `over;` after a float row of two operands: so cheap that it has in-place loops of its own.
 /// * `rows;` likewise: it has loops over rows with one scalar each.
-/// * `sixteen;` likewise: its functions have AVX-512 versions in `math::sixteen`, which float32 uses; `eight
-/// exp;` names the AVX-512 loop of float64; `cheap;` says that memory limits it, so that AVX-512 uses the
-/// loops of AVX2; `widest;` gives complex128 an AVX-512 loop. `sixteen: …` and `cheap: …` are `float: …` with
-/// these.
+/// * `sixteen;` likewise: its functions have AVX-512 versions in `math::sixteen`, which float32 uses;
+///   `eight exp;` names the AVX-512 loop of float64; `cheap;` says that memory limits it, so that AVX-512 uses
+///   the loops of AVX2; `widest;` gives complex128 an AVX-512 loop. `sixteen: …` and `cheap: …` are
+///   `float: …` with these.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| formula;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
-/// `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a `float:`
-/// table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
+///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a `float:`
+///   table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
 /// * `ints_wide:` instead of `ints:` where the baseline has no 64-bit vector instructions: comparisons,
-/// extremes, shifts and products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
+///   extremes, shifts and products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
 /// * `quotients: Result;` instead of `ints:` for a result of integer division.
 #[macro_export]
 #[doc(hidden)]

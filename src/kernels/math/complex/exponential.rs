@@ -181,9 +181,9 @@ pub fn cos<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     cosh::<FMA, CAREFUL>(mul_i(z))
 }
 
-/// `tanh z` after Kahan ("Branch cuts for complex elementary functions", 1987): with `t = tan y`, `s = sinh
-/// x` and `b = 1 + t²` it is `(b s cosh x + i t) / (1 + b s²)`; where `tanh x` is 1 to the last bit, `±1 + 4i
-/// sin y cos y e^(-2|x|)`.
+/// `tanh z` after Kahan ("Branch cuts for complex elementary functions", 1987): with `t = tan y`,
+/// `s = sinh x` and `b = 1 + t²` it is `(b s cosh x + i t) / (1 + b s²)`; where `tanh x` is 1 to the last
+/// bit, `±1 + 4i sin y cos y e^(-2|x|)`.
 #[inline(always)]
 pub fn tanh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     if CAREFUL && is_special(z) {

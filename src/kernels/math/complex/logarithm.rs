@@ -93,8 +93,8 @@ pub fn log1p<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
     Complex128::new(size, real::atan2::<FMA>(z.im, one))
 }
 
-/// The square root in the right half-plane: with `t = ((|x| + |z|) / 2)^(1/2)` the parts are `t` and `|y| /
-/// 2t`, in the order given by the sign of `x`.
+/// The square root in the right half-plane: with `t = ((|x| + |z|) / 2)^(1/2)` the parts are `t` and
+/// `|y| / 2t`, in the order given by the sign of `x`.
 #[inline(always)]
 fn root<const FMA: bool>(z: Complex128) -> Complex128 {
     let size = (z.re * z.re + z.im * z.im).sqrt();

@@ -46,8 +46,8 @@ pub fn powf<const FMA: bool, const CAREFUL: bool>(z: Complex128, w: Complex128) 
     exp::<FMA, true>(times(w, ln::<FMA, true>(z)))
 }
 
-/// The derivative of order `o` of `sin(pi z) / (pi z)`: near zero the series, elsewhere `f_n = (sin^(n) - n
-/// f_(n-1)) / u`.
+/// The derivative of order `o` of `sin(pi z) / (pi z)`: near zero the series, elsewhere
+/// `f_n = (sin^(n) - n f_(n-1)) / u`.
 pub fn sinc<const FMA: bool, const CAREFUL: bool>(z: Complex128, o: Complex128) -> Complex128 {
     let n = o.re;
     if o.im != 0.0 || !(0.0..1e3).contains(&n) || n.trunc() != n {

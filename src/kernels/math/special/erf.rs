@@ -1,7 +1,7 @@
 //! The error functions.
 //!
-//! `erf` is an odd polynomial near zero and `1 - e^-q(x)` beyond; `erfc` is `e^-x²` times a polynomial in `(x
-//! - c) / (x + c)`, with the rounding error of `x²` corrected. Error: `erf` below 2 ulp, `erfc` and
+//! `erf` is an odd polynomial near zero and `1 - e^-q(x)` beyond; `erfc` is `e^-x²` times a polynomial in
+//! `(x - c) / (x + c)`, with the rounding error of `x²` corrected. Error: `erf` below 2 ulp, `erfc` and
 //! `normal_cdf` below 6 ulp, in the tail too.
 
 /// Defines the error functions for one float width.

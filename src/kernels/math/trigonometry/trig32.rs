@@ -1,5 +1,5 @@
-//! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on `|r| <=
-//! pi/4`; the tangent is a quotient.
+//! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on
+//! `|r| <= pi/4`; the tangent is a quotient.
 //!
 //! Without FMA the reduction is done in float64. As in `trig`, a `WIDE` lane calls the standard library
 //! beyond `WIDE_ABOVE`. Error: all below 1.5 ulp.
