@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use super::contiguous::is_c_contiguous;
-use super::dispatch::{MAX_OPERANDS, in_blocks};
+use super::dispatch::{MAX_OPERANDS, parallel_blocks};
 use super::launch_loop::{In, run_opaque, views_of};
 use super::loop_table::{Loop, LoopTable};
 use super::tile_copy::{gather, scatter};
@@ -115,7 +115,7 @@ impl ConvertedLoop {
             ins,
             back: RunConverter::new(result, out.dtype),
         };
-        in_blocks(out.numel(), self.cost, &|start, end| call.span(start, end));
+        parallel_blocks(out.numel(), self.cost, &|start, end| call.span(start, end));
     }
 }
 

@@ -154,7 +154,7 @@ unsafe fn run_large(
             transposed = found;
             // SAFETY: blocks are disjoint ranges below n that begin at rows.
             let body = |start, end| unsafe { transposed.span(start, end) };
-            return in_units(n, transposed.unit(), cost, &body);
+            return parallel_units(n, transposed.unit(), cost, &body);
         }
         _ => {
             plan = StridedPlan::new(work, ins, out, dims, in_place);
@@ -162,7 +162,7 @@ unsafe fn run_large(
             &|start, end| unsafe { plan.span(start, end) }
         }
     };
-    in_blocks(n, cost, body);
+    parallel_blocks(n, cost, body);
 }
 
 /// The nanoseconds from which on an operation is split. Results do not depend on the split.
@@ -174,13 +174,13 @@ pub fn split_above() -> f32 {
 /// Runs `body` on ranges that partition `0..n`: on one, or on fixed blocks of the thread pool when the work
 /// is large. `cost` is in nanoseconds per element.
 #[inline]
-pub fn in_blocks(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
-    in_units(n, BLOCK_UNIT, cost, body);
+pub fn parallel_blocks(n: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
+    parallel_units(n, BLOCK_UNIT, cost, body);
 }
 
-/// As `in_blocks`, for blocks that are multiples of `unit`.
+/// As `parallel_blocks`, for blocks that are multiples of `unit`.
 #[inline]
-pub fn in_units(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
+pub fn parallel_units(n: usize, unit: usize, cost: f32, body: &(dyn Fn(usize, usize) + Sync)) {
     if n as f32 * cost < split_above() { body(0, n) } else { split(n, unit, cost, body) }
 }
 

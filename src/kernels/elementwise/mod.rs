@@ -21,7 +21,9 @@ mod where_loops;
 
 pub(crate) use backward_call::BackwardCall;
 pub(crate) use casting::apply_converted;
-pub use dispatch::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run, split_above};
+pub use dispatch::{
+    MAX_OPERANDS, Operand, OutOperand, parallel_blocks, parallel_units, run, split_above,
+};
 pub use flat::{Flat, FlatOperand};
 pub(crate) use flat::{apply_flat, select_flat};
 #[cfg(feature = "python")]

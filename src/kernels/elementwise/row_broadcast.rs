@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::dispatch::{Operand, OutOperand, in_blocks};
+use super::dispatch::{Operand, OutOperand, parallel_blocks};
 use super::loops::{BASE_FMA, Kernel, LaneOf};
 use crate::array::sort_axes;
 use crate::kernels::number::real::{Lit, Real};
@@ -241,7 +241,7 @@ pub(super) unsafe fn run_rows(
 ) -> bool {
     let Some(walk) = RowWalk::new(f, [a, b], out, dims) else { return false };
     // SAFETY: the caller's contract; blocks are disjoint ranges below the number of elements.
-    in_blocks(dims.iter().product(), cost, &|start, end| unsafe { walk.span(start, end) });
+    parallel_blocks(dims.iter().product(), cost, &|start, end| unsafe { walk.span(start, end) });
     true
 }
 

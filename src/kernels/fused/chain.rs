@@ -14,7 +14,7 @@ use super::chain_op::{
     BufferAddresses, BufferId, ChainOp, Location, MAX_REDUCTIONS, PartialLeaves, TileRows,
 };
 use super::scratch::{CacheLine, with_scratch};
-use crate::kernels::elementwise::in_units;
+use crate::kernels::elementwise::parallel_units;
 use crate::kernels::nontemporal;
 use crate::kernels::reduce::WHOLE_LEAF;
 
@@ -130,7 +130,7 @@ impl Chain {
         let addresses = BufferAddresses(addresses);
         let whole = self.ops.iter().any(|op| matches!(op, ChainOp::Reduction { .. }));
         let ChainShape { rows, row } = self.shape;
-        in_units(rows, self.shape.unit(whole), self.cost * row as f32, &|start, end| {
+        parallel_units(rows, self.shape.unit(whole), self.cost * row as f32, &|start, end| {
             let addresses = &addresses;
             let lines = self.shape.tile_rows() * row * MAX_ITEMSIZE / size_of::<CacheLine>() + 1;
             // SAFETY: the caller's contract; blocks are disjoint, and a slot holds a tile.
