@@ -12,8 +12,7 @@ pub(super) unsafe trait Lanes: Copy {
     const LANES: usize;
     /// The lanes of a 128-bit block.
     const NEAR: usize = 16 / size_of::<Self::Part>();
-    /// Whether `expand_load` and `permute` are available (AVX-512): rows shorter than a vector can then share
-    /// one.
+    /// Whether `spread` and `picked` are available (AVX-512): rows shorter than a vector can then share one.
     const SPREADS: bool;
     fn zero() -> Self;
     fn all(x: Self::Part) -> Self;
