@@ -4,9 +4,9 @@ use crate::strided::{Order, read, written};
 use ferrograd::dtype::{Complex64, Complex128, DType, Element, Half};
 use ferrograd::kernels::convolution::convolve_full;
 use ferrograd::kernels::index::offsets_where;
-use ferrograd::kernels::order::arg_order;
 use ferrograd::kernels::scan::{Scan, recurrence, scan};
 use ferrograd::kernels::softmax::softmax;
+use ferrograd::kernels::sort::arg_order;
 use ferrograd::kernels::{Reduction, ViewMut, cast, copy, matmul, reduce, select};
 use ndarray::{ArrayD, Dimension, IxDyn};
 
