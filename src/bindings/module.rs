@@ -129,7 +129,7 @@ classes! {
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     only_in_the_main_interpreter(py)?;
-    isa::chosen().map_err(errors::to_python)?;
+    isa::requested().map_err(errors::to_python)?;
     call_site::register();
     engine_host::register();
     // The addresses of NumPy's functions, which a finaliser at the interpreter's end could not import any more.

@@ -12,9 +12,9 @@ use crate::compile::Program;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
 use crate::kernels::host_call;
-use crate::kernels::host_call::{Host, Stretch};
+use crate::kernels::host_call::{Host, HostSpan};
 pub use crate::kernels::launch::Object;
-use crate::kernels::launch::{self, HOST, Objects};
+use crate::kernels::launch::{self, HOST_OBJECT, Objects};
 use crate::kernels::{self, View, ViewMut};
 use crate::tensor::Tensor;
 
@@ -85,7 +85,7 @@ impl Host for HostStep {
             kernels::copy(read, input.view_mut());
             inputs.push(input);
         }
-        let run = objects[HOST].get_or_insert_with(|| self.code.new_run()).clone();
+        let run = objects[HOST_OBJECT].get_or_insert_with(|| self.code.new_run()).clone();
         let results = {
             let _mode = ModeGuard::new(self.mode);
             self.code.call(inputs, &run)?
@@ -114,7 +114,7 @@ impl Host for HostStep {
 }
 
 /// A part of the recording of this thread in which host code runs.
-pub struct HostStretch(Stretch);
+pub struct HostStretch(HostSpan);
 
 impl HostStretch {
     /// Begins a stretch of code that was given these tensors; `None` outside recordings.
@@ -126,7 +126,7 @@ impl HostStretch {
     /// The same for code that was given the memory at these addresses.
     #[inline]
     pub fn begin_with(given: impl FnOnce() -> Vec<usize>) -> Option<HostStretch> {
-        if capture::active() { Stretch::begin(given()).map(HostStretch) } else { None }
+        if capture::active() { HostSpan::begin(given()).map(HostStretch) } else { None }
     }
 
     /// Whether the code read values, so that only calling it again repeats what it did.
@@ -204,5 +204,5 @@ pub(super) fn foreign(program: &Program) -> impl Iterator<Item = &dyn Foreign> {
 
 /// Has the recording of this thread fail with this error.
 pub fn refuse(error: Box<Error>) {
-    launch::with_recorder(|recorder| recorder.refuse(error));
+    launch::with_tracer(|tracer| tracer.refuse(error));
 }

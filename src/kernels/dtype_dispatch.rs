@@ -1,10 +1,9 @@
-//! The choice of a loop's type by the views that it gets.
+//! Dtype dispatch: macros that run a body with the element type of the operands.
 //!
-//! Owns: `with_elements!`, `with_number!`, `with_float!`, `with_computing!` and `with_word!`. Never touches an element.
 //! Invariant: the type comes from the views, so that elements are read as what they are.
 
-/// Runs `$body` with `$T` bound to the type in which the elements of the views, which share one dtype, lie in memory.
-/// Dtypes without loops of their own are a bug of the caller and panic: they go through `computes`.
+/// Runs `$body` with `$T` bound to the element type of the views, which share one dtype. Dtypes without loops
+/// of their own are a bug of the caller and panic: the caller converts them to `DType::computes`.
 macro_rules! with_elements {
     ([$($view:expr),+], $T:ident => $body:expr) => {
         $crate::dtype::with_dtype!(ring $crate::kernels::view::one_dtype([$($view.dtype),+]), $T => $body)
@@ -25,8 +24,8 @@ macro_rules! with_float {
     };
 }
 
-/// Runs `$body` with `$T` bound to the type of a dtype in which others are computed (`DType::computes`): fewer copies of a
-/// loop than one for each dtype that has loops. `real` leaves out complex numbers, which have no order.
+/// Runs `$body` with `$T` bound to a dtype that computes for others (`DType::computes`): fewer copies of a
+/// loop than one for each dtype with loops. `real` excludes complex numbers, which have no order.
 macro_rules! with_computing {
     (real $dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -52,7 +51,8 @@ macro_rules! with_computing {
     };
 }
 
-/// Runs `$body` with `$W` bound to a type of so many bytes, for code that moves elements and does not read them.
+/// Runs `$body` with `$W` bound to a type of this size in bytes, for code that moves elements without
+/// interpreting them.
 macro_rules! with_word {
     ($size:expr, $W:ident => $body:expr) => {
         match $size {

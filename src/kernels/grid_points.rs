@@ -1,16 +1,16 @@
-//! Places between the elements of images and volumes: the elements around them, with their weights.
+//! Sampling positions of `grid_sample`: the image elements around each point, with interpolation weights and
+//! their derivatives.
 //!
-//! Owns: what a coordinate from -1 to 1 means, and the slopes of the weights. Never reads an image.
-//! Invariant: a corner that does not exist has the place -1; NaN stays in the weights where zeros lie outside.
+//! Invariant: a corner outside a zero-padded image has the index -1; NaN coordinates stay in the weights.
 
 use super::launch::launch;
 use super::multiversion::leveled;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 
-/// What lies outside of an image.
+/// The padding outside an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outside {
+pub enum PaddingMode {
     /// Zeros.
     Zeros,
     /// The nearest element.
@@ -19,39 +19,40 @@ pub enum Outside {
     Reflection,
 }
 
-/// The elements of an image, and how places among them are named.
+/// An image, and how normalised coordinates map to its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lattice {
-    /// How many axes there are, at most three.
+pub struct GridGeometry {
+    /// The number of axes, at most three.
     pub axes: usize,
     /// The size of each axis, the first axis first.
     pub sizes: [usize; 3],
-    /// What lies outside.
-    pub outside: Outside,
-    /// Whether -1 and 1 are the first and last elements, else the outer edges.
-    pub corners: bool,
-    /// Whether the nearest element is chosen, else those around.
+    /// The padding mode.
+    pub padding: PaddingMode,
+    /// Whether -1 and 1 are the centres of the first and last elements (`align_corners`), else the outer
+    /// edges.
+    pub align_corners: bool,
+    /// Nearest-neighbour instead of linear interpolation.
     pub nearest: bool,
 }
 
-impl Lattice {
-    /// How many elements stand for a place.
+impl GridGeometry {
+    /// The number of elements that contribute to a point.
     pub fn taps(&self) -> usize {
         if self.nearest { 1 } else { 1 << self.axes }
     }
 }
 
-/// Places that are handled together.
-const BLOCK: usize = 64;
+/// Points processed together.
+const BLOCK_POINTS: usize = 64;
 
-/// What lies around a block of places along one axis: the element at or below, the way beyond it and how fast it grows with the
-/// coordinate, and whether that element and the next exist.
+/// A block of points along one axis: the element at or below each, the fractional offset and its derivative
+/// with respect to the coordinate, and whether that element and the next exist.
 #[derive(Clone, Copy)]
-struct Around<T> {
-    low: [i64; BLOCK],
-    beyond: [T; BLOCK],
-    slope: [T; BLOCK],
-    exists: [[bool; BLOCK]; 2],
+struct AxisNeighbours<T> {
+    low: [i64; BLOCK_POINTS],
+    fraction: [T; BLOCK_POINTS],
+    slope: [T; BLOCK_POINTS],
+    exists: [[bool; BLOCK_POINTS]; 2],
 }
 
 trait Coordinate: Element {
@@ -60,8 +61,8 @@ trait Coordinate: Element {
     fn times(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
     fn negated(self) -> Self;
-    /// As `Around`, for a coordinate on an axis of so many elements.
-    fn placed(self, size: Self, lattice: &Lattice) -> (i64, Self, Self, [bool; 2]);
+    /// As `AxisNeighbours`, for one coordinate on an axis of this size.
+    fn locate(self, size: Self, geometry: &GridGeometry) -> (i64, Self, Self, [bool; 2]);
     fn of(size: usize) -> Self;
 }
 
@@ -87,29 +88,29 @@ macro_rules! coordinates {
                 size as $t
             }
             #[inline(always)]
-            fn placed(self, n: $t, lattice: &Lattice) -> (i64, $t, $t, [bool; 2]) {
+            fn locate(self, n: $t, geometry: &GridGeometry) -> (i64, $t, $t, [bool; 2]) {
                 let last = n - 1.0;
-                let (start, end) = if lattice.corners { (0.0, last) } else { (-0.5, last + 0.5) };
+                let (start, end) = if geometry.align_corners { (0.0, last) } else { (-0.5, last + 0.5) };
                 let span = end - start;
                 let (mut at, mut slope) = ((self + 1.0) * (span / 2.0) + start, span / 2.0);
-                if lattice.outside == Outside::Reflection {
-                    let away = (at - start) / (2.0 * span);
-                    let away = (away - away.floor()) * (2.0 * span);
-                    let back = away > span;
-                    at = if back { 2.0 * span - away } else { away } + start;
-                    slope = if back { -slope } else { slope };
-                    // One element stands for all.
+                if geometry.padding == PaddingMode::Reflection {
+                    let distance = (at - start) / (2.0 * span);
+                    let distance = (distance - distance.floor()) * (2.0 * span);
+                    let is_reflected = distance > span;
+                    at = if is_reflected { 2.0 * span - distance } else { distance } + start;
+                    slope = if is_reflected { -slope } else { slope };
+                    // An axis of one element.
                     at = if span == 0.0 { self * 0.0 } else { at };
                 }
-                if lattice.outside != Outside::Zeros {
-                    // What is no number is the first element's, as in PyTorch.
+                if geometry.padding != PaddingMode::Zeros {
+                    // NaN counts as the first element, as in PyTorch.
                     slope = if (at > 0.0) & (at < last) { slope } else { 0.0 };
                     at = if at > 0.0 { at } else { 0.0 };
                     at = if at >= last { last } else { at };
                 }
-                let low = if lattice.nearest { at.round_ties_even() } else { at.floor() };
+                let low = if geometry.nearest { at.round_ties_even() } else { at.floor() };
                 let exists = [(low >= 0.0) & (low <= last), (low >= -1.0) & (low < last)];
-                // SAFETY: between -1 and the last element, and no NaN.
+                // SAFETY: the value is between -1 and the last element, and not NaN.
                 let number = unsafe { low.max(-1.0).min(last).to_int_unchecked::<i64>() };
                 (number, at - low, slope, exists)
             }
@@ -119,29 +120,29 @@ macro_rules! coordinates {
 coordinates!(f64 f32);
 
 leveled! {
-    /// What lies around `n` places, at most a block, whose coordinates lie `step` apart.
-    unsafe fn around<T: Coordinate>(
-        lattice: &Lattice, size: usize, grid: *const T, step: usize, n: usize, out: &mut Around<T>,
-    ) = around_body, crate::kernels::multiversion::Levels::UpToAvx2
+    /// The neighbours of `n` points, at most a block, whose coordinates are `step` apart.
+    unsafe fn neighbours<T: Coordinate>(
+        geometry: &GridGeometry, size: usize, grid: *const T, step: usize, n: usize, out: &mut AxisNeighbours<T>,
+    ) = neighbours_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// So many coordinates are there.
+/// The coordinates are readable.
 #[inline(always)]
-unsafe fn around_body<T: Coordinate>(
-    lattice: &Lattice,
+unsafe fn neighbours_body<T: Coordinate>(
+    geometry: &GridGeometry,
     size: usize,
     grid: *const T,
     step: usize,
     n: usize,
-    out: &mut Around<T>,
+    out: &mut AxisNeighbours<T>,
 ) {
-    let (n, size) = (n.min(BLOCK), T::of(size));
+    let (n, size) = (n.min(BLOCK_POINTS), T::of(size));
     for i in 0..n {
         // SAFETY: the caller's contract.
         let own = unsafe { *grid.add(i * step) };
-        let (low, beyond, slope, exists) = own.placed(size, lattice);
-        (out.low[i], out.beyond[i], out.slope[i]) = (low, beyond, slope);
+        let (low, fraction, slope, exists) = own.locate(size, geometry);
+        (out.low[i], out.fraction[i], out.slope[i]) = (low, fraction, slope);
         (out.exists[0][i], out.exists[1][i]) = (exists[0], exists[1]);
     }
 }
@@ -152,133 +153,146 @@ fn is_next(corner: usize, axis: usize) -> bool {
     (corner >> axis) & 1 == 1
 }
 
-/// Calls `body` with the number of the image, the first place and their number, and what lies around, for each block.
-fn blocks<T: Coordinate>(
-    lattice: &Lattice,
+/// Calls `body` for each block with the image, the first point, the number of points, and their neighbours.
+fn for_each_block<T: Coordinate>(
+    geometry: &GridGeometry,
     grid: View,
-    body: impl Fn(usize, usize, usize, &[Around<T>; 3]),
+    body: impl Fn(usize, usize, usize, &[AxisNeighbours<T>; 3]),
 ) {
-    let (count, axes) = (grid.dims[1], lattice.axes);
-    let (low, zeros, none) = ([0; BLOCK], [T::ZERO; BLOCK], [false; BLOCK]);
-    let empty = Around { low, beyond: zeros, slope: zeros, exists: [none; 2] };
+    let (count, axes) = (grid.dims[1], geometry.axes);
+    let (low, zeros, none) = ([0; BLOCK_POINTS], [T::ZERO; BLOCK_POINTS], [false; BLOCK_POINTS]);
+    let empty = AxisNeighbours { low, fraction: zeros, slope: zeros, exists: [none; 2] };
     let mut found = [empty; 3];
     for image in 0..grid.dims[0] {
-        for first in (0..count).step_by(BLOCK) {
-            let n = BLOCK.min(count - first);
+        for first in (0..count).step_by(BLOCK_POINTS) {
+            let n = BLOCK_POINTS.min(count - first);
             for (axis, found) in found[..axes].iter_mut().enumerate() {
                 let from =
                     grid.at::<T>(((image * count + first) * axes + axes - 1 - axis) as isize);
-                // SAFETY: the grid has so many places of as many coordinates, the last axis first.
-                unsafe { around::<T>(lattice, lattice.sizes[axis], from, axes, n, found) };
+                // SAFETY: the grid has as many points and coordinates, the last axis first.
+                unsafe { neighbours::<T>(geometry, geometry.sizes[axis], from, axes, n, found) };
             }
             body(image, first, n, &found);
         }
     }
 }
 
-fn check(lattice: &Lattice, grid: View, corners: &[(&[usize], bool)]) {
-    assert!((1..=3).contains(&lattice.axes), "one to three axes");
-    assert!(grid.dims.len() == 3 && grid.dims[2] == lattice.axes, "a grid of other axes");
-    let dims = [grid.dims[0], lattice.taps(), grid.dims[1]];
-    let fits = corners.iter().all(|(own, whole)| *own == dims && *whole);
+fn check(geometry: &GridGeometry, grid: View, outputs: &[(&[usize], bool)]) {
+    assert!((1..=3).contains(&geometry.axes), "one to three axes");
+    assert!(grid.dims.len() == 3 && grid.dims[2] == geometry.axes, "a grid of other axes");
+    let dims = [grid.dims[0], geometry.taps(), grid.dims[1]];
+    let fits = outputs.iter().all(|(own, contiguous)| *own == dims && *contiguous);
     assert!(grid.is_contiguous() && fits, "a grid and its corners in C order");
 }
 
-/// The places (int64) and the weights, both (batch, taps, places), of the elements around the places of a grid (batch, places,
-/// axes), whose last axis comes first.
-pub fn corners(lattice: &Lattice, grid: View, places: ViewMut, weights: ViewMut) {
-    let own = [(places.dims, places.is_contiguous()), (weights.dims, weights.is_contiguous())];
-    check(lattice, grid, &own);
-    assert!(places.dtype == DType::I64, "places are int64");
+/// The element indices (int64) and weights, both (batch, taps, points), for the points of a grid (batch,
+/// points, axes), whose last axis comes first.
+pub fn corner_weights(geometry: &GridGeometry, grid: View, indices: ViewMut, weights: ViewMut) {
+    let own = [(indices.dims, indices.is_contiguous()), (weights.dims, weights.is_contiguous())];
+    check(geometry, grid, &own);
+    assert!(indices.dtype == DType::I64, "places are int64");
     launch!(
-        "corners", [grid] => [places, weights]; lattice = *lattice;
-        with_float!([grid, weights], T => corners_of::<T>(&lattice, grid, &places, &weights))
+        "corners", [grid] => [indices, weights]; geometry = *geometry;
+        with_float!([grid, weights], T => corner_weights_of::<T>(&geometry, grid, &indices, &weights))
     );
 }
 
-fn corners_of<T: Coordinate>(lattice: &Lattice, grid: View, places: &ViewMut, weights: &ViewMut) {
-    blocks::<T>(lattice, grid, |image, first, n, found| {
-        for corner in 0..lattice.taps() {
-            let to = ((image * lattice.taps() + corner) * grid.dims[1] + first) as isize;
-            // SAFETY: `check` holds the results to these dims.
-            let (places, weights) = unsafe {
+fn corner_weights_of<T: Coordinate>(
+    geometry: &GridGeometry,
+    grid: View,
+    indices: &ViewMut,
+    weights: &ViewMut,
+) {
+    for_each_block::<T>(geometry, grid, |image, first, n, found| {
+        for corner in 0..geometry.taps() {
+            let to = ((image * geometry.taps() + corner) * grid.dims[1] + first) as isize;
+            // SAFETY: `check` has compared the dims of the results.
+            let (indices, weights) = unsafe {
                 (
-                    std::slice::from_raw_parts_mut(places.at::<i64>(to), n),
+                    std::slice::from_raw_parts_mut(indices.at::<i64>(to), n),
                     std::slice::from_raw_parts_mut(weights.at::<T>(to), n),
                 )
             };
-            // SAFETY: a block has at least so many places.
-            unsafe { corner_of::<T>(lattice, corner, found, places, weights) };
+            // SAFETY: the slices have at most a block of points.
+            unsafe { corner_block::<T>(geometry, corner, found, indices, weights) };
         }
     });
 }
 
 leveled! {
-    /// The places and weights of one corner of a block.
-    unsafe fn corner_of<T: Coordinate>(
-        lattice: &Lattice, corner: usize, found: &[Around<T>; 3], places: &mut [i64], weights: &mut [T],
-    ) = corner_body, crate::kernels::multiversion::Levels::UpToAvx2
+    /// The indices and weights of one corner of a block.
+    unsafe fn corner_block<T: Coordinate>(
+        geometry: &GridGeometry, corner: usize, found: &[AxisNeighbours<T>; 3], indices: &mut [i64], weights: &mut [T],
+    ) = corner_block_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// There are as many places as weights, at most a block.
+/// There are as many indices as weights, at most a block.
 #[inline(always)]
-unsafe fn corner_body<T: Coordinate>(
-    lattice: &Lattice,
+unsafe fn corner_block_body<T: Coordinate>(
+    geometry: &GridGeometry,
     corner: usize,
-    found: &[Around<T>; 3],
-    places: &mut [i64],
+    found: &[AxisNeighbours<T>; 3],
+    indices: &mut [i64],
     weights: &mut [T],
 ) {
     weights.fill(T::ONE);
-    places.fill(0);
-    let mut exists = [true; BLOCK];
-    for (axis, own) in found[..lattice.axes].iter().enumerate() {
-        let (next, size) = (is_next(corner, axis), lattice.sizes[axis] as i64);
-        let met = &own.exists[usize::from(next)];
-        for (i, (at, w)) in places.iter_mut().zip(weights.iter_mut()).enumerate().take(BLOCK) {
+    indices.fill(0);
+    let mut exists = [true; BLOCK_POINTS];
+    for (axis, own) in found[..geometry.axes].iter().enumerate() {
+        let (next, size) = (is_next(corner, axis), geometry.sizes[axis] as i64);
+        let own_exists = &own.exists[usize::from(next)];
+        for (i, (at, w)) in
+            indices.iter_mut().zip(weights.iter_mut()).enumerate().take(BLOCK_POINTS)
+        {
             *at = at.wrapping_mul(size) + own.low[i] + i64::from(next);
-            exists[i] &= met[i];
-            if !lattice.nearest {
-                *w = w.times(share(own.beyond[i], next));
+            exists[i] &= own_exists[i];
+            if !geometry.nearest {
+                *w = w.times(weight(own.fraction[i], next));
             }
         }
     }
-    for (at, exists) in places.iter_mut().zip(&exists) {
+    for (at, exists) in indices.iter_mut().zip(&exists) {
         *at = if *exists { *at } else { -1 };
     }
 }
 
-/// The share of the element below, or of the next one.
+/// The weight of the element below, or of the next one.
 #[inline(always)]
-fn share<T: Coordinate>(beyond: T, next: bool) -> T {
-    if next { beyond } else { T::ONE.plus(beyond.negated()) }
+fn weight<T: Coordinate>(fraction: T, next: bool) -> T {
+    if next { fraction } else { T::ONE.plus(fraction.negated()) }
 }
 
-/// The gradient by the grid of weights with the gradient `by_weights`; not for the nearest element, whose weight is constant.
-pub fn corner_slopes(lattice: &Lattice, grid: View, by_weights: View, out: ViewMut) {
-    check(lattice, grid, &[(by_weights.dims, by_weights.is_contiguous())]);
+/// The gradient with respect to the grid, given that of the weights; not for nearest-neighbour, whose weights
+/// are constant.
+pub fn corner_slopes(geometry: &GridGeometry, grid: View, by_weights: View, out: ViewMut) {
+    check(geometry, grid, &[(by_weights.dims, by_weights.is_contiguous())]);
     assert!(out.dims == grid.dims && out.is_contiguous(), "a gradient by the grid");
     launch!(
-        "corner_slopes", [grid, by_weights] => [out]; lattice = *lattice;
-        with_float!([grid, by_weights, out], T => slopes_of::<T>(&lattice, grid, by_weights, &out))
+        "corner_slopes", [grid, by_weights] => [out]; geometry = *geometry;
+        with_float!([grid, by_weights, out], T => corner_slopes_of::<T>(&geometry, grid, by_weights, &out))
     );
 }
 
-fn slopes_of<T: Coordinate>(lattice: &Lattice, grid: View, by_weights: View, out: &ViewMut) {
-    let (count, axes) = (grid.dims[1], lattice.axes);
-    blocks::<T>(lattice, grid, |image, first, n, found| {
+fn corner_slopes_of<T: Coordinate>(
+    geometry: &GridGeometry,
+    grid: View,
+    by_weights: View,
+    out: &ViewMut,
+) {
+    let (count, axes) = (grid.dims[1], geometry.axes);
+    for_each_block::<T>(geometry, grid, |image, first, n, found| {
         for (axis, own) in found[..axes].iter().enumerate() {
-            let mut sums = [T::ZERO; BLOCK];
-            for corner in 0..lattice.taps() {
-                let from = ((image * lattice.taps() + corner) * count + first) as isize;
-                // SAFETY: `check` holds the gradient to these dims.
+            let mut sums = [T::ZERO; BLOCK_POINTS];
+            for corner in 0..geometry.taps() {
+                let from = ((image * geometry.taps() + corner) * count + first) as isize;
+                // SAFETY: `check` has compared the dims of the gradient.
                 let g = unsafe { std::slice::from_raw_parts(by_weights.at::<T>(from), n) };
                 let next = is_next(corner, axis);
                 for (i, (sum, &g)) in sums.iter_mut().zip(g).enumerate() {
                     let mut part = if next { g } else { g.negated() };
                     for other in (0..axes).filter(|&other| other != axis) {
-                        part = part.times(share(found[other].beyond[i], is_next(corner, other)));
+                        part = part.times(weight(found[other].fraction[i], is_next(corner, other)));
                     }
                     *sum = sum.plus(part);
                 }

@@ -1,8 +1,7 @@
-//! Host code in the middle of a program: a step that calls it, and the stretch of a recording during which it runs.
+//! Host code in a compiled program: the step that calls it, and the span of a trace during which it runs.
 //!
-//! Owns: `Host`, and the way from what a stretch recorded to the one step that stands for it. Never knows the host
-//! language. Invariant: what host code did while it was recorded and the step that calls it again are never both in a
-//! program, and what it reads then it finds again in every run.
+//! Invariant: a program contains either the launches that host code made while it was traced, or the step
+//! that calls it again, never both; and what it read then it finds in every run.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,9 +11,9 @@ use super::view::{View, ViewMut};
 use crate::array::capture;
 use crate::error::Result;
 
-/// Code of the host language.
+/// A function of the host language.
 pub trait Host: Send + Sync {
-    /// Computes what is written from what is read, on the calling thread.
+    /// Computes the outputs from the inputs, on the calling thread.
     ///
     /// # Errors
     /// What the code raises.
@@ -25,101 +24,101 @@ pub trait Host: Send + Sync {
         objects: &mut Objects,
     ) -> Result<()>;
 
-    /// What it changes beside its results (a generator of random numbers), as it is now.
+    /// Saves the state that it changes in addition to its results (a random generator).
     ///
     /// # Errors
     /// What the host raises.
     fn hold(&self) -> Result<Option<Object>>;
 
-    /// Puts that back: the run was in vain, and the function itself will be called.
+    /// Restores that state: tracing failed, and the function itself will be called.
     fn give_back(&self, held: &Object);
 
-    /// For the layer that made it.
+    /// For a downcast by the layer that made it.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// How far a program is recorded.
+/// A position in a trace, to roll back to.
 #[derive(Clone, Copy)]
-pub struct Mark {
-    /// Steps that fill constants.
+pub struct TraceMark {
+    /// Number of steps that fill constants.
     pub before: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
-    /// Buffers.
+    /// Number of buffers.
     pub buffers: usize,
-    /// Whether it was refused already.
+    /// Whether the trace was refused already.
     pub refused: bool,
-    /// The operation that met a number.
+    /// The operation that may depend on which number an argument is.
     pub chosen_by_number: Option<&'static str>,
 }
 
-/// A part of the recording of this thread in which host code runs.
+/// The span of this thread's trace in which host code runs.
 #[must_use = "the stretch ends when this is dropped"]
-pub struct Stretch {
-    mark: Mark,
+pub struct HostSpan {
+    mark: TraceMark,
     open: bool,
 }
 
-impl Stretch {
-    /// Begins a stretch whose code was given the buffers at these addresses; `None` outside recordings.
-    pub fn begin(given: Vec<usize>) -> Option<Stretch> {
+impl HostSpan {
+    /// Starts a span whose code received the buffers at these addresses; `None` outside traces.
+    pub fn begin(given: Vec<usize>) -> Option<HostSpan> {
         if !capture::active() {
             return None;
         }
-        let mark = launch::with_recorder(|recorder| recorder.mark())?;
+        let mark = launch::with_tracer(|tracer| tracer.mark())?;
         capture::begin_stretch(given);
-        Some(Stretch { mark, open: true })
+        Some(HostSpan { mark, open: true })
     }
 
-    /// Whether the code read values, so that only calling it again repeats what it did.
+    /// Whether the code read values, so that only calling it again repeats it.
     pub fn reads_values(&self) -> bool {
         capture::stretch_reads()
     }
 
-    /// Drops what the code recorded: a step will call it again.
+    /// Drops the traced launches of the code: a step will call it again.
     ///
     /// # Errors
-    /// `Captured` when the code reads or writes what it would not find again.
+    /// `Captured` if the code reads or writes what a later run would not find.
     pub fn give_way(mut self) -> Result<()> {
         self.open = false;
-        let dropped = launch::with_recorder(|recorder| recorder.drop_since(self.mark));
+        let dropped = launch::with_tracer(|tracer| tracer.drop_since(self.mark));
         capture::end_stretch(true);
         dropped.unwrap_or(Ok(()))
     }
 }
 
-impl Drop for Stretch {
+impl Drop for HostSpan {
     fn drop(&mut self) {
         if self.open {
-            // Code that failed after it had read values must not leave a trace of them.
-            let again = self.reads_values();
-            if again {
-                let _ = launch::with_recorder(|recorder| recorder.drop_since(self.mark));
+            // Launches of failed code that had read values must not stay in the trace.
+            let replays = self.reads_values();
+            if replays {
+                let _ = launch::with_tracer(|tracer| tracer.drop_since(self.mark));
             }
-            capture::end_stretch(again);
+            capture::end_stretch(replays);
         }
     }
 }
 
-/// Records a step that calls host code.
+/// Traces a step that calls host code.
 pub fn record(name: &'static str, reads: &[View<'_>], writes: &[ViewMut<'_>], host: Arc<dyn Host>) {
     let reads = reads.iter().map(Into::into).collect();
     let writes = writes.iter().map(Into::into).collect();
-    drop(launch::record(Launch { name, reads, writes, work: Work::Foreign(host) }));
+    drop(launch::trace_launch(Launch { name, reads, writes, work: Work::Foreign(host) }));
 }
 
-/// Has the recording keep what host code changes besides; called before the code runs.
+/// Saves the state that host code changes in addition to its results; called before the code runs.
 ///
 /// # Errors
 /// What the host raises.
 pub fn hold(host: &Arc<dyn Host>) -> Result<()> {
     if let Some(held) = host.hold()? {
-        launch::with_recorder(|recorder| recorder.hold(host, held));
+        launch::with_tracer(|tracer| tracer.hold(host, held));
     }
     Ok(())
 }
 
-/// The object by which host code of the run that is being recorded hands on what is no tensor.
+/// The object with which host code of the traced run passes on values that are not tensors.
 pub fn object(make: &dyn Fn() -> Object) -> Object {
-    launch::with_recorder(|recorder| recorder.host_object(make)).unwrap_or_else(make)
+    launch::with_tracer(|tracer| tracer.host_object(make)).unwrap_or_else(make)
 }

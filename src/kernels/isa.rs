@@ -1,22 +1,20 @@
-//! The instruction-set level that kernels run at.
+//! The instruction-set level that kernels run at, detected once per process from the CPU and `FERROGRAD_ISA`.
 //!
-//! Owns: `Level` and the choice of one, made once per process from the CPU and `FERROGRAD_ISA`.
-//! Never holds code for an instruction set; a kernel keeps one loop per level and asks which.
-//! Invariant: a level is never above what the CPU has, so calling the loop of `level()` is sound.
+//! Invariant: a level is never above that of the CPU, so calling the loop of `level()` is sound.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result};
 
-/// A level of vector instructions; as an index it selects a loop.
+/// A level of SIMD instructions; as an index it selects a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Level {
-    /// What the target always has (SSE2 on x86-64, NEON on aarch64).
+    /// The target's baseline (SSE2 on x86-64, NEON on aarch64).
     Baseline,
     /// AVX2 with FMA.
     Avx2,
-    /// AVX-512 F, DQ, BW and VL, and the instructions on bits of general registers that such CPUs have.
+    /// AVX-512 F, DQ, BW and VL, and the bit-manipulation instructions (POPCNT, BMI2) of such CPUs.
     Avx512,
 }
 
@@ -24,7 +22,7 @@ impl Level {
     /// Every level, lowest first.
     pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
-    /// The name that `FERROGRAD_ISA` takes.
+    /// Its name in `FERROGRAD_ISA`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::Baseline => "scalar",
@@ -34,7 +32,7 @@ impl Level {
     }
 }
 
-/// The highest level that this CPU has.
+/// The highest level of this CPU.
 pub fn detected() -> Level {
     #[cfg(target_arch = "x86_64")]
     {
@@ -58,29 +56,29 @@ pub fn detected() -> Level {
 const UNSET: u8 = u8::MAX;
 static LEVEL: AtomicU8 = AtomicU8::new(UNSET);
 
-/// The level that kernels run at: `FERROGRAD_ISA` if it names a level, but never above the CPU's.
+/// The level that kernels run at: that of `FERROGRAD_ISA`, but never above the CPU's.
 #[inline(always)]
 pub fn level() -> Level {
     match LEVEL.load(Ordering::Relaxed) {
         0 => Level::Baseline,
         1 => Level::Avx2,
         2 => Level::Avx512,
-        _ => choose(),
+        _ => initialize(),
     }
 }
 
 #[cold]
-fn choose() -> Level {
-    let level = chosen().unwrap_or_else(|_| detected());
+fn initialize() -> Level {
+    let level = requested().unwrap_or_else(|_| detected());
     LEVEL.store(level as u8, Ordering::Relaxed);
     level
 }
 
-/// The level that `FERROGRAD_ISA` asks for, or the CPU's, which is the highest there is.
+/// The level that `FERROGRAD_ISA` asks for; by default the CPU's, which is the highest possible.
 ///
 /// # Errors
 /// `Argument` when the variable names no level.
-pub fn chosen() -> Result<Level> {
+pub fn requested() -> Result<Level> {
     let wanted = std::env::var("FERROGRAD_ISA").unwrap_or_default();
     match Level::ALL.into_iter().find(|level| level.name() == wanted.trim()) {
         Some(level) => Ok(level.min(detected())),

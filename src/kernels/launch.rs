@@ -1,8 +1,8 @@
-//! The launch gate: every kernel that reads or writes elements is entered here.
+//! Kernel launches: every kernel that reads or writes elements starts with `launch!`, so that a capture of
+//! `fg.compile` can trace it.
 //!
-//! Owns: `launch!`, which stands first in every public kernel, and the recorder of the capture of this thread. Never
-//! decides what a recorder does with a launch. Invariant: outside a capture a launch is one load and a branch; inside,
-//! what a kernel calls belongs to that kernel and is not recorded again.
+//! Invariant: outside a capture a launch is one load and a branch; inside, the kernels called by a kernel
+//! belong to it and are not traced again.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::elementwise::Loop;
-use super::host_call::{Host, Mark};
+use super::host_call::{Host, TraceMark};
 use super::reduce::Reduction;
 use super::view::{View, ViewMut, is_c_order};
 use crate::array::capture;
@@ -22,15 +22,15 @@ pub type Dims = SmallVec<[usize; 2]>;
 /// The stride of each axis, in elements.
 pub type Strides = SmallVec<[isize; 2]>;
 
-/// An operand: elements of a buffer. A launch names a buffer by the address of its first byte, 0 for no elements; a
-/// program by its number.
+/// An operand of a launch: elements of a buffer. A launch names a buffer by the address of its first byte, 0
+/// if there are no elements; a program by its number.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Operand<B = usize> {
     /// The buffer.
     pub buffer: B,
     /// The dtype of the elements.
     pub dtype: DType,
-    /// Where element (0, 0, …) lies in the buffer, in bytes.
+    /// The byte offset of element (0, 0, …) in the buffer.
     pub offset: isize,
     /// The size of each axis.
     pub dims: Dims,
@@ -40,7 +40,7 @@ pub struct Operand<B = usize> {
 
 impl<B: Clone> Clone for Operand<B> {
     fn clone(&self) -> Operand<B> {
-        // `SmallVec::clone` goes from element to element: programs have many operands.
+        // `SmallVec::clone` copies element by element, and programs have many operands.
         let (dims, strides) = (Dims::from_slice(&self.dims), Strides::from_slice(&self.strides));
         let (dtype, offset) = (self.dtype, self.offset);
         Operand { buffer: self.buffer.clone(), dtype, offset, dims, strides }
@@ -62,7 +62,7 @@ impl<B> Operand<B> {
         Operand { buffer, dtype, offset: 0, dims: dims.into(), strides: c_strides(dims) }
     }
 
-    /// The same elements of the same buffer by another name.
+    /// The same operand in a buffer of another name.
     pub fn within<C>(self, buffer: C) -> Operand<C> {
         let Operand { dtype, offset, dims, strides, .. } = self;
         Operand { buffer, dtype, offset, dims, strides }
@@ -73,12 +73,12 @@ impl<B> Operand<B> {
         self.dims.iter().product()
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Whether the elements are contiguous in C order.
     pub fn is_contiguous(&self) -> bool {
         is_c_order(&self.dims, &self.strides)
     }
 
-    /// Whether one element stands for all.
+    /// Whether one element stands for all: every stride is 0.
     pub fn is_value(&self) -> bool {
         self.strides.iter().zip(&self.dims).all(|(&stride, &dim)| stride == 0 || dim == 1)
     }
@@ -86,7 +86,7 @@ impl<B> Operand<B> {
 
 impl Operand {
     pub(super) fn of(dtype: DType, ptr: *const u8, dims: &[usize], strides: &[isize]) -> Operand {
-        // Of memory of others, several parts may be known: the operand lies in one that holds its lowest element.
+        // Foreign memory may be known as several buffers: the operand is in the one with its lowest element.
         let reach = |(&dim, &stride): (&usize, &isize)| stride * dim.saturating_sub(1) as isize;
         let below: isize = dims.iter().zip(strides).map(reach).filter(|&reach| reach < 0).sum();
         let lowest = ptr.addr().wrapping_add_signed(below * dtype.size() as isize);
@@ -116,25 +116,25 @@ impl From<&&ViewMut<'_>> for Operand {
     }
 }
 
-/// What kernels hand to one another beside elements: offsets found from indices.
+/// A value that kernels pass to each other in addition to elements: offsets computed from indices.
 pub type Object = Arc<dyn std::any::Any + Send + Sync>;
-/// The objects of one run of a program. The first is that of host code.
+/// The objects of one run of a program; the first belongs to host code.
 pub type Objects = Vec<Option<Object>>;
-/// The object by which the host code of one run hands on what is no tensor.
-pub const HOST: usize = 0;
-/// A kernel with its parameters: what it reads, what it writes, objects.
+/// The object with which host code of one run passes on values that are not tensors.
+pub const HOST_OBJECT: usize = 0;
+/// A kernel with its parameters: a function of inputs, outputs and objects.
 pub type Run =
     Arc<dyn Fn(&[View<'_>], &mut [ViewMut<'_>], &mut Objects) -> Result<()> + Send + Sync>;
 
 /// What a launch does with its operands.
 pub enum Work {
-    /// An element-wise loop. Operands that are numbers are given as the bytes of an element.
+    /// An element-wise loop; scalar operands are given as the bytes of an element.
     Map {
         /// The loop.
         table: Loop,
-        /// What it computes: its operands, a bar, a formula.
+        /// Its operands, a bar, and the formula.
         text: &'static str,
-        /// A number in the place of each operand that is none of `reads`.
+        /// The scalars, at the positions of operands that are not among `reads`.
         numbers: SmallVec<[Option<u64>; 4]>,
         /// Its parameters.
         params: SmallVec<[f64; 2]>,
@@ -143,109 +143,108 @@ pub enum Work {
     },
     /// Writes these bytes to every element.
     Fill(u64),
-    /// Writes what is read.
+    /// Copies the input to the output.
     Copy,
     /// Reduces over these axes.
     Reduce(Reduction, SmallVec<[usize; 4]>),
-    /// Any other kernel.
+    /// Any other kernel, opaque to programs.
     Kernel(Run),
-    /// A check that values decide as they did; it fails with `Diverged`.
+    /// A check that values lead to the same decision as in the trace; it fails with `Diverged`.
     Decision(Run),
-    /// Code of the host language. It may do more than to write its results: it is never left out, repeated or moved.
+    /// A call of host code. It may have side effects: it is never eliminated, duplicated or moved.
     Foreign(Arc<dyn Host>),
 }
 
-/// Whether the steps of programs that are no opaque kernels take elements of this dtype: those of one, four and eight
-/// bytes that are one number.
+/// Whether programs look into steps on elements of this dtype: one number of one, four or eight bytes.
 #[inline]
 pub fn known_to_programs(dtype: DType) -> bool {
     matches!(dtype.size(), 1 | 4 | 8) && !dtype.is_complex()
 }
 
-/// One launch.
+/// A kernel call.
 pub struct Launch {
     /// The kernel's name.
     pub name: &'static str,
-    /// What is read.
+    /// The inputs.
     pub reads: SmallVec<[Operand; 2]>,
-    /// What is written; in place, a buffer is in both lists.
+    /// The outputs; an in-place operand is in both lists.
     pub writes: SmallVec<[Operand; 1]>,
     /// What is done.
     pub work: Work,
 }
 
-/// What a capture does with the launches of its thread.
-pub trait Recorder {
+/// The receiver of the launches of a capture, one per thread.
+pub trait Tracer {
     /// Takes a launch, before it runs.
     fn launch(&mut self, launch: Launch);
     /// The number of a new object.
     fn object(&mut self) -> usize;
-    /// What tells it from every other recording that is going on; never 0.
+    /// The identity of this trace among those in progress; never 0.
     fn identity(&self) -> usize;
-    /// Takes note that an operation may depend on which number an argument is.
+    /// Notes that an operation may depend on which number an argument is.
     fn refuse_number(&mut self, op: &'static str);
-    /// Remembers that what is recorded takes zeros for gradients that are missing, or asks whether they are.
-    fn keep_whole(&mut self);
-    /// Remembers why there can be no program.
+    /// Notes that the traced backward treats missing gradients as zeros, or tests for them.
+    fn require_all_gradients(&mut self);
+    /// Stores why there can be no program.
     fn refuse(&mut self, error: Box<Error>);
-    /// Where the program stands.
-    fn mark(&mut self) -> Mark;
-    /// Drops what was recorded since, which host code did that a step will call again.
+    /// The current position in the trace.
+    fn mark(&mut self) -> TraceMark;
+    /// Drops the launches since the mark: host code made them, and a step will call it again.
     ///
     /// # Errors
-    /// `Captured` when that code reads or writes what it would not find again.
-    fn drop_since(&mut self, mark: Mark) -> Result<()>;
-    /// Keeps what host code changes besides, in case the recording fails.
+    /// `Captured` if that code reads or writes what a later run would not find.
+    fn drop_since(&mut self, mark: TraceMark) -> Result<()>;
+    /// Saves the state that host code changes in addition to its results, in case tracing fails.
     fn hold(&mut self, host: &Arc<dyn Host>, held: Object);
-    /// The object of host code in the run that is being recorded.
+    /// The object of host code in the run that is being traced.
     fn host_object(&mut self, make: &dyn Fn() -> Object) -> Object;
 }
 
 thread_local! {
-    static RECORDER: RefCell<Option<Box<dyn Recorder>>> = const { RefCell::new(None) };
+    static TRACER: RefCell<Option<Box<dyn Tracer>>> = const { RefCell::new(None) };
 }
 
-/// Sets the recorder of this thread and gives the one before.
-pub fn set_recorder(recorder: Option<Box<dyn Recorder>>) -> Option<Box<dyn Recorder>> {
-    RECORDER.replace(recorder)
+/// Sets the tracer of this thread and returns the previous one.
+pub fn set_tracer(tracer: Option<Box<dyn Tracer>>) -> Option<Box<dyn Tracer>> {
+    TRACER.replace(tracer)
 }
 
-/// Calls `body` with the recorder of this thread, if there is one.
-pub fn with_recorder<T>(body: impl FnOnce(&mut dyn Recorder) -> T) -> Option<T> {
-    RECORDER.with_borrow_mut(|recorder| recorder.as_mut().map(|recorder| body(recorder.as_mut())))
+/// Calls `body` with the tracer of this thread, if there is one.
+pub fn with_tracer<T>(body: impl FnOnce(&mut dyn Tracer) -> T) -> Option<T> {
+    TRACER.with_borrow_mut(|tracer| tracer.as_mut().map(|tracer| body(tracer.as_mut())))
 }
 
-/// Hands a launch to the recorder. The kernel runs while the capture is suspended.
+/// Passes a launch to the tracer. The capture is suspended while the kernel runs.
 #[cold]
 #[inline(never)]
-pub(super) fn record(launch: Launch) -> capture::Pause {
-    with_recorder(|recorder| recorder.launch(launch));
+pub(super) fn trace_launch(launch: Launch) -> capture::Pause {
+    with_tracer(|tracer| tracer.launch(launch));
     capture::Pause::new()
 }
 
-/// The number of a new object of the recording of this thread; any number where there is none.
+/// The number of a new object of this thread's trace; any number if there is none.
 pub fn new_object() -> usize {
-    let number = || with_recorder(|recorder| recorder.object());
-    if capture::active() { number().unwrap_or(HOST) } else { HOST }
+    let number = || with_tracer(|tracer| tracer.object());
+    if capture::active() { number().unwrap_or(HOST_OBJECT) } else { HOST_OBJECT }
 }
 
-/// What tells the recording of this thread from others that are going on; 0 where there is none.
-pub fn recording() -> usize {
-    if capture::active() { with_recorder(|recorder| recorder.identity()).unwrap_or(0) } else { 0 }
+/// The identity of this thread's trace; 0 if there is none.
+pub fn trace_identity() -> usize {
+    if capture::active() { with_tracer(|tracer| tracer.identity()).unwrap_or(0) } else { 0 }
 }
 
-/// Says to a recording that a backward pass takes zeros for gradients that are missing, or asks whether they are: what is
-/// recorded serves only where all of them are there.
-pub fn keep_whole() {
+/// Tells the tracer that a backward pass treats missing gradients as zeros, or tests for them: the program is
+/// valid only if all gradients exist.
+pub fn require_all_gradients() {
     if capture::active() {
-        with_recorder(|recorder| recorder.keep_whole());
+        with_tracer(|tracer| tracer.require_all_gradients());
     }
 }
 
-/// Runs a kernel of any number of operands; in a capture, it is recorded.
+/// Runs a kernel with any number of operands; a capture traces it.
 ///
 /// # Errors
-/// What the kernel reports.
+/// The kernel's error.
 pub fn run_kernel(
     name: &'static str,
     reads: &[View<'_>],
@@ -254,7 +253,7 @@ pub fn run_kernel(
     objects: &mut Objects,
 ) -> Result<()> {
     let _paused = capture::active().then(|| {
-        record(Launch {
+        trace_launch(Launch {
             name,
             reads: reads.iter().map(Into::into).collect(),
             writes: writes.iter().map(Into::into).collect(),
@@ -264,29 +263,29 @@ pub fn run_kernel(
     run(reads, writes, objects)
 }
 
-/// What follows from the values of the operands, as a number. In a capture, replays hold their values to it: where they
-/// would decide otherwise, they end with `Diverged`.
+/// A decision that depends on the values of the operands, as a number. In a capture, replays check it: if it
+/// differs, they fail with `Diverged`.
 pub fn decide(
     name: &'static str,
     reads: &[View<'_>],
     choose: impl Fn(&[View<'_>]) -> u64 + Send + Sync + 'static,
 ) -> u64 {
-    let taken = choose(reads);
+    let decision = choose(reads);
     if capture::active() && reads.iter().any(|read| capture::varies_at(read.ptr.addr())) {
         let run: Run = Arc::new(move |reads, _, _| {
-            if choose(reads) == taken {
+            if choose(reads) == decision {
                 return Ok(());
             }
             Err(Box::new(Error::Diverged { op: name.into() }))
         });
         let reads = reads.iter().map(Into::into).collect();
         let launch = Launch { name, reads, writes: SmallVec::new(), work: Work::Decision(run) };
-        drop(record(launch));
+        drop(trace_launch(launch));
     }
-    taken
+    decision
 }
 
-/// Whether a kernel succeeded, as a program asks.
+/// The result of a kernel, converted to that of a program step.
 pub(super) trait Outcome {
     fn outcome(self, name: &'static str, reads: &[View<'_>]) -> Result<()>;
 }
@@ -303,7 +302,7 @@ impl Outcome for Result<()> {
     }
 }
 
-/// A kernel that names the matrix of a stack for which it has no answer.
+/// A kernel whose error is the index of the matrix of a stack for which it failed.
 impl Outcome for Result<(), usize> {
     fn outcome(self, name: &'static str, reads: &[View<'_>]) -> Result<()> {
         self.map_err(|index| {
@@ -334,13 +333,13 @@ impl Outcome for Result<(), usize> {
     }
 }
 
-/// Stands first in a public kernel: `launch!("name", [reads] => [writes]; parameters; body)`. A parameter that is
-/// borrowed is given as `p = p.to_vec()`, which is only computed when the launch is recorded; the body sees the name in
-/// both cases. The body is the kernel. A kernel that programs know has `as work` in the place of its parameters.
+/// Starts a public kernel: `launch!("name", [reads] => [writes]; parameters; body)`. A borrowed parameter is
+/// given as `p = p.to_vec()`, which is evaluated only if the launch is traced; the body sees the name in both
+/// cases. The body is the kernel. A kernel that programs know has `as work` instead of its parameters.
 macro_rules! launch {
     ($name:expr, [$($r:ident),*] => [$($w:ident),*] as $work:expr; $body:expr) => {{
         let paused = $crate::array::capture::active().then(|| {
-            $crate::kernels::launch::record($crate::kernels::launch::Launch {
+            $crate::kernels::launch::trace_launch($crate::kernels::launch::Launch {
                 name: $name,
                 reads: smallvec::smallvec![$((&$r).into()),*],
                 writes: smallvec::smallvec![$((&$w).into()),*],
@@ -364,7 +363,7 @@ macro_rules! launch {
                 $crate::kernels::launch::Outcome::outcome($body, $name, reads)
             });
             let work = $crate::kernels::launch::Work::Kernel(run);
-            paused = Some($crate::kernels::launch::record($crate::kernels::launch::Launch {
+            paused = Some($crate::kernels::launch::trace_launch($crate::kernels::launch::Launch {
                 name: $name,
                 reads,
                 writes,

@@ -1,7 +1,6 @@
-//! Loops over buffers: vectorised element-wise texts, reductions, matrix products, copies and casts.
+//! Kernels: the loops over element buffers (element-wise, reductions, matrix products, transforms, sorting,
+//! indexing, copies and casts), their choice of instruction set, and their split over threads.
 //!
-//! Owns: everything that reads or writes elements, the choice of instruction set, and splitting.
-//! Never knows a tensor, a graph or an operation's derivative.
 //! Invariant: a result depends on the operands only, not on the thread count.
 pub mod convolution;
 mod copying;

@@ -1,33 +1,36 @@
-//! One body, compiled once per instruction-set level, chosen at run time.
+//! Function multiversioning: one body, compiled once per instruction-set level and selected at run time.
 //!
-//! Owns: the `leveled!` macro for loops that the compiler vectorises by itself, and `Levels`, which says for which levels
-//! a loop is compiled. Never decides the level of the process; `isa::level` does. Invariant: every copy computes the same
-//! bits, because nothing in a body depends on the vector width and the compiler contracts no product into a sum.
-//! No copy is inlined where it is called, or every caller would hold the baseline's. Debug builds have
-//! the baseline only, which makes them several times faster to compile; `make sanitize ARGS=--wide` has the others under a
-//! sanitizer.
-//! On x86-64, a copy that is named `baseline` or `base` runs on machines without AVX2 alone: the profile of release builds says
-//! that it never ran (`tools/pgo.py`), so that it is compiled for size.
+//! `leveled!` declares such a function for a loop that LLVM vectorises, and `Levels` limits the levels that
+//! it is compiled for. Invariant: every copy computes the same bits, because nothing in a body depends on the
+//! vector width, and the compiler contracts no product into a sum. Copies are not inlined into callers, which
+//! are compiled for the baseline. Debug builds have the baseline only, which makes them several times faster
+//! to compile; `make sanitize ARGS=--wide` runs the others under a sanitizer. On x86-64, a copy named
+//! `baseline` or `base` is only used without AVX2: the profile of release builds states that it never ran
+//! (`tools/pgo.py`), so that it is optimised for size.
 //!
-//! What is compiled for which levels:
-//! * element-wise texts with `sixteen;`, for float32: the baseline and AVX2, and a loop of AVX-512 with functions of its own;
-//! * element-wise texts with `float:` and the folds, products and rows in which programs spend their time: every level;
-//! * what AVX-512 does not make faster: products, sums of squares and folds of integers (`Fold::LEVELS`), the orders of cosine
-//!   transforms, conversions of int32 and uint8 (`Convert::LEVELS`), texts with `ints_wide:` for int64 (`ints_widest:` all three), quotients of integers, searches of
-//!   extremes, and complex texts, which would be large: the baseline and AVX2;
-//! * element-wise texts with `cheap:`, which wait for memory: the baseline and AVX2; complex128 products (`widest;`): every level;
-//! * element-wise texts with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing, sorts (`order/vectors.rs` has those by AVX-512): the baseline.
+//! Which loops are compiled for which levels:
+//! * element-wise formulas with `sixteen;`, for float32: the baseline, AVX2, and an AVX-512 loop with
+//!   functions of its own;
+//! * element-wise formulas with `float:`, and frequent reductions, products and row loops: every level;
+//! * what AVX-512 does not make faster: products, sums of squares and integer folds (`Fold::LEVELS`), the
+//!   reorderings of cosine transforms, conversions of int32 and uint8 (`Convert::LEVELS`), formulas with
+//!   `ints_wide:` for int64 (`ints_widest:` all three), integer division, argmax and argmin, and complex
+//!   formulas, which would be large: the baseline and AVX2;
+//! * memory-bound element-wise formulas (`cheap:`): the baseline and AVX2; complex128 products (`widest;`):
+//!   every level;
+//! * element-wise formulas with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing,
+//!   sorts (`sort/sort_avx512.rs` has SIMD sorts): the baseline.
 //!
-//! What is rarer has no loop of its own: it goes through a copy in a dtype that has one (`cast::through`).
+//! Rarer dtypes have no loops: they are converted to a dtype that has (`cast::convert_through`).
 
-/// For which levels a loop is compiled.
+/// The instruction-set levels that a loop is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Levels {
     /// Every level.
     All,
-    /// The baseline and AVX2; AVX-512 runs the latter.
+    /// The baseline and AVX2, which AVX-512 uses, too.
     UpToAvx2,
-    /// The baseline, which all run.
+    /// The baseline, for all levels.
     Baseline,
 }
 

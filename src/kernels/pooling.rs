@@ -1,8 +1,8 @@
-//! Pooling of planes: largest elements with their positions, sums, and the adjoints of both.
+//! Pooling of planes: max pooling with positions, window sums, and the adjoints of both. A mean is a sum
+//! times a constant, applied by the caller.
 //!
-//! Owns: their loops over windows. Never divides: a mean is a sum times a constant.
-//! Invariant: planes are independent, so any split of them gives the same result; of equal elements the first is
-//! the largest, and a NaN is larger than any number.
+//! Invariant: planes are independent, so any split of them gives the same result; of equal elements the first
+//! is the maximum, and NaN is larger than any number.
 
 use super::convolution::Geometry;
 use super::launch::launch;
@@ -12,42 +12,42 @@ use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.
-const SPLIT: usize = 1 << 15;
+const BLOCK_ELEMENTS: usize = 1 << 15;
 
-trait Number: Element + PartialOrd + std::ops::Add<Output = Self> + Default {
-    const LEAST: Self;
-    fn nan(self) -> bool;
+trait Float: Element + PartialOrd + std::ops::Add<Output = Self> + Default {
+    const LOWEST: Self;
+    fn is_nan_value(self) -> bool;
 }
-impl Number for f64 {
-    const LEAST: f64 = f64::NEG_INFINITY;
+impl Float for f64 {
+    const LOWEST: f64 = f64::NEG_INFINITY;
     #[inline(always)]
-    fn nan(self) -> bool {
+    fn is_nan_value(self) -> bool {
         self.is_nan()
     }
 }
-impl Number for f32 {
-    const LEAST: f32 = f32::NEG_INFINITY;
+impl Float for f32 {
+    const LOWEST: f32 = f32::NEG_INFINITY;
     #[inline(always)]
-    fn nan(self) -> bool {
+    fn is_nan_value(self) -> bool {
         self.is_nan()
     }
 }
 
-/// Addresses that the planes share; each plane is touched by one thread.
+/// Addresses shared by all planes; each plane is accessed by one thread.
 #[derive(Clone, Copy)]
-struct At<A, B, C>(*const A, *mut B, *mut C);
+struct PlanePointers<A, B, C>(*const A, *mut B, *mut C);
 // SAFETY: the pointers come from views, which are Send + Sync; planes are disjoint.
-unsafe impl<A, B, C> Send for At<A, B, C> {}
+unsafe impl<A, B, C> Send for PlanePointers<A, B, C> {}
 // SAFETY: as above.
-unsafe impl<A, B, C> Sync for At<A, B, C> {}
+unsafe impl<A, B, C> Sync for PlanePointers<A, B, C> {}
 
 /// Runs `body` for every plane.
-fn by_planes(g: &Geometry, body: impl Fn(usize) + Sync) {
+fn for_each_plane(g: &Geometry, body: impl Fn(usize) + Sync) {
     if g.batch * g.output_plane() * g.plane() == 0 {
         return;
     }
     let work = g.batch.saturating_mul(g.output_plane() * g.kernel[0] * g.kernel[1]);
-    let blocks = (work / SPLIT).clamp(1, g.batch);
+    let blocks = (work / BLOCK_ELEMENTS).clamp(1, g.batch);
     parallel_for(blocks, &|block| {
         for plane in block * g.batch / blocks..(block + 1) * g.batch / blocks {
             body(plane);
@@ -66,10 +66,14 @@ fn window(g: &Geometry, axis: usize, at: usize) -> (usize, usize, usize) {
     (first, step, end.saturating_sub(skipped))
 }
 
-/// Calls `body(output, input)` for every position of a result and every position of the image under its window, and
-/// `next(output)` after each position of the result.
+/// Calls `body(output, input)` for every output position and every image position under its window, and
+/// `next(output)` after each output position.
 #[inline(always)]
-fn windows(g: &Geometry, mut body: impl FnMut(usize, usize), mut next: impl FnMut(usize)) {
+fn for_each_window_element(
+    g: &Geometry,
+    mut body: impl FnMut(usize, usize),
+    mut next: impl FnMut(usize),
+) {
     let columns: Vec<_> = (0..g.result[1]).map(|at| window(g, 1, at)).collect();
     for i in 0..g.result[0] {
         let (top, down, rows) = window(g, 0, i);
@@ -86,88 +90,88 @@ fn windows(g: &Geometry, mut body: impl FnMut(usize, usize), mut next: impl FnMu
     }
 }
 
-fn check(g: &Geometry, image: &[usize], result: &[usize], whole: &[bool]) {
-    assert!(whole.iter().all(|&c| c), "pooling takes contiguous planes");
+fn check(g: &Geometry, image: &[usize], result: &[usize], contiguous: &[bool]) {
+    assert!(contiguous.iter().all(|&c| c), "pooling takes contiguous planes");
     assert!(
         image == [g.batch, g.image[0], g.image[1]] && result == [g.batch, g.result[0], g.result[1]],
         "pooling: the shapes do not agree"
     );
 }
 
-/// The largest element of each window and (int64) its position in the plane, -1 for a window outside the image.
-pub fn largest(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
+/// The maximum of each window and its position (int64) in the plane, -1 for a window outside the image.
+pub fn max_pool(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
     launch!(
         "max_pool", [x] => [y, positions]; g = *g;
-        with_float!([x, y], T => largest_of::<T>(&g, x, y, positions))
+        with_float!([x, y], T => max_pool_planes::<T>(&g, x, y, positions))
     );
 }
 
-fn largest_of<T: Number>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0));
-    by_planes(g, |plane| {
+fn max_pool_planes<T: Float>(g: &Geometry, x: View, y: ViewMut, positions: ViewMut) {
+    let at = PlanePointers(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0));
+    for_each_plane(g, |plane| {
         let at = &at;
-        // SAFETY: `check` holds the views to the geometry.
-        let (from, to, chosen) = unsafe {
+        // SAFETY: `check` has compared the views with the geometry.
+        let (from, to, found_positions) = unsafe {
             let skip = plane * g.output_plane();
             (at.0.add(plane * g.plane()), at.1.add(skip), at.2.add(skip))
         };
-        let best = std::cell::Cell::new((T::LEAST, -1i64));
-        windows(
+        let best = std::cell::Cell::new((T::LOWEST, -1i64));
+        for_each_window_element(
             g,
             |_, input| {
                 // SAFETY: windows stay inside the image.
                 let value = unsafe { *from.add(input) };
                 let (so_far, found) = best.get();
-                if value > so_far || found < 0 || (value.nan() && !so_far.nan()) {
+                if value > so_far || found < 0 || (value.is_nan_value() && !so_far.is_nan_value()) {
                     best.set((value, input as i64));
                 }
             },
-            // SAFETY: spots stay inside the result.
+            // SAFETY: output positions stay inside the result.
             |output| unsafe {
-                (*to.add(output), *chosen.add(output)) = best.replace((T::LEAST, -1));
+                (*to.add(output), *found_positions.add(output)) = best.replace((T::LOWEST, -1));
             },
         );
     });
 }
 
-/// The largest element of each window, -inf for a window outside the image.
-pub fn largest_values(g: &Geometry, x: View, y: ViewMut) {
+/// The maximum of each window, -inf for a window outside the image.
+pub fn max_pool_values(g: &Geometry, x: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
     launch!(
         "max_pool", [x] => [y]; g = *g;
-        with_float!([x, y], T => values_of::<T>(&joined(&g), x, y))
+        with_float!([x, y], T => max_pool_value_planes::<T>(&join_planes(&g), x, y))
     );
 }
 
-/// Planes of one row whose windows lie side by side, as one plane.
-fn joined(g: &Geometry) -> Geometry {
+/// Planes of one row with non-overlapping windows, as one long plane.
+fn join_planes(g: &Geometry) -> Geometry {
     let reach = g.dilation[1] * (g.kernel[1] - 1);
-    let apart = reach < g.stride[1] && g.image[1] == g.result[1] * g.stride[1];
+    let disjoint = reach < g.stride[1] && g.image[1] == g.result[1] * g.stride[1];
     let rows = [g.image[0], g.result[0], g.kernel[0]];
-    if rows != [1; 3] || g.padding != [0; 2] || !apart {
+    if rows != [1; 3] || g.padding != [0; 2] || !disjoint {
         return *g;
     }
-    let wide = |columns: usize| [1, columns * g.batch];
-    Geometry { batch: 1, image: wide(g.image[1]), result: wide(g.result[1]), ..*g }
+    let row = |columns: usize| [1, columns * g.batch];
+    Geometry { batch: 1, image: row(g.image[1]), result: row(g.result[1]), ..*g }
 }
 
-fn values_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
-    let columns: Vec<_> = (0..g.kernel[1]).map(|tap| under(g, tap)).collect();
-    by_planes(g, |plane| {
+fn max_pool_value_planes<T: Float>(g: &Geometry, x: View, y: ViewMut) {
+    let at = PlanePointers(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
+    let columns: Vec<_> = (0..g.kernel[1]).map(|tap| valid_outputs(g, tap)).collect();
+    for_each_plane(g, |plane| {
         let at = &at;
         for i in 0..g.result[0] {
             let (top, down, rows) = window(g, 0, i);
-            // SAFETY: `check` holds the views to the geometry; windows stay inside the image.
+            // SAFETY: `check` has compared the views with the geometry; windows stay inside the image.
             unsafe {
                 let line = at.1.add(plane * g.output_plane() + i * g.result[1]);
-                std::slice::from_raw_parts_mut(line, g.result[1]).fill(T::LEAST);
+                std::slice::from_raw_parts_mut(line, g.result[1]).fill(T::LOWEST);
                 for row in 0..rows {
                     let from = at.0.add(plane * g.plane() + (top + row * down) * g.image[1]);
                     for &(first, column, n) in &columns {
-                        larger::<T>(line.add(first), from.add(column), g.stride[1], n);
+                        max_strided::<T>(line.add(first), from.add(column), g.stride[1], n);
                     }
                 }
             }
@@ -175,9 +179,9 @@ fn values_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
     });
 }
 
-/// The positions of a result's row for which a column of the windows lies inside the image: the first of them, its column of
-/// the image, how many.
-fn under(g: &Geometry, tap: usize) -> (usize, usize, usize) {
+/// The output positions of a row for which a column of the windows is inside the image: the first of them,
+/// its image column, and their number.
+fn valid_outputs(g: &Geometry, tap: usize) -> (usize, usize, usize) {
     let (step, reach, padding) = (g.stride[1], tap * g.dilation[1], g.padding[1]);
     let first = padding.saturating_sub(reach).div_ceil(step);
     let end = (g.image[1] + padding).saturating_sub(reach).div_ceil(step).min(g.result[1]);
@@ -188,20 +192,21 @@ fn under(g: &Geometry, tap: usize) -> (usize, usize, usize) {
 }
 
 leveled! {
-    /// The larger of `n` elements of `to` and as many of `from`, each `step` apart; the first of equals, and NaN stays.
-    unsafe fn larger<T: Number>(to: *mut T, from: *const T, step: usize, n: usize) = larger_body,
+    /// `to = max(to, from)` for `n` elements, `from` with a step; the first of equals stays, and NaN
+    /// propagates.
+    unsafe fn max_strided<T: Float>(to: *mut T, from: *const T, step: usize, n: usize) = max_strided_body,
         crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// There are so many elements on either side, which do not overlap.
+/// `to` has `n` elements and `from` has `n` at its step, and they do not overlap.
 #[inline(always)]
-unsafe fn larger_body<T: Number>(to: *mut T, from: *const T, step: usize, n: usize) {
+unsafe fn max_strided_body<T: Float>(to: *mut T, from: *const T, step: usize, n: usize) {
     // SAFETY: the caller's contract.
     let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
     let pick = |to: &mut T, new: T| {
-        // No branch: values decide at random.
-        *to = if (new > *to) | (new.nan() & !to.nan()) { new } else { *to };
+        // Branch-free: the outcome is unpredictable.
+        *to = if (new > *to) | (new.is_nan_value() & !to.is_nan_value()) { new } else { *to };
     };
     // SAFETY: as above.
     unsafe {
@@ -213,22 +218,22 @@ unsafe fn larger_body<T: Number>(to: *mut T, from: *const T, step: usize, n: usi
     }
 }
 
-/// The elements at positions that `largest` found; 0 at -1.
+/// Gathers the elements at positions found by `max_pool`; 0 at -1.
 pub fn take(g: &Geometry, x: View, positions: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
     launch!(
         "pool_take", [x, positions] => [y]; g = *g;
-        with_float!([x, y], T => take_of::<T>(&g, x, positions, y))
+        with_float!([x, y], T => take_planes::<T>(&g, x, positions, y))
     );
 }
 
-fn take_of<T: Number>(g: &Geometry, x: View, positions: View, y: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0).cast_mut());
-    by_planes(g, |plane| {
+fn take_planes<T: Float>(g: &Geometry, x: View, positions: View, y: ViewMut) {
+    let at = PlanePointers(x.at::<T>(0), y.at::<T>(0), positions.at::<i64>(0).cast_mut());
+    for_each_plane(g, |plane| {
         let at = &at;
         for output in plane * g.output_plane()..(plane + 1) * g.output_plane() {
-            // SAFETY: `check` holds the views to the geometry; positions lie inside their plane.
+            // SAFETY: `check` has compared the views with the geometry; positions are inside their plane.
             unsafe {
                 *at.1.add(output) = match *at.2.add(output) {
                     input if input < 0 => T::default(),
@@ -239,22 +244,22 @@ fn take_of<T: Number>(g: &Geometry, x: View, positions: View, y: ViewMut) {
     });
 }
 
-/// Elements of `y` added at their positions: the adjoint of `take`.
-pub fn put(g: &Geometry, y: View, positions: View, x: ViewMut) {
+/// Scatter-adds elements of `y` at their positions: the adjoint of `take`.
+pub fn scatter_add(g: &Geometry, y: View, positions: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous(), positions.is_contiguous()]);
     assert!(positions.dims == y.dims && positions.dtype == DType::I64, "pooling: the positions");
     launch!(
         "pool_put", [y, positions] => [x]; g = *g;
-        with_float!([y, x], T => put_of::<T>(&g, y, positions, x))
+        with_float!([y, x], T => scatter_add_planes::<T>(&g, y, positions, x))
     );
 }
 
-fn put_of<T: Number>(g: &Geometry, y: View, positions: View, x: ViewMut) {
-    let at = At(y.at::<T>(0), x.at::<T>(0), positions.at::<i64>(0).cast_mut());
-    by_planes(g, |plane| {
+fn scatter_add_planes<T: Float>(g: &Geometry, y: View, positions: View, x: ViewMut) {
+    let at = PlanePointers(y.at::<T>(0), x.at::<T>(0), positions.at::<i64>(0).cast_mut());
+    for_each_plane(g, |plane| {
         let at = &at;
         for output in plane * g.output_plane()..(plane + 1) * g.output_plane() {
-            // SAFETY: as in `take`; the plane is this thread's.
+            // SAFETY: as in `take`; the plane belongs to this thread.
             unsafe {
                 let input = *at.2.add(output);
                 if input >= 0 {
@@ -267,23 +272,23 @@ fn put_of<T: Number>(g: &Geometry, y: View, positions: View, x: ViewMut) {
 }
 
 /// The sum of each window.
-pub fn sums(g: &Geometry, x: View, y: ViewMut) {
+pub fn window_sums(g: &Geometry, x: View, y: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
     launch!(
         "pool_sums", [x] => [y]; g = *g;
-        with_float!([x, y], T => sums_of::<T>(&g, x, y))
+        with_float!([x, y], T => window_sum_planes::<T>(&g, x, y))
     );
 }
 
-fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
-    let at = At(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
-    by_planes(g, |plane| {
+fn window_sum_planes<T: Float>(g: &Geometry, x: View, y: ViewMut) {
+    let at = PlanePointers(x.at::<T>(0), y.at::<T>(0), std::ptr::null_mut::<T>());
+    for_each_plane(g, |plane| {
         let at = &at;
         let sum = std::cell::Cell::new(T::default());
-        // SAFETY: `check` holds the views to the geometry; windows stay inside the image.
+        // SAFETY: `check` has compared the views with the geometry; windows stay inside the image.
         unsafe {
             let (from, to) = (at.0.add(plane * g.plane()), at.1.add(plane * g.output_plane()));
-            windows(
+            for_each_window_element(
                 g,
                 |_, input| sum.set(sum.get() + *from.add(input)),
                 |output| *to.add(output) = sum.replace(T::default()),
@@ -292,23 +297,23 @@ fn sums_of<T: Number>(g: &Geometry, x: View, y: ViewMut) {
     });
 }
 
-/// Each element of `y` added to its window, in `x` that holds zeros: the adjoint of `sums`.
-pub fn spread(g: &Geometry, y: View, x: ViewMut) {
+/// Adds each element of `y` to its window in `x`, which holds zeros: the adjoint of `window_sums`.
+pub fn add_to_windows(g: &Geometry, y: View, x: ViewMut) {
     check(g, x.dims, y.dims, &[x.is_contiguous(), y.is_contiguous()]);
     launch!(
         "pool_spread", [y] => [x]; g = *g;
-        with_float!([y, x], T => spread_of::<T>(&g, y, x))
+        with_float!([y, x], T => add_to_window_planes::<T>(&g, y, x))
     );
 }
 
-fn spread_of<T: Number>(g: &Geometry, y: View, x: ViewMut) {
-    let at = At(y.at::<T>(0), x.at::<T>(0), std::ptr::null_mut::<T>());
-    by_planes(g, |plane| {
+fn add_to_window_planes<T: Float>(g: &Geometry, y: View, x: ViewMut) {
+    let at = PlanePointers(y.at::<T>(0), x.at::<T>(0), std::ptr::null_mut::<T>());
+    for_each_plane(g, |plane| {
         let at = &at;
-        // SAFETY: as in `sums`; the plane is this thread's.
+        // SAFETY: as in `window_sums`; the plane belongs to this thread.
         unsafe {
             let (from, to) = (at.0.add(plane * g.output_plane()), at.1.add(plane * g.plane()));
-            windows(
+            for_each_window_element(
                 g,
                 |output, input| {
                     let slot = to.add(input);

@@ -1,13 +1,12 @@
-//! Complex numbers and their parts.
+//! The real and imaginary parts of complex elements: extraction and assembly.
 //!
-//! Owns: taking the real or imaginary parts out of complex elements, and putting them in. Never computes with them.
-//! Invariant: a complex number lies in memory as its real part, then its imaginary one, both of the dtype `real()`.
+//! Invariant: a complex number is its real part, followed by its imaginary one, both of the dtype `real()`.
 
 use super::copy::copy;
 use super::launch::{Strides, launch};
 use super::view::{View, ViewMut};
 
-/// One part of a complex number.
+/// A part of a complex number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The real part.
@@ -16,13 +15,13 @@ pub enum Part {
     Imag,
 }
 
-/// The strides of one part, in parts.
-fn doubled(strides: &[isize]) -> Strides {
+/// The strides of one part, in elements of the part's dtype.
+fn part_strides(strides: &[isize]) -> Strides {
     strides.iter().map(|stride| 2 * stride).collect()
 }
 
-/// Where the part of the first element lies.
-fn shift(part: Part, size: usize) -> usize {
+/// The byte offset of a part in an element.
+fn part_offset(part: Part, size: usize) -> usize {
     if part == Part::Real { 0 } else { size }
 }
 
@@ -30,20 +29,20 @@ fn shift(part: Part, size: usize) -> usize {
 pub fn take_part(part: Part, src: View<'_>, out: ViewMut<'_>) {
     assert!(src.dtype.is_complex() && src.dtype.real() == out.dtype, "a part of its own dtype");
     launch!("part", [src] => [out];; {
-        let (strides, dtype) = (doubled(src.strides), out.dtype);
-        let ptr = src.ptr.wrapping_add(shift(part, dtype.size()));
-        // SAFETY: each element of the view is two of this dtype, of which these are the first or the second.
+        let (strides, dtype) = (part_strides(src.strides), out.dtype);
+        let ptr = src.ptr.wrapping_add(part_offset(part, dtype.size()));
+        // SAFETY: each element of the view is two of this dtype, and this part is the first or the second.
         copy(unsafe { View::from_raw(dtype, ptr, src.dims, &strides) }, out)
     });
 }
 
-/// Writes complex numbers of these parts, which have their dtype `real()` and their dims.
+/// Writes complex numbers with these parts, which have their dtype `real()` and their dims.
 pub fn join_parts(re: View<'_>, im: View<'_>, out: ViewMut<'_>) {
     assert!(re.dtype == im.dtype && out.dtype.real() == re.dtype, "parts of their own dtype");
     launch!("complex", [re, im] => [out];; {
-        let (strides, dtype) = (doubled(out.strides), re.dtype);
+        let (strides, dtype) = (part_strides(out.strides), re.dtype);
         for (part, from) in [(Part::Real, re), (Part::Imag, im)] {
-            let ptr = out.ptr.wrapping_add(shift(part, dtype.size()));
+            let ptr = out.ptr.wrapping_add(part_offset(part, dtype.size()));
             // SAFETY: as above; the two parts do not overlap.
             copy(from, unsafe { ViewMut::from_raw(dtype, ptr, out.dims, &strides) });
         }

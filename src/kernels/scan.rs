@@ -1,9 +1,9 @@
-//! Running folds along one axis: sums, products, extremes, linear recurrences.
+//! Cumulative operations along one axis: sums, products, logsumexp, extremes, and linear recurrences. One
+//! thread folds each line, front to back.
 //!
-//! Owns: the walk over lines of an axis and the folds. Each line is folded by one thread, front to back.
-//! Never reduces the rank. Invariant: element `i` of a line depends on the elements up to `i` only.
+//! Invariant: element `i` of a line depends on the elements up to `i` only.
 
-use super::cast::{lifted, lifted_out, through, with_copy};
+use super::cast::{convert_through, with_computing_input, with_computing_output, with_copy};
 use super::launch::launch;
 use super::number::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_computing, with_float};
@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::threads::{parallel_apart, parallel_for};
 
 /// Elements per block of a split.
-const BLOCK: usize = 1 << 15;
+const BLOCK_ELEMENTS: usize = 1 << 15;
 
-/// Neighbouring lines that are folded together; fewer than a tenth of it are not worth it.
-const STRIP: usize = 256;
+/// Adjacent lines that are folded together; fewer than a tenth of this do not pay.
+const STRIP_LINES: usize = 256;
 
-/// A fold whose every step is kept.
+/// A cumulative operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scan {
     /// Sums; integers wrap.
@@ -31,9 +31,9 @@ pub enum Scan {
 /// The lines of one axis in `N` operands of the same dims.
 pub(super) struct Lines<const N: usize> {
     others: Axes<N>,
-    /// The elements of a line.
+    /// The number of elements of a line.
     pub(super) len: usize,
-    /// How far apart they are in each operand.
+    /// The step of a line in each operand.
     pub(super) steps: [isize; N],
 }
 
@@ -44,24 +44,24 @@ impl<const N: usize> Lines<N> {
         Lines { others, len, steps }
     }
 
-    /// The axis across which lines lie side by side in every operand, if there are enough of them.
-    fn neighbours(&self) -> Option<usize> {
+    /// An axis along which lines are adjacent in every operand, if there are enough of them.
+    fn adjacent_lines_axis(&self) -> Option<usize> {
         let mut axes = self.others.dims.iter().zip(&self.others.strides);
-        axes.position(|(&dim, strides)| dim > STRIP / 10 && strides.iter().all(|&s| s == 1))
+        axes.position(|(&dim, strides)| dim > STRIP_LINES / 10 && strides.iter().all(|&s| s == 1))
     }
 
-    /// Calls `body` with the first offsets of every line, possibly from several threads.
+    /// Calls `body` with the start offsets of every line, possibly from several threads.
     pub(super) fn each(&self, body: &(dyn Fn([isize; N]) + Sync)) {
         self.each_inline(&body);
     }
 
-    /// The same, compiled anew for every body: for lines that may be short.
+    /// The same, monomorphised for every body: for lines that may be short.
     fn each_inline(&self, body: &(impl Fn([isize; N]) + Sync)) {
         let count = self.others.count();
         if count == 0 || self.len == 0 {
             return;
         }
-        let blocks = (count.saturating_mul(self.len) / BLOCK).clamp(1, count);
+        let blocks = (count.saturating_mul(self.len) / BLOCK_ELEMENTS).clamp(1, count);
         parallel_for(blocks, &|b| {
             let (start, end) = (b * count / blocks, (b + 1) * count / blocks);
             self.others.for_range(start, end, &mut |at| body(at));
@@ -69,23 +69,24 @@ impl<const N: usize> Lines<N> {
     }
 }
 
-/// Whether a dtype has loops of its own; the others go through copies in the dtype that computes with them.
+/// Whether a dtype has loops of its own; the others are converted to the dtype that computes for them.
 fn has_loops(dtype: DType) -> bool {
     dtype.computes() == dtype
 }
 
-/// The bytes of the copies that the scan of `n` elements of a dtype makes. The caller has asked for them.
+/// The bytes of the temporaries that the scan of `n` elements of a dtype allocates; the caller accounts for
+/// them.
 pub fn working_bytes(dtype: DType, n: usize) -> usize {
     if has_loops(dtype) { 0 } else { n.saturating_mul(2 * dtype.computes().size()) }
 }
 
-/// Writes the running fold of `input` along `axis`, with equal dims and of one dtype.
+/// Writes the cumulative result of `input` along `axis`, with equal dims and of one dtype.
 ///
 /// # Panics
 /// When the dims differ or the dtype has no such fold: bugs of the caller.
 ///
 /// # Errors
-/// `Memory` when there is none for copies in a dtype that has loops.
+/// `Memory` if there is none for copies in a dtype that has loops.
 pub fn scan(op: Scan, input: View, axis: usize, out: ViewMut) -> Result<()> {
     launch!("scan", [input] => [out];; scan_elements(op, input, axis, out))
 }
@@ -94,17 +95,17 @@ fn scan_elements(op: Scan, input: View, axis: usize, out: ViewMut) -> Result<()>
     let dtype = one_dtype([input.dtype, out.dtype]);
     match op {
         Scan::Sum | Scan::Prod if !has_loops(dtype) => {
-            // The low bits of a wide sum or product are the narrow one, and so is its truth.
+            // The low bits of a wide sum or product are those of the narrow one, and so is its truth value.
             let wide = dtype.computes();
             let elements = |input: View, out: ViewMut| scan_elements(op, input, axis, out);
-            return through(wide, input, wide, out, elements);
+            return convert_through(wide, input, wide, out, elements);
         }
         Scan::Sum => with_computing!(dtype, T => fold::<T>(input, axis, out, T::plus)),
         Scan::Prod => with_computing!(dtype, T => fold::<T>(input, axis, out, T::times)),
         Scan::LogSum if !has_loops(dtype) => {
             let wide = dtype.computes();
             let elements = |input: View, out: ViewMut| scan_elements(op, input, axis, out);
-            return through(wide, input, wide, out, elements);
+            return convert_through(wide, input, wide, out, elements);
         }
         Scan::LogSum => with_float!([input, out], T => {
             fold::<T>(input, axis, out, |a, b| T::from_f64(log_add(a.to_f64(), b.to_f64())));
@@ -126,9 +127,9 @@ fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> 
     let lines = Lines::new(input.dims, axis, [input.strides, out.strides]);
     let [from_step, to_step] = lines.steps;
     if from_step != 1
-        && let Some(axis) = lines.neighbours()
+        && let Some(axis) = lines.adjacent_lines_axis()
     {
-        return side_by_side(lines, axis, &input, &out, step);
+        return fold_strips(lines, axis, &input, &out, step);
     }
     lines.each_inline(&|[from, to]| {
         // SAFETY: the views are valid for every position of their axes, and lines are disjoint in `out`.
@@ -143,8 +144,8 @@ fn fold<T: Copy>(input: View, axis: usize, out: ViewMut, step: impl Fn(T, T) -> 
     });
 }
 
-/// Folds lines that are neighbours in memory together: row after row instead of column after column.
-fn side_by_side<T: Copy>(
+/// Folds adjacent lines together: row by row instead of column by column.
+fn fold_strips<T: Copy>(
     lines: Lines<2>,
     axis: usize,
     input: &View,
@@ -153,14 +154,14 @@ fn side_by_side<T: Copy>(
 ) {
     let Lines { mut others, len, steps: [from_step, to_step] } = lines;
     let (width, _) = (others.dims.remove(axis), others.strides.remove(axis));
-    let strips = width.div_ceil(STRIP);
+    let strips = width.div_ceil(STRIP_LINES);
     let units = others.count() * strips;
     if units * len == 0 {
         return;
     }
-    let blocks = (others.count().saturating_mul(width * len) / BLOCK).clamp(1, units);
+    let blocks = (others.count().saturating_mul(width * len) / BLOCK_ELEMENTS).clamp(1, units);
     let strip = |from: isize, to: isize, n: usize| {
-        // SAFETY: as in `fold`, for `n` neighbouring lines.
+        // SAFETY: as in `fold`, for `n` adjacent lines.
         unsafe {
             let (mut from, mut to) = (input.at::<T>(from), out.at::<T>(to));
             std::ptr::copy_nonoverlapping(from, to, n);
@@ -175,15 +176,15 @@ fn side_by_side<T: Copy>(
     };
     parallel_apart(blocks, &|b| {
         for unit in b * units / blocks..(b + 1) * units / blocks {
-            let (position, at) = (unit / strips, unit % strips * STRIP);
+            let (position, at) = (unit / strips, unit % strips * STRIP_LINES);
             others.for_range(position, position + 1, &mut |[from, to]| {
-                strip(from + at as isize, to + at as isize, STRIP.min(width - at));
+                strip(from + at as isize, to + at as isize, STRIP_LINES.min(width - at));
             });
         }
     });
 }
 
-/// `s[i] = a[i] s[i - 1] + b[i]` along `axis`, with 0 before the first; inexact numbers only.
+/// `s[i] = a[i] s[i - 1] + b[i]` along `axis`, with 0 before the first; inexact dtypes only.
 ///
 /// # Panics
 /// When the dims differ or the dtype is not inexact: bugs of the caller.
@@ -193,18 +194,18 @@ fn side_by_side<T: Copy>(
 pub fn recurrence(a: View, b: View, axis: usize, out: ViewMut) -> Result<()> {
     launch!(
         "recurrence", [a, b] => [out];;
-        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
+        with_computing_input(a, |a| with_computing_input(b, |b| with_computing_output(&out, false, |out| {
             match a.dtype {
-                DType::C128 => linear::<Complex128>(a, b, axis, out, |a, s, b| a * s + b),
-                DType::C64 => linear::<Complex64>(a, b, axis, out, |a, s, b| a * s + b),
-                _ => with_float!([a, b, out], T => linear::<T>(a, b, axis, out, |a, s, b| a * s + b)),
+                DType::C128 => linear_recurrence::<Complex128>(a, b, axis, out, |a, s, b| a * s + b),
+                DType::C64 => linear_recurrence::<Complex64>(a, b, axis, out, |a, s, b| a * s + b),
+                _ => with_float!([a, b, out], T => linear_recurrence::<T>(a, b, axis, out, |a, s, b| a * s + b)),
             }
             Ok(())
         })))
     )
 }
 
-fn linear<T: Ring>(
+fn linear_recurrence<T: Ring>(
     a: View,
     b: View,
     axis: usize,
@@ -220,7 +221,7 @@ fn linear<T: Ring>(
             let mut state = T::ZERO;
             for i in 0..lines.len as isize {
                 let (a, b) = (*a.at::<T>(at_a + i * a_step), *b.at::<T>(at_b + i * b_step));
-                // The first factor has nothing to multiply: not even a NaN of it counts.
+                // The first factor is unused, even if it is NaN.
                 state = if i == 0 { b } else { step(a, state, b) };
                 *out.at::<T>(to + i * to_step) = state;
             }
@@ -228,7 +229,7 @@ fn linear<T: Ring>(
     });
 }
 
-/// Writes the index (int64) of the running extreme along `axis`: the last of equals; a NaN stays.
+/// Writes the index (int64) of the cumulative extreme along `axis`: the last of equals; NaN propagates.
 ///
 /// # Panics
 /// When the dims differ: a bug of the caller.
@@ -270,7 +271,7 @@ fn extreme<T: Copy + PartialEq>(
             let (mut best, mut index) = (*x, 0i64);
             for i in 0..len {
                 let x = *x.offset(i * from_step);
-                // Rare in most lines: one comparison, and a jump that is foreseen. A NaN misses nothing.
+                // One well-predicted branch: a new extreme is rare in most lines. `misses` is false for NaN.
                 if !misses(x, best) && (best == best || x != x) {
                     (best, index) = (x, i as i64);
                 }

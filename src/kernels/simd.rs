@@ -1,30 +1,29 @@
-//! Vectors of floats for loops whose steps the compiler would cut in another way.
+//! SIMD vectors of floats (AVX2 and AVX-512) for loops that LLVM vectorises badly.
 //!
-//! Owns: what is read, added and written at once by AVX2 and AVX-512. Never branches.
-//! Invariant: elements that a mask leaves out are neither read nor written, and count as zero.
+//! Invariant: masked-out lanes are neither read nor written, and count as zero.
 
-/// Floats that are computed with together.
+/// A SIMD vector of floats.
 ///
 /// # Safety
-/// It consists of `LANES` parts, and the CPU has its instructions where it is used.
+/// The type consists of `LANES` floats, and the CPU has its instructions where it is used.
 pub(super) unsafe trait Lanes: Copy {
     type Part: Copy + Default + std::ops::Add<Output = Self::Part>;
     type Mask: Copy;
     const LANES: usize;
-    /// Lanes of 16 bytes.
+    /// The lanes of a 128-bit block.
     const NEAR: usize = 16 / size_of::<Self::Part>();
-    /// Whether rows shorter than a vector can be read beside one another.
+    /// Whether `spread` and `picked` are available (AVX-512): rows shorter than a vector can then share one.
     const SPREADS: bool;
     fn zero() -> Self;
     fn all(x: Self::Part) -> Self;
     fn add(self, o: Self) -> Self;
-    /// `self * by + to`.
+    /// `self * by + to`, fused.
     fn fused(self, by: Self, to: Self) -> Self;
-    /// Sums of neighbours: within 16 bytes those of `a`, then those of `b`.
+    /// Pairwise sums of adjacent lanes: within each 128-bit block those of `a`, then those of `b`.
     fn near(a: Self, b: Self) -> Self;
-    /// Sums of neighbouring 16 bytes: all of `a`, then all of `b`.
+    /// Pairwise sums of adjacent 128-bit blocks: all of `a`, then all of `b`.
     fn far(a: Self, b: Self) -> Self;
-    /// The first lanes.
+    /// The mask of the first lanes.
     fn first(n: usize) -> Self::Mask;
     /// The sum of all lanes.
     #[inline(always)]
@@ -35,7 +34,7 @@ pub(super) unsafe trait Lanes: Copy {
             span /= 2;
         }
         let mut first = Self::Part::default();
-        // SAFETY: one place for one lane.
+        // SAFETY: one lane is written to one float.
         unsafe { sum.write_some(&mut first, Self::first(1)) };
         first
     }
@@ -45,14 +44,14 @@ pub(super) unsafe trait Lanes: Copy {
     /// # Safety
     /// As `read`, for the lanes of the mask.
     unsafe fn read_some(from: *const Self::Part, mask: Self::Mask) -> Self;
-    /// Reads neighbours into the lanes whose bits are set.
+    /// Loads consecutive elements into the lanes whose bits are set.
     ///
     /// # Safety
     /// As `read`, for as many elements as there are bits; and `SPREADS`.
     unsafe fn spread(from: *const Self::Part, bits: u16) -> Self;
     /// The lanes of the mask; zeros elsewhere.
     fn kept(self, mask: Self::Mask) -> Self;
-    /// Lane `i` from lane `from[i]`.
+    /// Permutation: lane `i` from lane `from[i]`.
     ///
     /// # Safety
     /// `SPREADS`.
@@ -72,7 +71,7 @@ macro_rules! lanes {
         |$at:ident, $bits:ident| $spread:expr; |$y:ident, $order:ident| $picked:expr;
         |$z:ident, $left:ident| $kept:expr;)*) => {$(
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a register of as many floats.
+        // SAFETY: the register consists of as many floats.
         unsafe impl Lanes for std::arch::x86_64::$v {
             type Part = $t;
             type Mask = $mask;
@@ -84,7 +83,7 @@ macro_rules! lanes {
             }
             #[inline(always)]
             fn all(x: $t) -> Self {
-                // SAFETY: the CPU has them, as the trait says; so for the others.
+                // SAFETY: the CPU has the instructions, as the trait requires; so below.
                 unsafe { std::arch::x86_64::$all(x) }
             }
             #[inline(always)]

@@ -1,9 +1,7 @@
-//! The common operand of kernels: a dtype and a pointer with dims and strides.
+//! The operands of kernels: a dtype, a pointer, dims and strides; and the axes of strided iterations.
 //!
-//! Owns: `View`, `ViewMut`, the choice of a loop by their dtype (`with_float!` and the like), and the collapsing of
-//! axes that every strided loop wants. Never owns memory.
-//! Invariant: a view made by `of` lies inside its storage; one made by `from_raw` is what its maker vouched for. Every
-//! kernel takes the type of its loop from its views, so that elements are read as what they are.
+//! Invariant: a view made by `of` is inside its storage; the maker of one made by `from_raw` guarantees the
+//! memory. Every kernel takes its loop's type from its views, so that elements are read as what they are.
 
 use std::marker::PhantomData;
 
@@ -12,27 +10,28 @@ use smallvec::SmallVec;
 use crate::array::{Layout, Storage, capture, fits};
 use crate::dtype::DType;
 
-/// An operand to read: elements of `dtype`; strides count elements, `ptr` is element (0, 0, …).
+/// An operand to read: elements of `dtype`; strides count elements, `ptr` is the address of element (0, 0,
+/// …).
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *const u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
-    life: PhantomData<&'a Storage>,
+    lifetime: PhantomData<&'a Storage>,
 }
 
-/// An operand to write, laid out as a `View`.
+/// An operand to write, described as a `View`.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) dtype: DType,
     pub(crate) ptr: *mut u8,
     pub(crate) dims: &'a [usize],
     pub(crate) strides: &'a [isize],
-    life: PhantomData<&'a Storage>,
+    lifetime: PhantomData<&'a Storage>,
 }
 
-// SAFETY: a view is a borrowed description of plain elements; its maker vouches for the memory.
+// SAFETY: a view is a borrowed description of plain elements; its maker guarantees the memory.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
@@ -42,11 +41,11 @@ unsafe impl Send for ViewMut<'_> {}
 unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> View<'a> {
-    /// The elements of a storage that a layout addresses. The caller vouches that they are
-    /// initialised elements of `dtype`.
+    /// The elements of a storage that a layout addresses. The caller guarantees that they are initialised
+    /// elements of `dtype`.
     ///
     /// # Panics
-    /// When the layout leaves the storage: a bug of the caller.
+    /// If the layout is outside its storage: a bug of the caller.
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
@@ -55,14 +54,14 @@ impl<'a> View<'a> {
             capture::seen(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
-        View { dtype, ptr, dims, strides, life: PhantomData }
+        View { dtype, ptr, dims, strides, lifetime: PhantomData }
     }
 
-    /// A view of memory that the caller vouches for.
+    /// A view of memory that the caller guarantees.
     ///
     /// # Safety
-    /// Every addressed element is initialised, of `dtype`, and readable for `'a`; `dims` and `strides` have one
-    /// length.
+    /// Every addressed element is initialised, of `dtype`, and readable for `'a`; `dims` and `strides` have
+    /// the same length.
     #[inline]
     pub unsafe fn from_raw(
         dtype: DType,
@@ -70,7 +69,7 @@ impl<'a> View<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> View<'a> {
-        View { dtype, ptr, dims, strides, life: PhantomData }
+        View { dtype, ptr, dims, strides, lifetime: PhantomData }
     }
 
     /// The dtype of the elements.
@@ -104,7 +103,7 @@ impl<'a> View<'a> {
         self.ptr.wrapping_offset(offset * self.dtype.size() as isize)
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Whether the elements are contiguous in C order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         is_c_order(self.dims, self.strides)
@@ -112,11 +111,11 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// The elements of a storage that a layout addresses, to be written. The caller vouches that it
-    /// may write: the storage is its own, or an in-place operation was admitted.
+    /// The elements of a storage that a layout addresses, to be written. The caller guarantees that it may
+    /// write: it owns the storage, or the in-place operation was admitted.
     ///
     /// # Panics
-    /// When the layout leaves the storage: a bug of the caller.
+    /// If the layout is outside its storage: a bug of the caller.
     #[inline]
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
@@ -125,14 +124,14 @@ impl<'a> ViewMut<'a> {
             capture::seen(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
-        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
+        ViewMut { dtype, ptr, dims, strides, lifetime: PhantomData }
     }
 
-    /// A view of memory that the caller vouches for.
+    /// A view of memory that the caller guarantees.
     ///
     /// # Safety
-    /// Every addressed element is writable for `'a`, has room for `dtype`, and is touched by nobody else; `dims`
-    /// and `strides` have one length.
+    /// Every addressed element is writable for `'a`, large enough for `dtype`, and not accessed otherwise;
+    /// `dims` and `strides` have the same length.
     #[inline]
     pub unsafe fn from_raw(
         dtype: DType,
@@ -140,7 +139,7 @@ impl<'a> ViewMut<'a> {
         dims: &'a [usize],
         strides: &'a [isize],
     ) -> ViewMut<'a> {
-        ViewMut { dtype, ptr, dims, strides, life: PhantomData }
+        ViewMut { dtype, ptr, dims, strides, lifetime: PhantomData }
     }
 
     /// The address of the element `offset` elements from the first.
@@ -161,21 +160,21 @@ impl<'a> ViewMut<'a> {
         self.ptr.wrapping_offset(offset * self.dtype.size() as isize)
     }
 
-    /// The same elements to read, once they are written.
+    /// The same elements to read, after they were written.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
-        let ViewMut { dtype, ptr, dims, strides, life } = *self;
-        View { dtype, ptr, dims, strides, life }
+        let ViewMut { dtype, ptr, dims, strides, lifetime } = *self;
+        View { dtype, ptr, dims, strides, lifetime }
     }
 
-    /// The same elements to read, for as long as they could have been written.
+    /// The same elements to read, for the lifetime of the view.
     #[inline]
     pub fn into_view(self) -> View<'a> {
-        let ViewMut { dtype, ptr, dims, strides, life } = self;
-        View { dtype, ptr, dims, strides, life }
+        let ViewMut { dtype, ptr, dims, strides, lifetime } = self;
+        View { dtype, ptr, dims, strides, lifetime }
     }
 
-    /// The same elements to write, for a shorter time.
+    /// A reborrow of the same elements, for a shorter lifetime.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut {
@@ -183,14 +182,14 @@ impl<'a> ViewMut<'a> {
             ptr: self.ptr,
             dims: self.dims,
             strides: self.strides,
-            life: PhantomData,
+            lifetime: PhantomData,
         }
     }
 
-    /// As many elements as `dims` says, from the one at `start` of an axis on.
+    /// A slice of these dims that starts at index `start` of an axis.
     ///
     /// # Panics
-    /// When they are not among those of this view: a bug of the caller.
+    /// If it is not inside this view: a bug of the caller.
     #[inline]
     pub fn part<'b>(&'b mut self, axis: usize, start: usize, dims: &'b [usize]) -> ViewMut<'b> {
         assert!(dims.len() == self.dims.len(), "a part of other axes");
@@ -199,7 +198,7 @@ impl<'a> ViewMut<'a> {
             assert!(before <= all && d <= all - before, "a part that is not inside");
         }
         let ptr = self.byte_at(start as isize * self.strides[axis]);
-        ViewMut { dtype: self.dtype, ptr, dims, strides: self.strides, life: PhantomData }
+        ViewMut { dtype: self.dtype, ptr, dims, strides: self.strides, lifetime: PhantomData }
     }
 
     /// The number of elements.
@@ -208,7 +207,7 @@ impl<'a> ViewMut<'a> {
         self.dims.iter().product()
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Whether the elements are contiguous in C order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         is_c_order(self.dims, self.strides)
@@ -218,12 +217,12 @@ impl<'a> ViewMut<'a> {
 /// The dtype that operands share.
 ///
 /// # Panics
-/// When they differ: a bug of the caller.
+/// If they differ: a bug of the caller.
 #[inline(always)]
 pub(crate) fn one_dtype<const N: usize>(dtypes: [DType; N]) -> DType {
     for dtype in &dtypes[1..] {
         if *dtype != dtypes[0] {
-            several(&dtypes);
+            panic_several_dtypes(&dtypes);
         }
     }
     dtypes[0]
@@ -231,7 +230,7 @@ pub(crate) fn one_dtype<const N: usize>(dtypes: [DType; N]) -> DType {
 
 #[cold]
 #[inline(never)]
-fn several(dtypes: &[DType]) -> ! {
+fn panic_several_dtypes(dtypes: &[DType]) -> ! {
     panic!("a kernel takes operands of one dtype and was given {dtypes:?}")
 }
 
@@ -239,7 +238,7 @@ pub(crate) use super::dtype_dispatch::{
     with_computing, with_elements, with_float, with_number, with_word,
 };
 
-/// Whether dims and strides describe C order without gaps.
+/// Whether dims and strides describe contiguous elements in C order.
 #[inline]
 pub(crate) fn is_c_order(dims: &[usize], strides: &[isize]) -> bool {
     let mut expected = 1isize;
@@ -254,7 +253,7 @@ pub(crate) fn is_c_order(dims: &[usize], strides: &[isize]) -> bool {
     true
 }
 
-/// Axes of one iteration over `N` operands: dims with a stride per operand.
+/// The axes of an iteration over `N` operands: dims, and a stride per operand.
 #[derive(Clone)]
 pub(crate) struct Axes<const N: usize> {
     pub(crate) dims: SmallVec<[usize; 8]>,
@@ -262,14 +261,14 @@ pub(crate) struct Axes<const N: usize> {
 }
 
 impl<const N: usize> Axes<N> {
-    /// Collects the axes of operands of the same dims.
+    /// The axes of operands of the same dims.
     pub(crate) fn new(dims: &[usize], strides: [&[isize]; N]) -> Axes<N> {
         let mut axes = Axes { dims: SmallVec::from_slice(dims), strides: SmallVec::new() };
         (0..dims.len()).for_each(|i| axes.strides.push(std::array::from_fn(|k| strides[k][i])));
         axes
     }
 
-    /// No axes: one position.
+    /// No axes: a single position.
     pub(crate) fn none() -> Axes<N> {
         Axes { dims: SmallVec::new(), strides: SmallVec::new() }
     }
@@ -280,7 +279,7 @@ impl<const N: usize> Axes<N> {
         self.strides.push(strides);
     }
 
-    /// Takes the innermost axis off: its size and strides, 1 and 1 when there is none.
+    /// Removes the innermost axis: its size and strides, 1 and 1 if there is none.
     pub(crate) fn pop(&mut self) -> (usize, [isize; N]) {
         (self.dims.pop().unwrap_or(1), self.strides.pop().unwrap_or([1; N]))
     }
@@ -290,14 +289,14 @@ impl<const N: usize> Axes<N> {
         self.dims.iter().product()
     }
 
-    /// Drops axes of size 1, sorts the others by falling stride of operand 0 (then 1, …) when
-    /// `reorder` allows it, and merges neighbours that run on in every operand.
+    /// Drops axes of size 1, sorts the others by descending stride of operand 0 (then 1, …) if `reorder`
+    /// allows it, and merges adjacent axes that are contiguous in every operand.
     pub(crate) fn collapse(mut self, reorder: bool) -> Axes<N> {
         self.merge(reorder, |strides| strides);
         self
     }
 
-    /// The same in place; axes are sorted by what `order` makes of their strides.
+    /// The same in place; axes are sorted by the key that `order` computes from their strides.
     #[inline(always)]
     pub(crate) fn merge(&mut self, reorder: bool, order: impl Fn([isize; N]) -> [isize; N]) {
         let (dims, strides) = (&mut self.dims[..], &mut self.strides[..]);
@@ -331,8 +330,7 @@ impl<const N: usize> Axes<N> {
         self.strides.truncate(merged);
     }
 
-    /// Calls `body` with the offsets (in elements) of every combination of positions of the axes, in
-    /// C order.
+    /// Calls `body` with the offsets (in elements) of every position, in C order.
     #[inline]
     pub(crate) fn for_each(&self, mut body: impl FnMut([isize; N])) {
         let total: usize = self.dims.iter().product();
@@ -372,7 +370,7 @@ impl<const N: usize> Axes<N> {
     }
 }
 
-/// Moves every operand `count` steps.
+/// Advances every operand by `count` steps.
 #[inline(always)]
 fn step<const N: usize>(at: &mut [isize; N], strides: [isize; N], count: isize) {
     for (at, stride) in at.iter_mut().zip(strides) {

@@ -9,7 +9,7 @@ use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, Pack, Together, Value};
-use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
+use crate::kernels::elementwise::{FlatOperand, In, apply, apply_flat};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::fused_backward::run_fused;
@@ -163,10 +163,10 @@ fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &Partial
 impl Tensor {
     /// Adds `new` in place; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
-        let one = || new.repeated().map(FlatIn::Repeated);
+        let one = || new.repeated().map(FlatOperand::Repeated);
         if let Some(a) = self.flat()
-            && let Some(b) = new.flat().map(FlatIn::Elements).or_else(one)
-            && apply_flat(ADD.forward, &[FlatIn::Elements(a), b], a, &[])
+            && let Some(b) = new.flat().map(FlatOperand::Elements).or_else(one)
+            && apply_flat(ADD.forward, &[FlatOperand::Elements(a), b], a, &[])
         {
             return;
         }

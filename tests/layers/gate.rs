@@ -1,7 +1,7 @@
 //! The launch gate stands in every public kernel: what reads or writes elements is seen by a recording.
 //!
 //! Owns: that one rule. Invariant: a public function of `src/kernels` that takes views says `launch!`, hands a launch to
-//! the recorder, calls a function of its file that does, or refuses while there is a recording.
+//! the tracer, calls a function of its file that does, or refuses while there is a recording.
 
 use std::fs;
 
@@ -37,8 +37,8 @@ fn is_gated(body: &str) -> bool {
     let refuses = "if capture::active() {\n        return false;\n    }\n";
     let gates = [
         "launch!(",
-        "record(Launch",
-        "launch::record(",
+        "trace_launch(Launch",
+        "launch::trace_launch(",
         "launch::run_kernel(",
         "traced_offsets::",
         "launch_norm::",

@@ -32,7 +32,7 @@ use crate::bindings::object::{read_only, wrap};
 use crate::bindings::package;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
-use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, keep_whole};
+use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, require_all_gradients};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
 
 /// What backward is called on.
@@ -116,7 +116,7 @@ impl Trampoline {
     /// The arguments of backward: one gradient per output, in the outputs' structure.
     fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
         if self.outputs.len() > 1 {
-            keep_whole();
+            require_all_gradients();
         }
         let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
             match cx.take_grad(k as usize) {

@@ -38,7 +38,7 @@ impl Left {
             Ok(())
         });
         launched(name, reads, writes, run, &mut objects)?;
-        Ok(Left { object: objects.pop().flatten(), slot, recording: launch::recording() })
+        Ok(Left { object: objects.pop().flatten(), slot, recording: launch::trace_identity() })
     }
 
     /// Runs the backward kernel of what was left.
@@ -55,7 +55,7 @@ impl Left {
         + Sync
         + 'static,
     ) -> Result<()> {
-        let here = launch::recording();
+        let here = launch::trace_identity();
         if here != 0 && self.recording != 0 && here != self.recording {
             return Err(Box::new(Error::Captured {
                 op: name.into(),

@@ -28,7 +28,7 @@ impl Step {
     pub(in crate::compile) fn texts(&self) -> Vec<String> {
         match &self.action {
             Action::Map(map) => vec![clipped(map.formula().1)],
-            Action::Chain(chain) => chain.texts.clone(),
+            Action::Chain(chain) => chain.formulas.clone(),
             Action::Sequence(steps) => steps.iter().flat_map(Step::texts).collect(),
             Action::Reduce(op, _) => vec![format!("{op:?}").to_lowercase()],
             _ => Vec::new(),

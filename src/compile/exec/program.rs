@@ -17,7 +17,7 @@ use crate::compile::ir::{Buffer, Id, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::host_call::Host;
-use crate::kernels::launch::{HOST, Object, Objects};
+use crate::kernels::launch::{HOST_OBJECT, Object, Objects};
 use crate::threads::{Mutex, MutexGuard};
 
 /// The launches of a function, to be run again.
@@ -237,7 +237,7 @@ impl Program {
 
     /// Whether steps hand objects to one another.
     pub fn has_objects(&self) -> bool {
-        self.objects > HOST + 1
+        self.objects > HOST_OBJECT + 1
     }
 
     /// Gives the memory of temporaries back; the next run takes new memory.

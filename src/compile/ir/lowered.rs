@@ -11,7 +11,7 @@ use super::step::{Action, Argument, Id, Map, Slice, Step};
 use super::strided_small;
 use super::strided_small::Gathered;
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
-use crate::kernels::reduce::{WHOLE_LEAF, Whole, whole};
+use crate::kernels::reduce::{WHOLE_LEAF, WholeReduction, whole_reduction};
 use crate::kernels::view::Axes;
 
 /// The longest rows: above, the driver's padding and splitting are worth their cost.
@@ -109,7 +109,7 @@ pub(in crate::compile) struct Leaf {
     from: At,
     to: At,
     n: usize,
-    loops: Whole,
+    loops: WholeReduction,
 }
 
 /// What the executor runs.
@@ -168,7 +168,7 @@ fn lowered(step: &Step) -> Option<Code> {
             let one = axes.len() == input.dims.len()
                 && (1..=WHOLE_LEAF).contains(&n)
                 && input.is_contiguous();
-            let loops = whole(*op, input.dtype).filter(|_| one)?;
+            let loops = whole_reduction(*op, input.dtype).filter(|_| one)?;
             Some(Code::Leaf(Box::new(Leaf { from: At::of(input), to: At::of(out), n, loops })))
         }
         _ => None,

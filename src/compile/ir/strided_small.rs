@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::lowered::{At, Code};
 use super::step::{Argument, Map, Slice};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
-use crate::kernels::fused::chain::WIDEST;
+use crate::kernels::fused::chain::MAX_ITEMSIZE;
 
 /// The most elements: a piece of each operand lies on the stack.
 const MOST: usize = 64;
@@ -51,7 +51,7 @@ impl Elements {
 }
 
 fn is_few(slice: &Slice) -> bool {
-    (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= WIDEST
+    (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= MAX_ITEMSIZE
 }
 
 /// A loop whose result is one contiguous row, if it is short.
@@ -60,7 +60,7 @@ pub(in crate::compile) fn of_map(map: &Map) -> Option<Code> {
         return None;
     }
     let elements = |argument: &Argument| match argument {
-        Argument::Slice(slice) if slice.dtype.size() > WIDEST => None,
+        Argument::Slice(slice) if slice.dtype.size() > MAX_ITEMSIZE => None,
         Argument::Slice(slice) => Some(Elements::of(slice)),
         Argument::Number(..) => None,
     };

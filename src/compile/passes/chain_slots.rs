@@ -10,10 +10,12 @@ use smallvec::SmallVec;
 use super::fuse::{elements, is_whole_reduction};
 use super::fuse_rows::columns_spread;
 use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
-use crate::kernels::fused::broadcast::broadcast_form;
-use crate::kernels::fused::chain::{Chain, REDUCING, Repeated, Shape, Value};
-use crate::kernels::fused::chain_op::{Link, Place};
-use crate::kernels::reduce::{WHOLE_LEAF, of_rows, whole};
+use crate::kernels::fused::broadcast::broadcast_pattern;
+use crate::kernels::fused::chain::{
+    Chain, ChainShape, REDUCTION_COST, RepeatedOperand, RepeatedSource,
+};
+use crate::kernels::fused::chain_op::{ChainOp, Location};
+use crate::kernels::reduce::{WHOLE_LEAF, row_reduction, whole_reduction};
 
 /// The most temporaries and repeated values of a chain that stay in the cache.
 const SLOTS: usize = 12;
@@ -23,7 +25,7 @@ const ROW_SLOTS: usize = 32;
 /// The places of the operands of a chain.
 struct Places<'a> {
     buffers: &'a [Buffer],
-    shape: Shape,
+    shape: ChainShape,
     /// How often each buffer is used by the program, and within the chain.
     uses: &'a [usize],
     inside: HashMap<Id, usize>,
@@ -34,7 +36,7 @@ struct Places<'a> {
     /// Buffers that lie in a slot now, and those that ever did.
     slots: HashMap<Id, usize>,
     local: HashSet<Id>,
-    values: Vec<Value>,
+    values: Vec<RepeatedOperand>,
     free: Vec<usize>,
     /// How many slots were ever taken.
     taken: usize,
@@ -43,7 +45,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(steps: &[Step], shape: Shape, buffers: &'a [Buffer], uses: &'a [usize]) -> Self {
+    fn new(steps: &[Step], shape: ChainShape, buffers: &'a [Buffer], uses: &'a [usize]) -> Self {
         let (mut inside, mut last) = (HashMap::new(), HashMap::new());
         let mut writes: HashMap<Id, (usize, usize)> = HashMap::new();
         for (at, step) in steps.iter().enumerate() {
@@ -56,12 +58,12 @@ impl<'a> Places<'a> {
                 last.insert(buffer, at);
             }
         }
-        let mut values: Vec<Value> = Vec::new();
+        let mut values: Vec<RepeatedOperand> = Vec::new();
         let slots = if shape.row == 1 { SLOTS } else { ROW_SLOTS };
         let mut free: Vec<usize> = (0..slots).rev().collect();
         for (from, size) in steps.iter().filter_map(Step::map).flat_map(repeated) {
             if !values.iter().any(|value| (value.from, value.size) == (from, size)) {
-                values.extend(free.pop().map(|slot| Value { slot, size, from }));
+                values.extend(free.pop().map(|slot| RepeatedOperand { slot, size, from }));
             }
         }
         let (slots, local, taken) = (HashMap::new(), HashSet::new(), values.len());
@@ -94,20 +96,20 @@ impl<'a> Places<'a> {
     }
 
     /// Elements in memory.
-    fn memory(&self, slice: &Slice) -> Place {
+    fn memory(&self, slice: &Slice) -> Location {
         let step = slice.dtype.size() * self.width(slice);
-        Place::Memory { buffer: slice.buffer, offset: slice.offset, step }
+        Location::Memory { buffer: slice.buffer, offset: slice.offset, step }
     }
 
     /// Where a result goes: to the cache, if nothing outside the chain uses it, or if it is written several times. A loop in
     /// place is slow: it goes to another slot, if there is one.
-    fn out(&mut self, slice: &Slice, in_place: bool) -> Place {
+    fn out(&mut self, slice: &Slice, in_place: bool) -> Location {
         let buffer = slice.buffer;
         if let Some(&slot) = self.slots.get(&buffer) {
-            let Some(other) = self.slot() else { return Place::Slot(slot) };
+            let Some(other) = self.slot() else { return Location::Slot(slot) };
             self.slots.insert(buffer, other);
             self.left = Some(slot);
-            return Place::Slot(other);
+            return Location::Slot(other);
         }
         let private = matches!(self.buffers[buffer as usize].source, Source::Temporary)
             && self.uses[buffer as usize] == self.inside[&buffer];
@@ -119,16 +121,16 @@ impl<'a> Places<'a> {
             if private {
                 self.local.insert(buffer);
             }
-            return Place::Slot(slot);
+            return Location::Slot(slot);
         }
         self.memory(slice)
     }
 
     /// Where an operand is.
-    fn argument(&self, argument: &Argument) -> Option<Place> {
+    fn argument(&self, argument: &Argument) -> Option<Location> {
         if let Some(value) = value_of(argument) {
             let found = self.values.iter().find(|known| (known.from, known.size) == value);
-            return found.map(|value| Place::Slot(value.slot));
+            return found.map(|value| Location::Slot(value.slot));
         }
         match argument {
             Argument::Slice(slice) => Some(self.elements(slice)),
@@ -136,9 +138,9 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn elements(&self, slice: &Slice) -> Place {
+    fn elements(&self, slice: &Slice) -> Location {
         match self.slots.get(&slice.buffer) {
-            Some(&slot) => Place::Slot(slot),
+            Some(&slot) => Location::Slot(slot),
             None => self.memory(slice),
         }
     }
@@ -158,15 +160,15 @@ impl<'a> Places<'a> {
 }
 
 /// What an operand repeats, and the size of one; `None` for elements.
-fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
+fn value_of(argument: &Argument) -> Option<(RepeatedSource, usize)> {
     let from = match argument {
-        Argument::Number(bits, _) => Repeated::Number(*bits),
+        Argument::Number(bits, _) => RepeatedSource::Number(*bits),
         Argument::Slice(slice) if slice.is_value() => {
-            Repeated::Memory { buffer: slice.buffer, offset: slice.offset }
+            RepeatedSource::Memory { buffer: slice.buffer, offset: slice.offset }
         }
         Argument::Slice(slice) if !slice.is_contiguous() => {
-            let (count, inner) = broadcast_form(&slice.dims, &slice.strides)?;
-            Repeated::Broadcast { buffer: slice.buffer, offset: slice.offset, count, inner }
+            let (count, inner) = broadcast_pattern(&slice.dims, &slice.strides)?;
+            RepeatedSource::Broadcast { buffer: slice.buffer, offset: slice.offset, count, inner }
         }
         Argument::Slice(_) => return None,
     };
@@ -174,14 +176,14 @@ fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
 }
 
 /// What the operands of a step repeat.
-fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
+fn repeated(map: &Map) -> impl Iterator<Item = (RepeatedSource, usize)> + '_ {
     map.ins.iter().filter_map(value_of)
 }
 
 /// One step for a chain.
 pub(in crate::compile) fn chained(
     steps: Vec<Step>,
-    shape: Shape,
+    shape: ChainShape,
     buffers: &mut Vec<Buffer>,
     uses: &mut Vec<usize>,
 ) -> Step {
@@ -190,7 +192,12 @@ pub(in crate::compile) fn chained(
 }
 
 /// The same for steps in which columns have been spread.
-fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+fn assembled(
+    steps: Vec<Step>,
+    shape: ChainShape,
+    buffers: &mut Vec<Buffer>,
+    uses: &[usize],
+) -> Step {
     // The results of leaves lie in memory of the run.
     let mut leaves: Vec<Slice> = Vec::new();
     for out in steps.iter().filter(|step| is_whole_reduction(step)).map(|step| &step.writes[0]) {
@@ -200,7 +207,7 @@ fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[
         leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
     }
     let mut places = Places::new(&steps, shape, buffers, uses);
-    let mut links: Vec<Link> = Vec::with_capacity(steps.len());
+    let mut ops: Vec<ChainOp> = Vec::with_capacity(steps.len());
     let mut unused = leaves.iter().enumerate();
     for (at, step) in steps.iter().enumerate() {
         let link = match &step.action {
@@ -212,8 +219,8 @@ fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[
             _ => Some(places.copy(&step.reads[0], &step.writes[0])),
         };
         let Some(link) = link else { return halves(steps, shape, buffers, uses) };
-        links.push(link);
-        links.extend(places.settle(at, &step.writes[0]));
+        ops.push(link);
+        ops.extend(places.settle(at, &step.writes[0]));
         places.release(at);
     }
     let cost = steps.iter().map(|step| cost(step, shape)).sum();
@@ -230,75 +237,80 @@ fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[
     let by_rows = (shape.row > 1).then(|| format!("rows of {}", shape.row));
     let texts = by_rows.into_iter().chain(steps.iter().flat_map(Step::texts)).collect();
     let name = if shape.row > 1 { "rows" } else { "chain" };
-    let chain = Chain { links, values, shape, slots, cost, texts };
+    let chain = Chain { ops, values, shape, slots, cost, formulas: texts };
     Step { name, reads, writes, action: Action::Chain(Box::new(chain)) }
 }
 
 /// Nanoseconds that a step takes for each element of the chain.
-fn cost(step: &Step, shape: Shape) -> f32 {
+fn cost(step: &Step, shape: ChainShape) -> f32 {
     let share = elements(step) as f32 / shape.n() as f32;
-    share * step.map().map_or(REDUCING, |map| map.cost)
+    share * step.map().map_or(REDUCTION_COST, |map| map.cost)
 }
 
 impl Places<'_> {
     /// The link of an element-wise step; `None` when there is no slot for what it repeats.
-    fn map(&mut self, map: &Map) -> Option<Link> {
-        let ins: Option<SmallVec<[Place; 4]>> =
+    fn map(&mut self, map: &Map) -> Option<ChainOp> {
+        let ins: Option<SmallVec<[Location; 4]>> =
             map.ins.iter().map(|argument| self.argument(argument)).collect();
         let (table, params, width) = (map.table, map.params.clone(), self.width(&map.out));
         let in_place = map.ins.iter().any(|argument| match argument {
             Argument::Slice(slice) => slice.buffer == map.out.buffer,
             Argument::Number(..) => false,
         });
-        Some(Link::Map { table, ins: ins?, out: self.out(&map.out, in_place), params, width })
+        Some(ChainOp::Map { table, ins: ins?, out: self.out(&map.out, in_place), params, width })
     }
 
     /// The link of a copy, of a row's element to all of the row if it is broadcast.
-    fn copy(&mut self, read: &Slice, out: &Slice) -> Link {
+    fn copy(&mut self, read: &Slice, out: &Slice) -> ChainOp {
         let size = out.dtype.size();
         if !read.is_contiguous() {
             let from = self.column(read);
-            return Link::Spread { from, to: self.out(out, false), size };
+            return ChainOp::BroadcastRow { from, to: self.out(out, false), size };
         }
         let from = self.elements(read);
-        Link::Copy { from, to: self.out(out, false), step: size * self.width(out) }
+        ChainOp::Copy { from, to: self.out(out, false), step: size * self.width(out) }
     }
 
     /// Where the elements are of which there is one for each row.
-    fn column(&self, slice: &Slice) -> Place {
+    fn column(&self, slice: &Slice) -> Location {
         let (buffer, offset, step) = (slice.buffer, slice.offset, slice.dtype.size());
-        let slot = self.slots.get(&buffer).map(|&slot| Place::Slot(slot));
-        slot.unwrap_or(Place::Memory { buffer, offset, step })
+        let slot = self.slots.get(&buffer).map(|&slot| Location::Slot(slot));
+        slot.unwrap_or(Location::Memory { buffer, offset, step })
     }
 
     /// The copy of what waited in a slot for the last link that writes it, which is this one.
-    fn settle(&self, at: usize, out: &Slice) -> Option<Link> {
-        let from = Place::Slot(*self.slots.get(&out.buffer)?);
+    fn settle(&self, at: usize, out: &Slice) -> Option<ChainOp> {
+        let from = Location::Slot(*self.slots.get(&out.buffer)?);
         let settled = self.writes[&out.buffer].1 == at && !self.local.contains(&out.buffer);
         let step = out.dtype.size() * self.width(out);
-        settled.then(|| Link::Copy { from, to: self.memory(out), step })
+        settled.then(|| ChainOp::Copy { from, to: self.memory(out), step })
     }
 
     /// The link of a reduction of each row.
-    fn rows(&mut self, step: &Step) -> Option<Link> {
+    fn rows(&mut self, step: &Step) -> Option<ChainOp> {
         let Action::Reduce(op, _) = step.action else { return None };
-        let table = of_rows(op, step.reads[0].dtype, self.shape.row)?;
+        let table = row_reduction(op, step.reads[0].dtype, self.shape.row)?;
         let input = self.elements(&step.reads[0]);
-        Some(Link::Rows { table, input, out: self.out(&step.writes[0], false) })
+        Some(ChainOp::Rows { table, input, out: self.out(&step.writes[0], false) })
     }
 
     /// The link of a reduction of all elements.
-    fn reduction(&self, step: &Step, number: usize, leaves: Id) -> Option<Link> {
+    fn reduction(&self, step: &Step, number: usize, leaves: Id) -> Option<ChainOp> {
         let Action::Reduce(op, _) = step.action else { return None };
         let (input, out) = (&step.reads[0], &step.writes[0]);
-        let (loops, size) = (whole(op, input.dtype)?, out.dtype.size());
+        let (loops, size) = (whole_reduction(op, input.dtype)?, out.dtype.size());
         let (input, out) = (self.elements(input), (out.buffer, out.offset));
-        Some(Link::Reduction { loops, number, input, leaves, size, out })
+        Some(ChainOp::Reduction { loops, number, input, leaves, size, out })
     }
 }
 
 /// A chain that repeats more values than there are slots: its first half and its second.
-fn halves(mut steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
+fn halves(
+    mut steps: Vec<Step>,
+    shape: ChainShape,
+    buffers: &mut Vec<Buffer>,
+    uses: &[usize],
+) -> Step {
     let rest = steps.split_off(steps.len() / 2);
     let mut parts: Vec<Step> = Vec::new();
     for mut half in [steps, rest] {

@@ -11,10 +11,10 @@ use super::chain_slots::chained;
 use super::copy_elision::overlap;
 use super::fuse_rows::{is_column, pays, rows_of};
 use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
-use crate::kernels::fused::broadcast::broadcast_form;
-use crate::kernels::fused::chain::{SHORTEST, Shape, WIDEST};
-use crate::kernels::fused::chain_op::REDUCTIONS;
-use crate::kernels::reduce::whole;
+use crate::kernels::fused::broadcast::broadcast_pattern;
+use crate::kernels::fused::chain::{ChainShape, MAX_ITEMSIZE, MIN_CHAIN_ELEMENTS};
+use crate::kernels::fused::chain_op::MAX_REDUCTIONS;
+use crate::kernels::reduce::whole_reduction;
 
 /// The most steps that move behind one chain.
 const DEFERRED: usize = 16;
@@ -76,7 +76,7 @@ struct Open {
     kind: Kind,
     steps: Vec<Step>,
     /// Known as soon as rows are reduced.
-    shape: Option<Shape>,
+    shape: Option<ChainShape>,
     touched: HashMap<Id, Touch>,
     /// Steps that stood between those of the chain, and run after it.
     deferred: Vec<Step>,
@@ -93,7 +93,7 @@ impl Open {
             _ => false,
         };
         may && self.fits(elements(step))
-            && step.reads.iter().chain(&step.writes).all(|slice| slice.dtype.size() <= WIDEST)
+            && step.reads.iter().chain(&step.writes).all(|slice| slice.dtype.size() <= MAX_ITEMSIZE)
             && self.is_apart(step, buffers)
             && !self.deferred.iter().any(|later| conflict(later, step))
     }
@@ -101,7 +101,7 @@ impl Open {
     /// Whether a step over so many elements is one over those of the chain, or over its rows.
     fn fits(&self, count: usize) -> bool {
         match self.steps.first() {
-            None => count >= SHORTEST,
+            None => count >= MIN_CHAIN_ELEMENTS,
             Some(first) => count == elements(first) || self.is_narrow(count),
         }
     }
@@ -196,11 +196,11 @@ impl Open {
         };
         let reductions = self.steps.iter().filter(|step| is_whole_reduction(step));
         matches!(buffers[out.buffer as usize].source, Source::Temporary | Source::Output)
-            && reductions.count() < REDUCTIONS
+            && reductions.count() < MAX_REDUCTIONS
             && axes.len() == input.dims.len()
             && self.steps.first().is_none_or(|first| elements(first) == input.numel())
             && input.is_contiguous()
-            && whole(*op, input.dtype).is_some()
+            && whole_reduction(*op, input.dtype).is_some()
             && input.buffer != out.buffer
             && self.agrees(input, false)
             && !self.touched.contains_key(&out.buffer)
@@ -249,7 +249,7 @@ impl Open {
     /// Whether a step is short, and may run before or after the chain.
     fn is_beside(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let few = self.shape.map_or(0, |shape| shape.rows);
-        let short = |slice: &Slice| slice.numel() < SHORTEST || slice.numel() <= few;
+        let short = |slice: &Slice| slice.numel() < MIN_CHAIN_ELEMENTS || slice.numel() <= few;
         // What ends many elements is read where they lie, in a chain of rows or behind it.
         let reduces = self.shape.is_some() && matches!(step.action, Action::Reduce(..));
         let plain = match &step.action {
@@ -272,7 +272,7 @@ impl Open {
         let open = std::mem::replace(self, Open { kind: self.kind, ..Open::default() });
         let shape = match (open.kind, open.shape, open.steps.first()) {
             (Kind::Rows, Some(shape), _) => Some(shape).filter(|&shape| pays(&open.steps, shape)),
-            (Kind::Elements, _, Some(first)) => Some(Shape { rows: elements(first), row: 1 }),
+            (Kind::Elements, _, Some(first)) => Some(ChainShape { rows: elements(first), row: 1 }),
             _ => None,
         };
         match shape.filter(|_| open.steps.len() > 1) {
@@ -289,7 +289,7 @@ impl Open {
 /// Whether elements of an operand stand for several of the result.
 fn is_repeated(slice: &Slice) -> bool {
     slice.is_value()
-        || (!slice.is_contiguous() && broadcast_form(&slice.dims, &slice.strides).is_some())
+        || (!slice.is_contiguous() && broadcast_pattern(&slice.dims, &slice.strides).is_some())
 }
 
 /// Whether a step reduces all elements.

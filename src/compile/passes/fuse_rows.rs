@@ -10,10 +10,10 @@ use smallvec::smallvec;
 use super::fuse::{Kind, elements, joined};
 use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
 use crate::dtype::DType;
-use crate::kernels::fused::broadcast::broadcast_form;
-use crate::kernels::fused::chain::{LONGEST_ROW, Shape};
+use crate::kernels::fused::broadcast::broadcast_pattern;
+use crate::kernels::fused::chain::{ChainShape, MAX_ROW_ELEMENTS};
 use crate::kernels::launch::known_to_programs;
-use crate::kernels::reduce::of_rows;
+use crate::kernels::reduce::row_reduction;
 
 /// Joins neighbouring steps over the same rows.
 pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
@@ -22,7 +22,7 @@ pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> V
 }
 
 /// The rows that a step reduces, if it reduces neighbours in rows that lie one after the other.
-pub(super) fn rows_of(step: &Step) -> Option<Shape> {
+pub(super) fn rows_of(step: &Step) -> Option<ChainShape> {
     let Action::Reduce(op, axes) = &step.action else { return None };
     let (input, out) = (&step.reads[0], &step.writes[0]);
     let rank = input.dims.len();
@@ -33,19 +33,20 @@ pub(super) fn rows_of(step: &Step) -> Option<Shape> {
     let known = out.dtype == op.out_dtype(input.dtype)
         && input.is_contiguous()
         && out.is_contiguous()
-        && of_rows(*op, input.dtype, row).is_some();
-    (last && known && rows > 1 && (2..=LONGEST_ROW).contains(&row)).then_some(Shape { rows, row })
+        && row_reduction(*op, input.dtype, row).is_some();
+    (last && known && rows > 1 && (2..=MAX_ROW_ELEMENTS).contains(&row))
+        .then_some(ChainShape { rows, row })
 }
 
 /// Whether a slice has one element for each row, which stands for all of the row.
-pub(super) fn is_column(slice: &Slice, shape: Shape) -> bool {
+pub(super) fn is_column(slice: &Slice, shape: ChainShape) -> bool {
     known_to_programs(slice.dtype)
         && slice.numel() == shape.n()
-        && broadcast_form(&slice.dims, &slice.strides) == Some((shape.rows, shape.row))
+        && broadcast_pattern(&slice.dims, &slice.strides) == Some((shape.rows, shape.row))
 }
 
 /// Whether joined steps gain by it: some are between reductions.
-pub(super) fn pays(steps: &[Step], shape: Shape) -> bool {
+pub(super) fn pays(steps: &[Step], shape: ChainShape) -> bool {
     let long = |step: &&Step| elements(step) == shape.n();
     steps.iter().filter(long).count() > 1
 }
@@ -53,7 +54,7 @@ pub(super) fn pays(steps: &[Step], shape: Shape) -> bool {
 /// Puts a step before the first one that reads a column, which repeats its elements along the rows.
 pub(super) fn columns_spread(
     steps: Vec<Step>,
-    shape: Shape,
+    shape: ChainShape,
     buffers: &mut Vec<Buffer>,
     uses: &mut Vec<usize>,
 ) -> Vec<Step> {
@@ -96,7 +97,7 @@ pub(super) fn columns_spread(
 }
 
 /// Memory for the elements of a column along the rows, and the step that puts them there.
-fn repeated(column: &Slice, shape: Shape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
+fn repeated(column: &Slice, shape: ChainShape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
     let (id, dtype) = (buffers.len() as Id, column.dtype);
     let nbytes = shape.n() * dtype.size();
     buffers.push(Buffer { source: Source::Temporary, nbytes });

@@ -9,11 +9,11 @@ use super::recorder::Steps;
 use crate::array::{Storage, capture};
 use crate::compile::ir::{Id, Slice};
 use crate::error::{Error, Result};
-use crate::kernels::host_call::Mark;
+use crate::kernels::host_call::TraceMark;
 
 impl Steps {
-    pub(in crate::compile) fn mark(&mut self) -> Mark {
-        Mark {
+    pub(in crate::compile) fn mark(&mut self) -> TraceMark {
+        TraceMark {
             before: self.before.len(),
             steps: self.steps.len(),
             buffers: self.buffers.len(),
@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    pub(in crate::compile) fn drop_since(&mut self, mark: Mark) -> Result<()> {
+    pub(in crate::compile) fn drop_since(&mut self, mark: TraceMark) -> Result<()> {
         let dropped = self.steps.split_off(mark.steps);
         let addresses: HashMap<Id, usize> = self.numbers.iter().map(|(&a, &id)| (id, a)).collect();
         let at = |slice: &Slice| addresses.get(&slice.buffer).copied().unwrap_or(0);

@@ -19,8 +19,8 @@ use crate::compile::exec::program::{Program, ReadOutside};
 use crate::compile::ir::{Buffer, Id, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::host_call::{Host, Mark};
-use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
+use crate::kernels::host_call::{Host, TraceMark};
+use crate::kernels::launch::{self, Launch, Object, Operand, Tracer, Work};
 
 /// A result of the recorded function: memory, layout, dtype.
 pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
@@ -35,7 +35,7 @@ pub struct Recording {
     /// Whether this is a part of another program: what it reads outside becomes an input.
     pub(in crate::compile) part: bool,
     /// The recorder of the capture around this one.
-    outer: Option<Box<dyn Recorder>>,
+    outer: Option<Box<dyn Tracer>>,
 }
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub(in crate::compile) struct Steps {
 
 struct Shared(Rc<RefCell<Steps>>);
 
-impl Recorder for Shared {
+impl Tracer for Shared {
     fn launch(&mut self, launch: Launch) {
         self.0.borrow_mut().launch(launch);
     }
@@ -89,7 +89,7 @@ impl Recorder for Shared {
         self.0.borrow_mut().chosen_by_number.get_or_insert(op);
     }
 
-    fn keep_whole(&mut self) {
+    fn require_all_gradients(&mut self) {
         self.0.borrow_mut().whole = true;
     }
 
@@ -97,11 +97,11 @@ impl Recorder for Shared {
         self.0.borrow_mut().refused.get_or_insert(error);
     }
 
-    fn mark(&mut self) -> Mark {
+    fn mark(&mut self) -> TraceMark {
         self.0.borrow_mut().mark()
     }
 
-    fn drop_since(&mut self, mark: Mark) -> Result<()> {
+    fn drop_since(&mut self, mark: TraceMark) -> Result<()> {
         self.0.borrow_mut().drop_since(mark)
     }
 
@@ -143,9 +143,9 @@ impl Recording {
         for (number, storage) in inputs.iter().enumerate() {
             capture::input(storage, number);
         }
-        let steps = Steps { arguments, objects: launch::HOST + 1, ..Steps::default() };
+        let steps = Steps { arguments, objects: launch::HOST_OBJECT + 1, ..Steps::default() };
         let shared = Rc::new(RefCell::new(steps));
-        let outer = launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
+        let outer = launch::set_tracer(Some(Box::new(Shared(shared.clone()))));
         Recording { shared, weak, ended: false, part, outer }
     }
 
@@ -225,7 +225,7 @@ impl Recording {
 
     fn end(&mut self) {
         self.ended = true;
-        launch::set_recorder(self.outer.take());
+        launch::set_tracer(self.outer.take());
         capture::end();
     }
 }

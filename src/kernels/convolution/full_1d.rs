@@ -4,7 +4,7 @@
 //! Invariant: the terms of an element are added in the order of the second vector.
 
 use crate::error::Result;
-use crate::kernels::cast::{lifted, lifted_out};
+use crate::kernels::cast::{with_computing_input, with_computing_output};
 use crate::kernels::launch::launch;
 use crate::kernels::number::ring::Ring;
 use crate::kernels::view::{View, ViewMut, with_number};
@@ -19,7 +19,7 @@ use crate::kernels::view::{View, ViewMut, with_number};
 pub fn convolve(a: View, v: View, out: ViewMut) -> Result<()> {
     launch!(
         "convolve", [a, v] => [out];;
-        lifted(a, |a| lifted(v, |v| lifted_out(&out, true, |out| {
+        with_computing_input(a, |a| with_computing_input(v, |v| with_computing_output(&out, true, |out| {
             with_number!([a, v, out], T => full::<T>(a, v, out));
             Ok(())
         })))

@@ -1,12 +1,11 @@
-//! Copying between layouts of one dtype.
+//! Strided copies of one dtype: memcpy for runs, tiles for transposes, blocks for threads.
 //!
-//! Owns: the strided copy, with memcpy for runs, tiles for transposes, and blocks for threads. Never
-//! converts (see `cast`). Source and destination must not overlap.
-//! Invariant: every element of the destination is written exactly once.
+//! Source and destination must not overlap. Invariant: every element of the destination is written exactly
+//! once.
 
 use std::ptr;
 
-use super::transpose::turn;
+use super::transpose::transpose_block;
 use crate::array::{Storage, capture, room_for};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
@@ -15,22 +14,22 @@ use crate::kernels::multiversion::leveled;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
-/// Copies from this many bytes on are split over the threads, in blocks of half as much.
+/// Copies of at least this many bytes are split over threads, in blocks of half the size.
 const SPLIT_BYTES: usize = 2 << 20;
 /// Edge of the square tile of a transposing copy.
-const TILE: usize = 32;
-/// An innermost axis of at most this size is no line of its own.
-const SHORT: usize = 4;
+const TILE_EDGE: usize = 32;
+/// An innermost axis of at most this size is not copied as a line.
+const SHORT_LINE: usize = 4;
 
-/// Copies of up to two axes and this many bytes take less than to sort and merge their axes.
+/// Below this size, copying up to two axes is faster than sorting and merging them.
 const SMALL_BYTES: usize = 1 << 10;
 
-/// Runs of so many bytes are moved without a call for each.
-pub(in crate::kernels) const FEW_BYTES: std::ops::RangeInclusive<usize> = MOVE..=512;
-/// Bytes that are moved at once.
-const MOVE: usize = 16;
+/// Runs of this many bytes are copied inline, without calling memcpy.
+pub(in crate::kernels) const INLINE_RUN_BYTES: std::ops::RangeInclusive<usize> = MOVE_BYTES..=512;
+/// Bytes moved at once.
+const MOVE_BYTES: usize = 16;
 
-/// Copies `src` into `dst`, which has the same dims and does not overlap it.
+/// Copies `src` to `dst`, which has the same dims and does not overlap it.
 pub fn copy(src: View, dst: ViewMut) {
     if known_to_programs(dst.dtype) {
         launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
@@ -39,7 +38,8 @@ pub fn copy(src: View, dst: ViewMut) {
     }
 }
 
-/// Copies the element at `offset`, counted in elements, to the front of another storage; false where a recording must see it.
+/// Copies the element at `offset` (in elements) to the start of another storage; false in a capture, which
+/// must record it.
 ///
 /// # Panics
 /// When either element is outside its storage: a bug of the caller.
@@ -51,7 +51,7 @@ pub fn copy_element(from: &Storage, offset: isize, to: &Storage, dtype: DType) -
     let (size, at) = (dtype.size(), offset as usize);
     let inside = at < from.nbytes() / size && size <= to.nbytes();
     assert!(inside, "an element outside its storage");
-    // SAFETY: both elements are inside; the caller's storage holds elements of the dtype, which are aligned.
+    // SAFETY: both elements are inside; the caller's storage holds aligned elements of the dtype.
     with_word!(size, W => unsafe { *to.ptr().cast::<W>() = *from.ptr().cast::<W>().add(at) });
     true
 }
@@ -65,7 +65,7 @@ impl View<'_> {
         self.copied_to(Vec::with_capacity(self.numel()))
     }
 
-    /// The same, where there may be many.
+    /// As `to_vec`, for many elements.
     ///
     /// # Errors
     /// `Memory` when the system refuses the vector.
@@ -75,7 +75,7 @@ impl View<'_> {
 
     fn copied_to<T: Element>(&self, mut out: Vec<T>) -> Vec<T> {
         assert!(T::DTYPE == self.dtype, "{} read as {}", self.dtype, T::DTYPE);
-        // SAFETY: the vector has room for the elements, of this type, and all of them are written.
+        // SAFETY: the vector has capacity for the elements, of this type, and all of them are written.
         unsafe {
             self.copy_to(out.as_mut_ptr().cast());
             out.set_len(self.numel());
@@ -83,7 +83,7 @@ impl View<'_> {
         out
     }
 
-    /// The number in C order of the first element that `is` says so of, and the element.
+    /// The first element in C order that satisfies the predicate, and its index.
     ///
     /// # Panics
     /// As `to_vec`.
@@ -109,7 +109,7 @@ impl View<'_> {
     /// Writes the elements in C order.
     ///
     /// # Safety
-    /// There is room for them, which nobody else touches.
+    /// `to` has space for them and is not shared.
     unsafe fn copy_to(&self, to: *mut u8) {
         let strides = c_strides(self.dims);
         // SAFETY: the caller's contract.
@@ -136,17 +136,17 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
     }
     let bytes = numel * size_of::<W>();
     // SAFETY: both views are valid for their elements and do not overlap.
-    if bytes <= SMALL_BYTES && unsafe { few::<W>(&src, &dst) } {
+    if bytes <= SMALL_BYTES && unsafe { copy_small::<W>(&src, &dst) } {
         return;
     }
     if bytes < SPLIT_BYTES && src.is_contiguous() && dst.is_contiguous() {
-        // SAFETY: both views are valid for their elements, which lie in a run, and do not overlap.
+        // SAFETY: both views are valid for their elements, which are contiguous, and do not overlap.
         return unsafe {
             ptr::copy_nonoverlapping(src.ptr.cast::<W>(), dst.ptr.cast::<W>(), numel);
         };
     }
     let axes = Axes::new(dst.dims, [dst.strides, src.strides]).collapse(true);
-    let job = Job { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
+    let job = CopyJob { src: src.ptr.cast::<W>(), dst: dst.ptr.cast::<W>() };
     let outer = axes.dims.first().copied().unwrap_or(1);
     let blocks = if bytes < SPLIT_BYTES { 1 } else { (bytes / (SPLIT_BYTES / 2)).min(outer) };
     if blocks <= 1 {
@@ -164,23 +164,23 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
     });
 }
 
-/// Copies from element to element, if there are at most two axes.
+/// Copies element by element, if there are at most two axes; else returns false.
 ///
 /// # Safety
 /// Both views are valid for their elements, have the same dims and do not overlap.
 #[inline(always)]
-unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
+unsafe fn copy_small<W: Copy>(src: &View, dst: &ViewMut) -> bool {
     let (rows, by, n, step) = match (dst.dims, dst.strides, src.strides) {
         ([], _, _) => (1, [0, 0], 1, [1, 1]),
         (&[n], &[to], &[from]) => (1, [0, 0], n, [to, from]),
-        (&[rows, n], &[down, to], &[under, from]) => (rows, [down, under], n, [to, from]),
+        (&[rows, n], &[to_row, to], &[from_row, from]) => (rows, [to_row, from_row], n, [to, from]),
         _ => return false,
     };
     let (mut to, mut from) = (dst.ptr.cast::<W>(), src.ptr.cast::<W>());
     for _ in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
-            if step == [1, 1] && n >= SHORT {
+            if step == [1, 1] && n >= SHORT_LINE {
                 ptr::copy_nonoverlapping(from, to, n);
             } else {
                 let (mut to, mut from) = (to, from);
@@ -197,71 +197,71 @@ unsafe fn few<W: Copy>(src: &View, dst: &ViewMut) -> bool {
 
 /// What is copied for each position of the outer axes.
 #[derive(Clone, Copy)]
-enum Part {
-    /// So many elements, their steps.
+enum InnerCopy {
+    /// A line: element count and steps.
     Line(usize, [isize; 2]),
-    /// Runs of so many bytes, how many, and their steps in bytes.
+    /// Runs of bytes: their length, their number, and the steps in bytes.
     Runs(usize, usize, [isize; 2]),
-    /// A plane.
+    /// A plane, copied in tiles.
     Tiles([usize; 2], [[isize; 2]; 2]),
 }
 
-/// The outer axes of a copy of elements of so many bytes, and what is copied for each of their positions.
-fn parts(axes: &Axes<2>, size: usize) -> (Axes<2>, Part) {
+/// Splits the axes into outer ones and the copy at each of their positions.
+fn split_axes(axes: &Axes<2>, size: usize) -> (Axes<2>, InnerCopy) {
     let n = axes.dims.len();
     let mut outer = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
     if n == 0 {
-        return (outer, Part::Line(1, [1, 1]));
+        return (outer, InnerCopy::Line(1, [1, 1]));
     }
     let (inner, strides) = outer.pop();
     let fastest = (0..n).min_by_key(|&i| axes.strides[i][1].unsigned_abs()).unwrap_or(n - 1);
     let transposed = fastest != n - 1
         && axes.strides[fastest][1] != 0
         && axes.strides[fastest][1].unsigned_abs() < strides[1].unsigned_abs();
-    let part = if inner <= SHORT && n > 1 && outer.dims[n - 2] > inner {
-        // A short innermost axis would spend its time between lines: the next one becomes the line.
+    let part = if inner <= SHORT_LINE && n > 1 && outer.dims[n - 2] > inner {
+        // Calls for a short innermost axis would dominate: the next axis becomes the line.
         let (line, step) = outer.pop();
-        Part::Tiles([inner, line], [strides, step])
-    } else if n > 1 && strides == [1, 1] && FEW_BYTES.contains(&(inner * size)) {
+        InnerCopy::Tiles([inner, line], [strides, step])
+    } else if n > 1 && strides == [1, 1] && INLINE_RUN_BYTES.contains(&(inner * size)) {
         let (count, steps) = outer.pop();
-        Part::Runs(inner * size, count, steps.map(|step| step * size as isize))
+        InnerCopy::Runs(inner * size, count, steps.map(|step| step * size as isize))
     } else if transposed {
         let (rows, row) = (outer.dims.remove(fastest), outer.strides.remove(fastest));
-        Part::Tiles([rows, inner], [row, strides])
+        InnerCopy::Tiles([rows, inner], [row, strides])
     } else {
-        Part::Line(inner, strides)
+        InnerCopy::Line(inner, strides)
     };
     (outer, part)
 }
 
 #[derive(Clone, Copy)]
-struct Job<W> {
+struct CopyJob<W> {
     src: *const W,
     dst: *mut W,
 }
 // SAFETY: the pointers come from views, which are Send + Sync; jobs write disjoint parts.
-unsafe impl<W> Send for Job<W> {}
+unsafe impl<W> Send for CopyJob<W> {}
 // SAFETY: as above.
-unsafe impl<W> Sync for Job<W> {}
+unsafe impl<W> Sync for CopyJob<W> {}
 
-impl<W: Copy> Job<W> {
-    fn shifted(&self, to: isize, from: isize) -> Job<W> {
-        Job { src: self.src.wrapping_offset(from), dst: self.dst.wrapping_offset(to) }
+impl<W: Copy> CopyJob<W> {
+    fn shifted(&self, to: isize, from: isize) -> CopyJob<W> {
+        CopyJob { src: self.src.wrapping_offset(from), dst: self.dst.wrapping_offset(to) }
     }
 
     /// # Safety
     /// Source and destination are valid for every position of the axes and do not overlap.
     unsafe fn run(self, axes: &Axes<2>) {
-        let (outer, part) = parts(axes, size_of::<W>());
+        let (outer, part) = split_axes(axes, size_of::<W>());
         outer.for_each(|at| {
             let job = self.shifted(at[0], at[1]);
             // SAFETY: the caller's contract.
             unsafe {
                 match part {
-                    Part::Line(n, steps) => job.line(n, steps),
-                    Part::Tiles(dims, strides) => job.tiles(dims, strides),
-                    Part::Runs(bytes, count, steps) => {
-                        runs((job.src.cast(), job.dst.cast()), bytes, count, steps);
+                    InnerCopy::Line(n, steps) => job.line(n, steps),
+                    InnerCopy::Tiles(dims, strides) => job.tiles(dims, strides),
+                    InnerCopy::Runs(bytes, count, steps) => {
+                        copy_runs((job.src.cast(), job.dst.cast()), bytes, count, steps);
                     }
                 }
             }
@@ -278,7 +278,7 @@ impl<W: Copy> Job<W> {
                 (1, 1) if n >= 8 => ptr::copy_nonoverlapping(self.src, self.dst, n),
                 (1, 0) => std::slice::from_raw_parts_mut(self.dst, n).fill(*self.src),
                 (1, -1) if matches!(size_of::<W>(), 4 | 8) => {
-                    reversed(self.src.sub(n - 1), self.dst, n)
+                    copy_reversed(self.src.sub(n - 1), self.dst, n)
                 }
                 (1, _) => {
                     for i in 0..n {
@@ -299,18 +299,20 @@ impl<W: Copy> Job<W> {
     /// # Safety
     /// As `run`, for two axes.
     unsafe fn tiles(self, dims: [usize; 2], strides: [[isize; 2]; 2]) {
-        for top in (0..dims[0]).step_by(TILE) {
-            for left in (0..dims[1]).step_by(TILE) {
+        for top in (0..dims[0]).step_by(TILE_EDGE) {
+            for left in (0..dims[1]).step_by(TILE_EDGE) {
                 let at = |k: usize| top as isize * strides[0][k] + left as isize * strides[1][k];
                 let tile = self.shifted(at(0), at(1));
-                let width = TILE.min(dims[1] - left);
+                let width = TILE_EDGE.min(dims[1] - left);
                 if strides[0][1] == 1 && strides[1][0] == 1 {
-                    let block = (TILE.min(dims[0] - top), width);
+                    let block = (TILE_EDGE.min(dims[0] - top), width);
                     // SAFETY: the caller's contract.
-                    unsafe { turn(tile.src, strides[1][1], tile.dst, strides[0][0], block) };
+                    unsafe {
+                        transpose_block(tile.src, strides[1][1], tile.dst, strides[0][0], block)
+                    };
                     continue;
                 }
-                for row in 0..TILE.min(dims[0] - top) as isize {
+                for row in 0..TILE_EDGE.min(dims[0] - top) as isize {
                     let line = tile.shifted(row * strides[0][0], row * strides[0][1]);
                     // SAFETY: the caller's contract.
                     unsafe { line.line(width, strides[1]) };
@@ -321,14 +323,14 @@ impl<W: Copy> Job<W> {
 }
 
 leveled! {
-    /// Copies elements in the reverse order, at least one. The sides do not overlap.
-    unsafe fn reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = reversed_body, crate::kernels::multiversion::Levels::UpToAvx2
+    /// Copies at least one element in reverse order. Source and destination do not overlap.
+    unsafe fn copy_reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = copy_reversed_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// There are `n` elements on either side, and the sides do not overlap.
+/// `n` elements are valid in source and destination, which do not overlap.
 #[inline(always)]
-unsafe fn reversed_body<W: Copy>(src: *const W, dst: *mut W, n: usize) {
+unsafe fn copy_reversed_body<W: Copy>(src: *const W, dst: *mut W, n: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         let (from, to) =
@@ -340,17 +342,17 @@ unsafe fn reversed_body<W: Copy>(src: *const W, dst: *mut W, n: usize) {
 }
 
 leveled! {
-    /// Copies `count` runs of so many bytes, at least `MOVE`, from one address to another; the steps are in bytes, too. The
-    /// sides do not overlap.
-    pub(in crate::kernels) unsafe fn runs(
+    /// Copies `count` runs of `bytes` bytes, at least `MOVE_BYTES`; steps are in bytes. Source and
+    /// destination do not overlap.
+    pub(in crate::kernels) unsafe fn copy_runs(
         sides: (*const u8, *mut u8), bytes: usize, count: usize, steps: [isize; 2],
-    ) = runs_body, crate::kernels::multiversion::Levels::UpToAvx2
+    ) = copy_runs_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// The runs are readable and writable, have at least `MOVE` bytes, and the sides do not overlap.
+/// The runs are readable and writable, have at least `MOVE_BYTES` bytes, and do not overlap.
 #[inline(always)]
-unsafe fn runs_body(
+unsafe fn copy_runs_body(
     (src, dst): (*const u8, *mut u8),
     bytes: usize,
     count: usize,
@@ -360,21 +362,21 @@ unsafe fn runs_body(
         // SAFETY: the caller's contract.
         unsafe {
             let (src, dst) = (src.offset(run * from), dst.offset(run * to));
-            if bytes < 2 * MOVE {
-                moves::<MOVE>(src, dst, bytes)
+            if bytes < 2 * MOVE_BYTES {
+                copy_overlapping::<MOVE_BYTES>(src, dst, bytes)
             } else {
-                moves::<{ 2 * MOVE }>(src, dst, bytes)
+                copy_overlapping::<{ 2 * MOVE_BYTES }>(src, dst, bytes)
             }
         }
     }
 }
 
-/// Copies bytes, so many at once; the last move overlaps the one before.
+/// Copies `bytes` bytes, `N` at a time; the last move overlaps the one before.
 ///
 /// # Safety
-/// There are at least `N` bytes on either side, and the sides do not overlap.
+/// Source and destination have at least `N` bytes and do not overlap.
 #[inline(always)]
-unsafe fn moves<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
+unsafe fn copy_overlapping<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
     let mut at = 0;
     // SAFETY: every move is inside the bytes.
     unsafe {

@@ -1,18 +1,18 @@
-//! Conversions between float16 and the wider floats by the instructions for them, which most processors have.
+//! Conversions between float16 and wider floats with F16C instructions, which most CPUs have.
 //!
-//! Owns: their loops over whole vectors. Never converts what is left of a vector. Invariant: the bits are those of the
-//! conversions of one element: to the nearest, ties to even, a NaN stays one.
+//! The remainder of a vector is converted element by element. Invariant: the bits are those of the scalar
+//! conversions: round to nearest, ties to even, a NaN stays NaN.
 
 use super::cast::Convert;
 use crate::dtype::{Half, half_of};
 use crate::kernels::multiversion::Levels;
 
-/// Calls what converts the first of `n` neighbours by instructions for it, if they are there, and says how many it converted.
-macro_rules! by_instructions {
+/// Converts the first of `n` contiguous elements with F16C, if available; returns how many.
+macro_rules! with_f16c {
     ($name:ident($a:expr, $b:expr, $n:expr)) => {{
         #[cfg(target_arch = "x86_64")]
         {
-            if instructions::there() { instructions::$name($a, $b, $n) } else { 0 }
+            if f16c::is_available() { f16c::$name($a, $b, $n) } else { 0 }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -29,9 +29,9 @@ impl Convert<Half> for f32 {
         f32::from(x)
     }
     #[inline(always)]
-    unsafe fn first(a: *const Half, b: *mut f32, n: usize) -> usize {
+    unsafe fn convert_vectors(a: *const Half, b: *mut f32, n: usize) -> usize {
         // SAFETY: the caller's contract.
-        unsafe { by_instructions!(widen(a, b, n)) }
+        unsafe { with_f16c!(widen(a, b, n)) }
     }
 }
 impl Convert<f32> for Half {
@@ -41,9 +41,9 @@ impl Convert<f32> for Half {
         Half::from_f32(x)
     }
     #[inline(always)]
-    unsafe fn first(a: *const f32, b: *mut Half, n: usize) -> usize {
+    unsafe fn convert_vectors(a: *const f32, b: *mut Half, n: usize) -> usize {
         // SAFETY: the caller's contract.
-        unsafe { by_instructions!(round(a, b, n)) }
+        unsafe { with_f16c!(round(a, b, n)) }
     }
 }
 
@@ -54,9 +54,9 @@ impl Convert<Half> for f64 {
         f64::from(x)
     }
     #[inline(always)]
-    unsafe fn first(a: *const Half, b: *mut f64, n: usize) -> usize {
+    unsafe fn convert_vectors(a: *const Half, b: *mut f64, n: usize) -> usize {
         // SAFETY: the caller's contract.
-        unsafe { by_instructions!(widen64(a, b, n)) }
+        unsafe { with_f16c!(widen64(a, b, n)) }
     }
 }
 impl Convert<f64> for Half {
@@ -66,14 +66,14 @@ impl Convert<f64> for Half {
         half_of(x)
     }
     #[inline(always)]
-    unsafe fn first(a: *const f64, b: *mut Half, n: usize) -> usize {
+    unsafe fn convert_vectors(a: *const f64, b: *mut Half, n: usize) -> usize {
         // SAFETY: the caller's contract.
-        unsafe { by_instructions!(round64(a, b, n)) }
+        unsafe { with_f16c!(round64(a, b, n)) }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod instructions {
+mod f16c {
     use std::arch::x86_64::{
         _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_castps256_ps128,
         _mm256_cvtph_ps, _mm256_cvtps_pd, _mm256_cvtps_ph, _mm256_extractf128_ps, _mm256_loadu_ps,
@@ -83,15 +83,15 @@ mod instructions {
     use crate::dtype::{Half, sticky};
     use crate::kernels::isa::{Level, level};
 
-    /// Numbers of a vector.
+    /// Elements of a vector.
     const WIDTH: usize = 8;
 
-    pub(super) fn there() -> bool {
+    pub(super) fn is_available() -> bool {
         level() != Level::Baseline && is_x86_feature_detected!("f16c")
     }
 
     /// # Safety
-    /// The processor has the instructions; `n` elements are valid on both sides.
+    /// The CPU has the instructions; `n` elements are valid in source and destination.
     #[target_feature(enable = "avx,f16c")]
     pub(super) unsafe fn widen(a: *const Half, b: *mut f32, n: usize) -> usize {
         for i in 0..n / WIDTH {

@@ -1,62 +1,63 @@
-//! Conversions of floats to whole numbers by the instructions of x86-64, whose results are what NumPy promises.
+//! Conversion of floats to integers with x86-64 instructions, whose results are those of NumPy, and the CPU's
+//! flag for out-of-range values.
 //!
-//! Owns: those of one number, loops over whole vectors, and what the processor notes of numbers that do not fit. Never converts what is left of a vector.
-//! Invariant: the fraction is cut off, and what does not fit the register becomes its least integer.
+//! The remainder of a vector is converted element by element. Invariant: the fraction is truncated, and
+//! out-of-range values become the lowest integer of the register.
 
 /// The conversions of one float.
-macro_rules! one {
-    ($t:ident $set:ident $in_32:ident $in_64:ident) => {
+macro_rules! scalar_conversions {
+    ($t:ident $set:ident $to_i32:ident $to_i64:ident) => {
         #[cfg(target_arch = "x86_64")]
         pub(super) mod $t {
-            use std::arch::x86_64::{$in_32, $in_64, $set};
+            use std::arch::x86_64::{$set, $to_i32, $to_i64};
 
             #[inline(always)]
-            pub(in crate::kernels::copying) fn in_32(x: $t) -> i32 {
+            pub(in crate::kernels::copying) fn truncate_to_i32(x: $t) -> i32 {
                 // SAFETY: the baseline has the instruction.
-                unsafe { $in_32($set(x)) }
+                unsafe { $to_i32($set(x)) }
             }
             #[inline(always)]
-            pub(in crate::kernels::copying) fn in_64(x: $t) -> i64 {
+            pub(in crate::kernels::copying) fn truncate_to_i64(x: $t) -> i64 {
                 // SAFETY: as above.
-                unsafe { $in_64($set(x)) }
+                unsafe { $to_i64($set(x)) }
             }
         }
     };
 }
-one!(f64 _mm_set_sd _mm_cvttsd_si32 _mm_cvttsd_si64);
-one!(f32 _mm_set_ss _mm_cvttss_si32 _mm_cvttss_si64);
+scalar_conversions!(f64 _mm_set_sd _mm_cvttsd_si32 _mm_cvttsd_si64);
+scalar_conversions!(f32 _mm_set_ss _mm_cvttss_si32 _mm_cvttss_si64);
 
-/// The bit of the register of floats that says that an operation was invalid, as a conversion is whose result does not fit.
+/// The MXCSR flag of an invalid operation, such as a conversion whose result does not fit.
 #[cfg(target_arch = "x86_64")]
 const INVALID: u32 = 1;
 
-/// The register of floats. The compiler does not know that floating-point instructions change it: what is watched must be a call that
-/// cannot be moved over this one, as one through a function pointer.
+/// The MXCSR register. The compiler does not know that floating-point instructions change it: the observed
+/// code must be a call that cannot be moved across this one, such as one through a function pointer.
 #[cfg(target_arch = "x86_64")]
-fn state() -> u32 {
-    let mut state = 0u32;
-    // SAFETY: the register is written to the number, and nothing else changes.
-    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut state, options(nostack)) };
-    state
+fn mxcsr() -> u32 {
+    let mut value = 0u32;
+    // SAFETY: the instruction writes the register to `value` and changes nothing else.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack)) };
+    value
 }
 
-/// Makes this thread forget that an operation was invalid.
+/// Clears the invalid-operation flag of this thread.
 #[inline(never)]
-pub(super) fn forget_invalid() {
+pub(super) fn clear_invalid() {
     #[cfg(target_arch = "x86_64")]
     {
-        let state = state() & !INVALID;
-        // SAFETY: only a flag that nothing waits for is cleared; how floats are rounded stays.
-        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const state, options(nostack)) };
+        let value = mxcsr() & !INVALID;
+        // SAFETY: only an exception flag is cleared; the rounding mode stays.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack)) };
     }
 }
 
-/// Whether an operation of this thread was invalid since it forgot, if the processor says so at all.
+/// Whether an operation of this thread was invalid since `clear_invalid`; always true on other CPUs.
 #[inline(never)]
 pub(super) fn was_invalid() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        state() & INVALID != 0
+        mxcsr() & INVALID != 0
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -64,13 +65,13 @@ pub(super) fn was_invalid() -> bool {
     }
 }
 
-/// A loop over whole vectors of so many numbers that says how many it converted; none where the processor has no such
-/// instruction.
+/// A loop over whole vectors of `$width` elements that returns how many it converted; none if the CPU lacks
+/// the instruction.
 macro_rules! vectors {
     ($name:ident: $a:ty => $b:ty, $width:literal $(, $level:ident $feature:literal)?;
         |$from:ident, $to:ident| $body:block with $($used:ident),*) => {
         /// # Safety
-        /// `n` elements are valid on both sides.
+        /// `n` elements are valid in source and destination.
         #[inline(always)]
         pub(super) unsafe fn $name(a: *const $a, b: *mut $b, n: usize) -> usize {
             #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,6 @@
-//! Elements from one memory to another: as they are, in another dtype, or the same one everywhere.
-//!
-//! Owns: copies, conversions, fills, and stores that pass the caches by.
-//! Never computes with elements beyond their conversion. Invariant: a copy has the bits of what it copies.
+//! Copies, dtype conversions, fills, block transposes and non-temporal stores.
 
 pub mod cast;
-pub(in crate::kernels) mod cast_run;
 pub mod copy;
 mod f16;
 pub mod fill;

@@ -1,13 +1,12 @@
-//! Turning a block: what lies in columns is written in rows.
+//! Block transpose: 4- and 8-byte elements in registers, others one by one.
 //!
-//! Owns: the block transpose of elements of four and eight bytes in registers, and that of the others one by one.
-//! Never interprets an element. Invariant: every element of the block is written once.
+//! Invariant: every element of the block is written once.
 
 /// Writes element `(i, j)` of a block to `dst + i * to + j` from `src + i + j * by`.
 ///
 /// # Safety
-/// The elements of the block are readable and writable, and the sides do not overlap.
-pub(in crate::kernels) unsafe fn turn<W: Copy>(
+/// The elements of the block are readable and writable, and source and destination do not overlap.
+pub(in crate::kernels) unsafe fn transpose_block<W: Copy>(
     src: *const W,
     by: isize,
     dst: *mut W,
@@ -21,8 +20,8 @@ pub(in crate::kernels) unsafe fn turn<W: Copy>(
         // SAFETY: the caller's contract, the CPU has the instructions, and the size is that of the elements.
         unsafe {
             done = match size_of::<W>() {
-                4 => registers::words(src.cast(), by, dst.cast(), to, (rows, columns)),
-                8 => registers::doubles(src.cast(), by, dst.cast(), to, (rows, columns)),
+                4 => avx2::transpose_u32(src.cast(), by, dst.cast(), to, (rows, columns)),
+                8 => avx2::transpose_u64(src.cast(), by, dst.cast(), to, (rows, columns)),
                 _ => done,
             };
         }
@@ -38,15 +37,15 @@ pub(in crate::kernels) unsafe fn turn<W: Copy>(
 }
 
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-mod registers {
+mod avx2 {
     use std::arch::x86_64::*;
 
-    /// Whole squares of eight by eight; says how many rows and columns they cover.
+    /// Transposes whole 8 × 8 squares; returns the rows and columns that they cover.
     ///
     /// # Safety
-    /// As `turn`.
+    /// As `transpose_block`.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn words(
+    pub(super) unsafe fn transpose_u32(
         src: *const f32,
         by: isize,
         dst: *mut f32,
@@ -85,12 +84,12 @@ mod registers {
         done
     }
 
-    /// Whole squares of four by four; says how many rows and columns they cover.
+    /// Transposes whole 4 × 4 squares; returns the rows and columns that they cover.
     ///
     /// # Safety
-    /// As `turn`.
+    /// As `transpose_block`.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn doubles(
+    pub(super) unsafe fn transpose_u64(
         src: *const f64,
         by: isize,
         dst: *mut f64,

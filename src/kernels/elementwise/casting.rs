@@ -1,36 +1,37 @@
-//! Loops over operands that are converted on the way: dtypes without loops of their own, numbers beside complex elements.
+//! Element-wise loops whose operands or results are converted tile by tile: dtypes without loops of their own
+//! (float16, int8, …), and numbers beside complex elements.
 //!
-//! Owns: the choice of the dtype that computes, and tiles of converted operands. Never allocates memory for elements.
-//! Invariant: a result is that of the wide loop on the converted operands, rounded once to the dtype of the output.
+//! Invariant: a result is that of the loop in the wider dtype on the converted operands, rounded once to the
+//! dtype of the output.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::contiguous::contiguous;
-use super::dispatch::{MAX_OPERANDS, in_blocks};
+use super::contiguous::is_c_contiguous;
+use super::dispatch::{MAX_OPERANDS, parallel_blocks};
 use super::launch_loop::{In, run_opaque, views_of};
 use super::loop_table::{Loop, LoopTable};
 use super::tile_copy::{gather, scatter};
 use crate::dtype::{DType, Element, no_loop, with_dtype};
-use crate::kernels::copying::cast_run::Run;
-use crate::kernels::fill::word_of;
+use crate::kernels::cast::RunConverter;
+use crate::kernels::fill::element_bytes;
 use crate::kernels::view::{View, ViewMut};
 
-/// Elements that are converted at once.
+/// Elements converted per tile.
 const TILE: usize = 512;
 
-/// Where the elements of an operand come from.
+/// Where an operand comes from.
 #[derive(Clone, Copy)]
 enum Source {
     /// The next view.
     View,
-    /// One element, as its bytes.
+    /// A scalar, as the bytes of one element.
     Number([u64; 2]),
 }
 
-/// A loop, the dtype that it computes in, what it reads beside views, and its parameters.
-struct Converted {
+/// A loop, its computing dtype, the sources of its operands, its parameters and its cost per element.
+struct ConvertedLoop {
     f: Loop,
     dtype: DType,
     sources: SmallVec<[Source; 4]>,
@@ -38,21 +39,23 @@ struct Converted {
     cost: f32,
 }
 
-/// The bytes of a number in a dtype.
-fn bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
+/// The bytes of a scalar operand: rounded to `dtype`, then converted to `wide`.
+fn number_bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
     let narrow = match input {
-        In::Int(i) => with_dtype!(dtype, T => word_of(T::from_i64(i))),
-        In::Float(f) => with_dtype!(dtype, T => word_of(T::from_f64(f))),
+        In::Int(i) => with_dtype!(dtype, T => element_bytes(T::from_i64(i))),
+        In::Float(f) => with_dtype!(dtype, T => element_bytes(T::from_f64(f))),
         In::View(_) => [0; 2],
     };
     let mut word = [0u64; 2];
     // SAFETY: both hold one element of any dtype.
-    unsafe { Run::new(dtype, wide).convert(narrow.as_ptr().cast(), word.as_mut_ptr().cast(), 1) };
+    unsafe {
+        RunConverter::new(dtype, wide).convert(narrow.as_ptr().cast(), word.as_mut_ptr().cast(), 1)
+    };
     word
 }
 
-/// Applies the loop of `dtype`, or of the dtype that computes with it; operands and output are as for `apply`, save that
-/// operands may be of any dtype.
+/// Applies the loop for `dtype`, or for the dtype that computes for it. As `apply`, except that operands may
+/// be of any dtype.
 ///
 /// # Panics
 /// When there is no such loop: a bug of the caller.
@@ -65,79 +68,88 @@ pub(crate) fn apply_converted(
     out: ViewMut<'_>,
     params: &[f64],
 ) {
-    let wide = table.computes(dtype).unwrap_or(dtype);
+    let wide = table.computing_dtype(dtype).unwrap_or(dtype);
     let f = table.get(wide).unwrap_or_else(|| no_loop("other elements", dtype));
     let source = |input: &In<'_>| match *input {
         In::View(_) => Source::View,
-        number => Source::Number(bytes(number, dtype, wide)),
+        number => Source::Number(number_bytes(number, dtype, wide)),
     };
     let sources = ins.iter().map(source).collect();
     let cost = table.cost(wide) + if wide == dtype { 0.5 } else { 2.0 };
-    let work = Converted { f, dtype: wide, sources, params: params.into(), cost };
+    let work = ConvertedLoop { f, dtype: wide, sources, params: params.into(), cost };
     let result = table.result(wide);
     let reads: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
     run_opaque(&reads, out, move |reads, out| work.run(reads, &out, result));
 }
 
-/// The axes of an operand; one of size 1 where there are none.
-fn axes<'a>(dims: &'a [usize], strides: &'a [isize]) -> (&'a [usize], &'a [isize]) {
+/// The dims and strides of an operand; one axis of size 1 for a 0-dimensional one.
+fn dims_and_strides<'a>(dims: &'a [usize], strides: &'a [isize]) -> (&'a [usize], &'a [isize]) {
     if dims.is_empty() { (&[1], &[0]) } else { (dims, strides) }
 }
 
-/// Room for the elements of a tile of any dtype.
-type Room = [MaybeUninit<[u64; 2]>; TILE];
+/// A buffer for a tile of elements of any dtype.
+type TileBuffer = [MaybeUninit<[u64; 2]>; TILE];
 
-/// A call: its operands, its results, their dtype in the loop, and the conversions of both.
-struct Call<'a> {
-    work: &'a Converted,
+/// One call: operands, output, result dtype of the loop, and the conversions of operands and result.
+struct ConvertedCall<'a> {
+    work: &'a ConvertedLoop,
     reads: &'a [View<'a>],
     out: &'a ViewMut<'a>,
     result: DType,
-    ins: SmallVec<[Run; 4]>,
-    back: Run,
+    ins: SmallVec<[RunConverter; 4]>,
+    back: RunConverter,
 }
 
-impl Converted {
+impl ConvertedLoop {
     /// Runs the loop; its results, of the dtype `result`, are converted to that of `out`.
     fn run(&self, reads: &[View<'_>], out: &ViewMut<'_>, result: DType) {
         for view in reads {
             assert!(view.dims == out.dims, "operands of one shape");
         }
-        let ins = reads.iter().map(|view| Run::new(view.dtype, self.dtype)).collect();
-        let call = Call { work: self, reads, out, result, ins, back: Run::new(result, out.dtype) };
-        in_blocks(out.numel(), self.cost, &|start, end| call.span(start, end));
+        let ins = reads.iter().map(|view| RunConverter::new(view.dtype, self.dtype)).collect();
+        let call = ConvertedCall {
+            work: self,
+            reads,
+            out,
+            result,
+            ins,
+            back: RunConverter::new(result, out.dtype),
+        };
+        parallel_blocks(out.numel(), self.cost, &|start, end| call.span(start, end));
     }
 }
 
-impl Call<'_> {
+impl ConvertedCall<'_> {
     fn span(&self, start: usize, end: usize) {
         if start == end {
             return;
         }
-        let mut rooms = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 2];
-        let most = TILE.min(end - start);
-        for (source, room) in self.work.sources.iter().zip(&mut rooms) {
+        let mut buffers = [[MaybeUninit::uninit(); TILE]; MAX_OPERANDS + 2];
+        let longest = TILE.min(end - start);
+        for (source, buffer) in self.work.sources.iter().zip(&mut buffers) {
             if let Source::Number(word) = source {
                 let (word, size) = (word.as_ptr().cast(), self.work.dtype.size());
-                // SAFETY: the number is one element of the loop's dtype; the room holds a tile.
-                unsafe { gather(word, size, &[most], &[0], (0, most), room.as_mut_ptr().cast()) };
+                // SAFETY: the number is one element of the loop's dtype; the buffer holds a tile.
+                unsafe {
+                    gather(word, size, &[longest], &[0], (0, longest), buffer.as_mut_ptr().cast())
+                };
             }
         }
         let mut from = start;
         while from < end {
             let count = TILE.min(end - from);
-            self.tile((from, count), &mut rooms);
+            self.tile((from, count), &mut buffers);
             from += count;
         }
     }
 
-    /// The elements of a range in the loop's dtype: as they lie, or in the tile.
+    /// The elements of a range in the loop's dtype: the operand's own memory if possible, else `tile`.
     ///
     /// # Safety
-    /// The range is inside the view; `raw` and the tile have room for it.
+    /// The range is inside the view; `raw` and `tile` hold as many elements.
     unsafe fn elements(
         &self,
-        (view, run): (&View<'_>, &Run),
+        (view, run): (&View<'_>, &RunConverter),
         range: (usize, usize),
         raw: *mut u8,
         tile: *mut u8,
@@ -146,11 +158,11 @@ impl Call<'_> {
         let mut from = view.ptr;
         // SAFETY: the caller's contract.
         unsafe {
-            if contiguous(view.dims, view.strides) {
+            if is_c_contiguous(view.dims, view.strides) {
                 from = from.add(range.0 * size);
             } else {
                 let to = if same { tile } else { raw };
-                let (dims, strides) = axes(view.dims, view.strides);
+                let (dims, strides) = dims_and_strides(view.dims, view.strides);
                 gather(from, size, dims, strides, range, to);
                 from = to;
             }
@@ -163,9 +175,9 @@ impl Call<'_> {
     }
 
     /// The elements of one tile of the output.
-    fn tile(&self, range: (usize, usize), rooms: &mut [Room; MAX_OPERANDS + 2]) {
+    fn tile(&self, range: (usize, usize), buffers: &mut [TileBuffer; MAX_OPERANDS + 2]) {
         let (out, size) = (self.out, self.out.dtype.size());
-        let [tiles @ .., raw, target] = rooms;
+        let [tiles @ .., raw, target] = buffers;
         let raw = raw.as_mut_ptr().cast::<u8>();
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
         let mut views = self.reads.iter().zip(&self.ins);
@@ -178,22 +190,22 @@ impl Call<'_> {
                 ptrs[k] = unsafe { self.elements(view, range, raw, tile) };
             }
         }
-        let whole = contiguous(out.dims, out.strides);
-        let place = out.ptr.wrapping_add(if whole { range.0 * size } else { 0 });
-        // A loop that writes over what it reads is slow.
-        let apart = self.reads.iter().all(|view| view.ptr != out.ptr.cast_const());
-        let straight = whole && apart && self.result == out.dtype;
-        let target = if straight { place } else { target.as_mut_ptr().cast::<u8>() };
-        // SAFETY: the operands hold the range in the loop's dtype, and the target has room for it; the output is
+        let whole = is_c_contiguous(out.dims, out.strides);
+        let address = out.ptr.wrapping_add(if whole { range.0 * size } else { 0 });
+        // In-place loops are not vectorised, so a result that overwrites an operand goes through a tile.
+        let distinct = self.reads.iter().all(|view| view.ptr != out.ptr.cast_const());
+        let direct = whole && distinct && self.result == out.dtype;
+        let target = if direct { address } else { target.as_mut_ptr().cast::<u8>() };
+        // SAFETY: the operands hold the range in the loop's dtype, and the target has space for it; the output is
         // valid for the range, which no other tile has.
         unsafe {
             (self.work.f)(ptrs.as_ptr(), target, range.1, self.work.params.as_ptr());
-            if straight {
+            if direct {
                 return;
             }
-            self.back.convert(target, if whole { place } else { raw }, range.1);
+            self.back.convert(target, if whole { address } else { raw }, range.1);
             if !whole {
-                let (dims, strides) = axes(out.dims, out.strides);
+                let (dims, strides) = dims_and_strides(out.dims, out.strides);
                 scatter(raw, size, dims, strides, range, out.ptr);
             }
         }

@@ -1,44 +1,45 @@
-//! Quotients and remainders of integers, as NumPy computes them.
+//! Loops of `//`, `%` and `fmod` on integers, with NumPy's results: division by zero yields 0, and overflow
+//! wraps.
 //!
-//! Owns: the loops of `//`, `%` and `fmod`. Never panics: division by zero yields 0, and what does not fit wraps.
-//! Invariant: the results are exact. Numbers of up to 51 bits divide as float64, in vectors: a quotient that is no whole
-//! number is further from the next one than it is rounded, and the product of the whole one with the divisor is exact.
+//! Invariant: the results are exact. Numbers of up to 51 bits are divided as float64, in vectors: a quotient
+//! that is not an integer is further from the next one than the rounding error, and the product of the
+//! rounded quotient with the divisor is exact.
 
 use super::loop_table::Loop;
 use super::loops::operands;
 use crate::kernels::multiversion::leveled;
 
-/// Elements that are looked at together: either all of them fit float64, or they are divided one by one.
+/// Elements tested together: if all fit float64 they are divided in vectors, else one by one.
 const CHUNK: usize = 256;
-/// What moves whole numbers to the last digits of a float64, 1.5 · 2^52, and its bits.
-const SHIFT: f64 = 6_755_399_441_055_744.0;
-const SHIFT_BITS: i64 = 0x4338_0000_0000_0000;
+/// 1.5 · 2^52 and its bits: adding it moves an integer to the low bits of a float64.
+const ROUNDING_SHIFT: f64 = 6_755_399_441_055_744.0;
+const ROUNDING_SHIFT_BITS: i64 = 0x4338_0000_0000_0000;
 
-/// Which result of a division is meant.
+/// Which result of a division is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum DivisionKind {
     FloorDivide,
     Remainder,
     Fmod,
 }
 
 /// A result of a division, as a type.
-pub trait Part {
+pub trait DivisionResult {
     #[doc(hidden)]
-    const WANTED: u8;
+    const KIND: u8;
 }
 
-macro_rules! parts {
+macro_rules! division_results {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name;
-        impl Part for $name {
-            const WANTED: u8 = Wanted::$name as u8;
+        impl DivisionResult for $name {
+            const KIND: u8 = DivisionKind::$name as u8;
         }
     )*};
 }
-parts! {
+division_results! {
     /// The quotient, rounded down.
     FloorDivide,
     /// The remainder with the sign of the divisor.
@@ -47,23 +48,23 @@ parts! {
     Fmod
 }
 
-/// An integer that is divided.
-trait Whole: Copy {
-    /// Whether its loops are vectors.
-    const VECTORS: bool;
-    /// Whether it is a float64 of at most 51 bits.
+/// An integer dtype with division.
+trait Integer: Copy {
+    /// Whether its loop is vectorised.
+    const VECTORISED: bool;
+    /// Whether the value is exact in a float64 of at most 51 bits.
     fn fits(self) -> bool;
     fn to_float(self) -> f64;
     /// Wraps.
     fn from_float(value: f64) -> Self;
-    /// One by one.
-    fn part(self, b: Self, wanted: u8) -> Self;
+    /// The scalar division.
+    fn divide(self, b: Self, kind: u8) -> Self;
 }
 
-macro_rules! whole {
+macro_rules! integers {
     ($($t:ty: $vectors:literal |$x:ident| $fits:expr, $float:expr;)*) => {$(
-        impl Whole for $t {
-            const VECTORS: bool = $vectors;
+        impl Integer for $t {
+            const VECTORISED: bool = $vectors;
             #[inline(always)]
             #[allow(unused_variables)]
             fn fits(self) -> bool {
@@ -78,53 +79,53 @@ macro_rules! whole {
             }
             #[inline(always)]
             fn from_float(value: f64) -> $t {
-                ((value + SHIFT).to_bits() as i64).wrapping_sub(SHIFT_BITS) as $t
+                ((value + ROUNDING_SHIFT).to_bits() as i64).wrapping_sub(ROUNDING_SHIFT_BITS) as $t
             }
             #[inline]
             #[allow(unused_comparisons)]
-            fn part(self, b: $t, wanted: u8) -> $t {
+            fn divide(self, b: $t, kind: u8) -> $t {
                 if b == 0 {
                     return 0;
                 }
                 let (q, r) = (self.wrapping_div(b), self.wrapping_rem(b));
-                let between = r != 0 && (r < 0) != (b < 0);
-                match wanted {
-                    0 => if between { q - 1 } else { q },
-                    1 => if between { r + b } else { r },
+                let round_down = r != 0 && (r < 0) != (b < 0);
+                match kind {
+                    0 => if round_down { q - 1 } else { q },
+                    1 => if round_down { r + b } else { r },
                     _ => r,
                 }
             }
         }
     )*};
 }
-/// The float64 of a whole number of at most 51 bits, without an instruction that only some processors have.
+/// An integer of at most 51 bits as float64, without conversion instructions that only AVX-512 has.
 #[inline(always)]
 fn float_of(x: i64) -> f64 {
-    f64::from_bits(x.wrapping_add(SHIFT_BITS) as u64) - SHIFT
+    f64::from_bits(x.wrapping_add(ROUNDING_SHIFT_BITS) as u64) - ROUNDING_SHIFT
 }
-whole! {
+integers! {
     i64: true |x| (x.wrapping_add(1 << 50) as u64) >> 51 == 0, float_of(x);
     i32: true |x| true, f64::from(x);
     u64: false |x| false, 0.0;
     u8: false |x| false, 0.0;
 }
 
-/// The part of the division of two numbers of at most 51 bits; 0 where the divisor is 0.
+/// The division of two integers of at most 51 bits; 0 where the divisor is 0.
 #[inline(always)]
-fn divided(a: f64, b: f64, wanted: u8) -> f64 {
+fn divide_floats(a: f64, b: f64, kind: u8) -> f64 {
     let quotient = a / b;
-    let part = match wanted {
+    let result = match kind {
         0 => quotient.floor(),
         1 => a - quotient.floor() * b,
         _ => a - quotient.trunc() * b,
     };
-    if b == 0.0 { 0.0 } else { part }
+    if b == 0.0 { 0.0 } else { result }
 }
 
 /// # Safety
 /// As `Loop`, for two operands of `T`.
 #[inline(always)]
-unsafe fn body<T: Whole, P: Part>(ins: *const *const u8, out: *mut u8, n: usize) {
+unsafe fn body<T: Integer, P: DivisionResult>(ins: *const *const u8, out: *mut u8, n: usize) {
     // SAFETY: the caller keeps the contract of `Loop`.
     unsafe {
         let [a, b] = operands::<T, 2>(ins);
@@ -132,35 +133,40 @@ unsafe fn body<T: Whole, P: Part>(ins: *const *const u8, out: *mut u8, n: usize)
         for start in (0..n).step_by(CHUNK) {
             let end = n.min(start + CHUNK);
             let mut fit = true;
-            for i in if T::VECTORS { start..end } else { 0..0 } {
+            for i in if T::VECTORISED { start..end } else { 0..0 } {
                 fit &= (*a.add(i)).fits() & (*b.add(i)).fits();
             }
-            if !T::VECTORS || !fit {
-                (start..end).for_each(|i| *out.add(i) = (*a.add(i)).part(*b.add(i), P::WANTED));
+            if !T::VECTORISED || !fit {
+                (start..end).for_each(|i| *out.add(i) = (*a.add(i)).divide(*b.add(i), P::KIND));
                 continue;
             }
             for i in start..end {
                 let (a, b) = ((*a.add(i)).to_float(), (*b.add(i)).to_float());
-                *out.add(i) = T::from_float(divided(a, b, P::WANTED));
+                *out.add(i) = T::from_float(divide_floats(a, b, P::KIND));
             }
         }
     }
 }
 
 leveled! {
-    /// The loop of one level.
-    unsafe fn quotients<T: Whole, P: Part>(ins: *const *const u8, out: *mut u8, n: usize) = body,
-        if T::VECTORS { crate::kernels::multiversion::Levels::UpToAvx2 } else { crate::kernels::multiversion::Levels::Baseline }
+    /// The loop of one instruction-set level.
+    unsafe fn division_loop<T: Integer, P: DivisionResult>(ins: *const *const u8, out: *mut u8, n: usize) = body,
+        if T::VECTORISED { crate::kernels::multiversion::Levels::UpToAvx2 } else { crate::kernels::multiversion::Levels::Baseline }
 }
 
 /// # Safety
 /// As `Loop`.
-unsafe fn of<T: Whole, P: Part>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+unsafe fn of<T: Integer, P: DivisionResult>(
+    ins: *const *const u8,
+    out: *mut u8,
+    n: usize,
+    _: *const f64,
+) {
     // SAFETY: the same contract.
-    unsafe { quotients::<T, P>(ins, out, n) }
+    unsafe { division_loop::<T, P>(ins, out, n) }
 }
 
 /// The loops of int64, int32, uint8 and uint64.
-pub const fn loops<P: Part>() -> [Option<Loop>; 4] {
+pub const fn loops<P: DivisionResult>() -> [Option<Loop>; 4] {
     [Some(of::<i64, P>), Some(of::<i32, P>), Some(of::<u8, P>), Some(of::<u64, P>)]
 }

@@ -1,15 +1,13 @@
-//! The safe entrance to the driver: views and numbers in, a loop applied.
+//! The safe entry to element-wise loops: checks views and scalars, then runs a loop of the table.
 //!
-//! Owns: the check that views agree with each other, and numbers as one-element operands.
-//! Never casts: the operands share a dtype, and the output has that of the loop's result.
-//! Invariant: what reaches `run` has the output's dims, operand by operand.
+//! Invariant: the operands that reach `run` have the output's dims.
 
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
 use super::casting::apply_converted;
-use super::flat::FEW;
+use super::flat::SMALL_CALL_ELEMENTS;
 use super::row_broadcast::{RowLoop, run_rows};
 use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
 use crate::array::capture;
@@ -17,18 +15,18 @@ use crate::dtype::{DType, no_loop};
 use crate::kernels::launch::{self, Launch, Work, known_to_programs, launch};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
-/// An operand: elements, or one number for all of them.
+/// An operand of an element-wise loop: elements, or one scalar for all of them.
 #[derive(Clone, Copy, Debug)]
 pub enum In<'a> {
     /// Elements; the dims are the output's.
     View(View<'a>),
-    /// A float, converted to the dtype of the elements beside it.
+    /// A float, converted to the dtype of the other operands.
     Float(f64),
     /// An integer, converted likewise.
     Int(i64),
 }
 
-/// The bytes of a number in a dtype, as a word, so that they are aligned for every dtype.
+/// A scalar as an element of `dtype`, in a word, so that it is aligned for every dtype.
 #[inline]
 pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
     let (float, int) = match input {
@@ -44,7 +42,7 @@ pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
         DType::I32 => out[..4].copy_from_slice(&(int as i32).to_ne_bytes()),
         DType::U8 => out[0] = int as u8,
         DType::Bool => out[0] = (float != 0.0) as u8,
-        // Numbers of the others are converted with the elements.
+        // Scalars of the other dtypes are converted with the elements.
         _ => {}
     }
     u64::from_ne_bytes(out)
@@ -52,19 +50,19 @@ pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
 
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
-/// An operand of a loop that is chosen.
+/// An operand of a loop that was already looked up.
 pub(crate) enum Input<'a> {
     /// Elements.
     View(View<'a>),
-    /// The bytes of a number, and how many there are.
+    /// The bytes of a scalar, and its element size.
     Number(&'a u64, usize),
 }
 
-/// Applies a loop. One that is `over` its output has its first operand there, which is none of the inputs.
+/// Runs a loop. An in-place loop (`in_place`) reads its first operand from the output; `ins` then omits it.
 ///
 /// # Safety
-/// Operands and output have the loop's dtypes, and the output overlaps no operand, or is one exactly; `params` are as many
-/// as the loop reads.
+/// Operands and output have the loop's dtypes, and the output overlaps no operand, or is one exactly;
+/// `params` holds the loop's parameters.
 ///
 /// # Panics
 /// When an operand has other dims than the output: a bug of the caller.
@@ -72,7 +70,7 @@ pub(crate) enum Input<'a> {
 pub(crate) unsafe fn run_loop<'a>(
     f: Loop,
     ins: impl Iterator<Item = Input<'a>>,
-    (out, over): (ViewMut<'_>, bool),
+    (out, in_place): (ViewMut<'_>, bool),
     params: &[f64],
     cost: f32,
 ) {
@@ -88,12 +86,12 @@ pub(crate) unsafe fn run_loop<'a>(
     };
     let operands: SmallVec<[Operand<'_>; 4]> = ins.map(operand).collect();
     let (ptr, itemsize) = (out.ptr, out.dtype.size());
-    let target = OutOperand { ptr, strides: out.strides, itemsize, read: over };
-    // SAFETY: the caller's contract; views lie in live memory and have the output's dims.
+    let target = OutOperand { ptr, strides: out.strides, itemsize, read: in_place };
+    // SAFETY: the caller's contract; views are in live memory and have the output's dims.
     unsafe { run(f, &operands, target, out.dims, params, cost) }
 }
 
-/// The operands that are elements.
+/// The operands that are views.
 pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
     ins.iter().filter_map(|input| match *input {
         In::View(view) => Some(view),
@@ -101,12 +99,12 @@ pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
     })
 }
 
-/// The dtype that the operands share: that of the elements among them, else the result's.
+/// The dtype that the operands share: that of the views, else the output's.
 ///
 /// # Panics
 /// When they differ: a bug of the caller.
 #[inline]
-fn shared(ins: &[In<'_>], out: DType) -> DType {
+fn shared_dtype(ins: &[In<'_>], out: DType) -> DType {
     let mut views = views_of(ins).map(|view| view.dtype);
     let Some(first) = views.next() else {
         return out;
@@ -121,10 +119,10 @@ fn shared(ins: &[In<'_>], out: DType) -> DType {
 /// the output: bugs of the caller.
 #[inline]
 pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
-    let dtype = shared(ins, out.dtype);
+    let dtype = shared_dtype(ins, out.dtype);
     assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
     if !known_to_programs(dtype) || table.get(dtype).is_none() {
-        return apply_unusual(table, dtype, ins, out, params);
+        return apply_opaque(table, dtype, ins, out, params);
     }
     let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
@@ -142,11 +140,11 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
             cost: table.cost(dtype),
         };
         let writes = smallvec![(&out).into()];
-        launch::record(Launch { name: "map", reads: views.collect(), writes, work })
+        launch::trace_launch(Launch { name: "map", reads: views.collect(), writes, work })
     });
-    if let (Some(rows), &[In::View(a), In::View(b)]) = (table.rows(dtype), ins)
-        && out.numel() > FEW
-        && in_rows(rows, [a, b], &out, table.cost(dtype))
+    if let (Some(rows), &[In::View(a), In::View(b)]) = (table.row_loop(dtype), ins)
+        && out.numel() > SMALL_CALL_ELEMENTS
+        && run_by_rows(rows, [a, b], &out, table.cost(dtype))
     {
         return;
     }
@@ -154,45 +152,53 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         In::View(view) => Input::View(view),
         _ => Input::Number(constant, dtype.size()),
     });
-    let over = over(table, dtype, ins, &out);
-    let inputs = inputs.skip(usize::from(over.is_some()));
+    let in_place = in_place_loop(table, dtype, ins, &out);
+    let inputs = inputs.skip(usize::from(in_place.is_some()));
     // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
-    unsafe { run_loop(over.unwrap_or(f), inputs, (out, over.is_some()), params, table.cost(dtype)) }
+    unsafe {
+        run_loop(
+            in_place.unwrap_or(f),
+            inputs,
+            (out, in_place.is_some()),
+            params,
+            table.cost(dtype),
+        )
+    }
 }
 
-/// Applies a loop over rows, if the operands are rows beside values.
-fn in_rows(f: RowLoop, ins: [View<'_>; 2], out: &ViewMut<'_>, cost: f32) -> bool {
+/// Runs a row loop if the operands are rows with a per-row scalar; returns whether it did.
+fn run_by_rows(f: RowLoop, ins: [View<'_>; 2], out: &ViewMut<'_>, cost: f32) -> bool {
     assert!(ins.iter().all(|x| x.dims == out.dims), "operands of one shape");
     let itemsize = out.dtype.size();
     let ins = ins.map(|x| Operand { ptr: x.ptr, strides: x.strides, itemsize });
     let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize, read: false };
-    // SAFETY: views lie in live memory, have the output's dims and the loop's dtype; the output overlaps no operand, or
+    // SAFETY: views are in live memory, have the output's dims and the loop's dtype; the output overlaps no operand, or
     // is one exactly.
     unsafe { run_rows(f, ins, target, out.dims, cost) }
 }
 
-/// The loop that writes over its first operand, if there is one and only that operand is the output.
+/// The in-place loop of the table, if only the first operand is the output.
 #[inline]
-fn over(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: &ViewMut<'_>) -> Option<Loop> {
+fn in_place_loop(
+    table: &LoopTable,
+    dtype: DType,
+    ins: &[In<'_>],
+    out: &ViewMut<'_>,
+) -> Option<Loop> {
     let is_out =
         |input: &In<'_>| matches!(input, In::View(view) if view.ptr == out.ptr.cast_const());
     let [first @ In::View(view), second] = ins else {
         return None;
     };
     let apart = is_out(first) && view.strides == out.strides && !is_out(second);
-    if apart && out.is_contiguous() { table.over(dtype) } else { None }
+    if apart && out.is_contiguous() { table.in_place_loop(dtype) } else { None }
 }
 
-/// As `apply`, for dtypes that are converted, and complex numbers, whose loops are opaque to programs.
+/// As `apply`, for converted dtypes and complex numbers: programs of compiled functions replay their loops as
+/// opaque kernels.
 #[cold]
 #[inline(never)]
-fn apply_unusual(
-    table: &LoopTable,
-    dtype: DType,
-    ins: &[In<'_>],
-    out: ViewMut<'_>,
-    params: &[f64],
-) {
+fn apply_opaque(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
     let views: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
     let (Some(f), true) = (table.get(dtype), views.len() == ins.len()) else {
         return apply_converted(table, dtype, ins, out, params);
@@ -205,7 +211,7 @@ fn apply_unusual(
     });
 }
 
-/// Runs a loop that programs repeat without looking into it.
+/// Runs a loop as an opaque kernel, which programs of compiled functions repeat without inspecting.
 pub(super) fn run_opaque(
     reads: &[View<'_>],
     out: ViewMut<'_>,
@@ -224,10 +230,10 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
     let size = one_dtype([a.dtype, b.dtype, out.dtype]).size();
     if !known_to_programs(out.dtype) {
-        return launch!("select", [mask, a, b] => [out];; selected(mask, a, b, out));
+        return launch!("select", [mask, a, b] => [out];; run_select(mask, a, b, out));
     }
     let _paused = capture::active().then(|| {
-        launch::record(Launch {
+        launch::trace_launch(Launch {
             name: "select",
             reads: [&mask, &a, &b].into_iter().map(Into::into).collect(),
             writes: smallvec![(&out).into()],
@@ -240,10 +246,10 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
             },
         })
     });
-    selected(mask, a, b, out);
+    run_select(mask, a, b, out);
 }
 
-fn selected(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
+fn run_select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     let size = out.dtype.size();
     let inputs = [mask, a, b].into_iter().map(Input::View);
     // SAFETY: operands and output have the loop's dtypes, as asserted above.

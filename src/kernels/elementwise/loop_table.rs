@@ -1,7 +1,6 @@
-//! `LoopTable`: the contiguous loops of one operation, one per dtype and instruction-set level.
+//! `LoopTable`: the contiguous loops of one operation, one per dtype and instruction-set level, built from
+//! its formula by `loop_table!`.
 //!
-//! Owns: the loop's type, the table, and `loop_table!`, which builds one from the operation's text.
-//! Never calls a loop: `run` does.
 //! Invariant: the loop of a level uses only instructions of that level.
 
 use super::row_broadcast::RowLoop;
@@ -11,17 +10,16 @@ use crate::kernels::isa;
 /// A loop over `n` contiguous elements: operands, output, count, parameters.
 ///
 /// # Safety
-/// Each operand and the output hold `n` elements of the types that the loop is for, aligned;
-/// the output either does not overlap an operand or starts where it starts; the parameters are as
-/// many as the text names; the CPU has the loop's level.
+/// Each operand and the output hold `n` aligned elements of the loop's types; the output either overlaps no
+/// operand or starts where it starts; `params` holds the formula's parameters; the CPU has the loop's level.
 pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
 
 /// The loops of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopTable {
-    /// Whether the operation takes floats; otherwise `f64` and `f32` hold nothing to call.
+    /// Whether the operation takes floats; otherwise `f64` and `f32` must not be called.
     pub float: bool,
-    /// Whether the result is boolean whatever the operands are.
+    /// Whether the result is boolean for every operand dtype.
     pub mask: bool,
     /// float64, by level.
     pub f64: [Loop; 3],
@@ -41,13 +39,14 @@ pub struct LoopTable {
     pub c64: Option<[Loop; 3]>,
     /// bool; operands and output are bytes, 0 or 1.
     pub bool: Option<Loop>,
-    /// The loops that write over their first operand, which is not among those that they are given: float64 and float32.
-    pub over: Option<&'static [[Loop; 3]; 2]>,
-    /// The loops over rows with one value each: float64 and float32.
-    pub rows: Option<&'static [[RowLoop; 3]; 2]>,
+    /// In-place loops of float64 and float32: the first operand is the output, and `ins` holds only the
+    /// second.
+    pub in_place: Option<&'static [[Loop; 3]; 2]>,
+    /// Loops over rows with one scalar each: float64 and float32.
+    pub row_loops: Option<&'static [[RowLoop; 3]; 2]>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
-    /// Its operands, a bar, and what it computes, as it stands in the source.
+    /// The operands, a bar, and the formula, as in the source.
     pub text: &'static str,
 }
 
@@ -70,10 +69,10 @@ impl LoopTable {
         }
     }
 
-    /// The loop that writes over its first operand, for operands of this dtype at the current level.
+    /// The in-place loop for operands of this dtype at the current level.
     #[inline]
-    pub(super) fn over(&self, dtype: DType) -> Option<Loop> {
-        let [f64, f32] = self.over?;
+    pub(super) fn in_place_loop(&self, dtype: DType) -> Option<Loop> {
+        let [f64, f32] = self.in_place?;
         debug_assert!(
             self.cost < 0.3,
             "a tail is never padded: the padding would not hold the first operand"
@@ -85,10 +84,10 @@ impl LoopTable {
         }
     }
 
-    /// The loop over rows, for operands of this dtype at the current level.
+    /// The row loop for operands of this dtype at the current level.
     #[inline]
-    pub(super) fn rows(&self, dtype: DType) -> Option<RowLoop> {
-        let [f64, f32] = self.rows?;
+    pub(super) fn row_loop(&self, dtype: DType) -> Option<RowLoop> {
+        let [f64, f32] = self.row_loops?;
         match dtype {
             DType::F64 => Some(f64[isa::level() as usize]),
             DType::F32 => Some(f32[isa::level() as usize]),
@@ -96,17 +95,19 @@ impl LoopTable {
         }
     }
 
-    /// Whether there is a loop for operands of this dtype, if only that of the dtype that computes with it.
+    /// Whether operands of this dtype are supported, directly or by conversion to the dtype that computes for
+    /// it.
     #[inline]
     pub fn takes(&self, dtype: DType) -> bool {
-        self.get(dtype).is_some() || self.computes(dtype).is_some()
+        self.get(dtype).is_some() || self.computing_dtype(dtype).is_some()
     }
 
-    /// The dtype that computes with this one, where that has a loop and this one has none.
-    pub(super) fn computes(&self, dtype: DType) -> Option<DType> {
+    /// The dtype that computes for this one, if that has a loop and this one has none.
+    pub(super) fn computing_dtype(&self, dtype: DType) -> Option<DType> {
         let wide = dtype.computes();
-        let rare = !matches!(dtype, DType::Bool) && wide != dtype && self.get(dtype).is_none();
-        (rare && self.get(wide).is_some()).then_some(wide)
+        let unsupported =
+            !matches!(dtype, DType::Bool) && wide != dtype && self.get(dtype).is_none();
+        (unsupported && self.get(wide).is_some()).then_some(wide)
     }
 
     /// The dtype of the result of operands of this dtype.
@@ -122,32 +123,33 @@ impl LoopTable {
     }
 }
 
-/// Builds a `LoopTable` in a constant expression. One float row, then any of the integer rows, then
-/// the cost; `R` names the lane's type inside a float text.
+/// Builds a `LoopTable` in a constant expression. One float row, then any of the integer rows, then the cost;
+/// `R` is the scalar type inside a float formula.
 ///
-/// * `float: |a, b| text;` all operands and the result have one float dtype; `|a; p, q| text` names
-///   parameters after the semicolon. Functions that the text calls must be `#[inline(always)]`.
-/// * `float_wide: …` instead when the text takes sin, cos or tan of anything.
-/// * `float_remainder: …` instead when the text takes the remainder of its two operands.
-/// * `float_ends: …` instead when the text is the inverse error function.
-/// * `float_calls: …` instead when the text calls scalar library functions (one loop serves all levels).
-/// * `mask: |a, b| text;` instead when the text is a mask: the output is bool.
-/// * `complex: |a, b| text;` as `float:`, and the text is read over complex numbers, too: it is holomorphic, or the same
-///   formula all the same. `complex_ring:` is for texts of sums and products, `complex_field:` for a
-///   quotient (both have loops of complex64, too), `complex_angles:` for those that take exponentials (`complex_wide:` and
-///   `complex_calls:` are the same beside `float_wide:` and `float_calls:`), and `complex_mask:` stands for `mask:`.
-/// * `over;` after the float row of two operands: it is so cheap that in place it has loops of its own.
-/// * `rows;` likewise: it has loops over rows with one value each.
-/// * `sixteen;` likewise: its functions have instructions of AVX-512 in `math::sixteen`, which float32 takes there; `eight exp;`
-///   is the loop of this name for float64, `cheap;` says that memory limits it, so that AVX-512 runs the loops of AVX2, and
-///   `widest;` that complex128 has a loop of AVX-512. `sixteen: …` and `cheap: …` are `float: …` with these.
+/// * `float: |a, b| formula;` all operands and the result have one float dtype; `|a; p, q| formula` names
+///   parameters after the semicolon. Functions called by the formula must be `#[inline(always)]`.
+/// * `float_wide: …` instead when the formula takes sin, cos or tan of anything.
+/// * `float_remainder: …` instead when the formula takes the remainder of its two operands.
+/// * `float_ends: …` instead when the formula is the inverse error function.
+/// * `float_calls: …` instead when the formula calls scalar library functions (one loop for all levels).
+/// * `mask: |a, b| formula;` instead when the formula is a mask: the output is bool.
+/// * `complex: |a, b| formula;` as `float:`, also evaluated on complex numbers: it is holomorphic, or the
+///   formula holds all the same. `complex_ring:` is for sums and products, `complex_field:` for a quotient
+///   (both have loops of complex64, too), `complex_angles:` for exponentials (`complex_wide:` and
+///   `complex_calls:` correspond to `float_wide:` and `float_calls:`), and `complex_mask:` to `mask:`.
+/// * `over;` after a float row of two operands: so cheap that it has in-place loops of its own.
+/// * `rows;` likewise: it has loops over rows with one scalar each.
+/// * `sixteen;` likewise: its functions have AVX-512 versions in `math::sixteen`, which float32 uses;
+///   `eight exp;` names the AVX-512 loop of float64; `cheap;` says that memory limits it, so that AVX-512 uses
+///   the loops of AVX2; `widest;` gives complex128 an AVX-512 loop. `sixteen: …` and `cheap: …` are
+///   `float: …` with these.
 /// * `no_float;` instead when the operation takes integers and bool only.
-/// * `ints: |a, b| text;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
-///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a
-///   `float:` table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
-/// * `ints_wide:` instead of `ints:` where 64 bits have no instructions in the baseline: comparisons, extremes, shifts and
-///   products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
-/// * `quotients: Part;` instead of `ints:` for a part of the division of two integers.
+/// * `ints: |a, b| formula;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
+///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a `float:`
+///   table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
+/// * `ints_wide:` instead of `ints:` where the baseline has no 64-bit vector instructions: comparisons,
+///   extremes, shifts and products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
+/// * `quotients: Result;` instead of `ints:` for a result of integer division.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! loop_table {
@@ -255,7 +257,7 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] over; $($rest:tt)*) => {
-        $t.over = Some(const { &$crate::kernels::elementwise::loops::over::<K>() });
+        $t.in_place = Some(const { &$crate::kernels::elementwise::loops::in_place_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
@@ -283,7 +285,7 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
-        $t.rows = Some(const { &$crate::kernels::elementwise::row_broadcast::row_loops::<K>() });
+        $t.row_loops = Some(const { &$crate::kernels::elementwise::row_broadcast::row_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] $T:ident: |$($x:ident),*| $body:expr; $($rest:tt)*) => {

@@ -1,40 +1,38 @@
-//! The contiguous loops themselves, generic over the text that they apply.
+//! The contiguous loops, generic over the formula that they apply.
 //!
-//! Owns: `Kernel` and `Predicate` (a text as a type), and the functions that turn one into the loops
-//! of every level. Never allocates, splits or looks at strides.
-//! Invariant: the loop body is one inlined text, compiled once per dtype and level.
+//! Invariant: the loop body is one inlined formula, compiled once per dtype and level.
 
 use super::loop_table::{Loop, LoopTable};
 use crate::kernels::math::Argument;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
 
-/// Which arguments of a text need `WIDE` lanes.
+/// Which arguments of a formula need `WIDE` lanes, that is the slower exact evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wide {
-    /// None do.
+    /// None.
     Never,
-    /// Large ones: the text takes sin, cos or tan.
+    /// Large ones: the formula has sin, cos or tan.
     Angles,
-    /// Those whose quotient is large: the text takes the remainder of its two operands.
+    /// Those with a large quotient: the formula is the remainder of its two operands.
     Quotients,
-    /// Those near the ends of the domain: the text is the inverse error function.
+    /// Those near the ends of the domain: the formula is the inverse error function.
     Ends,
 }
 
-/// A text of `N` operands and `P` parameters that yields a value of the operands' type.
+/// A formula of `N` operands and `P` parameters that yields a value of the operands' type.
 pub trait Kernel<const N: usize, const P: usize> {
-    /// Which arguments need another lane.
+    /// Which arguments need `WIDE` lanes.
     const WIDE: Wide;
-    /// The text; implementations are `#[inline(always)]`.
+    /// The formula; implementations are `#[inline(always)]`.
     fn eval<R: Real>(x: [R; N], p: [R; P]) -> R
     where
         f64: Lit<R>;
 }
 
-/// A text of `N` operands that yields a mask.
+/// A formula of `N` operands that yields a mask.
 pub trait Predicate<const N: usize> {
-    /// The text; implementations are `#[inline(always)]`.
+    /// The formula; implementations are `#[inline(always)]`.
     fn eval<R: Real>(x: [R; N]) -> R::Mask
     where
         f64: Lit<R>;
@@ -43,9 +41,9 @@ pub trait Predicate<const N: usize> {
 /// Whether the baseline of this target has fused multiply-add.
 pub(super) const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-/// How many elements are examined at once for arguments that need `WIDE` lanes.
+/// Elements examined at once for arguments that need `WIDE` lanes.
 const WIDE_CHUNK: usize = 2048;
-/// The same where one of a thousand numbers may need them.
+/// The same where about one argument in a thousand needs them.
 const ENDS_CHUNK: usize = 64;
 
 /// The operand pointers of a loop, typed.
@@ -54,15 +52,15 @@ const ENDS_CHUNK: usize = 64;
 /// `ins` holds `N` pointers.
 #[inline(always)]
 pub(super) unsafe fn operands<T, const N: usize>(ins: *const *const u8) -> [*const T; N] {
-    // SAFETY: the caller vouches for N pointers; thin pointers have one layout.
+    // SAFETY: the caller guarantees N pointers; thin pointers have one layout.
     unsafe { *ins.cast::<[*const T; N]>() }
 }
 
-/// A lane that reads and writes elements of type `T`.
+/// A formula's scalar that is loaded from and stored to elements of type `T`.
 pub(super) trait LaneOf<T>: Real {
-    /// The lane of an element.
+    /// The scalar of an element.
     fn load(element: T) -> Self;
-    /// The element of a lane.
+    /// The element of a scalar.
     fn store(self) -> T;
 }
 
@@ -80,7 +78,7 @@ where
     }
 }
 
-/// The lanes at index `i` of each operand.
+/// The scalars at index `i` of each operand.
 ///
 /// # Safety
 /// Index `i` is inside every operand.
@@ -92,14 +90,14 @@ pub(super) unsafe fn lanes<L: LaneOf<T>, T: Copy, const N: usize>(
     let mut lanes = [L::lit(0.0); N];
     let mut k = 0;
     while k < N {
-        // SAFETY: the caller vouches for index i.
+        // SAFETY: the caller guarantees index i.
         lanes[k] = L::load(unsafe { *x[k].add(i) });
         k += 1;
     }
     lanes
 }
 
-/// The elements from `start` to `end` of a loop.
+/// Evaluates the formula on the elements `start..end`.
 ///
 /// # Safety
 /// As `Loop`, for the elements named.
@@ -122,12 +120,12 @@ pub(super) unsafe fn span<L, K, T, const N: usize, const P: usize>(
         k += 1;
     }
     for i in start..end {
-        // SAFETY: i is below the count that the caller vouches for.
+        // SAFETY: i is below the count that the caller guarantees.
         unsafe { *out.add(i) = K::eval(lanes::<L, T, N>(&x, i), p).store() };
     }
 }
 
-/// Whether the operands hold values, in `start..end`, that need `WIDE` lanes.
+/// Whether an operand has a value in `start..end` that needs a `WIDE` lane.
 ///
 /// # Safety
 /// The operands hold `end` elements.
@@ -141,14 +139,14 @@ unsafe fn any_wide<T: Argument, const N: usize>(
     let mut k = 0;
     if which == Wide::Quotients {
         for i in start..end {
-            // SAFETY: the caller vouches for the elements.
+            // SAFETY: the caller guarantees the elements.
             wide |= unsafe { (*x[0].add(i)).is_far_quotient(*x[N - 1].add(i)) };
         }
         return wide;
     }
     while k < N {
         for i in start..end {
-            // SAFETY: the caller vouches for the elements.
+            // SAFETY: the caller guarantees the elements.
             let element = unsafe { *x[k].add(i) };
             wide |= if which == Wide::Ends { element.is_outer() } else { element.is_wide_angle() };
         }
@@ -157,7 +155,7 @@ unsafe fn any_wide<T: Argument, const N: usize>(
     wide
 }
 
-/// A whole loop.
+/// The loop over all elements.
 ///
 /// # Safety
 /// As `Loop`.
@@ -174,7 +172,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     Lane<T, FMA, true>: Real,
     f64: Lit<Lane<T, FMA, false>> + Lit<Lane<T, FMA, true>>,
 {
-    // SAFETY: the caller keeps the contract of `Loop`, which is what these calls ask for.
+    // SAFETY: the caller keeps the contract of `Loop`, which these calls require.
     unsafe {
         let x: [*const T; N] = operands(ins);
         let out = out.cast::<T>();
@@ -196,7 +194,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     }
 }
 
-/// A whole loop whose output is bool.
+/// The loop over all elements with a bool output.
 ///
 /// # Safety
 /// As `Loop`.
@@ -220,7 +218,7 @@ unsafe fn map_mask<K, T, const N: usize, const FMA: bool>(
     }
 }
 
-/// The integer loop of a text, called from a function that `loop_table!` makes for it.
+/// The integer loop of a formula, called from a function that `loop_table!` generates.
 ///
 /// # Safety
 /// As `Loop`, for `N` operands of `T` and an output of `O`.
@@ -229,7 +227,7 @@ pub unsafe fn int_map<T: Copy, O, const N: usize>(
     ins: *const *const u8,
     out: *mut u8,
     n: usize,
-    text: impl Fn([T; N]) -> O,
+    formula: impl Fn([T; N]) -> O,
 ) {
     // SAFETY: the caller keeps the contract of `Loop`.
     unsafe {
@@ -237,18 +235,18 @@ pub unsafe fn int_map<T: Copy, O, const N: usize>(
         let out = out.cast::<O>();
         for i in 0..n {
             let v = x.map(|x| *x.add(i));
-            out.add(i).write(text(v));
+            out.add(i).write(formula(v));
         }
     }
 }
 
-/// A whole loop whose first operand is its output, which the compiler is told by there being one pointer for both: two
-/// equal ones look like operands that overlap, and are read and written one element at a time.
+/// The in-place loop: the first operand is the output. One pointer for both tells the compiler so; with two
+/// equal pointers it would assume partial overlap and not vectorise.
 ///
 /// # Safety
-/// As `Loop`, for the second operand of the text.
+/// As `Loop`, for the second operand of the formula.
 #[inline(always)]
-unsafe fn map_over<L, K, T>(ins: *const *const u8, out: *mut u8, n: usize)
+unsafe fn map_in_place<L, K, T>(ins: *const *const u8, out: *mut u8, n: usize)
 where
     L: LaneOf<T>,
     K: Kernel<2, 0>,
@@ -306,7 +304,7 @@ macro_rules! levels {
         }
 
         /// # Safety
-        /// As `map_over`, on a CPU of this level.
+        /// As `map_in_place`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
         #[allow(dead_code)]
         unsafe fn $over<K, T>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64)
@@ -317,12 +315,12 @@ macro_rules! levels {
             f64: Lit<Lane<T, { $fma }>>,
         {
             // SAFETY: the same contract.
-            unsafe { map_over::<Lane<T, { $fma }>, K, T>(ins, out, n) }
+            unsafe { map_in_place::<Lane<T, { $fma }>, K, T>(ins, out, n) }
         }
     };
 }
 
-// What serves every level; a copy that is named `base` is made small, as `leveled.rs` says.
+// `only` serves every level; a copy named `base` is optimised for size, see `multiversion.rs`.
 levels!(only, only_mask, only_over, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(base, base_mask, base_over, BASE_FMA);
@@ -351,14 +349,14 @@ const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
         bool: None,
         c128: None,
         c64: None,
-        over: None,
-        rows: None,
+        in_place: None,
+        row_loops: None,
         cost: 0.3,
         text: "",
     }
 }
 
-/// The table of a text that vectorises.
+/// The table of a formula that vectorises.
 pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
     table(
         [base::<K, f64, N, P>, avx2::<K, f64, N, P>, avx512::<K, f64, N, P>],
@@ -366,12 +364,12 @@ pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> L
     )
 }
 
-/// The table of a text that calls scalar functions: one loop serves every level.
+/// The table of a formula that calls scalar functions: one loop serves every level.
 pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
     table([only::<K, f64, N, P>; 3], [only::<K, f32, N, P>; 3])
 }
 
-/// The table of a text that yields a mask.
+/// The table of a formula that yields a mask.
 pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
     let loops = table(
         [base_mask::<K, f64, N>, avx2_mask::<K, f64, N>, avx512_mask::<K, f64, N>],
@@ -380,17 +378,17 @@ pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
     LoopTable { mask: true, ..loops }
 }
 
-/// The loops of a text that write over the first of its two operands: float64 and float32, by level.
-pub const fn over<K: Kernel<2, 0>>() -> [[Loop; 3]; 2] {
+/// The in-place loops of a formula of two operands: float64 and float32, by level.
+pub const fn in_place_loops<K: Kernel<2, 0>>() -> [[Loop; 3]; 2] {
     [
         [base_over::<K, f64>, avx2_over::<K, f64>, avx512_over::<K, f64>],
         [base_over::<K, f32>, avx2_over::<K, f32>, avx512_over::<K, f32>],
     ]
 }
 
-unsafe fn nothing(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}
+unsafe fn unreachable_loop(_: *const *const u8, _: *mut u8, _: usize, _: *const f64) {}
 
-/// The table of an operation on integers and bool, its rows still to be filled.
+/// The table of an operation on integers and bool; its rows are filled in later.
 pub const fn no_float_table() -> LoopTable {
-    LoopTable { float: false, ..table([nothing; 3], [nothing; 3]) }
+    LoopTable { float: false, ..table([unreachable_loop; 3], [unreachable_loop; 3]) }
 }

@@ -1,7 +1,6 @@
-//! Element-wise loops: tables of them, built from a text, and the one driver that runs them all.
+//! Element-wise loops: tables built from formulas, and the code that runs them over operands of any strides.
 //!
-//! Owns: the tables, the plans, and the ways around a plan. Never names an operation.
-//! Invariant: an element has the same bits whichever way it is reached.
+//! Invariant: an element has the same bits whichever fast path computes it.
 
 mod casting;
 pub mod complex_loops;
@@ -20,13 +19,15 @@ mod tile_copy;
 mod transposed;
 mod where_loops;
 
-pub(crate) use backward_call::Small;
+pub(crate) use backward_call::BackwardCall;
 pub(crate) use casting::apply_converted;
-pub use dispatch::{MAX_OPERANDS, Operand, OutOperand, in_blocks, in_units, run, split_above};
-pub use flat::{Flat, FlatIn};
+pub use dispatch::{
+    MAX_OPERANDS, Operand, OutOperand, parallel_blocks, parallel_units, run, split_above,
+};
+pub use flat::{Flat, FlatOperand};
 pub(crate) use flat::{apply_flat, select_flat};
 #[cfg(feature = "python")]
-pub(crate) use floats::{Few, Number, Run, apply_few};
+pub(crate) use floats::{FloatOperand, FloatRun, ScalarOperand, apply_floats};
 pub use launch_loop::{In, apply, select};
 pub(crate) use launch_loop::{Input, run_loop, word};
 pub use loop_table::{Loop, LoopTable};

@@ -1,51 +1,53 @@
-//! Rows of cheap loops of two operands: one value for each row beside its elements, and every second element of both.
+//! Row loops of cheap binary formulas: one scalar per row beside its elements, or every second element of
+//! both operands.
 //!
-//! Owns: the loops that hold the value in a register, where a plan would lay it out in a tile, and their walk over rows.
-//! Never writes over an operand. Invariant: the text is that of the contiguous loop, so the elements are the same.
+//! The scalar stays in a register, where a strided plan would splat it into a tile. Invariant: the formula is
+//! that of the contiguous loop, so results are bit-identical.
 
 use smallvec::SmallVec;
 
-use super::dispatch::{Operand, OutOperand, in_blocks};
+use super::dispatch::{Operand, OutOperand, parallel_blocks};
 use super::loops::{BASE_FMA, Kernel, LaneOf};
 use crate::array::sort_axes;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
 
-/// Rows of a call: how many, of how many elements, how far apart in the operands and the output, in elements.
+/// The rows of one call: their count, length, steps (operands and output, in elements) and kind.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows {
+pub struct RowSpan {
     count: usize,
     len: usize,
     steps: [isize; 3],
-    kind: Kind,
+    kind: RowKind,
 }
 
-/// What a row is of the two operands.
+/// How the operands of a row are laid out.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    ValueFirst,
-    ValueSecond,
-    Halves,
+enum RowKind {
+    ScalarFirst,
+    ScalarSecond,
+    EverySecond,
 }
 
 /// A loop over rows: operands, output, rows.
 ///
 /// # Safety
-/// The operands and the output hold the rows, aligned; the output overlaps no operand; the CPU has the loop's level.
-pub type RowLoop = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: Rows);
+/// The operands and the output hold the rows, aligned; the output overlaps no operand; the CPU has the loop's
+/// level.
+pub type RowLoop = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: RowSpan);
 
 /// # Safety
 /// As `RowLoop`, for elements of `T`, of which `W` are a vector of the widest level.
 #[inline(always)]
-unsafe fn map<L, K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows)
+unsafe fn map<L, K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan)
 where
     L: LaneOf<T> + Real<Mask = bool>,
     K: Kernel<2, 0>,
     T: Copy,
     f64: Lit<L>,
 {
-    let text = |a: T, b: T| K::eval([L::load(a), L::load(b)], []).store();
-    let Rows { count, len, steps, kind } = rows;
+    let formula = |a: T, b: T| K::eval([L::load(a), L::load(b)], []).store();
+    let RowSpan { count, len, steps, kind } = rows;
     for row in 0..count as isize {
         let a = ins[0].cast::<T>().wrapping_offset(row * steps[0]);
         let b = ins[1].cast::<T>().wrapping_offset(row * steps[1]);
@@ -53,28 +55,28 @@ where
         // SAFETY: the row is inside the operands and the output.
         unsafe {
             match kind {
-                // Of two NaN the first is the result, with its sign, as where both lie in memory; a value in a register
-                // may come first after compilation.
-                Kind::ValueFirst => {
+                // Of two NaN the result is the first, sign included, as when both are in memory; the compiler
+                // may swap operands when one is in a register.
+                RowKind::ScalarFirst => {
                     let a = *a;
                     if L::load(a).is_nan() {
                         (0..len).for_each(|i| *out.add(i) = a);
                     } else {
-                        blocks::<T, W>(len, out, b, |b| text(a, b));
+                        map_blocks::<T, W>(len, out, b, |b| formula(a, b));
                     }
                 }
-                Kind::ValueSecond => {
+                RowKind::ScalarSecond => {
                     let b = *b;
                     if L::load(b).is_nan() {
                         let first = |a: T| if L::load(a).is_nan() { a } else { b };
                         (0..len).for_each(|i| *out.add(i) = first(*a.add(i)));
                     } else {
-                        blocks::<T, W>(len, out, a, |a| text(a, b));
+                        map_blocks::<T, W>(len, out, a, |a| formula(a, b));
                     }
                 }
-                Kind::Halves => {
+                RowKind::EverySecond => {
                     for i in 0..len {
-                        *out.add(i) = text(*a.add(2 * i), *b.add(2 * i));
+                        *out.add(i) = formula(*a.add(2 * i), *b.add(2 * i));
                     }
                 }
             }
@@ -82,22 +84,22 @@ where
     }
 }
 
-/// `out = text(x)` in blocks, of which the last one overlaps the one before rather than leaving single elements.
+/// `out = formula(x)` in blocks; the last block overlaps the one before instead of leaving a scalar tail.
 ///
 /// # Safety
 /// `x` and `out` hold `len` elements and do not overlap.
 #[inline(always)]
-unsafe fn blocks<T: Copy, const W: usize>(
+unsafe fn map_blocks<T: Copy, const W: usize>(
     len: usize,
     out: *mut T,
     x: *const T,
-    text: impl Fn(T) -> T,
+    formula: impl Fn(T) -> T,
 ) {
     // SAFETY: the caller's contract.
     unsafe {
         if len < W {
             for i in 0..len {
-                *out.add(i) = text(*x.add(i));
+                *out.add(i) = formula(*x.add(i));
             }
             return;
         }
@@ -105,7 +107,7 @@ unsafe fn blocks<T: Copy, const W: usize>(
         loop {
             let (x, out) = (x.add(start), out.add(start));
             for i in 0..n {
-                *out.add(i) = text(*x.add(i));
+                *out.add(i) = formula(*x.add(i));
             }
             if start + n == len {
                 return;
@@ -120,7 +122,7 @@ macro_rules! levels {
         /// # Safety
         /// As `RowLoop`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
-        unsafe fn $name<K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows)
+        unsafe fn $name<K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan)
         where
             K: Kernel<2, 0>,
             T: Copy,
@@ -133,7 +135,7 @@ macro_rules! levels {
     };
 }
 
-// A copy that is named `base` is made small, as `leveled.rs` says.
+// A copy named `base` is optimised for size, see `multiversion.rs`.
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 levels!(base, BASE_FMA);
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
@@ -145,30 +147,34 @@ levels!(only, BASE_FMA);
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {only as base, only as avx2, only as avx512};
 
-/// The float32 loop of AVX-512: rows of a few vectors, which the compiler would take for long ones.
+/// The AVX-512 loop of float32: rows of a few vectors, which the compiler would unroll as if they were long.
 ///
 /// # Safety
 /// As `RowLoop`, on a CPU of this level.
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-unsafe fn sixteen<K: Kernel<2, 0>>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+unsafe fn avx512_rows<K: Kernel<2, 0>>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan) {
     // SAFETY: the same contract.
     unsafe {
         match rows.kind {
-            Kind::ValueFirst => values::<K, 0>(ins, out, rows),
-            Kind::ValueSecond => values::<K, 1>(ins, out, rows),
-            Kind::Halves => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
+            RowKind::ScalarFirst => avx512_scalar_rows::<K, 0>(ins, out, rows),
+            RowKind::ScalarSecond => avx512_scalar_rows::<K, 1>(ins, out, rows),
+            RowKind::EverySecond => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
         }
     }
 }
 
 /// # Safety
-/// As `sixteen`, for rows of which operand `V` has a value each.
+/// As `avx512_rows`, for rows whose operand `V` is one scalar.
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[inline(always)]
-unsafe fn values<K: Kernel<2, 0>, const V: usize>(ins: [*const u8; 2], out: *mut u8, rows: Rows) {
+unsafe fn avx512_scalar_rows<K: Kernel<2, 0>, const V: usize>(
+    ins: [*const u8; 2],
+    out: *mut u8,
+    rows: RowSpan,
+) {
     use crate::kernels::math::sixteen::Sixteen;
-    let Rows { count, len, steps, .. } = rows;
+    let RowSpan { count, len, steps, .. } = rows;
     let (mut value, mut x) = (ins[V].cast::<f32>(), ins[1 - V].cast::<f32>());
     let mut out = out.cast::<f32>();
     for _ in 0..count {
@@ -197,10 +203,10 @@ unsafe fn values<K: Kernel<2, 0>, const V: usize>(ins: [*const u8; 2], out: *mut
     }
 }
 
-/// The row loops of a text: float64 and float32, by level.
+/// The row loops of a formula: float64 and float32, by level.
 pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
     #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-    let widest: RowLoop = sixteen::<K>;
+    let widest: RowLoop = avx512_rows::<K>;
     #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
     let widest: RowLoop = base::<K, f32, 16>;
     [
@@ -209,20 +215,20 @@ pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
     ]
 }
 
-/// The operands of a walk over rows.
-struct Walk {
+/// The operands of an iteration over rows.
+struct RowWalk {
     f: RowLoop,
     ins: [*const u8; 2],
     out: *mut u8,
     size: isize,
     dims: SmallVec<[usize; 4]>,
     strides: SmallVec<[[isize; 3]; 4]>,
-    kind: Kind,
+    kind: RowKind,
 }
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run_rows`.
-unsafe impl Sync for Walk {}
+unsafe impl Sync for RowWalk {}
 
-/// Runs a loop over rows if the operands are such, and says whether it did.
+/// Runs a row loop if the layout of the operands allows it; returns whether it ran.
 ///
 /// # Safety
 /// As `run`, for a loop that has row loops.
@@ -233,19 +239,19 @@ pub(super) unsafe fn run_rows(
     dims: &[usize],
     cost: f32,
 ) -> bool {
-    let Some(walk) = Walk::new(f, [a, b], out, dims) else { return false };
+    let Some(walk) = RowWalk::new(f, [a, b], out, dims) else { return false };
     // SAFETY: the caller's contract; blocks are disjoint ranges below the number of elements.
-    in_blocks(dims.iter().product(), cost, &|start, end| unsafe { walk.span(start, end) });
+    parallel_blocks(dims.iter().product(), cost, &|start, end| unsafe { walk.span(start, end) });
     true
 }
 
-impl Walk {
+impl RowWalk {
     fn new(
         f: RowLoop,
         [a, b]: [Operand<'_>; 2],
         out: OutOperand<'_>,
         dims: &[usize],
-    ) -> Option<Walk> {
+    ) -> Option<RowWalk> {
         let uneven = |x: &Operand<'_>| x.strides.last().is_none_or(|&s| s != 1);
         let target = out.ptr.cast_const();
         if !(uneven(&a) || uneven(&b)) || a.ptr == target || b.ptr == target {
@@ -253,14 +259,14 @@ impl Walk {
         }
         let mut order: SmallVec<[usize; 4]> = (0..dims.len()).filter(|&i| dims[i] != 1).collect();
         sort_axes(&mut order, |i, j| out.strides[i].unsigned_abs() > out.strides[j].unsigned_abs());
-        let mut walk = Walk {
+        let mut walk = RowWalk {
             f,
             ins: [a.ptr, b.ptr],
             out: out.ptr,
             size: out.itemsize as isize,
             dims: SmallVec::new(),
             strides: SmallVec::new(),
-            kind: Kind::Halves,
+            kind: RowKind::EverySecond,
         };
         for axis in order {
             let (dim, by) = (dims[axis], [a.strides[axis], b.strides[axis], out.strides[axis]]);
@@ -276,13 +282,14 @@ impl Walk {
             }
         }
         walk.kind = match walk.strides.last()? {
-            [0, 1, 1] => Kind::ValueFirst,
-            [1, 0, 1] => Kind::ValueSecond,
-            [2, 2, 1] => Kind::Halves,
+            [0, 1, 1] => RowKind::ScalarFirst,
+            [1, 0, 1] => RowKind::ScalarSecond,
+            [2, 2, 1] => RowKind::EverySecond,
             _ => return None,
         };
         let long = *walk.dims.last()? * out.itemsize >= 64;
-        (long && walk.dims.len() > usize::from(!matches!(walk.kind, Kind::Halves))).then_some(walk)
+        (long && walk.dims.len() > usize::from(!matches!(walk.kind, RowKind::EverySecond)))
+            .then_some(walk)
     }
 
     /// # Safety
@@ -309,7 +316,7 @@ impl Walk {
             let count = if whole { (left / len).min(high - row % high) } else { 1 };
             let len = if whole { len } else { left.min(len - column) };
             let [a, b, out] = offsets.map(|offset| offset * self.size);
-            let rows = Rows { count, len, steps, kind: self.kind };
+            let rows = RowSpan { count, len, steps, kind: self.kind };
             let ins = [self.ins[0].wrapping_offset(a), self.ins[1].wrapping_offset(b)];
             // SAFETY: the rows are inside the shape, over which everything is valid.
             unsafe { (self.f)(ins, self.out.wrapping_offset(out), rows) };

@@ -39,10 +39,10 @@ unsafe fn map<K: Kernel<N, P>, const N: usize, const P: usize>(
             let mut k = 0;
             while k < N {
                 lanes[k] = Sixteen::load(x[k].add(i), n - i);
-                nontemporal::call_for(x[k].wrapping_add(i + AHEAD).cast(), 1);
+                nontemporal::prefetch(x[k].wrapping_add(i + AHEAD).cast(), 1);
                 k += 1;
             }
-            nontemporal::call_for(out.wrapping_add(i + AHEAD).cast(), 1);
+            nontemporal::prefetch(out.wrapping_add(i + AHEAD).cast(), 1);
             K::eval(lanes, p).store(out.add(i), n - i);
             i += 16;
         }
@@ -66,8 +66,8 @@ pub unsafe fn exp(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) 
         let out = out.cast::<f64>();
         let mut i = 0;
         while i < n {
-            nontemporal::call_for(x.wrapping_add(i + AHEAD / 2).cast(), 1);
-            nontemporal::call_for(out.wrapping_add(i + AHEAD / 2).cast(), 1);
+            nontemporal::prefetch(x.wrapping_add(i + AHEAD / 2).cast(), 1);
+            nontemporal::prefetch(out.wrapping_add(i + AHEAD / 2).cast(), 1);
             exp_of_eight(x.add(i), out.add(i), n - i);
             i += 8;
         }

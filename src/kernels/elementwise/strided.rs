@@ -1,59 +1,59 @@
-//! Plans: how operands that are strided, broadcast or written in place reach a contiguous loop.
+//! Strided plans: how operands that are strided, broadcast or written in place reach a contiguous loop, by
+//! rows or through gathered tiles.
 //!
-//! Owns: collapsing of dimensions, the access of each operand, and the walk over rows and tiles.
-//! Never splits over threads; a span is any range of the flat index space.
-//! Invariant: a span reads and writes the elements of its own range only.
+//! Invariant: a span (a range of flat C indices) reads and writes only its own elements.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::contiguous::Work;
+use super::contiguous::PaddedLoop;
 use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
 use super::tile_copy::{gather, scatter};
 use crate::array::sort_axes;
 
 /// Elements of a tile: 4 KiB of float64 per operand.
 const TILE: usize = 512;
-/// Rows at least this long are run one by one, shorter ones are gathered into tiles.
-const LONG_ROW: usize = 128;
+/// Rows of at least this many elements are run one by one, shorter ones are gathered into tiles.
+const ROW_ELEMENTS: usize = 128;
 
-/// Stretches at least this long are cut into tiles of their own.
-const LONG: usize = 2 * TILE;
+/// Contiguous stretches of at least this many elements bound the tiles.
+const STRETCH_ELEMENTS: usize = 2 * TILE;
 
-type Room = [MaybeUninit<[u64; 2]>; TILE];
+type TileBuffer = [MaybeUninit<[u64; 2]>; TILE];
 type Axes<T> = SmallVec<[T; 6]>;
 
 /// How a span reaches the elements of an operand.
 #[derive(Clone, Copy, PartialEq)]
 enum Access {
-    /// Flat: the operand is contiguous over the whole shape.
+    /// By address: the operand is contiguous over the whole shape.
     Flat,
-    /// Stretches are contiguous, and the steps do not cross them.
+    /// By address: stretches are contiguous, and no step crosses the end of one.
     Row,
-    /// One value, or one row, again and again for so many elements: it lies in a tile as often as it fits.
-    Kept(usize),
-    /// Through a tile.
+    /// A scalar, or a row, that repeats for so many elements: a tile holds as many repetitions as fit.
+    Repeated(usize),
+    /// Gathered into, or scattered from, a tile.
     Tile,
 }
 
-/// Operands of which some are strided, broadcast, or the output itself.
-pub(super) struct Plan {
-    work: Work,
-    ins: SmallVec<[Arg; MAX_OPERANDS]>,
-    out: Arg,
-    /// Elements of the longest rows that are rows of every operand.
+/// A call whose operands are partly strided, broadcast, or the output itself.
+pub(super) struct StridedPlan {
+    work: PaddedLoop,
+    ins: SmallVec<[StridedArg; MAX_OPERANDS]>,
+    out: StridedArg,
+    /// The length of the longest rows that are rows of every operand.
     row: usize,
     by_row: bool,
     tiled: bool,
-    /// No step crosses a multiple of it.
-    cut: usize,
+    /// No step crosses a multiple of this flat index.
+    limit: usize,
     /// Elements of a tile: whole rows, if one fits.
     tile: usize,
 }
 
-/// One operand of a plan (the output's pointer is mutable in truth), its dimensions collapsed by themselves.
-struct Arg {
+/// An operand of a plan, its dimensions collapsed independently of the others; the output's pointer is
+/// written through.
+struct StridedArg {
     ptr: *mut u8,
     dims: Axes<usize>,
     strides: Axes<isize>,
@@ -62,55 +62,55 @@ struct Arg {
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for Plan {}
+unsafe impl Sync for StridedPlan {}
 
-impl Plan {
+impl StridedPlan {
     pub(super) fn new(
-        work: Work,
+        work: PaddedLoop,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
         in_place: bool,
-    ) -> Plan {
+    ) -> StridedPlan {
         let order = order(dims, out.strides);
         let arg = |ptr: *mut u8, strides: &[isize], size| {
-            let (dims, strides) = collapsed(&order, dims, strides);
-            Arg { ptr, dims, strides, size, access: Access::Tile }
+            let (dims, strides) = collapse(&order, dims, strides);
+            StridedArg { ptr, dims, strides, size, access: Access::Tile }
         };
-        let mut plan = Plan {
+        let mut plan = StridedPlan {
             work,
             ins: ins.iter().map(|x| arg(x.ptr.cast_mut(), x.strides, x.itemsize)).collect(),
             out: arg(out.ptr, out.strides, out.itemsize),
             row: 0,
             by_row: false,
             tiled: false,
-            cut: usize::MAX,
+            limit: usize::MAX,
             tile: TILE,
         };
-        // What runs on in one operand is made of whole rows of the others.
-        plan.row = plan.ins.iter().map(Arg::row).fold(plan.out.row(), usize::min);
-        plan.by_row = plan.row >= LONG_ROW;
+        // A row of the operand with the longest rows consists of whole rows of the others.
+        plan.row = plan.ins.iter().map(StridedArg::row).fold(plan.out.row(), usize::min);
+        plan.by_row = plan.row >= ROW_ELEMENTS;
         if !plan.by_row {
-            // Whole vectors of whole rows, where they fit.
+            // Whole vectors of whole rows, if they fit.
             let unit = if 8 * plan.row <= TILE { 8 * plan.row } else { plan.row };
             plan.tile = TILE / unit * unit;
         }
         let (by_row, row) = (plan.by_row, plan.row);
-        plan.ins.iter_mut().for_each(|a| a.access = a.reached(by_row, row));
+        plan.ins.iter_mut().for_each(|a| a.access = a.classify(by_row, row));
         if !in_place {
-            plan.out.access = plan.out.reached(by_row, row);
+            plan.out.access = plan.out.classify(by_row, row);
         }
         for a in plan.ins.iter().chain([&plan.out]) {
             match a.access {
-                Access::Row => plan.cut = plan.cut.min(if by_row { row } else { a.row() }),
-                Access::Kept(len) => plan.cut = plan.cut.min(len),
+                Access::Row => plan.limit = plan.limit.min(if by_row { row } else { a.row() }),
+                Access::Repeated(len) => plan.limit = plan.limit.min(len),
                 Access::Flat | Access::Tile => {}
             }
         }
         if by_row {
-            plan.cut = plan.cut.min(row);
+            plan.limit = plan.limit.min(row);
         }
-        let tiled = |a: &Arg| !matches!(a.access, Access::Flat | Access::Row);
+        let tiled = |a: &StridedArg| !matches!(a.access, Access::Flat | Access::Row);
         plan.tiled = tiled(&plan.out) || plan.ins.iter().any(tiled);
         plan
     }
@@ -123,31 +123,31 @@ impl Plan {
         let mut sizes = [0; MAX_OPERANDS];
         self.ins.iter().zip(&mut sizes).for_each(|(a, size)| *size = a.size);
         let sizes = (&sizes[..self.ins.len()], self.out.size);
-        let mut kept = [usize::MAX; MAX_OPERANDS];
+        let mut repeated = [usize::MAX; MAX_OPERANDS];
         let mut pos = start;
         while pos < end {
             let mut n = end - pos;
-            if self.cut != usize::MAX {
-                n = n.min(self.cut - pos % self.cut);
+            if self.limit != usize::MAX {
+                n = n.min(self.limit - pos % self.limit);
             }
             if self.tiled {
                 n = n.min(self.tile - if self.by_row { 0 } else { pos % self.row });
             }
             // SAFETY: pos + n <= end, and n fits a tile if one is used.
-            unsafe { self.step((pos, n), tiles, out_tile, &mut kept, sizes) };
+            unsafe { self.step((pos, n), tiles, out_tile, &mut repeated, sizes) };
             pos += n;
         }
     }
 
     /// # Safety
-    /// The range (first flat index, count) is inside the shape and fits the tiles in use; `kept` says which stretch lies
-    /// in the tiles of operands that are kept.
+    /// The range (first flat index, count) is inside the shape and fits the tiles in use; `repeated` says
+    /// which stretch is in the tile of each `Repeated` operand.
     unsafe fn step(
         &self,
         range: (usize, usize),
-        tiles: &mut [Room],
-        out_tile: &mut Room,
-        kept: &mut [usize; MAX_OPERANDS],
+        tiles: &mut [TileBuffer],
+        out_tile: &mut TileBuffer,
+        repeated: &mut [usize; MAX_OPERANDS],
         sizes: (&[usize], usize),
     ) {
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
@@ -161,12 +161,12 @@ impl Plan {
                         gather(a.ptr, a.size, &a.dims, &a.strides, range, tile);
                         tile
                     }
-                    Access::Kept(len) => {
+                    Access::Repeated(len) => {
                         let stretch = range.0 / len;
-                        if kept[k] != stretch {
+                        if repeated[k] != stretch {
                             let first = (stretch * len, self.tile.min(len));
                             gather(a.ptr, a.size, &a.dims, &a.strides, first, tile);
-                            kept[k] = stretch;
+                            repeated[k] = stretch;
                         }
                         let value = a.strides[a.strides.len() - 1] == 0;
                         tile.add(if value { 0 } else { range.0 % self.row * a.size })
@@ -184,11 +184,11 @@ impl Plan {
         }
     }
 
-    /// The address of a flat index of an operand that needs no tile.
+    /// The address of a flat index of an operand that is accessed without a tile.
     ///
     /// # Safety
     /// The index is inside the shape.
-    unsafe fn address(&self, a: &Arg, flat: usize) -> *mut u8 {
+    unsafe fn address(&self, a: &StridedArg, flat: usize) -> *mut u8 {
         let mut offset = flat as isize;
         if a.access != Access::Flat {
             let mut rest = flat;
@@ -203,22 +203,22 @@ impl Plan {
     }
 }
 
-impl Arg {
-    /// Elements of a row: neighbours that lie evenly apart.
+impl StridedArg {
+    /// The length of a row: the innermost collapsed dimension.
     fn row(&self) -> usize {
         self.dims[self.dims.len() - 1]
     }
 
-    /// How spans reach it, with the row that all operands share.
-    fn reached(&self, by_row: bool, row: usize) -> Access {
+    /// How spans access it, given the row that all operands share.
+    fn classify(&self, by_row: bool, row: usize) -> Access {
         let last = self.row();
         match *self.strides {
             [1] => Access::Flat,
-            [.., 1] if by_row || last >= LONG => Access::Row,
-            [0] => Access::Kept(last),
-            [.., 0] if last >= LONG => Access::Kept(last),
+            [.., 1] if by_row || last >= STRETCH_ELEMENTS => Access::Row,
+            [0] => Access::Repeated(last),
+            [.., 0] if last >= STRETCH_ELEMENTS => Access::Repeated(last),
             [.., 0, _] if !by_row && last == row => match self.dims[self.dims.len() - 2] * row {
-                len if len >= LONG || self.dims.len() == 2 => Access::Kept(len),
+                len if len >= STRETCH_ELEMENTS || self.dims.len() == 2 => Access::Repeated(len),
                 _ => Access::Tile,
             },
             _ => Access::Tile,
@@ -226,8 +226,8 @@ impl Arg {
     }
 }
 
-/// The axes of `order` with one operand's strides, neighbours merged where it runs on.
-fn collapsed(order: &[usize], dims: &[usize], strides: &[isize]) -> (Axes<usize>, Axes<isize>) {
+/// The axes of `order` with one operand's strides, adjacent axes merged where possible.
+fn collapse(order: &[usize], dims: &[usize], strides: &[isize]) -> (Axes<usize>, Axes<isize>) {
     let (mut sizes, mut steps) = (Axes::<usize>::new(), Axes::<isize>::new());
     for &axis in order {
         let (size, step) = (dims[axis], strides[axis]);
@@ -245,7 +245,7 @@ fn collapsed(order: &[usize], dims: &[usize], strides: &[isize]) -> (Axes<usize>
     (sizes, steps)
 }
 
-/// The axes longer than 1, in the order in which the output lies in memory.
+/// The axes longer than 1, in the memory order of the output.
 fn order(dims: &[usize], out: &[isize]) -> Axes<usize> {
     let mut order: Axes<usize> = (0..dims.len()).filter(|&axis| dims[axis] != 1).collect();
     sort_axes(&mut order, |a, b| out[a].unsigned_abs() > out[b].unsigned_abs());

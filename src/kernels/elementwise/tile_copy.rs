@@ -1,20 +1,19 @@
-//! Moving strided elements to and from contiguous tiles, by element size only.
+//! Gather and scatter between strided operands and contiguous tiles, by element size.
 //!
-//! Owns: gathering and scattering a range of the flat (C) index space of an operand.
-//! Never interprets an element: its bytes are all it knows.
-//! Invariant: a range is walked as blocks of rows along the last dimension, so the inner loops are plain.
+//! Invariant: a range of the flat C index space is processed as blocks of evenly spaced rows, so the inner
+//! loops are plain.
 
-use crate::kernels::copy::{FEW_BYTES, runs};
+use crate::kernels::copy::{INLINE_RUN_BYTES, copy_runs};
 use crate::kernels::multiversion::{Levels, leveled};
 use crate::kernels::view::with_word;
 
-/// Rows shorter than this are moved column by column.
-const SHORT: usize = 8;
+/// Rows of fewer elements are copied column by column.
+const SHORT_ROW: usize = 8;
 
-/// Walks a range = (first flat index, count) as blocks of rows that lie evenly apart, calling `block` with (offset of the
-/// first element, done so far, rows, length of a row).
+/// Splits a range = (first flat index, count) into blocks of evenly spaced rows and calls `block` with
+/// (offset of the first element, elements done so far, rows, row length).
 #[inline(always)]
-fn blocks(
+fn for_each_block(
     dims: &[usize],
     strides: &[isize],
     (start, count): (usize, usize),
@@ -23,7 +22,7 @@ fn blocks(
     let Some(last) = dims.len().checked_sub(1) else {
         return block(0, 0, 1, count);
     };
-    let (width, high) = (dims[last], if last == 0 { 1 } else { dims[last - 1] });
+    let (width, max_rows) = (dims[last], if last == 0 { 1 } else { dims[last - 1] });
     let (mut row, mut column) = (start / width, start % width);
     let mut done = 0;
     while done < count {
@@ -34,8 +33,8 @@ fn blocks(
             rest /= dims[axis];
         }
         let left = count - done;
-        let whole = column == 0 && left >= width;
-        let rows = if whole { (left / width).min(high - row % high) } else { 1 };
+        let whole_rows = column == 0 && left >= width;
+        let rows = if whole_rows { (left / width).min(max_rows - row % max_rows) } else { 1 };
         let len = (width - column).min(left);
         block(offset, done, rows, len);
         done += rows * len;
@@ -44,8 +43,8 @@ fn blocks(
     }
 }
 
-/// The steps along the last dimension and the one before it.
-fn steps(strides: &[isize]) -> (isize, isize) {
+/// The strides of the last dimension and the one before it.
+fn inner_strides(strides: &[isize]) -> (isize, isize) {
     match *strides {
         [] => (1, 0),
         [step] => (step, 0),
@@ -54,7 +53,7 @@ fn steps(strides: &[isize]) -> (isize, isize) {
 }
 
 /// # Safety
-/// `src` addresses the elements that the range names; `dst` has room for `count` and is disjoint.
+/// `src` addresses the elements of the range; `dst` has space for `count` and is disjoint.
 unsafe fn gather_as<T: Copy>(
     src: *const T,
     dims: &[usize],
@@ -62,17 +61,17 @@ unsafe fn gather_as<T: Copy>(
     range: (usize, usize),
     dst: *mut T,
 ) {
-    let (step, by) = steps(strides);
-    blocks(dims, strides, range, |offset, done, rows, len| {
-        // SAFETY: the offsets lie inside the operand, and done + rows * len <= count.
+    let (step, by) = inner_strides(strides);
+    for_each_block(dims, strides, range, |offset, done, rows, len| {
+        // SAFETY: the offsets are inside the operand, and done + rows * len <= count.
         unsafe {
             let (from, to) = (src.offset(offset), dst.add(done));
             if rows > 1 && by == 0 {
                 gather_rows(from, 0, step, to, 1, len);
                 repeat(to, len, rows * len);
-            } else if is_runs::<T>(rows, len, step) {
+            } else if is_short_runs::<T>(rows, len, step) {
                 let (size, bytes) = (size_of::<T>() as isize, len * size_of::<T>());
-                runs((from.cast(), to.cast()), bytes, rows, [bytes as isize, by * size]);
+                copy_runs((from.cast(), to.cast()), bytes, rows, [bytes as isize, by * size]);
             } else {
                 gather_rows(from, by, step, to, rows, len);
             }
@@ -80,26 +79,27 @@ unsafe fn gather_as<T: Copy>(
     });
 }
 
-/// Whether rows are short runs of bytes.
-fn is_runs<T>(rows: usize, len: usize, step: isize) -> bool {
-    rows > 1 && step == 1 && FEW_BYTES.contains(&(len * size_of::<T>()))
+/// Whether the rows are short runs of bytes.
+fn is_short_runs<T>(rows: usize, len: usize, step: isize) -> bool {
+    rows > 1 && step == 1 && INLINE_RUN_BYTES.contains(&(len * size_of::<T>()))
 }
 
 /// Repeats the first `done` elements up to `total`.
 ///
 /// # Safety
-/// There is room for `total` elements, and the first `done` are written.
+/// There is space for `total` elements, and the first `done` are written.
 unsafe fn repeat<T: Copy>(to: *mut T, mut done: usize, total: usize) {
     while done < total {
         let more = done.min(total - done);
-        // SAFETY: the caller's contract; what is copied was written.
+        // SAFETY: the caller's contract; the source was written.
         unsafe { std::ptr::copy_nonoverlapping(to, to.add(done), more) };
         done += more;
     }
 }
 
 /// # Safety
-/// `rows` rows, `by` apart, of `len` elements, `step` apart, are readable; `to` has room for them and is disjoint.
+/// `rows` rows, `by` apart, of `len` elements, `step` apart, are readable; `to` has space for them and is
+/// disjoint.
 #[inline(always)]
 unsafe fn gather_rows_body<T: Copy>(
     from: *const T,
@@ -111,7 +111,7 @@ unsafe fn gather_rows_body<T: Copy>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if len < SHORT && rows > len {
+        if len < SHORT_ROW && rows > len {
             for j in 0..len {
                 let (from, to) = (from.offset(j as isize * step), to.add(j));
                 for i in 0..rows {
@@ -130,7 +130,7 @@ unsafe fn gather_rows_body<T: Copy>(
                         *to.add(j) = value;
                     }
                 }
-                // Known steps are loaded as vectors and shuffled.
+                // Constant steps are loaded as vectors and shuffled.
                 2 => {
                     for j in 0..len {
                         *to.add(j) = *from.add(2 * j);
@@ -151,7 +151,7 @@ unsafe fn gather_rows_body<T: Copy>(
     }
 }
 
-/// Bytes and the widest elements are rare.
+/// One-byte and 16-byte elements are rare.
 const fn levels(size: usize) -> Levels {
     if matches!(size, 4 | 8) { Levels::All } else { Levels::Baseline }
 }
@@ -164,7 +164,7 @@ leveled! {
 }
 
 /// # Safety
-/// As `gather_as`, the other way round.
+/// As `gather_as`, with source and destination exchanged.
 unsafe fn scatter_as<T: Copy>(
     src: *const T,
     dims: &[usize],
@@ -172,16 +172,21 @@ unsafe fn scatter_as<T: Copy>(
     range: (usize, usize),
     dst: *mut T,
 ) {
-    let (step, by) = steps(strides);
-    blocks(dims, strides, range, |offset, done, rows, len| {
-        // SAFETY: the offsets lie inside the output, and done + rows * len <= count.
+    let (step, by) = inner_strides(strides);
+    for_each_block(dims, strides, range, |offset, done, rows, len| {
+        // SAFETY: the offsets are inside the output, and done + rows * len <= count.
         unsafe {
             let (from, to) = (src.add(done), dst.offset(offset));
-            if is_runs::<T>(rows, len, step) {
+            if is_short_runs::<T>(rows, len, step) {
                 let (size, bytes) = (size_of::<T>() as isize, len * size_of::<T>());
-                return runs((from.cast(), to.cast()), bytes, rows, [by * size, bytes as isize]);
+                return copy_runs(
+                    (from.cast(), to.cast()),
+                    bytes,
+                    rows,
+                    [by * size, bytes as isize],
+                );
             }
-            if len < SHORT && rows > len {
+            if len < SHORT_ROW && rows > len {
                 for j in 0..len {
                     let (from, to) = (from.add(j), to.offset(j as isize * step));
                     (0..rows).for_each(|i| *to.offset(i as isize * by) = *from.add(i * len));
@@ -203,7 +208,7 @@ unsafe fn scatter_as<T: Copy>(
 /// Copies `range` = (first flat index, count) of a strided operand into a tile.
 ///
 /// # Safety
-/// `src` addresses every element of the shape; `dst` has room for the count and is disjoint.
+/// `src` addresses every element of the shape; `dst` has space for the count and is disjoint.
 pub(super) unsafe fn gather(
     src: *const u8,
     itemsize: usize,
@@ -212,7 +217,7 @@ pub(super) unsafe fn gather(
     range: (usize, usize),
     dst: *mut u8,
 ) {
-    // SAFETY: the same contract; the element size decides the type, not its meaning.
+    // SAFETY: the same contract; the element size selects the type.
     unsafe {
         with_word!(itemsize, W => gather_as::<W>(src.cast(), dims, strides, range, dst.cast()));
     }
@@ -230,7 +235,7 @@ pub(super) unsafe fn scatter(
     range: (usize, usize),
     dst: *mut u8,
 ) {
-    // SAFETY: the same contract; the element size decides the type, not its meaning.
+    // SAFETY: the same contract; the element size selects the type.
     unsafe {
         with_word!(itemsize, W => scatter_as::<W>(src.cast(), dims, strides, range, dst.cast()));
     }

@@ -1,109 +1,116 @@
-//! Calls with transposed operands: columns become rows a block at a time.
+//! Calls with transposed operands: blocks of eight rows are transposed in registers.
 //!
-//! Owns: the walk over blocks of eight rows, in which transposed operands are turned in registers. Never sees an output that
-//! is not in C order, nor one that is an operand. Invariant: a loop is called for pieces of rows, as by a plan.
+//! The output is in C order and not an operand. Invariant: the loop is called on pieces of rows, as a strided
+//! plan does.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::contiguous::{Work, contiguous};
+use super::contiguous::{PaddedLoop, is_c_contiguous};
 use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
-use crate::kernels::transpose::turn;
+use crate::kernels::transpose::transpose_block;
 use crate::kernels::view::with_word;
 
-/// Rows of a block: a cache line of eight bytes each.
+/// Rows of a block: a cache line of 8-byte elements.
 const ROWS: usize = 8;
-/// Columns of a block that is not as wide as the shape.
+/// Columns of a block, unless whole rows fit.
 const COLUMNS: usize = 256;
-/// Words of a block at most.
-const MOST: usize = ROWS * COLUMNS;
-/// Shorter rows are gathered.
-const SHORTEST: usize = 32;
-/// Room for an element of a turned operand.
+/// The most words of a block.
+const BLOCK_WORDS: usize = ROWS * COLUMNS;
+/// Operands with fewer columns are gathered instead.
+const MIN_COLUMNS: usize = 32;
+/// Space for an element of a transposed operand.
 type Word = u64;
 
-/// How an operand lies beside the rows of the output.
+/// How an operand is laid out relative to the rows of the output.
 #[derive(Clone, Copy, PartialEq)]
-enum Lies {
-    /// As rows.
+enum ArgLayout {
+    /// Contiguous along rows.
     Rows,
-    /// As columns.
+    /// Contiguous along columns: transposed.
     Columns,
-    /// One value.
-    Value,
+    /// A scalar.
+    Scalar,
 }
 
 #[derive(Clone, Copy)]
-struct Arg {
+struct TransposedArg {
     ptr: *const u8,
     size: usize,
-    lies: Lies,
-    /// From row to row, and from column to column.
+    layout: ArgLayout,
+    /// Strides of rows and columns.
     steps: [isize; 2],
-    /// From plane to plane.
+    /// Stride of planes.
     plane: isize,
 }
 
-/// Operands of which some are transposed; the axes are those of all of them: planes, rows, columns.
-pub(super) struct Turned {
-    work: Work,
-    ins: [Arg; MAX_OPERANDS],
+/// A call with transposed operands; the shape is planes × rows × columns.
+pub(super) struct TransposedCall {
+    work: PaddedLoop,
+    ins: [TransposedArg; MAX_OPERANDS],
     count: usize,
     out: (*mut u8, usize),
     rows: usize,
     columns: usize,
-    /// Bytes of the widest element that takes room.
+    /// Bytes of the widest element that is buffered.
     widest: usize,
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for Turned {}
+unsafe impl Sync for TransposedCall {}
 
-impl Turned {
-    /// None unless an operand is transposed and the others are rows or values.
+impl TransposedCall {
+    /// None unless an operand is transposed and the others are rows or scalars.
     pub(super) fn new(
-        work: Work,
+        work: PaddedLoop,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
-    ) -> Option<Turned> {
-        if !contiguous(dims, out.strides) || dims.len() < 2 {
+    ) -> Option<TransposedCall> {
+        if !is_c_contiguous(dims, out.strides) || dims.len() < 2 {
             return None;
         }
-        let [(_, planes), (high, rows), (wide, columns)] = merged(dims, ins)?;
-        if high < ROWS || wide < SHORTEST {
+        let [(_, planes), (height, rows), (width, columns)] = merge_axes(dims, ins)?;
+        if height < ROWS || width < MIN_COLUMNS {
             return None;
         }
-        let none =
-            Arg { ptr: std::ptr::null(), size: 0, lies: Lies::Value, steps: [0; 2], plane: 0 };
+        let none = TransposedArg {
+            ptr: std::ptr::null(),
+            size: 0,
+            layout: ArgLayout::Scalar,
+            steps: [0; 2],
+            plane: 0,
+        };
         let mut table = [none; MAX_OPERANDS];
         for (x, arg) in ins.iter().zip(&mut table) {
             let step = |axis: Option<usize>| axis.map_or(0, |axis| x.strides[axis]);
             let steps = [step(rows), step(columns)];
-            let lies = match steps {
-                _ if x.strides.iter().all(|&s| s == 0) && x.itemsize <= 8 => Lies::Value,
-                [_, 1] => Lies::Rows,
-                [1, _] if matches!(x.itemsize, 4 | 8) => Lies::Columns,
+            let layout = match steps {
+                _ if x.strides.iter().all(|&s| s == 0) && x.itemsize <= 8 => ArgLayout::Scalar,
+                [_, 1] => ArgLayout::Rows,
+                [1, _] if matches!(x.itemsize, 4 | 8) => ArgLayout::Columns,
                 _ => return None,
             };
-            *arg = Arg { ptr: x.ptr, size: x.itemsize, lies, steps, plane: step(planes) };
+            *arg =
+                TransposedArg { ptr: x.ptr, size: x.itemsize, layout, steps, plane: step(planes) };
         }
-        let in_room = |x: &&Arg| x.lies != Lies::Rows;
-        let widest = table[..ins.len()].iter().filter(in_room).map(|x| x.size).max().unwrap_or(1);
-        let turned = table[..ins.len()].iter().any(|x| x.lies == Lies::Columns);
-        turned.then_some(Turned {
+        let is_buffered = |x: &&TransposedArg| x.layout != ArgLayout::Rows;
+        let widest =
+            table[..ins.len()].iter().filter(is_buffered).map(|x| x.size).max().unwrap_or(1);
+        let any_transposed = table[..ins.len()].iter().any(|x| x.layout == ArgLayout::Columns);
+        any_transposed.then_some(TransposedCall {
             work,
             ins: table,
             count: ins.len(),
             out: (out.ptr, out.itemsize),
-            rows: high,
-            columns: wide,
+            rows: height,
+            columns: width,
             widest,
         })
     }
 
-    /// Ranges begin at multiples of so many elements.
+    /// Ranges begin at multiples of this many elements.
     pub(super) fn unit(&self) -> usize {
         ROWS * self.columns
     }
@@ -111,73 +118,74 @@ impl Turned {
     /// # Safety
     /// The range is inside the shape and begins at a row.
     pub(super) unsafe fn span(&self, start: usize, end: usize) {
-        let mut rooms = [[MaybeUninit::<Word>::uninit(); MOST]; MAX_OPERANDS];
-        let most = MOST * size_of::<Word>() / self.widest;
-        for (x, room) in self.ins[..self.count].iter().zip(&mut rooms) {
-            if x.lies == Lies::Value {
-                let n = most.min(end - start);
-                // SAFETY: the value is one element of at most a word, and the room holds that many.
+        let mut buffers = [[MaybeUninit::<Word>::uninit(); BLOCK_WORDS]; MAX_OPERANDS];
+        let capacity = BLOCK_WORDS * size_of::<Word>() / self.widest;
+        for (x, buffer) in self.ins[..self.count].iter().zip(&mut buffers) {
+            if x.layout == ArgLayout::Scalar {
+                let n = capacity.min(end - start);
+                // SAFETY: the scalar is one element of at most a word, and the buffer holds that many.
                 unsafe {
-                    with_word!(x.size, W => repeat::<W>(x.ptr.cast(), room.as_mut_ptr().cast(), n))
+                    with_word!(x.size, W => repeat::<W>(x.ptr.cast(), buffer.as_mut_ptr().cast(), n))
                 };
             }
         }
-        // Whole rows, if some of them fit, make one call for the block.
-        let (most, width) = match self.columns {
-            wide if wide * ROWS <= most => (ROWS, wide),
-            wide if wide * ROWS / 2 <= most && self.widest == size_of::<Word>() => (ROWS / 2, wide),
+        // Whole rows, if they fit, make one call per block.
+        let (max_rows, width) = match self.columns {
+            all if all * ROWS <= capacity => (ROWS, all),
+            all if all * ROWS / 2 <= capacity && self.widest == size_of::<Word>() => {
+                (ROWS / 2, all)
+            }
             _ => (ROWS, COLUMNS),
         };
         let (mut row, last) = (start / self.columns, end.div_ceil(self.columns));
         while row < last {
             let (plane, inside) = (row / self.rows, row % self.rows);
-            let high = most.min(last - row).min(self.rows - inside);
+            let height = max_rows.min(last - row).min(self.rows - inside);
             for column in (0..self.columns).step_by(width) {
-                let wide = width.min(self.columns - column);
+                let width = width.min(self.columns - column);
                 // SAFETY: the block is inside the shape.
-                unsafe { self.block([plane, inside, column], (high, wide), &mut rooms) };
+                unsafe { self.block([plane, inside, column], (height, width), &mut buffers) };
             }
-            row += high;
+            row += height;
         }
     }
 
     /// # Safety
-    /// The block is inside the shape; rooms of values are filled.
+    /// The block is inside the shape; buffers of scalars are filled.
     unsafe fn block(
         &self,
         [plane, row, column]: [usize; 3],
-        (high, wide): (usize, usize),
-        rooms: &mut [[MaybeUninit<Word>; MOST]; MAX_OPERANDS],
+        (height, width): (usize, usize),
+        buffers: &mut [[MaybeUninit<Word>; BLOCK_WORDS]; MAX_OPERANDS],
     ) {
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
         let (mut steps, mut sizes) = ([0; MAX_OPERANDS], [0; MAX_OPERANDS]);
         for (k, x) in self.ins[..self.count].iter().enumerate() {
-            let room = rooms[k].as_mut_ptr().cast::<u8>();
+            let to = buffers[k].as_mut_ptr().cast::<u8>();
             let at =
                 plane as isize * x.plane + row as isize * x.steps[0] + column as isize * x.steps[1];
             sizes[k] = x.size;
-            // SAFETY: the block is inside the operand; a room holds one.
+            // SAFETY: the block is inside the operand; a buffer holds one.
             unsafe {
                 let first = x.ptr.offset(at * x.size as isize);
-                (ptrs[k], steps[k]) = match x.lies {
-                    Lies::Rows => (first, x.steps[0] * x.size as isize),
-                    Lies::Value => (room.cast_const(), 0),
-                    Lies::Columns => {
-                        let (by, block) = (x.steps[1], (high, wide));
+                (ptrs[k], steps[k]) = match x.layout {
+                    ArgLayout::Rows => (first, x.steps[0] * x.size as isize),
+                    ArgLayout::Scalar => (to.cast_const(), 0),
+                    ArgLayout::Columns => {
+                        let (by, pitch, block) = (x.steps[1], width as isize, (height, width));
                         match x.size {
-                            4 => turn::<u32>(first.cast(), by, room.cast(), wide as isize, block),
-                            _ => turn::<u64>(first.cast(), by, room.cast(), wide as isize, block),
+                            4 => transpose_block::<u32>(first.cast(), by, to.cast(), pitch, block),
+                            _ => transpose_block::<u64>(first.cast(), by, to.cast(), pitch, block),
                         }
-                        (room.cast_const(), (wide * x.size) as isize)
+                        (to.cast_const(), (width * x.size) as isize)
                     }
                 };
             }
         }
-        let runs_on = |x: &Arg| x.lies != Lies::Rows || x.steps[0] == wide as isize;
-        let (calls, n) = match wide == self.columns && self.ins[..self.count].iter().all(runs_on) {
-            true => (1, high * wide),
-            false => (high, wide),
-        };
+        let is_consecutive =
+            |x: &TransposedArg| x.layout != ArgLayout::Rows || x.steps[0] == width as isize;
+        let whole = width == self.columns && self.ins[..self.count].iter().all(is_consecutive);
+        let (calls, n) = if whole { (1, height * width) } else { (height, width) };
         let first = (plane * self.rows + row) * self.columns + column;
         for i in 0..calls {
             // SAFETY: the rows are inside the block.
@@ -193,14 +201,15 @@ impl Turned {
 }
 
 /// # Safety
-/// `from` is an element, and there is room for `n`.
+/// `from` is an element, and there is space for `n`.
 unsafe fn repeat<W: Copy>(from: *const W, to: *mut W, n: usize) {
     // SAFETY: the caller's contract.
     unsafe { (0..n).for_each(|i| *to.add(i) = *from) };
 }
 
-/// The axes as planes, rows and columns: of each the size, and the axis whose strides are its steps. None where they are more.
-fn merged(dims: &[usize], ins: &[Operand<'_>]) -> Option<[(usize, Option<usize>); 3]> {
+/// The axes merged to planes, rows and columns: for each the size, and the axis whose strides apply. None if
+/// they do not merge.
+fn merge_axes(dims: &[usize], ins: &[Operand<'_>]) -> Option<[(usize, Option<usize>); 3]> {
     let axes: SmallVec<[usize; 6]> = (0..dims.len()).filter(|&axis| dims[axis] != 1).collect();
     let mut found = [(1, None); 3];
     let mut end = axes.len();

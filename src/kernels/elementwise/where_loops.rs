@@ -1,14 +1,13 @@
-//! The loops of `where`, by the bytes of an element.
+//! The loops of `where`, by element size.
 //!
-//! Owns: the choice between two operands by a mask. Never interprets an element.
-//! Invariant: both operands are read whatever the mask says, so that the compiler makes vectors of the loop.
+//! Both operands are always read, so that the compiler vectorises the loop.
 
 use super::loop_table::Loop;
 use super::loops::operands;
 
 /// # Safety
 /// As `Loop`, for a mask and two operands of `T`.
-unsafe fn choose<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
+unsafe fn where_elements<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
     // SAFETY: the caller keeps the contract of `Loop`.
     unsafe {
         let [mask, a, b] = operands::<u8, 3>(ins);
@@ -23,10 +22,10 @@ unsafe fn choose<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize, _: *con
 /// The loop of `where`: operands (bool, a, b), for elements of this many bytes.
 pub const fn where_loop(itemsize: usize) -> Loop {
     match itemsize {
-        16 => choose::<[u64; 2]>,
-        8 => choose::<u64>,
-        4 => choose::<u32>,
-        2 => choose::<u16>,
-        _ => choose::<u8>,
+        16 => where_elements::<[u64; 2]>,
+        8 => where_elements::<u64>,
+        4 => where_elements::<u32>,
+        2 => where_elements::<u16>,
+        _ => where_elements::<u8>,
     }
 }

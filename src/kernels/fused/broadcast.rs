@@ -1,19 +1,19 @@
-//! Pieces of repeated elements: a value that stands for all, or a few that are broadcast.
+//! Fills a chain's scratch slots with repeated operands: scalars, and broadcast rows or columns.
 //!
-//! Owns: the way from an element of a chain to the one that stands for it. Never computes.
-//! Invariant: a piece holds what indexing the broadcast operand would give, element by element.
+//! Invariant: a slot holds, element by element, what indexing the broadcast operand would give.
 
-/// Neighbours that are broadcast: each stands for `inner` elements, and all of them again for the next ones.
+/// A contiguous run that is broadcast: each element repeats `inner` times, and the run itself repeats for the
+/// rest of the shape.
 pub(super) struct Broadcast {
     pub(super) from: *const u8,
-    /// Bytes of one.
+    /// The element size in bytes.
     pub(super) size: usize,
     pub(super) count: usize,
     pub(super) inner: usize,
 }
 
-/// How many elements there are and for how many neighbours each stands, if a view with these strides is a broadcast one.
-pub(crate) fn broadcast_form(dims: &[usize], strides: &[isize]) -> Option<(usize, usize)> {
+/// The element count of the run and its inner repetition, if a view with these strides is such a broadcast.
+pub(crate) fn broadcast_pattern(dims: &[usize], strides: &[isize]) -> Option<(usize, usize)> {
     let (mut inner, mut count, mut ended) = (1, 1, false);
     for (&dim, &stride) in dims.iter().zip(strides).rev().filter(|(dim, _)| **dim != 1) {
         if stride == 0 {
@@ -31,54 +31,54 @@ pub(crate) fn broadcast_form(dims: &[usize], strides: &[isize]) -> Option<(usize
 }
 
 impl Broadcast {
-    /// Writes the `n` elements from number `at` on.
+    /// Writes `n` elements, starting with flat index `at`.
     ///
     /// # Safety
-    /// The elements lie there, and `to` has room for `n`.
+    /// The run is readable, and `to` has space for `n`.
     pub(super) unsafe fn fill(&self, at: usize, n: usize, to: *mut u8) {
         let &Broadcast { from, size, count, inner } = self;
         if inner == 1 {
             // SAFETY: the caller's contract.
             return unsafe { self.fill_row(at % count, n, to) };
         }
-        let (mut number, mut left) = (at / inner % count, inner - at % inner);
+        let (mut index, mut left) = (at / inner % count, inner - at % inner);
         let mut done = 0;
         while done < n {
-            let length = left.min(n - done);
+            let copied = left.min(n - done);
             // SAFETY: the caller's contract.
-            unsafe { repeat((from.add(number * size), size), to.add(done * size), length) };
-            done += length;
+            unsafe { repeat((from.add(index * size), size), to.add(done * size), copied) };
+            done += copied;
             left = inner;
-            number = if number + 1 == count { 0 } else { number + 1 };
+            index = if index + 1 == count { 0 } else { index + 1 };
         }
     }
 
-    /// Writes a row of elements again and again, beginning with this one.
+    /// Writes the run again and again, starting with element `first`.
     ///
     /// # Safety
     /// As `fill`.
     unsafe fn fill_row(&self, first: usize, n: usize, to: *mut u8) {
         let &Broadcast { from, size, count, .. } = self;
-        let head = (count - first).min(n);
-        let rest = first.min(n - head);
-        // SAFETY: the caller's contract; what was written is apart from what is written next.
+        let first_copy = (count - first).min(n);
+        let rest = first.min(n - first_copy);
+        // SAFETY: the caller's contract; the copied range and the destination are disjoint.
         unsafe {
-            to.copy_from_nonoverlapping(from.add(first * size), head * size);
-            to.add(head * size).copy_from_nonoverlapping(from, rest * size);
-            let mut done = head + rest;
+            to.copy_from_nonoverlapping(from.add(first * size), first_copy * size);
+            to.add(first_copy * size).copy_from_nonoverlapping(from, rest * size);
+            let mut done = first_copy + rest;
             while done < n {
-                let length = done.min(n - done);
-                to.add(done * size).copy_from_nonoverlapping(to, length * size);
-                done += length;
+                let copied = done.min(n - done);
+                to.add(done * size).copy_from_nonoverlapping(to, copied * size);
+                done += copied;
             }
         }
     }
 }
 
-/// Writes one element, which has this size, `n` times.
+/// Writes one element of this size `n` times.
 ///
 /// # Safety
-/// The element lies there, and `to` has room for all.
+/// The element is readable, and `to` has space for all.
 pub(super) unsafe fn repeat((from, size): (*const u8, usize), to: *mut u8, n: usize) {
     // SAFETY: the caller's contract; elements are aligned.
     unsafe {

@@ -1,56 +1,59 @@
-//! Chains: element-wise steps over the same elements, and reductions of all of them or of their rows, run piece by piece,
-//! so that what one hands to the next stays in the cache.
+//! A chain: fused element-wise loops over the same elements, with reductions of all elements or of rows, run
+//! tile by tile so that intermediates stay in the cache.
 //!
-//! Owns: the run of a chain. Never says which steps form one, or what needs no memory then: `join` and `slots` do.
-//! Invariant: element `i` of every step is computed from elements `i` of the steps before, as if the steps ran one after
-//! the other; how the work is cut changes no bit, and reductions merge what they merge anywhere else.
+//! The compile passes `fuse` and `chain_slots` choose the operations of a chain. Invariant: every result has
+//! the bits of running the operations one after another, whatever the tile size and the split over threads;
+//! reductions keep the pairwise tree of `kernels::reduce`.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
 use super::broadcast::{Broadcast, repeat};
-use super::chain_op::{Addresses, BufferId, Leaves, Link, Piece, Place, REDUCTIONS};
-use super::scratch::{Line, with_room};
-use crate::kernels::elementwise::in_units;
+use super::chain_op::{
+    BufferAddresses, BufferId, ChainOp, Location, MAX_REDUCTIONS, PartialLeaves, TileRows,
+};
+use super::scratch::{CacheLine, with_scratch};
+use crate::kernels::elementwise::parallel_units;
 use crate::kernels::nontemporal;
 use crate::kernels::reduce::WHOLE_LEAF;
 
-/// Shorter steps gain nothing: their operands are in the cache anyway.
-pub(crate) const SHORTEST: usize = 2048;
-/// Elements of a piece: all slots together lie in the nearest cache. Divides a leaf of a reduction.
-const PIECE: usize = 256;
-/// The most elements of a piece that is several rows.
-const MOST: usize = 1024;
-/// The longest rows: the slots of one lie in the second cache.
-pub(crate) const LONGEST_ROW: usize = 1 << 14;
-/// Bytes of the largest element that has room in a piece.
-pub(crate) const WIDEST: usize = 8;
-/// Elements from which on operands lie beyond the nearer caches: the memory of a piece is called for a piece ahead.
-const FAR: usize = 1 << 17;
+/// Shorter loops gain nothing from fusion: their operands are in the cache anyway.
+pub(crate) const MIN_CHAIN_ELEMENTS: usize = 2048;
+/// Elements of a tile: all slots together fit the L1 cache. Divides a reduction leaf.
+const TILE_ELEMENTS: usize = 256;
+/// The most elements of a tile of several rows.
+const MULTI_ROW_TILE_ELEMENTS: usize = 1024;
+/// The longest rows of a chain: the slots of one fit the L2 cache.
+pub(crate) const MAX_ROW_ELEMENTS: usize = 1 << 14;
+/// Bytes of the largest element that a slot can hold.
+pub(crate) const MAX_ITEMSIZE: usize = 8;
+/// From this many elements on, operands are beyond the nearer caches: the memory of the next tile is
+/// prefetched.
+const PREFETCH_ELEMENTS: usize = 1 << 17;
 /// Nanoseconds per element of a reduction.
-pub(crate) const REDUCING: f32 = 0.15;
-/// Elements from which on a chain is split, and of which its parts are multiples: whole pages.
-const UNIT: usize = 4096;
-/// The widest vector, in elements: a piece that is a multiple has no tail.
-const VECTOR: usize = 16;
+pub(crate) const REDUCTION_COST: f32 = 0.15;
+/// Elements from which on a chain is split over threads, and of which its blocks are multiples: whole pages.
+const SPLIT_ELEMENTS: usize = 4096;
+/// The widest vector, in elements: a tile that is a multiple has no tail.
+const VECTOR_ELEMENTS: usize = 16;
 
-/// Values that stand for all elements: repeated in a piece of the cache.
+/// An operand that repeats one value, or a few; it is written to a slot.
 #[derive(Clone)]
-pub(crate) struct Value {
+pub(crate) struct RepeatedOperand {
     pub(crate) slot: usize,
     pub(crate) size: usize,
-    pub(crate) from: Repeated,
+    pub(crate) from: RepeatedSource,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Repeated {
+pub(crate) enum RepeatedSource {
     Number(u64),
     Memory {
         buffer: BufferId,
         offset: isize,
     },
-    /// Neighbours that are broadcast: each stands for `inner` elements, and all of them again for the next ones.
+    /// A broadcast run: each element repeats `inner` times, and the run itself repeats.
     Broadcast {
         buffer: BufferId,
         offset: isize,
@@ -59,36 +62,36 @@ pub(crate) enum Repeated {
     },
 }
 
-/// How the elements of a chain lie: rows, and elements of a row. Where no step knows rows, each element is one.
+/// The shape of a chain: rows × row length. Without row operations, each element is a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct ChainShape {
     pub(crate) rows: usize,
     pub(crate) row: usize,
 }
 
-impl Shape {
+impl ChainShape {
     /// The number of elements.
     pub(crate) fn n(self) -> usize {
         self.rows * self.row
     }
 
-    /// Rows of a piece.
-    fn piece(self) -> usize {
-        let alike = VECTOR / gcd(VECTOR, self.row);
-        let fits = PIECE / self.row;
-        match fits / alike * alike {
-            0 if alike * self.row <= MOST => alike,
+    /// Rows of a tile.
+    fn tile_rows(self) -> usize {
+        let vector_rows = VECTOR_ELEMENTS / gcd(VECTOR_ELEMENTS, self.row);
+        let fits = TILE_ELEMENTS / self.row;
+        match fits / vector_rows * vector_rows {
+            0 if vector_rows * self.row <= MULTI_ROW_TILE_ELEMENTS => vector_rows,
             0 => fits.max(1),
             rows => rows,
         }
     }
 
-    /// Rows of which parts for threads are multiples: reductions of all elements begin with a leaf.
+    /// The unit of rows in a split over threads: with reductions of all elements, a block starts at a leaf.
     fn unit(self, whole: bool) -> usize {
         match (self.row, whole) {
-            (1, _) => UNIT,
+            (1, _) => SPLIT_ELEMENTS,
             (row, true) => WHOLE_LEAF / gcd(WHOLE_LEAF, row),
-            (_, false) => self.piece(),
+            (_, false) => self.tile_rows(),
         }
     }
 }
@@ -97,74 +100,74 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Element-wise steps over the same elements.
+/// Fused element-wise loops over the same elements.
 #[derive(Clone)]
 pub struct Chain {
-    pub(crate) links: Vec<Link>,
-    pub(crate) values: Vec<Value>,
-    pub(crate) shape: Shape,
-    /// How many slots there are.
+    pub(crate) ops: Vec<ChainOp>,
+    pub(crate) values: Vec<RepeatedOperand>,
+    pub(crate) shape: ChainShape,
+    /// The number of slots.
     pub(crate) slots: usize,
     pub(crate) cost: f32,
-    /// What its links compute, for people.
-    pub(crate) texts: Vec<String>,
+    /// The formulas of its operations, for error messages and `explain`.
+    pub(crate) formulas: Vec<String>,
 }
 
 impl Chain {
-    /// How many steps it has.
+    /// The number of operations.
     pub fn len(&self) -> usize {
-        self.links.len()
+        self.ops.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no operations.
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
+        self.ops.is_empty()
     }
 
     /// # Safety
-    /// The operands lie inside their buffers, which have these addresses.
+    /// The operands are inside their buffers, which have these addresses.
     pub(crate) unsafe fn run(&self, addresses: &[*mut u8]) {
-        let addresses = Addresses(addresses);
-        let whole = self.links.iter().any(|link| matches!(link, Link::Reduction { .. }));
-        let Shape { rows, row } = self.shape;
-        in_units(rows, self.shape.unit(whole), self.cost * row as f32, &|start, end| {
+        let addresses = BufferAddresses(addresses);
+        let whole = self.ops.iter().any(|op| matches!(op, ChainOp::Reduction { .. }));
+        let ChainShape { rows, row } = self.shape;
+        parallel_units(rows, self.shape.unit(whole), self.cost * row as f32, &|start, end| {
             let addresses = &addresses;
-            let lines = self.shape.piece() * row * WIDEST / size_of::<Line>() + 1;
-            // SAFETY: the caller's contract; blocks are disjoint, and a slot has room for a piece.
-            with_room(self.slots * lines, |room| unsafe {
-                let slot = |slot: usize| room.wrapping_add(slot * lines).cast::<u8>();
+            let lines = self.shape.tile_rows() * row * MAX_ITEMSIZE / size_of::<CacheLine>() + 1;
+            // SAFETY: the caller's contract; blocks are disjoint, and a slot holds a tile.
+            with_scratch(self.slots * lines, |scratch| unsafe {
+                let slot = |slot: usize| scratch.wrapping_add(slot * lines).cast::<u8>();
                 self.block(addresses, slot, start, end);
             });
         });
-        for link in &self.links {
-            if let Link::Reduction { loops, leaves, out: (out, offset), .. } = link {
+        for op in &self.ops {
+            if let ChainOp::Reduction { loops, leaves, out: (out, offset), .. } = op {
                 let (leaves, out) = (addresses.at(*leaves, 0), addresses.at(*out, *offset));
-                // SAFETY: the blocks wrote every leaf, and the result lies inside its buffer.
+                // SAFETY: the blocks wrote every leaf, and the result is inside its buffer.
                 unsafe { (loops.merge)(leaves, self.shape.n().div_ceil(WHOLE_LEAF), out) };
             }
         }
     }
 
-    /// Fills the slots of what is repeated alike in every piece, and gives back what is not.
+    /// Fills the slots of operands that repeat alike in every tile; returns the others.
     ///
     /// # Safety
     /// As `block`.
     unsafe fn repeated(
         &self,
-        addresses: &Addresses<'_>,
+        addresses: &BufferAddresses<'_>,
         slot: impl Fn(usize) -> *mut u8,
-    ) -> SmallVec<[(&Value, Broadcast); 4]> {
-        let (row, rows) = (self.shape.row, self.shape.piece());
-        let mut broadcasts: SmallVec<[(&Value, Broadcast); 4]> = SmallVec::new();
+    ) -> SmallVec<[(&RepeatedOperand, Broadcast); 4]> {
+        let (row, rows) = (self.shape.row, self.shape.tile_rows());
+        let mut broadcasts: SmallVec<[(&RepeatedOperand, Broadcast); 4]> = SmallVec::new();
         for value in &self.values {
             let from: *const u8 = match &value.from {
-                Repeated::Number(bits) => (&raw const *bits).cast(),
-                Repeated::Memory { buffer, offset } => addresses.at(*buffer, *offset),
-                &Repeated::Broadcast { buffer, offset, count, inner } => {
+                RepeatedSource::Number(bits) => (&raw const *bits).cast(),
+                RepeatedSource::Memory { buffer, offset } => addresses.at(*buffer, *offset),
+                &RepeatedSource::Broadcast { buffer, offset, count, inner } => {
                     let from = addresses.at(buffer, offset);
                     let broadcast = Broadcast { from, size: value.size, count, inner };
                     if row.is_multiple_of(count * inner) {
-                        // SAFETY: the elements lie inside their buffer, and the slot holds the piece.
+                        // SAFETY: the elements are inside their buffer, and the slot holds the tile.
                         unsafe { broadcast.fill(0, rows * row, slot(value.slot)) };
                     } else {
                         broadcasts.push((value, broadcast));
@@ -172,52 +175,52 @@ impl Chain {
                     continue;
                 }
             };
-            // SAFETY: one element is read, and the slot holds the piece.
+            // SAFETY: one element is read, and the slot holds the tile.
             unsafe { repeat((from, value.size), slot(value.slot), rows * row) };
         }
         broadcasts
     }
 
     /// # Safety
-    /// As `run`, for a range of the rows that begins with a leaf, with slots that hold a piece.
+    /// As `run`, for a range of rows that starts at a leaf, with slots that hold a tile.
     unsafe fn block(
         &self,
-        addresses: &Addresses<'_>,
+        addresses: &BufferAddresses<'_>,
         slot: impl Fn(usize) -> *mut u8,
         start: usize,
         end: usize,
     ) {
-        // Where the pieces of a leaf meet.
-        let mut leaves: Leaves = [[MaybeUninit::uninit(); WHOLE_LEAF]; REDUCTIONS];
-        let (row, rows) = (self.shape.row, self.shape.piece());
-        let far = self.shape.n() >= FAR;
+        // Partly filled leaves of reductions, from one tile to the next.
+        let mut leaves: PartialLeaves = [[MaybeUninit::uninit(); WHOLE_LEAF]; MAX_REDUCTIONS];
+        let (row, rows) = (self.shape.row, self.shape.tile_rows());
+        let prefetches = self.shape.n() >= PREFETCH_ELEMENTS;
         // SAFETY: the caller's contract.
         let broadcasts = unsafe { self.repeated(addresses, &slot) };
-        let place = |place: &Place, at: usize| match *place {
-            Place::Memory { buffer, offset, step } => {
+        let locate = |location: &Location, at: usize| match *location {
+            Location::Memory { buffer, offset, step } => {
                 let piece = addresses.at(buffer, offset).wrapping_add(at * step);
-                if far {
-                    nontemporal::call_for(piece.wrapping_add(rows * step), rows * step);
+                if prefetches {
+                    nontemporal::prefetch(piece.wrapping_add(rows * step), rows * step);
                 }
                 piece
             }
-            Place::Slot(number) => slot(number),
+            Location::Slot(number) => slot(number),
         };
         for at in (start..end).step_by(rows) {
             let count = rows.min(end - at);
             for (value, broadcast) in &broadcasts {
-                // SAFETY: the elements lie inside their buffer, and the slot holds the piece.
+                // SAFETY: the elements are inside their buffer, and the slot holds the tile.
                 unsafe { broadcast.fill(at * row, count * row, slot(value.slot)) };
             }
-            let piece = Piece { at, rows: count, row, last: at + count == end };
-            for link in &self.links {
-                // SAFETY: every place holds the elements of the loop's types from here on; an operand is the output
-                // exactly or apart from it. The block begins with a leaf.
-                unsafe { link.run(piece, |operand| place(operand, at), &mut leaves, addresses) };
+            let piece = TileRows { at, rows: count, row, last: at + count == end };
+            for op in &self.ops {
+                // SAFETY: every location holds the elements of the operation's types from here on; the output
+                // is an operand exactly or disjoint. The block starts at a leaf.
+                unsafe { op.run(piece, |operand| locate(operand, at), &mut leaves, addresses) };
             }
         }
-        if self.links.iter().any(|link| matches!(link, Link::Stream { .. })) {
-            nontemporal::finish();
+        if self.ops.iter().any(|op| matches!(op, ChainOp::Stream { .. })) {
+            nontemporal::fence();
         }
     }
 }

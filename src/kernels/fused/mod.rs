@@ -1,6 +1,8 @@
-//! Fused element-wise loops: several loops over the same elements, run tile by tile so that intermediates stay in the cache.
+//! Fused element-wise loops: several loops over the same elements, run tile by tile so that intermediates
+//! stay in the cache.
 //!
-//! Programs build chains from their steps (`compile::passes`), backward from neighbouring nodes (`eager_chain`).
+//! Compiled programs build chains in `compile::passes`; eager backward fuses adjacent nodes with
+//! `eager_chain`.
 
 pub(crate) mod broadcast;
 pub(crate) mod chain;
@@ -9,4 +11,4 @@ mod eager_chain;
 mod scratch;
 
 pub use chain::Chain;
-pub(crate) use eager_chain::{Tile, Tiles};
+pub(crate) use eager_chain::{EagerChain, FusedOperand};

@@ -3,7 +3,7 @@
 //! Owns: the walk over the batch, the merging of a batch into one tall product when the strides
 //! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
 
-use super::super::cast::{lifted, lifted_out};
+use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::matrix_vector::Task;
@@ -32,7 +32,7 @@ pub fn matmul_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
 fn multiply_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
     launch!(
         "matmul_batch", [a, b] => [out];;
-        lifted(a, |a| lifted(b, |b| lifted_out(&out, false, |out| {
+        with_computing_input(a, |a| with_computing_input(b, |b| with_computing_output(&out, false, |out| {
             with_elements!([a, b, out], T => go::<T>(a, b, &out));
             Ok(())
         })))

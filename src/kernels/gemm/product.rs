@@ -6,7 +6,7 @@
 //! blocks may follow the threads to spare. Products with vectors have no such promise from the gemm crates:
 //! their blocks follow from the shape.
 
-use super::super::cast::{lifted, lifted_out};
+use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
 use super::{complex_blocked, float, matrix_vector, naive, narrow, small_k};
@@ -180,9 +180,9 @@ pub(super) fn multiply(a: View, b: View, out: &ViewMut) -> Result<()> {
 }
 
 fn product_of(a: View, b: View, out: &ViewMut) -> Result<()> {
-    lifted(a, |a| {
-        lifted(b, |b| {
-            lifted_out(out, false, |out| {
+    with_computing_input(a, |a| {
+        with_computing_input(b, |b| {
+            with_computing_output(out, false, |out| {
                 product_in(a, b, &out);
                 Ok(())
             })

@@ -1,18 +1,17 @@
-//! Where indexed elements lie: integer indices and masks as element offsets.
+//! Element offsets from integer indices and masks, with range checks.
 //!
-//! Owns: `Offsets` and the range checks behind them. Never moves an element and never parses an index
-//! expression. Invariant: `Offsets` lie inside the axes they were made for.
+//! Invariant: `Offsets` are inside the axes they were made for.
 
 use super::super::view::{Axes, View};
 use crate::array::capture;
 use crate::dtype::{DType, Truth};
 use crate::error::{Error, Result};
 
-/// Positions, in elements, relative to the first element of the array they were made for.
+/// Offsets in elements, relative to the first element of the array they were made for.
 #[derive(Clone, Debug)]
 pub struct Offsets {
     pub(super) list: Vec<isize>,
-    /// The object of the capture that holds these in later runs.
+    /// The traced object that holds them when a compiled program replays.
     pub(super) object: Option<usize>,
 }
 
@@ -21,7 +20,7 @@ impl Offsets {
         Offsets { list, object: None }
     }
 
-    /// How many there are.
+    /// The number of offsets.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -31,18 +30,18 @@ impl Offsets {
         self.list.is_empty()
     }
 
-    /// The positions themselves.
+    /// The offsets.
     pub fn iter(&self) -> impl Iterator<Item = isize> + '_ {
         self.list.iter().copied()
     }
 
-    /// The positions, in the memory that holds them.
+    /// The offsets as a list.
     pub fn into_list(self) -> Vec<isize> {
         self.list
     }
 
-    /// The same positions under other strides: for each indexed axis, in order, its stride here (of C
-    /// order, positive and falling) and its stride there.
+    /// The same positions under other strides: for each indexed axis, in order, its stride here (of C order,
+    /// positive and descending) and its stride there.
     pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
         match self.object {
             Some(object) if capture::active() => {
@@ -64,12 +63,12 @@ impl Offsets {
         Offsets::new(self.list.iter().map(moved).collect())
     }
 
-    /// Whether each run of the program that is being recorded finds the positions anew.
-    pub fn vary(&self) -> bool {
+    /// Whether every run of the program being captured computes the offsets anew.
+    pub fn are_traced(&self) -> bool {
         self.object.is_some() && capture::active()
     }
 
-    /// For each position, whether no later one equals it; `None` when all differ.
+    /// For each offset, whether no later one equals it; `None` if all differ.
     pub(super) fn last_of_each(&self) -> Option<Vec<bool>> {
         if self.list.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
@@ -85,12 +84,12 @@ impl Offsets {
                 last[pair[0].1] = pair[0].0 != pair[1].0;
             }
         } else {
-            // From the back: a bit for each place that was met.
-            let mut met = vec![0u64; span / 64 + 1];
+            // From the back: a bit for each position seen.
+            let mut seen = vec![0u64; span / 64 + 1];
             for (last, &at) in last.iter_mut().zip(&self.list).rev() {
                 let (word, bit) = ((at - low) as usize / 64, 1 << ((at - low) % 64));
-                *last = met[word] & bit == 0;
-                met[word] |= bit;
+                *last = seen[word] & bit == 0;
+                seen[word] |= bit;
             }
         }
         (!last.iter().all(|&l| l)).then_some(last)
@@ -108,24 +107,24 @@ pub struct Indexed {
     pub stride: isize,
 }
 
-/// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are
-/// int64 and have equal dims (broadcast before); negative indices count from the end.
+/// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are int64
+/// and have equal dims (broadcast before); negative indices count from the end.
 pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
     if capture::active() {
-        let again = axes.to_vec();
-        let find = move |indices: &[View]| combined(op, indices, &again);
-        return super::traced_offsets::found(indices, Box::new(find));
+        let axes_copy = axes.to_vec();
+        let find = move |indices: &[View]| combine_offsets(op, indices, &axes_copy);
+        return super::traced_offsets::traced(indices, Box::new(find));
     }
-    combined(op, indices, axes)
+    combine_offsets(op, indices, axes)
 }
 
-fn combined(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
+fn combine_offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
     if indices.first().is_some_and(|index| index.numel() == 0) {
         return Ok(Offsets::new(Vec::new()));
     }
     assert_eq!(indices.len(), axes.len(), "one index per axis");
     let numel = indices.first().map_or(1, View::numel);
-    let mut out = room(numel)?;
+    let mut out = list_with_capacity(numel)?;
     if indices.is_empty() {
         out.push(0);
     }
@@ -139,24 +138,25 @@ fn combined(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offs
         walk.for_each(|[from]| {
             // SAFETY: the view is valid for every position of its axes.
             let line = (0..inner as isize).map(|j| unsafe { *index.at::<i64>(from + j * step) });
-            let places = line.map(|i| placed(i, axis.size, &mut outside) * axis.stride);
+            let positions =
+                line.map(|i| checked_position(i, axis.size, &mut outside) * axis.stride);
             if number == 0 {
-                out.extend(places);
+                out.extend(positions);
             } else {
-                out[done..].iter_mut().zip(places).for_each(|(out, at)| *out += at);
+                out[done..].iter_mut().zip(positions).for_each(|(out, at)| *out += at);
             }
             done += inner;
         });
         if outside {
-            return Err(refused(op, index, axis));
+            return Err(range_error(op, index, axis));
         }
     }
     Ok(Offsets::new(out))
 }
 
-/// An index counted from the front; one outside counts as 0 and is noted.
+/// The position of a possibly negative index; one out of range sets `outside` and counts as 0.
 #[inline(always)]
-pub(super) fn placed(index: i64, size: usize, outside: &mut bool) -> isize {
+pub(super) fn checked_position(index: i64, size: usize, outside: &mut bool) -> isize {
     let at = if index < 0 { index.wrapping_add(size as i64) } else { index };
     if (at as u64) < size as u64 {
         return at as isize;
@@ -165,24 +165,24 @@ pub(super) fn placed(index: i64, size: usize, outside: &mut bool) -> isize {
     0
 }
 
-/// The error for the first index, in C order, that lies outside its axis.
+/// The error for the first index, in C order, that is out of range.
 #[cold]
-pub(super) fn refused(op: &'static str, index: &View, axis: Indexed) -> Box<Error> {
+pub(super) fn range_error(op: &'static str, index: &View, axis: Indexed) -> Box<Error> {
     let mut first = None;
     Axes::new(index.dims, [index.strides]).for_each(|[at]| {
         // SAFETY: the view is valid for every position of its axes.
         let index = unsafe { *index.at::<i64>(at) };
         let mut outside = false;
-        placed(index, axis.size, &mut outside);
+        checked_position(index, axis.size, &mut outside);
         first = first.or(outside.then_some(index));
     });
     let index = first.unwrap_or_default();
     Box::new(Error::IndexRange { op: op.into(), index, axis: axis.axis, size: axis.size })
 }
 
-/// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` in the place
-/// of its coordinate along `axis`. `dims` and `strides` are the array's; `index` (int64) has dims that
-/// do not exceed them on the other axes.
+/// The offsets of `take_along_axis`: those of `index` itself, with the value of `index` as the coordinate
+/// along `axis`. `dims` and `strides` are the array's; `index` (int64) has dims that do not exceed them on
+/// the other axes.
 pub fn offsets_along(
     op: &'static str,
     index: View,
@@ -192,13 +192,13 @@ pub fn offsets_along(
 ) -> Result<Offsets> {
     if capture::active() {
         let (dims, strides) = (dims.to_vec(), strides.to_vec());
-        let find = move |index: &[View]| along(op, index[0], axis, &dims, &strides);
-        return super::traced_offsets::found(&[index], Box::new(find));
+        let find = move |index: &[View]| along_axis_offsets(op, index[0], axis, &dims, &strides);
+        return super::traced_offsets::traced(&[index], Box::new(find));
     }
-    along(op, index, axis, dims, strides)
+    along_axis_offsets(op, index, axis, dims, strides)
 }
 
-fn along(
+fn along_axis_offsets(
     op: &'static str,
     index: View,
     axis: usize,
@@ -215,7 +215,7 @@ fn along(
     let indexed = Indexed { axis, size: dims[axis], stride: strides[axis] };
     let others: Vec<isize> =
         strides.iter().enumerate().map(|(a, &s)| if a == axis { 0 } else { s }).collect();
-    let mut out = room(index.numel())?;
+    let mut out = list_with_capacity(index.numel())?;
     let mut outside = false;
     let mut walk = Axes::new(index.dims, [index.strides, &others]).collapse(false);
     let (inner, [step, by]) = walk.pop();
@@ -223,11 +223,11 @@ fn along(
         out.extend((0..inner as isize).map(|j| {
             // SAFETY: the view is valid for every position of its axes.
             let i = unsafe { *index.at::<i64>(from + j * step) };
-            at + j * by + placed(i, indexed.size, &mut outside) * indexed.stride
+            at + j * by + checked_position(i, indexed.size, &mut outside) * indexed.stride
         }));
     });
     if outside {
-        return Err(refused(op, &index, indexed));
+        return Err(range_error(op, &index, indexed));
     }
     Ok(Offsets::new(out))
 }
@@ -240,7 +240,7 @@ pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
         super::traced_offsets::check_mask(&mask)?;
     }
     if mask.numel() == 0 {
-        // An empty array may have axes longer than a walk over them could last.
+        // An empty array may have huge axes, which the iteration would count through.
         return Ok(Offsets::new(Vec::new()));
     }
     let mut axes = Axes::new(mask.dims, [mask.strides, strides]).collapse(false);
@@ -252,19 +252,20 @@ pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
         count += if mask_step == 1 {
             // SAFETY: as above.
             let line = unsafe { std::slice::from_raw_parts(mask.at::<u8>(from), inner) };
-            line.chunks(128).map(|part| held(part) as usize).sum::<usize>()
+            line.chunks(128).map(|part| count_true(part) as usize).sum::<usize>()
         } else {
             (0..inner as isize).map(|j| holds(from + j * mask_step)).sum()
         };
     });
-    // Every position is written where the next one goes, and stays if it holds: no branch to mispredict.
-    let mut out = room(count + 1)?;
+    // Every position is written to the next slot, and stays if its mask is true: no branch to mispredict.
+    let mut out = list_with_capacity(count + 1)?;
     out.resize(count + 1, 0);
     let mut next = 0;
     axes.for_each(|[from, at]| {
         let mut each = |mask_step: isize, step: isize| {
             for j in 0..inner as isize {
-                // SAFETY: at most as many positions were written as there are true elements, and one is left for the next.
+                // SAFETY: at most as many positions were kept as there are true elements, and one slot is
+                // left for the next.
                 unsafe { *out.get_unchecked_mut(next) = at + j * step };
                 next += holds(from + j * mask_step);
             }
@@ -275,13 +276,13 @@ pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     Ok(Offsets::new(out))
 }
 
-/// How many of at most 255 truth values hold.
-fn held(values: &[u8]) -> u8 {
+/// The number of true values among at most 255.
+fn count_true(values: &[u8]) -> u8 {
     values.iter().map(|&value| u8::from(value != 0)).sum()
 }
 
-/// An empty list with room for `n` offsets.
-fn room(n: usize) -> Result<Vec<isize>> {
+/// An empty list with capacity for `n` offsets.
+fn list_with_capacity(n: usize) -> Result<Vec<isize>> {
     let mut list = Vec::new();
     match list.try_reserve_exact(n) {
         Ok(()) => Ok(list),

@@ -1,20 +1,19 @@
-//! Rows folded into the places of their offsets: extremes and products.
+//! Scatter reductions: rows folded into the positions of their offsets by max, min or product.
 //!
-//! Owns: one pass over the rows in their order, and the product of all rows but one. Never sorts.
-//! Invariant: NaN stays; of equal numbers the last stays; products are taken in the order of the rows.
+//! Invariant: NaN propagates; of equal numbers the last stays; products are taken in the order of the rows.
 
 use super::offsets::Offsets;
-use super::rows::combined;
+use super::rows::combine_rows;
 use super::traced_offsets;
-use super::traced_offsets::Move;
+use super::traced_offsets::MoveRows;
 use crate::array::capture;
 use crate::dtype::Complex128;
 use crate::kernels::number::ring::Ring;
 use crate::kernels::view::{View, ViewMut, with_computing, with_float};
 
-/// How rows are folded.
+/// A scatter reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Folding {
+pub enum ScatterReduction {
     /// The largest.
     Largest,
     /// The smallest.
@@ -23,22 +22,22 @@ pub enum Folding {
     Product,
 }
 
-/// A number with an order; complex ones go by the real part, then by the imaginary one.
+/// A number with an order; complex ones are ordered by the real part, then the imaginary one.
 trait Ordered: Copy + Send + Sync {
-    fn below(self, other: Self) -> bool;
-    fn nan(self) -> bool;
+    fn is_less(self, other: Self) -> bool;
+    fn is_nan_value(self) -> bool;
 }
 
 macro_rules! ordered {
     ($($t:ty)*) => {$(
         impl Ordered for $t {
             #[inline(always)]
-            fn below(self, other: $t) -> bool {
+            fn is_less(self, other: $t) -> bool {
                 self < other
             }
             #[allow(clippy::eq_op)]
             #[inline(always)]
-            fn nan(self) -> bool {
+            fn is_nan_value(self) -> bool {
                 self != self
             }
         }
@@ -47,24 +46,28 @@ macro_rules! ordered {
 ordered!(f64 f32 i64 u64);
 
 impl Ordered for Complex128 {
-    fn below(self, other: Complex128) -> bool {
+    fn is_less(self, other: Complex128) -> bool {
         self.re < other.re || (self.re == other.re && self.im < other.im)
     }
-    fn nan(self) -> bool {
+    fn is_nan_value(self) -> bool {
         self.is_nan()
     }
 }
 
-/// `dst[offsets[i] + …] = fold(dst[offsets[i] + …], src[i, …])`, in the order of `i`, in place. For dtypes that compute
-/// themselves.
-pub fn fold_at(how: Folding, dst: ViewMut, offsets: &Offsets, src: View) {
-    let body: Move = match how {
-        Folding::Largest => |reads, dst, offsets| extremes::<true>(dst, offsets, reads[0]),
-        Folding::Smallest => |reads, dst, offsets| extremes::<false>(dst, offsets, reads[0]),
-        Folding::Product => |reads, dst, offsets| products(dst, offsets, reads[0]),
+/// `dst[offsets[i] + …] = fold(dst[offsets[i] + …], src[i, …])`, in the order of `i`, in place. For dtypes
+/// that compute without conversion.
+pub fn reduce_at(how: ScatterReduction, dst: ViewMut, offsets: &Offsets, src: View) {
+    let body: MoveRows = match how {
+        ScatterReduction::Largest => {
+            |reads, dst, offsets| fold_extremes::<true>(dst, offsets, reads[0])
+        }
+        ScatterReduction::Smallest => {
+            |reads, dst, offsets| fold_extremes::<false>(dst, offsets, reads[0])
+        }
+        ScatterReduction::Product => |reads, dst, offsets| fold_products(dst, offsets, reads[0]),
     };
-    let _paused =
-        capture::active().then(|| traced_offsets::moved("fold_at", &[src], &dst, offsets, body));
+    let _paused = capture::active()
+        .then(|| traced_offsets::record_move("fold_at", &[src], &dst, offsets, body));
     body(&[src], dst, offsets);
 }
 
@@ -73,29 +76,30 @@ fn check(dst: &ViewMut, offsets: &Offsets, src: &View) {
     assert!(src.dtype == dst.dtype, "fold_at: {} into {}", src.dtype, dst.dtype);
 }
 
-fn extremes<const LARGEST: bool>(dst: ViewMut, offsets: &Offsets, src: View) {
+fn fold_extremes<const LARGEST: bool>(dst: ViewMut, offsets: &Offsets, src: View) {
     check(&dst, offsets, &src);
-    with_computing!(dst.dtype, T => combined::<T>(dst, offsets, src, |old, new| {
-        let beyond = if LARGEST { Ordered::below(new, old) } else { Ordered::below(old, new) };
-        if beyond || Ordered::nan(old) { old } else { new }
+    with_computing!(dst.dtype, T => combine_rows::<T>(dst, offsets, src, |old, new| {
+        let worse = if LARGEST { Ordered::is_less(new, old) } else { Ordered::is_less(old, new) };
+        if worse || Ordered::is_nan_value(old) { old } else { new }
     }));
 }
 
-fn products(dst: ViewMut, offsets: &Offsets, src: View) {
+fn fold_products(dst: ViewMut, offsets: &Offsets, src: View) {
     check(&dst, offsets, &src);
-    with_computing!(dst.dtype, T => combined::<T>(dst, offsets, src, T::times));
+    with_computing!(dst.dtype, T => combine_rows::<T>(dst, offsets, src, T::times));
 }
 
-/// For each row of floats, the product of the others that have its offset, exact whatever is zero; 1 where there are none. Rows
-/// and result are in C order, and the offsets count elements of rows that lie one after the other.
-pub fn others_at(rows: View, offsets: &Offsets, out: ViewMut) {
-    let body: Move = |reads, out, offsets| others(reads[0], offsets, &out);
-    let _paused =
-        capture::active().then(|| traced_offsets::moved("others_at", &[rows], &out, offsets, body));
-    others(rows, offsets, &out);
+/// For each row of floats, the product of the other rows with the same offset, exact in the presence of
+/// zeros; 1 if there are none. Rows and result are contiguous, and the offsets count elements of consecutive
+/// rows.
+pub fn products_of_others(rows: View, offsets: &Offsets, out: ViewMut) {
+    let body: MoveRows = |reads, out, offsets| products_of_other_rows(reads[0], offsets, &out);
+    let _paused = capture::active()
+        .then(|| traced_offsets::record_move("others_at", &[rows], &out, offsets, body));
+    products_of_other_rows(rows, offsets, &out);
 }
 
-fn others(rows: View, offsets: &Offsets, out: &ViewMut) {
+fn products_of_other_rows(rows: View, offsets: &Offsets, out: &ViewMut) {
     assert!(
         rows.is_contiguous() && out.is_contiguous() && rows.dims == out.dims,
         "others_at: dims"
@@ -103,12 +107,12 @@ fn others(rows: View, offsets: &Offsets, out: &ViewMut) {
     if offsets.is_empty() || rows.numel() == 0 {
         return;
     }
-    with_float!([rows, out], T => others_of::<T>(1.0, rows, offsets, out));
+    with_float!([rows, out], T => other_products::<T>(1.0, rows, offsets, out));
 }
 
-fn others_of<T: Ring>(one: T, rows: View, offsets: &Offsets, out: &ViewMut) {
+fn other_products<T: Ring>(one: T, rows: View, offsets: &Offsets, out: &ViewMut) {
     let row = rows.numel() / offsets.len();
-    let reach = offsets.iter().max().unwrap_or(0) as usize + row;
+    let length = offsets.iter().max().unwrap_or(0) as usize + row;
     // SAFETY: the views hold the elements of all rows.
     let (rows, out) = unsafe {
         let n = offsets.len() * row;
@@ -117,18 +121,19 @@ fn others_of<T: Ring>(one: T, rows: View, offsets: &Offsets, out: &ViewMut) {
             std::slice::from_raw_parts_mut(out.at::<T>(0), n),
         )
     };
-    let mut before = vec![one; reach];
+    let mut products = vec![one; length];
     out.fill(one);
-    let mut pass = |before: &mut Vec<T>, i: usize| {
+    let mut pass = |products: &mut Vec<T>, i: usize| {
         let start = offsets.list[i] as usize;
-        let met = &mut before[start..start + row];
+        let running = &mut products[start..start + row];
         let part = i * row..(i + 1) * row;
-        for ((met, out), &x) in met.iter_mut().zip(&mut out[part.clone()]).zip(&rows[part]) {
-            *out = out.times(*met);
-            *met = met.times(x);
+        for ((running, out), &x) in running.iter_mut().zip(&mut out[part.clone()]).zip(&rows[part])
+        {
+            *out = out.times(*running);
+            *running = running.times(x);
         }
     };
-    (0..offsets.len()).for_each(|i| pass(&mut before, i));
-    before.fill(one);
-    (0..offsets.len()).rev().for_each(|i| pass(&mut before, i));
+    (0..offsets.len()).for_each(|i| pass(&mut products, i));
+    products.fill(one);
+    (0..offsets.len()).rev().for_each(|i| pass(&mut products, i));
 }

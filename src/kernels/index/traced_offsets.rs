@@ -1,6 +1,5 @@
-//! Offsets in a capture: found once for the caller, and again in every run of the program.
+//! Offsets in a capture: computed once eagerly, and again by every run of the compiled program.
 //!
-//! Owns: the launches that find offsets, and those that move rows by them. Never finds or moves anything itself.
 //! Invariant: offsets of constant indices are part of the program; all others are an object of the run.
 
 use std::sync::Arc;
@@ -11,57 +10,57 @@ use crate::error::{Error, Result};
 use crate::kernels::launch::{self, Launch, Object, Objects, Run, Work};
 use crate::kernels::view::{View, ViewMut};
 
-/// Finds offsets from indices.
-pub(super) type Find = Box<dyn Fn(&[View<'_>]) -> Result<Offsets> + Send + Sync>;
-/// Moves rows: what is read, what is written, the offsets.
-pub(super) type Move = fn(&[View<'_>], ViewMut<'_>, &Offsets);
+/// Computes offsets from indices.
+pub(super) type FindOffsets = Box<dyn Fn(&[View<'_>]) -> Result<Offsets> + Send + Sync>;
+/// Moves rows by offsets: inputs, output, offsets.
+pub(super) type MoveRows = fn(&[View<'_>], ViewMut<'_>, &Offsets);
 
-/// Whether the elements are values of the program, the same in every run.
-fn constant(view: &View<'_>) -> bool {
+/// Whether the elements are constants of the program, the same in every run.
+fn is_constant(view: &View<'_>) -> bool {
     view.numel() == 0 || !capture::varies_at(view.ptr.addr())
 }
 
-/// The offsets, and a launch that finds them in later runs.
-pub(super) fn found(indices: &[View<'_>], find: Find) -> Result<Offsets> {
-    if indices.iter().all(constant) {
+/// The offsets, and a launch that computes them in later runs.
+pub(super) fn traced(indices: &[View<'_>], find: FindOffsets) -> Result<Offsets> {
+    if indices.iter().all(is_constant) {
         let _paused = capture::Pause::new();
         return find(indices);
     }
-    let Some(object) = launch::with_recorder(|recorder| recorder.object()) else {
+    let Some(object) = launch::with_tracer(|tracer| tracer.object()) else {
         return find(indices);
     };
-    let find: Arc<Find> = Arc::new(find);
-    let again = find.clone();
+    let find: Arc<FindOffsets> = Arc::new(find);
+    let recompute = find.clone();
     let run: Run = Arc::new(move |reads, _, objects| {
-        objects[object] = Some(Arc::new(again(reads)?) as Object);
+        objects[object] = Some(Arc::new(recompute(reads)?) as Object);
         Ok(())
     });
-    let _paused = note("offsets", indices, None, run);
+    let _paused = record_launch("offsets", indices, None, run);
     Ok(Offsets { object: Some(object), ..find(indices)? })
 }
 
-/// Offsets under other strides, and a launch that brings them there in later runs.
+/// Offsets under other strides, and a launch that converts them in later runs.
 pub(super) fn restrided(offsets: &Offsets, object: usize, axes: &[(isize, isize)]) -> Offsets {
-    let Some(result) = launch::with_recorder(|recorder| recorder.object()) else {
+    let Some(result) = launch::with_tracer(|tracer| tracer.object()) else {
         return offsets.with_strides(axes);
     };
-    let again = axes.to_vec();
+    let recompute = axes.to_vec();
     let run: Run = Arc::new(move |_, _, objects| {
-        let moved = with_object(objects, object, |offsets| offsets.with_strides(&again));
-        objects[result] = Some(Arc::new(moved) as Object);
+        let record_move = with_object(objects, object, |offsets| offsets.with_strides(&recompute));
+        objects[result] = Some(Arc::new(record_move) as Object);
         Ok(())
     });
-    let _paused = note("offsets", &[], None, run);
+    let _paused = record_launch("offsets", &[], None, run);
     Offsets { object: Some(result), ..offsets.with_strides(axes) }
 }
 
-/// Records that rows are moved; what the written memory held counts as read.
-pub(super) fn moved(
+/// Records a move of rows; the previous contents of the written memory count as read.
+pub(super) fn record_move(
     name: &'static str,
     reads: &[View<'_>],
     written: &ViewMut<'_>,
     offsets: &Offsets,
-    body: Move,
+    body: MoveRows,
 ) -> capture::Pause {
     let run: Run = match offsets.object {
         Some(object) => Arc::new(move |reads, writes, objects| {
@@ -76,8 +75,8 @@ pub(super) fn moved(
             })
         }
     };
-    let paused = note(name, reads, Some(written), run);
-    // The contents differ from run to run also where what was read for them does not.
+    let paused = record_launch(name, reads, Some(written), run);
+    // The contents vary between runs even if what was read for them does not.
     if offsets.object.is_some()
         && let Some(buffer) = capture::buffer_of(written.ptr.addr())
     {
@@ -86,13 +85,13 @@ pub(super) fn moved(
     paused
 }
 
-fn note(
+fn record_launch(
     name: &'static str,
     reads: &[View<'_>],
     written: Option<&ViewMut<'_>>,
     run: Run,
 ) -> capture::Pause {
-    launch::record(Launch {
+    launch::trace_launch(Launch {
         name,
         reads: reads.iter().map(Into::into).collect(),
         writes: written.into_iter().map(Into::into).collect(),
@@ -111,13 +110,13 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
         && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::leaves_for_program)
     {
         let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
-        return Err(refusal(what));
+        return Err(capture_error(what));
     }
     Ok(())
 }
 
 #[cold]
-fn refusal(what: &str) -> Box<Error> {
+fn capture_error(what: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "index".into(),
         what: format!(

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use super::divide_conquer::{merge, tridiagonal};
 use super::factor::limit;
 use super::scalar::Field;
-use crate::kernels::sort::sorted;
+use crate::kernels::sort::argsort_by;
 
 /// Rows from which a matrix is reduced and divided.
 const LARGE: usize = 64;
@@ -43,7 +43,7 @@ pub(super) fn eigen<T: Field>(mut a: DMatrix<T>) -> Option<(Vec<f64>, DMatrix<T>
     }
     mirror(&mut a);
     let found = SymmetricEigen::try_new(a, f64::EPSILON, limit(n))?;
-    let order = sorted(n, &|i, k| found.eigenvalues[i].total_cmp(&found.eigenvalues[k]));
+    let order = argsort_by(n, &|i, k| found.eigenvalues[i].total_cmp(&found.eigenvalues[k]));
     let values = order.iter().map(|&i| found.eigenvalues[i]).collect();
     Some((values, found.eigenvectors.select_columns(&order)))
 }

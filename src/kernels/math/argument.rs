@@ -1,11 +1,10 @@
-//! What a loop asks of its arguments before it chooses between fast lanes and `WIDE` ones.
+//! Tests for arguments that need `WIDE` lanes, the slower exact evaluation.
 //!
-//! Owns: the questions, for both widths. Never computes a function. Invariant: where the answer is no,
-//! the fast lane has the value.
+//! Invariant: where the test is false, the fast lane has the correct value.
 
 use super::{erfinv, remainder, trig::WIDE_ABOVE};
 
-/// An argument, as the loops examine it before they choose between fast and `WIDE` lanes.
+/// An argument that loops test before they choose between fast and `WIDE` lanes.
 pub trait Argument: Copy {
     /// Whether sin, cos and tan need a `WIDE` lane.
     fn is_wide_angle(self) -> bool;

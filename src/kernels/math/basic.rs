@@ -1,11 +1,11 @@
-//! Fused products, exact products, polynomials, rounding, and what the standard library supplies.
+//! Fused and exact products, polynomials, rounding, and functions of the hardware or the standard library.
 //!
-//! Owns: the small tools of the other modules. Invariant: without `FMA` no tool calls a library.
+//! Invariant: without `FMA` no function calls a library.
 
-/// Defines `fma`, `horner`, `two_prod` and the rounding functions of one width.
+/// Defines `fma`, `horner`, `two_prod` and the rounding functions for one float width.
 macro_rules! round {
     ($module:ident, $t:ident, $split:literal, $magic:literal, $whole:literal) => {
-        /// Rounding and products of one width.
+        /// Rounding and products for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             /// `a * b + c`, rounded once if `FMA`.
@@ -52,8 +52,8 @@ macro_rules! round {
                 (c - p) - low
             }
 
-            /// To the nearest integer, without instructions for it: by adding a number so large
-            /// that only integers remain.
+            /// Rounds to the nearest integer without a rounding instruction: adds a number so large that only
+            /// integers remain.
             #[inline(always)]
             fn nearest(x: $t) -> $t {
                 let a = x.abs();
@@ -93,10 +93,10 @@ macro_rules! round {
 round!(round64, f64, 134217729.0, 6755399441055744.0, 4503599627370496.0);
 round!(round32, f32, 4097.0, 12582912.0, 8388608.0);
 
-/// Defines the functions that one instruction, or the standard library, computes.
+/// Defines the functions that one instruction or the standard library computes.
 macro_rules! calls {
     ($module:ident, $t:ident) => {
-        /// Functions of one width that the hardware or the standard library has.
+        /// Functions of the hardware or the standard library, for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             macro_rules! unary {

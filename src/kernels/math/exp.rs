@@ -1,10 +1,10 @@
 //! Exponentials: `e^x` as a polynomial on `|r| <= ln(2) / 2` times a power of two.
 //!
-//! The power is applied in two factors, so that overflow, underflow and subnormal results come out
-//! of the last multiplication correctly rounded.
+//! The power is applied in two factors, so that overflow, underflow and subnormal results of the last
+//! multiplication are correctly rounded.
 //! Error: `exp` below 1 ulp, `exp2` below 1.1, `expm1` and `sigmoid` below 2.
 
-/// Defines the exponentials of one width.
+/// Defines the exponentials for one float width.
 macro_rules! exponentials {
     (
         $module:ident, $t:ident, $round:ident,
@@ -13,7 +13,7 @@ macro_rules! exponentials {
         range: $low:literal .. $high:literal, range2: $low2:literal .. $high2:literal,
         all_one: $all_one:literal, direct: $direct:literal, poly: $poly:expr,
     ) => {
-        /// Exponentials of one width.
+        /// Exponentials for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             use crate::kernels::math::basic::$round::{MAGIC, fma, horner};
@@ -21,7 +21,7 @@ macro_rules! exponentials {
 
             const BIASED: $t = MAGIC + $bias;
             pub(crate) const POLY: [$t; $poly.len()] = $poly;
-            /// `ln(2)` in two parts, of which the first is short.
+            /// `ln(2)` in two parts, the first with trailing zeros.
             pub(crate) const LN2: ($t, $t) = ($ln2_hi, $ln2_lo);
 
             /// `2^k` for an integer `k` within the exponents of normal numbers.
@@ -30,8 +30,8 @@ macro_rules! exponentials {
                 $t::from_bits((k + BIASED).to_bits() << $mantissa)
             }
 
-            /// `value * 2^k`, where `2^k` itself may overflow or be subnormal. What certainly rounds to
-            /// zero is multiplied by zero, because underflow is a hundred times slower.
+            /// `value * 2^k`, where `2^k` itself may overflow or be subnormal. What certainly underflows to
+            /// zero is multiplied by zero instead, because underflow is a hundred times slower.
             #[inline(always)]
             pub fn scale<const FMA: bool>(value: $t, k: $t) -> $t {
                 let half = fma::<FMA>(k, 0.5, MAGIC) - MAGIC;
@@ -39,7 +39,7 @@ macro_rules! exponentials {
                 value * power_of_two(half) * rest
             }
 
-            /// `x` limited to a range; NaN stays.
+            /// `x` clamped to a range; NaN stays.
             #[inline(always)]
             pub fn limit(x: $t, low: $t, high: $t) -> $t {
                 let x = if x > high { high } else { x };
@@ -61,7 +61,7 @@ macro_rules! exponentials {
                 1.0 + reduced_expm1::<FMA>(r)
             }
 
-            /// The integer `k` and the rest `r` with `x = k ln(2) + r`.
+            /// The integer `k` and the remainder `r` with `x = k ln(2) + r`.
             #[inline(always)]
             pub fn reduce<const FMA: bool>(x: $t) -> ($t, $t) {
                 let k = fma::<FMA>(x, LOG2_E, MAGIC) - MAGIC;
@@ -89,8 +89,9 @@ macro_rules! exponentials {
                 scale::<FMA>(reduced_exp::<FMA>(r), k)
             }
 
-            /// `e^x` for an `x` that is not above zero, but for a rounding: the power of two is never too large, so that one
-            /// factor moves it and another one moves it back. The bits are those of `exp`.
+            /// `e^x` for an `x` that is at most zero, up to rounding: the power of two cannot overflow, so
+            /// that one factor applies it, lifted, and another one lowers it again. The bits are those of
+            /// `exp`.
             #[inline(always)]
             pub fn exp_of_negative<const FMA: bool>(x: $t) -> $t {
                 const BACK: $t = $t::from_bits(($bias - $lift) as $bits << $mantissa);
@@ -112,7 +113,7 @@ macro_rules! exponentials {
                 // Below the limit the result is -1 to the last bit.
                 let (k, r) = reduce::<FMA>(limit(x, $all_one, $high));
                 let p = reduced_expm1::<FMA>(r);
-                // 2^k (p + 1) - 1 as 2^k (p + (1 - 2^-k)): nothing cancels that is not exact.
+                // 2^k (p + 1) - 1 as 2^k (p + (1 - 2^-k)): only exact terms cancel.
                 let inverse = if k > 100.0 { 0.0 } else { power_of_two(-k) };
                 scale::<FMA>(p + (1.0 - inverse), k + shift)
             }
@@ -123,7 +124,7 @@ macro_rules! exponentials {
                 if x.abs() < $t::EPSILON { x } else { result }
             }
 
-            /// `(e^x - 1) / 2`, which overflows later.
+            /// `(e^x - 1) / 2`, which overflows later than `expm1`.
             #[inline(always)]
             pub fn half_expm1<const FMA: bool>(x: $t) -> $t {
                 let result = expm1_scaled::<FMA>(x, -1.0);
@@ -144,7 +145,8 @@ exponentials! {
     mantissa: 52 of u64, bias: 1023.0, lift: 64.0, ln2: (0.6931471805598903, 5.497923018708371e-14),
     vanished: -1076.0,
     range: -746.0 .. 712.0, range2: -1080.0 .. 1025.0, all_one: -40.0, direct: false,
-    // Of the polynomials that give `e` itself at 1, with and without fused multiply-add, the smallest error found.
+    // Of the polynomials that give `e` itself at 1, with and without FMA, the one with the smallest error
+    // found.
     poly: [
         0.5000000000000012, 0.16666666666666707, 0.04166666666651749, 0.008333333333303552,
         0.0013888888946200699, 0.00019841269909320726, 2.4801490731768415e-05,

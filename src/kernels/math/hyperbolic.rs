@@ -2,14 +2,14 @@
 //!
 //! Error: `tanh` below 2 ulp; the others below 4 ulp.
 
-/// Defines the hyperbolic functions of one width.
+/// Defines the hyperbolic functions for one float width.
 macro_rules! hyperbolic {
     (
         $module:ident, $t:ident, $round:ident,
         saturated: $saturated:literal, huge: $huge:literal, ln2: ($ln2_hi:literal, $ln2_lo:literal),
         p: $p:expr, q: $q:expr, asinh: $asinh:expr, artanh: $artanh:expr,
     ) => {
-        /// Hyperbolic functions of one width.
+        /// Hyperbolic functions for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             use crate::kernels::math::basic::$round::{fma, horner};
@@ -54,7 +54,7 @@ macro_rules! hyperbolic {
                 let half = half_expm1::<FMA>(x.abs());
                 let value = half + half / (half + half + 1.0);
                 let value = if half < $t::INFINITY { value } else { half };
-                // x itself, where x³ / 6 is beyond the last digit and half of x may be no number.
+                // x itself if x³ / 6 is below the last digit; half of x may be subnormal.
                 (if x.abs() < $t::EPSILON { x.abs() } else { value }).copysign(x)
             }
 
@@ -67,7 +67,7 @@ macro_rules! hyperbolic {
             /// `ln(1 + near)`, or `ln(2a)` beyond `huge`, where a square would overflow.
             #[inline(always)]
             fn log_of<const FMA: bool>(near: $t, a: $t) -> $t {
-                // Asked twice in different ways, or the compiler computes the logarithm of both.
+                // The condition is tested twice in different ways, or the compiler computes both logarithms.
                 let near = if a >= $huge { a } else { near };
                 let far = a.to_bits() >= <$t>::to_bits($huge);
                 log1p::<FMA>(near) + (if far { LN_2 } else { 0.0 })
@@ -79,7 +79,7 @@ macro_rules! hyperbolic {
                 let z = a * a;
                 let near = fma::<FMA>(a * z, horner::<FMA, _>(&ASINH, z), a);
                 let root = fma::<FMA>(a, a, 1.0).sqrt();
-                // Beyond a half nothing cancels in a + (root - 1).
+                // Above a half nothing cancels in a + (root - 1).
                 let far = log_of::<FMA>(a + (root - 1.0), a);
                 (if a < 0.5 { near } else { far }).copysign(x)
             }

@@ -3,14 +3,14 @@
 //!
 //! Error: `ln` below 1 ulp, the others below 2 ulp.
 
-/// Defines the logarithms of one width.
+/// Defines the logarithms for one float width.
 macro_rules! logarithms {
     (
         $module:ident, $t:ident, $round:ident, $exp:ident, $parts:ident,
         ln2: ($ln2_hi:literal, $ln2_lo:literal),
         log10: ($log10_2_hi:literal, $log10_2_lo:literal, $log10e_lo:literal),
     ) => {
-        /// Logarithms of one width.
+        /// Logarithms for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             pub(crate) use super::$parts::split;
@@ -54,7 +54,7 @@ macro_rules! logarithms {
                 let (k, m) = split(x);
                 let f = m - 1.0;
                 let (t, half_square) = tail::<FMA>(f);
-                // The product with k is exact in two parts: powers of ten give integers.
+                // The product with k is exact in two parts, so that powers of ten give integers.
                 let low = fma::<FMA>(t - half_square, LOG10_E, k * $log10_2_lo);
                 let low = fma::<FMA>(f, $log10e_lo, low);
                 let rest = if FMA {
@@ -82,7 +82,7 @@ macro_rules! logarithms {
                 let added = sum - 1.0;
                 let lost = (1.0 - (sum - added)) + (x - added);
                 let (k, m) = split(sum);
-                // What 1 + x lost, in units of the mantissa; nothing once x dwarfs the 1.
+                // The rounding error of 1 + x, in units of the mantissa; nothing once x dwarfs the 1.
                 let lost = if k > 100.0 { 0.0 } else { lost * power_of_two(-k) };
                 let value = edges(sum, join::<FMA>(k, (m - 1.0) + lost));
                 if x.abs() < 0.5 * $t::EPSILON { x } else { value }
@@ -91,7 +91,7 @@ macro_rules! logarithms {
     };
 }
 
-/// The parts of a float64.
+/// Constants and argument reduction of float64.
 mod parts64 {
     use crate::kernels::math::basic::round64::horner;
 
@@ -126,8 +126,8 @@ mod parts64 {
     #[inline(always)]
     pub(crate) fn split(x: f64) -> (f64, f64) {
         let tiny = x < f64::MIN_POSITIVE;
-        let lifted = if tiny { x * 18014398509481984.0 } else { x };
-        let bits = lifted.to_bits().wrapping_add((1023 << 52) - ROOT_HALF);
+        let scaled = if tiny { x * 18014398509481984.0 } else { x };
+        let bits = scaled.to_bits().wrapping_add((1023 << 52) - ROOT_HALF);
         let exponent = f64::from_bits((bits >> 52) | INTEGER.to_bits()) - INTEGER;
         let k = exponent - 1023.0 - (if tiny { 54.0 } else { 0.0 });
         (k, f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(ROOT_HALF)))
@@ -144,7 +144,7 @@ mod parts64 {
     }
 }
 
-/// The parts of a float32.
+/// Constants and argument reduction of float32.
 mod parts32 {
     use crate::kernels::math::basic::round32::horner;
 

@@ -1,10 +1,9 @@
-//! Elementary and special functions on one float, in the two widths.
+//! Elementary and special functions of one float, in both widths.
 //!
-//! Owns: the approximations. Each vectorising function is branch-free: reduce, evaluate a minimax
-//! polynomial, select at the edges. Rare ones are scalar code, or the standard library's.
-//! Never knows a buffer. Invariant: `FMA` decides whether products are fused, nothing else does, so
-//! a value does not depend on the vector width it was computed in. `sixteen` has functions of its own for float32 on
-//! AVX-512, which keep the same bounds and may differ in the last place.
+//! Vectorising functions are branch-free: reduce, evaluate a minimax polynomial, select at the edges. Rare
+//! ones are scalar code, or the standard library's. Invariant: a value depends on whether products are fused
+//! (`FMA`), not on the vector width. `sixteen` has separate functions for float32 on AVX-512, with the same
+//! error bounds; they may differ in the last place.
 
 mod argument;
 mod basic;

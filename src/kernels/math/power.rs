@@ -1,16 +1,16 @@
-//! `x^y = 2^(y log2 x)`, with the logarithm as a sum of two numbers so that the product keeps its digits.
+//! `x^y = 2^(y log2 x)`, with the logarithm as a sum of two numbers so that the product keeps its accuracy.
 //!
 //! Error: below 1 ulp for float64, 2 for float32. Edges as C and NumPy: `x^0` and `1^y` are 1 even for
 //! NaN, a negative base needs an integer exponent, and an odd one keeps the sign.
 
-/// Defines the power of one width.
+/// Defines the power for one float width.
 macro_rules! power {
     (
         $module:ident, $t:ident, $round:ident, $logs:ident, most: $most:literal,
         range: $low:literal .. $high:literal, first: ($first:literal, $first_low:literal),
         second: $second:literal, tail: $tail:expr, exp2: $exp2:expr,
     ) => {
-        /// The power of one width.
+        /// The power for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             use crate::kernels::math::basic::$round::{
@@ -24,7 +24,7 @@ macro_rules! power {
             /// `(2^r - 1) / r`.
             const EXP2: [$t; $exp2.len()] = $exp2;
 
-            /// `a * b + c` and what its rounding lost, for a `c` that is 0 or larger than the product.
+            /// `a * b + c` and its rounding error, for a `c` that is 0 or larger than the product.
             #[inline(always)]
             fn sum_of_product<const FMA: bool>(a: $t, b: $t, c: $t) -> ($t, $t) {
                 if FMA {
@@ -36,7 +36,8 @@ macro_rules! power {
                 (sum, ((c - sum) + p) + p_low)
             }
 
-            /// `log2(a)` for `a >= 0` as a sum, its second part undefined where the first is not finite.
+            /// `log2(a)` for `a >= 0` as a sum of two numbers; the second is undefined if the first is not
+            /// finite.
             #[inline(always)]
             fn log2_pair<const FMA: bool>(a: $t) -> ($t, $t) {
                 let (k, m) = split(a);
@@ -60,7 +61,8 @@ macro_rules! power {
             #[inline(always)]
             pub fn powf<const FMA: bool>(x: $t, y: $t) -> $t {
                 let (high, low) = log2_pair::<FMA>(x.abs());
-                // An even exponent of `most` decides already, and its product with zero is no NaN.
+                // The sign of an even exponent of `most` is decided already, and its product with zero is not
+                // NaN.
                 let limited = limit(y, -$most, $most);
                 let (p, p_low) = two_prod::<FMA>(high, limited);
                 let p_low = fma::<FMA>(low, limited, p_low);

@@ -1,16 +1,16 @@
-//! The remainder of a division, exact: from the quotient where that is small enough to be known to the
-//! last digit, else by the standard library in a `WIDE` value, and NaN in another.
+//! The exact remainder of a division: from the quotient if that is small enough to be exact, else by the
+//! standard library in a `WIDE` lane, and NaN in another.
 
-/// Defines the remainder of one width.
+/// Defines the remainder for one float width.
 macro_rules! remainder {
     ($module:ident, $t:ident, $round:ident, most: $most:literal, range: $low:literal .. $high:literal) => {
-        /// The remainder of one width.
+        /// The remainder for one float width.
         #[allow(missing_docs)]
         pub(crate) mod $module {
             use crate::kernels::math::basic::$round::{residue, trunc};
 
-            /// Whether the quotient has so many digits, or an operand is so extreme, that only a
-            /// `WIDE` value has the remainder.
+            /// Whether the quotient has so many digits, or an operand is so extreme, that only a `WIDE` lane
+            /// is exact.
             #[inline(always)]
             pub fn is_far_quotient(a: $t, b: $t) -> bool {
                 let (a, b) = (a.abs(), b.abs());

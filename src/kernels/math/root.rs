@@ -1,16 +1,16 @@
-//! The cube root, and the length of a vector of two.
+//! The cube root and the Euclidean length of two numbers.
 //!
-//! `cbrt` takes `m^(-1/3)` from a cubic and refines it without a division. `hypot` scales by a power
-//! of two where a square would leave the range. Error: both below 1 ulp.
+//! `cbrt` takes `m^(-1/3)` from a cubic and refines it without a division. `hypot` scales by a power of two
+//! if a square would overflow or underflow. Error: both below 1 ulp.
 
-/// Defines the roots of one width.
+/// Defines the roots for one float width.
 macro_rules! roots {
     (
         $module:ident, $t:ident, $round:ident, $logs:ident, refine: $refine:literal,
         cbrt_2: $cbrt_2:literal, inverse: $inverse:expr,
         large: ($large:literal, $down:literal), small: ($small:literal, $up:literal),
     ) => {
-        /// Roots of one width.
+        /// Roots for one float width.
         #[allow(missing_docs)]
         pub(super) mod $module {
             use crate::kernels::math::basic::$round::{MAGIC, fma, horner};

@@ -26,7 +26,7 @@ pub(super) fn forward(
         rows_forward(x.expect("x is given"), [weight, bias], eps, centred, y, stats);
         Ok(())
     });
-    launch::record(Launch {
+    launch::trace_launch(Launch {
         name: "normalize",
         reads: some.iter().flatten().map(Into::into).collect(),
         writes: [y, stats].into_iter().map(Into::into).collect(),
@@ -55,7 +55,7 @@ pub(super) fn backward(
         let out = Gradients { x: x_out, weight: weight_out, bias: bias_out };
         rows_backward(x, weight, stats, g, centred, out)
     });
-    launch::record(Launch {
+    launch::trace_launch(Launch {
         name: "normalize_backward",
         reads: some.iter().flatten().map(Into::into).collect(),
         writes: results.into_iter().flatten().map(Into::into).collect(),

@@ -5,7 +5,7 @@
 //! tree, so a result is the same at any number of threads.
 
 use super::super::launch::launch;
-use super::super::reduce::Tree;
+use super::super::reduce::PairwiseTree;
 use super::super::view::{View, ViewMut, with_float};
 use super::rows::{Number, sum};
 use crate::kernels::multiversion::leveled;
@@ -84,7 +84,7 @@ fn typed<T: Number>(x: *const T, n: usize, divisor: f64, (out, rows): (*mut T, u
         }
     });
     for (row, parts) in partial.chunks_exact(pieces).enumerate() {
-        let mut tree = Tree::new();
+        let mut tree = PairwiseTree::new();
         parts.iter().for_each(|&part| tree.push(part, Moments::and));
         let all = tree.finish(Moments::and).unwrap_or(Moments::NONE);
         // SAFETY: the row is inside the output.
@@ -103,7 +103,7 @@ unsafe fn piece<T: Number>(p: *const T, origin: *const T, n: usize) -> Moments {
         if n <= BLOCK {
             return if n == 0 { Moments::NONE } else { block::<T>(p, *origin, n) };
         }
-        let mut tree = Tree::new();
+        let mut tree = PairwiseTree::new();
         for start in (0..n).step_by(BLOCK) {
             tree.push(block::<T>(p.add(start), *origin, BLOCK.min(n - start)), Moments::and);
         }

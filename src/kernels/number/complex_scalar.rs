@@ -1,9 +1,9 @@
-//! `ComplexLane`: the reading of a `Real` text as one complex number of a loop over a buffer.
+//! `ComplexLane`: the complex number on which complex loops evaluate a `Real` formula, with the functions of
+//! `math::complex`.
 //!
-//! Owns: the wrapper of a complex128 and its `Real` implementation, which forwards to `math::complex`. Never branches,
-//! except in `CAREFUL` lanes, so that LLVM can vectorise the loop around the text.
-//! Invariant: where an argument needs no `CAREFUL` lane, both lanes have the same bits. A text that takes what has no
-//! complex reading (an error function, a remainder) has no complex loop.
+//! Branch-free except in `CAREFUL` lanes, so that LLVM vectorises the loop. Invariant: where an argument
+//! needs no `CAREFUL` lane, both kinds of lane have the same bits. A formula with functions that have no
+//! complex version (an error function, a remainder) has no complex loop.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -11,19 +11,19 @@ use super::real::Real;
 use crate::dtype::{Complex64, Complex128};
 use crate::kernels::math::complex;
 
-/// One complex number of a loop; complex64 is computed in complex128 and rounded once. `FMA`: the loop is compiled for a
-/// CPU that has fused multiply-add. `CAREFUL`: parts may be infinite, NaN, or so large or small that squares leave the
-/// range; without it such parts mean nothing. `NARROW`: the result is rounded to complex64, so that a quotient may be a product
-/// with a reciprocal.
+/// One complex number of a loop; complex64 is computed in complex128 and rounded once. `FMA`: the loop is
+/// compiled for a CPU with fused multiply-add. `CAREFUL`: parts may be infinite, NaN, or so large or small
+/// that squares overflow or underflow; without it the result of such parts is undefined. `NARROW`: the result
+/// is rounded to complex64, so that a quotient may be a product with a reciprocal.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct ComplexLane<const FMA: bool, const CAREFUL: bool = false, const NARROW: bool = false>(
     pub Complex128,
 );
 
-/// A complex number as it lies in memory.
+/// The type of a complex element in memory.
 pub trait ComplexElement: Copy {
-    /// The value with parts of float64.
+    /// The value as complex128.
     fn widen(self) -> Complex128;
     /// The nearest value of this type.
     fn narrow(value: Complex128) -> Self;
@@ -51,7 +51,7 @@ impl ComplexElement for Complex64 {
     }
 }
 
-/// The product as NumPy has it: infinities and NaN as the sums of products give them.
+/// NumPy's product: infinities and NaN follow from the sums of products.
 #[inline(always)]
 fn times(a: Complex128, b: Complex128) -> Complex128 {
     Complex128::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
@@ -100,10 +100,10 @@ impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> Neg
     }
 }
 
-/// The panic of a text that a table of complex loops was made of and that has no complex reading.
+/// The panic of a complex loop whose formula has a function without a complex version.
 #[cold]
 #[inline(never)]
-fn unread(what: &str) -> ! {
+fn no_complex_version(what: &str) -> ! {
     panic!("{what} has no complex reading")
 }
 
@@ -121,8 +121,8 @@ macro_rules! functions {
                 ComplexLane(complex::$name2::<FMA, CAREFUL>(self.0, o.0))
             }
         )*
-        $(fn $real(self) -> Self { unread(stringify!($real)) })*
-        $(fn $real2(self, _: Self) -> Self { unread(stringify!($real2)) })*
+        $(fn $real(self) -> Self { no_complex_version(stringify!($real)) })*
+        $(fn $real2(self, _: Self) -> Self { no_complex_version(stringify!($real2)) })*
     };
 }
 

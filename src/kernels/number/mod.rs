@@ -1,7 +1,7 @@
-//! What a number is to a loop: the alphabet of element-wise texts, its readings, and the ring of each dtype.
+//! The scalar types on which element-wise formulas are evaluated: the trait `Real`, its implementations for
+//! floats and complex numbers, and the ring operations of each dtype.
 //!
-//! Owns: the traits that texts are written in, and what implements them. Never loops.
-//! Invariant: a text means the same for one number, for a vector and for complex numbers.
+//! Invariant: a formula means the same for one number, for a SIMD vector and for complex numbers.
 
 pub mod complex_scalar;
 pub mod real;

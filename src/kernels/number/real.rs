@@ -1,8 +1,7 @@
-//! `Real`: the alphabet in which an element-wise operation and its derivative are written.
+//! `Real`: the scalar operations in which an element-wise operation and its derivative are written once, and
+//! evaluated on floats, SIMD vectors, complex numbers and symbols.
 //!
-//! Owns: the trait, `Lit` (a float literal on the left of an operator), and the lists of methods that
-//! a reading of the text has to supply. Never computes: `Lane` reads the text as a vectorised loop.
-//! Invariant: every method is branch-free in the text's eyes; a choice is a `select` on a mask.
+//! Invariant: a formula has no branches on values; a choice is a `select` on a mask.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -87,7 +86,7 @@ macro_rules! declare_binary {
     ($($name:ident $doc:literal),*) => { $( #[doc = $doc] fn $name(self, o: Self) -> Self; )* };
 }
 
-/// One value of a text: a lane of a vectorised loop, or a symbol that records what is done to it.
+/// A value of a formula: a lane of a vectorised loop, or a symbol that traces the operations applied to it.
 pub trait Real:
     Copy
     + Neg<Output = Self>
@@ -125,13 +124,13 @@ pub trait Real:
         o.le(self)
     }
 
-    /// `a` where `m` holds, else `b`; the other value does not matter, NaN included.
+    /// `a` where `m` holds, else `b`; the value not selected has no effect, even if it is NaN.
     fn select(m: Self::Mask, a: Self, b: Self) -> Self;
-    /// Both.
+    /// Logical and.
     fn mask_and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
-    /// Either.
+    /// Logical or.
     fn mask_or(a: Self::Mask, b: Self::Mask) -> Self::Mask;
-    /// Not.
+    /// Logical not.
     fn mask_not(a: Self::Mask) -> Self::Mask;
 
     for_each_real_unary!(declare_unary);
@@ -180,7 +179,7 @@ pub trait Real:
     fn logaddexp(self, o: Self) -> Self {
         self.max(o) + (-self.gap(o).abs()).exp().log1p()
     }
-    /// Whether two are equal, or both NaN.
+    /// Whether both are equal, or both NaN.
     #[inline(always)]
     fn ties(self, o: Self) -> Self::Mask {
         Self::mask_or(self.eq(o), Self::mask_and(self.is_nan(), o.is_nan()))
@@ -214,7 +213,7 @@ pub trait Real:
     fn floor_div(self, o: Self) -> Self {
         let (zero, one) = (Self::lit(0.0), Self::lit(1.0));
         let ratio = self / o;
-        // (self - rem) / o is an integer up to rounding: round it down and repair the rounding.
+        // (self - fmod) / o is an integer up to rounding: round it down and correct the rounding.
         let q = (self - self.fmod(o)) / o;
         let r = self.fmod(o);
         let opposed = Self::mask_or(

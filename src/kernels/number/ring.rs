@@ -1,10 +1,10 @@
-//! Addition and multiplication as they are for each dtype.
+//! `Ring`: the addition and multiplication of each dtype.
 //!
-//! Owns: `Ring`. Never a loop. Invariant: integers wrap; a boolean sum is an or, a boolean product an and.
+//! Invariant: integers wrap; a boolean sum is an or, a boolean product an and.
 
 use crate::dtype::{Complex64, Complex128, Half, Truth};
 
-/// An element as it lies in memory, with its sum and product.
+/// An element type with its sum and product.
 pub(in super::super) trait Ring: Copy + Send + Sync {
     const ZERO: Self;
     fn plus(self, other: Self) -> Self;

@@ -1,17 +1,16 @@
-//! `Lane`: the reading of a `Real` text as one lane of a vectorised loop over a buffer.
+//! `Lane`: the float on which loops evaluate a `Real` formula, with the functions of `math`.
 //!
-//! Owns: the wrapper of f32 and f64 and its `Real` implementation, which forwards to `math`.
-//! Never branches, except in `WIDE` lanes, so that LLVM can vectorise the loop around the text.
-//! Invariant: the value of a text depends on its operands and on `FMA`, not on the loop's shape.
+//! Branch-free except in `WIDE` lanes, so that LLVM vectorises the loop. Invariant: the value of a formula
+//! depends on its operands and on `FMA`, not on the loop's shape.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::real::Real;
 use crate::kernels::math;
 
-/// One float of a loop. `FMA`: the loop is compiled for a CPU that has fused multiply-add.
-/// `WIDE`: arguments may be so large that sin, cos and tan must reduce them the slow way;
-/// without it those three mean nothing there.
+/// One float of a loop. `FMA`: the loop is compiled for a CPU with fused multiply-add. `WIDE`: arguments may
+/// be so large that sin, cos and tan need the slow range reduction; without it their result for such
+/// arguments is undefined.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Lane<T, const FMA: bool, const WIDE: bool = false>(pub T);

@@ -1,11 +1,11 @@
-//! Update rules of optimisers: one loop that reads parameters, gradients and states, and writes the first and the last.
+//! Fused optimiser updates: one loop reads parameters, gradients and states, and writes parameters and
+//! states.
 //!
-//! Owns: the rules, their loops, and the split over threads. Never decides when a step is taken.
 //! Invariant: an element depends on its own operands only.
 
 mod launch_update;
 mod rules;
 mod update_loops;
 
-pub use launch_update::{Options, update};
-pub use rules::{MOST_NUMBERS, Rule};
+pub use launch_update::{UpdateOptions, update};
+pub use rules::{MAX_NUMBERS, Rule};

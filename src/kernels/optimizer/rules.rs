@@ -1,42 +1,42 @@
-//! The texts of the update rules, one row of a table each.
+//! The update rules of optimisers, one row of a table each: the numbers of a step from options and counts,
+//! and the update of one element.
 //!
-//! Owns: the numbers of a step that follow from options and counts, and how an element of a parameter and of its states
-//! follows from that of the gradient. Never reads memory.
-//! Invariant: a text of elements has no branch, only selections, and no product is contracted into a sum, so that a lane
+//! Invariant: an element update has no branch, only selections, and no product is contracted into a sum, so
+//! that a SIMD lane computes the bits of a single element.
 //! of a vector computes the bits of a single element.
 
 use crate::kernels::number::real::Real;
 
-/// The most states that a rule has for an element.
-pub(super) const MOST_STATES: usize = 3;
+/// The most states per element of a rule.
+pub(super) const MAX_STATES: usize = 3;
 /// The most counts that parameters share.
-pub(super) const MOST_COUNTS: usize = 3;
-/// The most options that a rule takes, and the most numbers that its text does.
-pub const MOST_NUMBERS: usize = 8;
+pub(super) const MAX_COUNTS: usize = 3;
+/// The most options of a rule, and the most numbers of a step.
+pub const MAX_NUMBERS: usize = 8;
 
-/// The numbers of a text, with something behind them.
-fn padded<const N: usize>(given: [f64; N]) -> [f64; MOST_NUMBERS] {
-    let mut all = [0.0; MOST_NUMBERS];
+/// The numbers of a step, zero-padded.
+fn padded<const N: usize>(given: [f64; N]) -> [f64; MAX_NUMBERS] {
+    let mut all = [0.0; MAX_NUMBERS];
     all[..N].copy_from_slice(&given);
     all
 }
 
-/// `a` moved towards `b`.
+/// `a` moved towards `b`: linear interpolation.
 #[inline(always)]
-fn towards<R: Real>(a: R, b: R, weight: R) -> R {
+fn lerp<R: Real>(a: R, b: R, weight: R) -> R {
     a + weight * (b - a)
 }
 
-/// A rule, as the loop takes it.
-pub(super) trait Text {
-    /// How many states an element has.
+/// The element update of a rule.
+pub(super) trait ElementUpdate {
+    /// The number of states per element.
     const STATES: usize;
-    /// Changes an element of a parameter and its states by the gradient.
-    fn step<R: Real>(numbers: &[R; MOST_NUMBERS], p: &mut R, g: R, states: &mut [R; MOST_STATES]);
+    /// Updates an element of a parameter and its states by the gradient.
+    fn step<R: Real>(numbers: &[R; MAX_NUMBERS], p: &mut R, g: R, states: &mut [R; MAX_STATES]);
 }
 
-/// Declares `Rule` and a `Text` for each: the states, the counts and the options; the numbers of the text, which are
-/// computed once for a step and may change the counts; the text, which changes `*p` and the states.
+/// Declares `Rule` and an `ElementUpdate` for each: states, counts and options; the numbers of a step, which
+/// may advance the counts; and the update, which changes `*p` and the states.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident $name:literal [$($s:ident),*] [$($c:ident),*] ($($o:ident),*)
         $numbers:block as ($($n:ident),*) |$R:ident, $p:ident, $g:ident| $text:block)*) => {
@@ -50,27 +50,27 @@ macro_rules! rules {
                 match name { $($name => Some(Rule::$rule),)* _ => None }
             }
 
-            /// How many states an element has.
+            /// The number of states per element.
             pub fn states(self) -> usize {
                 match self { $(Rule::$rule => $rule::STATES),* }
             }
 
-            /// How many counts the parameters share.
+            /// The number of counts that the parameters share.
             pub fn counts(self) -> usize {
                 match self { $(Rule::$rule => { const NAMES: &[&str] = &[$(stringify!($c)),*]; NAMES.len() }),* }
             }
 
-            /// How many options the rule takes.
+            /// The number of options.
             pub fn options(self) -> usize {
                 match self { $(Rule::$rule => { const NAMES: &[&str] = &[$(stringify!($o)),*]; NAMES.len() }),* }
             }
 
-            /// The numbers of a step. The counts move.
+            /// The numbers of a step; advances the counts.
             pub(super) fn numbers(
                 self,
-                options: &[f64; MOST_NUMBERS],
-                counts: &mut [f64; MOST_COUNTS],
-            ) -> [f64; MOST_NUMBERS] {
+                options: &[f64; MAX_NUMBERS],
+                counts: &mut [f64; MAX_COUNTS],
+            ) -> [f64; MAX_NUMBERS] {
                 match self { $(Rule::$rule => {
                     let [$($o,)* ..] = *options;
                     let [$($c,)* ..] = counts;
@@ -81,15 +81,15 @@ macro_rules! rules {
 
         $(pub(super) struct $rule;
 
-        impl Text for $rule {
+        impl ElementUpdate for $rule {
             const STATES: usize = { const NAMES: &[&str] = &[$(stringify!($s)),*]; NAMES.len() };
 
             #[inline(always)]
             fn step<$R: Real>(
-                numbers: &[$R; MOST_NUMBERS],
+                numbers: &[$R; MAX_NUMBERS],
                 $p: &mut $R,
                 $g: $R,
-                states: &mut [$R; MOST_STATES],
+                states: &mut [$R; MAX_STATES],
             ) {
                 let [$($n,)* ..] = *numbers;
                 let [$($s,)* ..] = states;
@@ -97,11 +97,11 @@ macro_rules! rules {
             }
         })*
 
-        /// Runs `$body` with `$Text` bound to the text of a rule.
+        /// Runs `$body` with `$Update` bound to the element update of a rule.
         macro_rules! with_rule {
-            ($chosen:expr, $Text:ident => $body:expr) => {
+            ($chosen:expr, $Update:ident => $body:expr) => {
                 match $chosen {
-                    $(Rule::$rule => { type $Text = $crate::kernels::optimizer::rules::$rule; $body })*
+                    $(Rule::$rule => { type $Update = $crate::kernels::optimizer::rules::$rule; $body })*
                 }
             };
         }
@@ -109,14 +109,14 @@ macro_rules! rules {
     };
 }
 
-/// The rate and the scale of √v of Adam, with the counted step.
-fn corrected(lr: f64, beta1: f64, beta2: f64, step: &mut f64) -> (f64, f64) {
+/// Advances the step; the bias-corrected rate of Adam, and the scale of √v.
+fn bias_correction(lr: f64, beta1: f64, beta2: f64, step: &mut f64) -> (f64, f64) {
     *step += 1.0;
     (lr / (1.0 - beta1.powf(*step)), 1.0 / (1.0 - beta2.powf(*step)).sqrt())
 }
 
-/// The rate of RAdam: that of the paper where the variance is known, else -1.
-fn rectified(beta2: f64, step: f64) -> f64 {
+/// The rectification of RAdam: the paper's if the variance is tractable, else -1.
+fn rectification(beta2: f64, step: f64) -> f64 {
     let correction = 1.0 - beta2.powf(step);
     let limit = 2.0 / (1.0 - beta2) - 1.0;
     let rho = limit - 2.0 * step * beta2.powf(step) / correction;
@@ -142,21 +142,21 @@ rules! {
         *v = momentum * *v + keep * g;
         *p = *p - lr * (g + momentum * *v);
     }
-    /// Adam and AdamW; `decay` is that of the parameter.
+    /// Adam and AdamW; `decay` is the decoupled weight decay.
     Adam "adam" [m, v] [step] (lr, beta1, beta2, eps, decay) {
-        let (rate, scale) = corrected(lr, beta1, beta2, step);
+        let (rate, scale) = bias_correction(lr, beta1, beta2, step);
         [1.0 - lr * decay, 1.0 - beta1, beta2, 1.0 - beta2, rate, scale, eps]
     } as (shrink, share1, beta2, share2, rate, scale, eps) |R, p, g| {
-        *m = towards(*m, g, share1);
+        *m = lerp(*m, g, share1);
         *v = beta2 * *v + share2 * g * g;
         *p = *p * shrink - rate * *m / (v.sqrt() * scale + eps);
     }
     /// The same with the largest v so far.
     Amsgrad "amsgrad" [m, v, most] [step] (lr, beta1, beta2, eps, decay) {
-        let (rate, scale) = corrected(lr, beta1, beta2, step);
+        let (rate, scale) = bias_correction(lr, beta1, beta2, step);
         [1.0 - lr * decay, 1.0 - beta1, beta2, 1.0 - beta2, rate, scale, eps]
     } as (shrink, share1, beta2, share2, rate, scale, eps) |R, p, g| {
-        *m = towards(*m, g, share1);
+        *m = lerp(*m, g, share1);
         *v = beta2 * *v + share2 * g * g;
         *most = most.max(*v);
         *p = *p * shrink - rate * *m / (most.sqrt() * scale + eps);
@@ -172,29 +172,29 @@ rules! {
         let correction = 1.0 - beta2.powf(*step);
         [1.0 - lr * decay, 1.0 - beta1, beta2, 1.0 - beta2, now, after, correction, eps]
     } as (shrink, share1, beta2, share2, now, after, correction, eps) |R, p, g| {
-        *m = towards(*m, g, share1);
+        *m = lerp(*m, g, share1);
         *v = beta2 * *v + share2 * g * g;
         let below = (*v / correction).sqrt() + eps;
         *p = *p * shrink - now * g / below - after * *m / below;
     }
-    /// Adam with a rectified rate, or without v where that is below 0.
+    /// Adam with a rectified rate, or without v if that is negative.
     Radam "radam" [m, v] [step] (lr, beta1, beta2, eps, decay) {
         *step += 1.0;
         let rate = lr / (1.0 - beta1.powf(*step));
-        [1.0 - lr * decay, 1.0 - beta1, beta2, 1.0 - beta2, rate, rectified(beta2, *step), eps]
+        [1.0 - lr * decay, 1.0 - beta1, beta2, 1.0 - beta2, rate, rectification(beta2, *step), eps]
     } as (shrink, share1, beta2, share2, rate, rectified, eps) |R, p, g| {
-        *m = towards(*m, g, share1);
+        *m = lerp(*m, g, share1);
         *v = beta2 * *v + share2 * g * g;
         let adapted = rectified / (v.sqrt() + eps);
         let factor = R::select(rectified.ge(R::lit(0.0)), adapted, R::lit(1.0));
         *p = *p * shrink - rate * *m * factor;
     }
-    /// Adam with the largest gradient.
+    /// Adam with the infinity norm.
     Adamax "adamax" [m, u] [step] (lr, beta1, beta2, eps) {
         *step += 1.0;
         [1.0 - beta1, beta2, lr / (1.0 - beta1.powf(*step)), eps]
     } as (share1, beta2, rate, eps) |R, p, g| {
-        *m = towards(*m, g, share1);
+        *m = lerp(*m, g, share1);
         *u = (beta2 * *u).max(g.abs() + eps);
         *p = *p - rate * *m / *u;
     }
@@ -235,27 +235,27 @@ rules! {
         *b = momentum * *b + g / (v.sqrt() + eps);
         *p = *p - lr * *b;
     }
-    /// Around the mean.
+    /// Centered.
     RmspropCentered "rmsprop_centered" [v, c] [step] (lr, alpha, eps, momentum) {
         *step += 1.0;
         let _ = momentum;
         [lr, alpha, 1.0 - alpha, eps]
     } as (lr, alpha, share, eps) |R, p, g| {
         *v = alpha * *v + share * g * g;
-        *c = towards(*c, g, share);
+        *c = lerp(*c, g, share);
         *p = *p - lr * (g / ((*v - *c * *c).sqrt() + eps));
     }
-    /// Both.
+    /// Centered, with momentum.
     RmspropBoth "rmsprop_centered_momentum" [v, b, c] [step] (lr, alpha, eps, momentum) {
         *step += 1.0;
         [lr, alpha, 1.0 - alpha, eps, momentum]
     } as (lr, alpha, share, eps, momentum) |R, p, g| {
         *v = alpha * *v + share * g * g;
-        *c = towards(*c, g, share);
+        *c = lerp(*c, g, share);
         *b = momentum * *b + g / ((*v - *c * *c).sqrt() + eps);
         *p = *p - lr * *b;
     }
-    /// Averaged gradient descent; a weight of 1 makes the mean the parameter.
+    /// Averaged gradient descent; with a weight of 1 the mean is the parameter.
     Asgd "asgd" [mean] [step, eta, mu] (lr, lambd, alpha, t0) {
         if *step == 0.0 {
             *eta = lr;
@@ -267,9 +267,9 @@ rules! {
         numbers
     } as (eta, shrink, weight) |R, p, g| {
         *p = *p * shrink - eta * g;
-        *mean = R::select(weight.eq(R::lit(1.0)), *p, towards(*mean, *p, weight));
+        *mean = R::select(weight.eq(R::lit(1.0)), *p, lerp(*mean, *p, weight));
     }
-    /// Resilient backpropagation: by signs alone.
+    /// Resilient backpropagation, from gradient signs only.
     Rprop "rprop" [before, size] [step] (down, up, least, most) {
         *step += 1.0;
         [down, up, least, most]

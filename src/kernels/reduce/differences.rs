@@ -1,22 +1,23 @@
-//! Sums of differences of rows: by weights of the pairs, and along each row.
+//! Weighted sums of row differences, over pairs of rows and along rows: the derivatives of
+//! `pairwise_distances`.
 //!
-//! Owns: their loops, over rows of one side and columns of the other. Never multiplies a difference out: for rows that lie
-//! close together the products would cancel. Invariant: the order of a sum depends on sizes only.
+//! Differences are not expanded into products, which would cancel for close rows. Invariant: the order of a
+//! sum depends on sizes only.
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
-use super::pairwise_distances::{Number, PIECE, WIDTH};
+use super::pairwise_distances::{Float, PIECE_ELEMENTS, STRIP_ROWS};
 use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
-/// The operands as addresses: the factors, both sides, and the result.
+/// The operands as addresses: factors, `x`, `y` and the result.
 struct Operands<T>(*const T, *const T, *const T, *mut T);
 // SAFETY: made from views, which are Send + Sync; blocks write disjoint rows.
 unsafe impl<T> Sync for Operands<T> {}
 
-/// Rows of both sides, and columns.
+/// Rows of `x`, rows of `y`, and columns.
 type Sizes = (usize, usize, usize);
-/// A loop over rows: the addresses of the factors and rows of the first side, those of all of the other, and the result.
+/// A loop over rows: the addresses of factors, rows of `x`, all of `y`, and the result.
 type RowsLoop<T> = unsafe fn(*const T, *const T, *const T, *mut T, Sizes);
 
 /// `out[b, i, k] = Σ_j w[b, i, j] (x[b, i, k] - y[b, k, j])` of contiguous floats of one dtype.
@@ -25,7 +26,7 @@ pub fn weighted_differences(w: View, x: View, y: View, out: ViewMut) {
         let sizes = sizes(&x, &y);
         assert!(w.dims == [x.dims[0], sizes.0, sizes.1] && out.dims == x.dims);
         with_float!([w, x, y, out], T => {
-            all_rows::<T>([w, x, y], &out, sizes, (sizes.1, sizes.2), weigh::<T>);
+            all_rows::<T>([w, x, y], &out, sizes, (sizes.1, sizes.2), weighted_rows::<T>);
         });
     });
 }
@@ -36,7 +37,7 @@ pub fn projected_differences(h: View, x: View, y: View, out: ViewMut) {
         let sizes = sizes(&x, &y);
         assert!(h.dims == x.dims && out.dims == [x.dims[0], sizes.0, sizes.1]);
         with_float!([h, x, y, out], T => {
-            all_rows::<T>([h, x, y], &out, sizes, (sizes.2, sizes.1), project::<T>);
+            all_rows::<T>([h, x, y], &out, sizes, (sizes.2, sizes.1), projected_rows::<T>);
         });
     });
 }
@@ -47,40 +48,42 @@ fn sizes(x: &View, y: &View) -> Sizes {
     (x.dims[1], y.dims[2], x.dims[2])
 }
 
-/// Runs a loop over the rows of all sets; a row of factors and one of the result have so many elements.
+/// Runs a loop over the rows of all sets; `factor_row` and `out_row` are the row lengths of factors and
+/// result.
 fn all_rows<T>(
     [factors, x, y]: [View; 3],
     out: &ViewMut,
     (rows, others, columns): Sizes,
-    (given, made): (usize, usize),
+    (factor_row, out_row): (usize, usize),
     run: RowsLoop<T>,
 ) {
     assert!([&factors, &x, &y].iter().all(|view| view.is_contiguous()) && out.is_contiguous());
     let sets = x.dims[0];
-    let blocks = (rows * others * columns / PIECE).clamp(1, rows.max(1));
+    let blocks = (rows * others * columns / PIECE_ELEMENTS).clamp(1, rows.max(1));
     let operands = &Operands::<T>(factors.at(0), x.at(0), y.at(0), out.at(0));
     parallel_for(sets * blocks, &|b| {
         let (set, block) = (b / blocks, b % blocks);
         let (start, end) = (block * rows / blocks, (block + 1) * rows / blocks);
         let first = set * rows + start;
-        // SAFETY: the rows are inside the operands, and this block's own.
+        // SAFETY: the rows are inside the operands, and written by this block only.
         unsafe {
-            let (f, x) = (operands.0.add(first * given), operands.1.add(first * columns));
-            let (y, out) = (operands.2.add(set * others * columns), operands.3.add(first * made));
+            let (f, x) = (operands.0.add(first * factor_row), operands.1.add(first * columns));
+            let (y, out) =
+                (operands.2.add(set * others * columns), operands.3.add(first * out_row));
             run(f, x, y, out, (end - start, others, columns));
         }
     });
 }
 
 leveled! {
-    /// The sums over the other side of weighted differences.
-    unsafe fn weigh<T: Number>(w: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = weigh_body
+    /// The weighted sums over the rows of `y`.
+    unsafe fn weighted_rows<T: Float>(w: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = weighted_rows_body
 }
 
 /// # Safety
-/// The operands have these sizes, and there is room for a row of `columns` sums for each of the first side.
+/// The operands have these sizes, and there is space for a row of `columns` sums for each row of `x`.
 #[inline(always)]
-unsafe fn weigh_body<T: Number>(
+unsafe fn weighted_rows_body<T: Float>(
     w: *const T,
     x: *const T,
     y: *const T,
@@ -91,9 +94,9 @@ unsafe fn weigh_body<T: Number>(
         // SAFETY: the caller's contract.
         unsafe {
             let (a, w, y) = (*x.add(i), w.add(i / columns * others), y.add(i % columns * others));
-            let mut parts = [T::default(); WIDTH];
-            let whole = others - others % WIDTH;
-            for first in (0..whole).step_by(WIDTH) {
+            let mut parts = [T::default(); STRIP_ROWS];
+            let whole = others - others % STRIP_ROWS;
+            for first in (0..whole).step_by(STRIP_ROWS) {
                 for (j, part) in parts.iter_mut().enumerate() {
                     *part = *part + *w.add(first + j) * (a - *y.add(first + j));
                 }
@@ -101,7 +104,7 @@ unsafe fn weigh_body<T: Number>(
             for (j, part) in (whole..others).zip(&mut parts) {
                 *part = *part + *w.add(j) * (a - *y.add(j));
             }
-            let mut len = WIDTH;
+            let mut len = STRIP_ROWS;
             while len > 1 {
                 len /= 2;
                 for j in 0..len {
@@ -115,13 +118,13 @@ unsafe fn weigh_body<T: Number>(
 
 leveled! {
     /// The sums along rows of differences.
-    unsafe fn project<T: Number>(h: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = project_body
+    unsafe fn projected_rows<T: Float>(h: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = projected_rows_body
 }
 
 /// # Safety
-/// The operands have these sizes, and there is room for a row of `others` sums for each of the first side.
+/// The operands have these sizes, and there is space for a row of `others` sums for each row of `x`.
 #[inline(always)]
-unsafe fn project_body<T: Number>(
+unsafe fn projected_rows_body<T: Float>(
     h: *const T,
     x: *const T,
     y: *const T,
@@ -129,15 +132,15 @@ unsafe fn project_body<T: Number>(
     (rows, others, columns): Sizes,
 ) {
     for i in 0..rows {
-        for first in (0..others).step_by(WIDTH) {
-            let len = WIDTH.min(others - first);
-            let mut sums = [T::default(); WIDTH];
+        for first in (0..others).step_by(STRIP_ROWS) {
+            let len = STRIP_ROWS.min(others - first);
+            let mut sums = [T::default(); STRIP_ROWS];
             // SAFETY: the caller's contract.
             unsafe {
                 for k in 0..columns {
                     let (factor, a) = (*h.add(i * columns + k), *x.add(i * columns + k));
                     let y = y.add(k * others + first);
-                    if len == WIDTH {
+                    if len == STRIP_ROWS {
                         for (j, sum) in sums.iter_mut().enumerate() {
                             *sum = *sum + factor * (a - *y.add(j));
                         }

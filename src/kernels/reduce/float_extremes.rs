@@ -1,25 +1,24 @@
-//! Extremes of floats, of which one instruction merges two as long as there is no NaN.
+//! Max and min of floats with one SIMD instruction per merge, as long as there is no NaN.
 //!
-//! Owns: the loop over a leaf, with sums beside the lanes: they are no numbers where there is a NaN. So are those of both
-//! infinities, which costs time only. Never splits work.
-//! Invariant: which of two zeros or of several NaN it gives depends on the number of elements only.
+//! Sums beside the lanes detect NaN: they become NaN. Sums of both infinities do, too, which costs only time.
+//! Invariant: which of two zeros or of several NaN is the result depends on the number of elements only.
 
 use std::marker::PhantomData;
 
-use super::fold::{Fold, NARROW, WIDE, halved, lanes, merge_block, prefetch};
+use super::fold::{Fold, NARROW_LANES, WIDE_LANES, fold_lanes, halve_lanes, merge_block, prefetch};
 
 /// Sums beside the lanes.
-const FEW: usize = WIDE / 4;
+const SUM_LANES: usize = WIDE_LANES / 4;
 
-/// A fold of numbers only: what becomes of a NaN is not said.
-pub(super) struct Bare<F>(PhantomData<F>);
+/// A fold of the same elements with undefined results for NaN.
+pub(super) struct IgnoreNan<F>(PhantomData<F>);
 
-/// What `F`, which picks one of its floats, merges a leaf to; by lanes of `B`, which picks the same where there is no NaN.
+/// `Fold::leaf` of `F`, an extreme, with lanes of `B`, which gives the same where there is no NaN.
 ///
 /// # Safety
-/// As `lanes`.
+/// As `fold_lanes`.
 #[inline(always)]
-pub(super) unsafe fn picked<F, B, T>(p: *const T, n: usize) -> T
+pub(super) unsafe fn extreme_leaf<F, B, T>(p: *const T, n: usize) -> T
 where
     T: Copy + Default + PartialEq + std::ops::Add<Output = T>,
     F: Fold<In = T, Acc = T>,
@@ -27,32 +26,32 @@ where
 {
     // SAFETY: the caller's contract.
     unsafe {
-        if n < WIDE {
-            return lanes::<F>(p, n);
+        if n < WIDE_LANES {
+            return fold_lanes::<F>(p, n);
         }
-        let (mut lanes, mut at) = ([B::IDENTITY; WIDE], p);
-        let mut sums = [T::default(); FEW];
-        for _ in 0..n / WIDE {
-            prefetch(at, WIDE);
+        let (mut lanes, mut at) = ([B::IDENTITY; WIDE_LANES], p);
+        let mut sums = [T::default(); SUM_LANES];
+        for _ in 0..n / WIDE_LANES {
+            prefetch(at, WIDE_LANES);
             add_block(&mut sums, at);
-            merge_block::<B, WIDE>(&mut lanes, &mut at);
+            merge_block::<B, WIDE_LANES>(&mut lanes, &mut at);
         }
-        if !n.is_multiple_of(WIDE) {
-            // Some count twice, which changes no extreme.
-            at = p.add(n - WIDE);
+        if !n.is_multiple_of(WIDE_LANES) {
+            // The last block overlaps the one before, which changes no extreme.
+            at = p.add(n - WIDE_LANES);
             add_block(&mut sums, at);
-            merge_block::<B, WIDE>(&mut lanes, &mut at);
+            merge_block::<B, WIDE_LANES>(&mut lanes, &mut at);
         }
-        if none(&sums) {
-            return careful::<F, T>(p, n);
+        if any_nan(&sums) {
+            return fold_with_nan::<F, T>(p, n);
         }
-        // Nothing is left over.
-        let lanes = halved::<B, WIDE, 32>(lanes, 0, &mut at);
-        let lanes = halved::<B, 32, 16>(lanes, 0, &mut at);
-        let few = halved::<B, 16, NARROW>(lanes, 0, &mut at);
-        let few = halved::<B, NARROW, 4>(few, 0, &mut at);
-        let few = halved::<B, 4, 2>(few, 0, &mut at);
-        halved::<B, 2, 1>(few, 0, &mut at)[0]
+        // There is no remainder.
+        let lanes = halve_lanes::<B, WIDE_LANES, 32>(lanes, 0, &mut at);
+        let lanes = halve_lanes::<B, 32, 16>(lanes, 0, &mut at);
+        let narrow = halve_lanes::<B, 16, NARROW_LANES>(lanes, 0, &mut at);
+        let narrow = halve_lanes::<B, NARROW_LANES, 4>(narrow, 0, &mut at);
+        let narrow = halve_lanes::<B, 4, 2>(narrow, 0, &mut at);
+        halve_lanes::<B, 2, 1>(narrow, 0, &mut at)[0]
     }
 }
 
@@ -61,18 +60,24 @@ where
 /// # Safety
 /// It is readable.
 #[inline(always)]
-unsafe fn add_block<T: Copy + std::ops::Add<Output = T>>(sums: &mut [T; FEW], at: *const T) {
+unsafe fn add_block<T: Copy + std::ops::Add<Output = T>>(sums: &mut [T; SUM_LANES], at: *const T) {
     for (j, sum) in sums.iter_mut().enumerate() {
         // SAFETY: the caller's contract.
-        let (a, b, c, d) =
-            unsafe { (*at.add(j), *at.add(j + FEW), *at.add(j + 2 * FEW), *at.add(j + 3 * FEW)) };
+        let (a, b, c, d) = unsafe {
+            (
+                *at.add(j),
+                *at.add(j + SUM_LANES),
+                *at.add(j + 2 * SUM_LANES),
+                *at.add(j + 3 * SUM_LANES),
+            )
+        };
         *sum = *sum + ((a + b) + (c + d));
     }
 }
 
-/// Whether one of the sums is no number.
+/// Whether one of the sums is NaN.
 #[inline(always)]
-fn none<T: Copy + PartialEq>(sums: &[T; FEW]) -> bool {
+fn any_nan<T: Copy + PartialEq>(sums: &[T; SUM_LANES]) -> bool {
     let mut any = false;
     for &sum in sums {
         #[allow(clippy::eq_op)]
@@ -82,14 +87,14 @@ fn none<T: Copy + PartialEq>(sums: &[T; FEW]) -> bool {
     any
 }
 
-/// The first NaN, or what all elements merge to: there is one, or there are numbers above and below zero, so that the order does
-/// not matter.
+/// The first NaN, or the extreme of all elements. With a NaN or elements of both signs, the order does not
+/// matter.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[cold]
 #[inline(never)]
-unsafe fn careful<F: Fold<In = T, Acc = T>, T: Copy + PartialEq>(p: *const T, n: usize) -> T {
+unsafe fn fold_with_nan<F: Fold<In = T, Acc = T>, T: Copy + PartialEq>(p: *const T, n: usize) -> T {
     let mut merged = F::IDENTITY;
     for i in 0..n {
         // SAFETY: the caller's contract.

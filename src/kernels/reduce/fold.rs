@@ -1,60 +1,59 @@
-//! What a reduction does to elements: load, identity, merge; and the loops over a run of them.
+//! `Fold`: load, identity and merge of a reduction, and the loops over contiguous elements.
 //!
-//! Owns: the trait `Fold` and the block loops with their fixed association.
-//! Never walks strides, never splits work.
-//! Invariant: the order in which a loop merges depends on the number of elements only, so the result
-//! is the same at every instruction-set level and thread count.
+//! Invariant: the order in which a loop merges depends on the number of elements only, so the result is the
+//! same at every instruction-set level and thread count.
 
 use std::mem::MaybeUninit;
 
 use super::transposed_rows;
 use crate::kernels::multiversion::{Levels, leveled};
 
-/// Elements that are merged into lanes before the lanes are merged: the leaf of the pairwise tree.
-pub(crate) const LEAF: usize = 1024;
+/// Elements of a leaf of the pairwise tree: they are merged into lanes before the lanes are merged.
+pub(crate) const LEAF_ELEMENTS: usize = 1024;
 
 /// A reduction of elements of type `In` in an accumulator of type `Acc`.
 pub(crate) trait Fold: Sized + 'static {
     type In: Copy + 'static;
     type Acc: Copy + Send + Sync + 'static;
-    /// The fold that merges accumulators, which it loads as they are.
+    /// The fold that merges accumulators; its `load` is the identity function.
     type Merging: Fold<In = Self::Acc, Acc = Self::Acc>;
-    /// The levels that its loops are compiled for.
+    /// The instruction-set levels of its loops.
     const LEVELS: Levels = Levels::All;
-    /// Whether it loads elements as they are, and the identity changes none of them: short rows may then be turned.
-    const TURNS: bool = false;
-    /// Merged with anything, gives that thing.
+    /// Whether `load` is the identity function and `IDENTITY` changes no element: short rows may then be
+    /// transposed.
+    const TRANSPOSABLE: bool = false;
+    /// The identity element of `merge`.
     const IDENTITY: Self::Acc;
-    /// Of no elements at all.
+    /// The result for no elements.
     const EMPTY: Self::Acc = Self::IDENTITY;
     fn load(x: Self::In) -> Self::Acc;
     fn merge(a: Self::Acc, b: Self::Acc) -> Self::Acc;
 
-    /// Merges `n` neighbours, at most `LEAF`.
+    /// Merges `n` contiguous elements, at most `LEAF_ELEMENTS`.
     ///
     /// # Safety
     /// `n` elements are readable.
     #[inline(always)]
     unsafe fn leaf(p: *const Self::In, n: usize) -> Self::Acc {
         // SAFETY: the caller's contract.
-        unsafe { lanes::<Self>(p, n) }
+        unsafe { fold_lanes::<Self>(p, n) }
     }
 }
 
-/// Elements that are merged side by side, and those of runs that are shorter.
-pub(super) const WIDE: usize = 64;
-pub(super) const NARROW: usize = 8;
+/// The number of lanes that elements are merged into, and that of short runs.
+pub(super) const WIDE_LANES: usize = 64;
+pub(super) const NARROW_LANES: usize = 8;
 
-/// Merges fewer than `NARROW` elements in order; of more, whole blocks into as many lanes, then the lanes by halves; of what
-/// is left over, each power of two joins the lanes when they are as many.
+/// Merges fewer than `NARROW_LANES` elements in order; of more, whole blocks into as many lanes, then the
+/// lanes by halves. The remainder's power-of-two blocks join the lanes when these are as many.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-pub(super) unsafe fn lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+pub(super) unsafe fn fold_lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     let mut at = p;
-    // As NumPy has them, so that sums of a few numbers are the same to the last bit.
-    if n < NARROW {
+    // As NumPy, so that sums of a few numbers agree to the last bit.
+    if n < NARROW_LANES {
         return (0..n).fold(F::IDENTITY, |acc, i| {
             // SAFETY: the caller's contract.
             F::merge(acc, F::load(unsafe { *p.add(i) }))
@@ -62,28 +61,28 @@ pub(super) unsafe fn lanes<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     }
     // SAFETY: the caller's contract.
     unsafe {
-        let mut few = [F::IDENTITY; NARROW];
-        if n >= WIDE {
-            let mut lanes = [F::IDENTITY; WIDE];
-            for _ in 0..n / WIDE {
-                prefetch(at, WIDE);
-                merge_block::<F, WIDE>(&mut lanes, &mut at);
+        let mut narrow = [F::IDENTITY; NARROW_LANES];
+        if n >= WIDE_LANES {
+            let mut lanes = [F::IDENTITY; WIDE_LANES];
+            for _ in 0..n / WIDE_LANES {
+                prefetch(at, WIDE_LANES);
+                merge_block::<F, WIDE_LANES>(&mut lanes, &mut at);
             }
-            let lanes = halved::<F, WIDE, 32>(lanes, n, &mut at);
-            let lanes = halved::<F, 32, 16>(lanes, n, &mut at);
-            few = halved::<F, 16, NARROW>(lanes, n, &mut at);
+            let lanes = halve_lanes::<F, WIDE_LANES, 32>(lanes, n, &mut at);
+            let lanes = halve_lanes::<F, 32, 16>(lanes, n, &mut at);
+            narrow = halve_lanes::<F, 16, NARROW_LANES>(lanes, n, &mut at);
         } else {
-            for _ in 0..n / NARROW {
-                merge_block::<F, NARROW>(&mut few, &mut at);
+            for _ in 0..n / NARROW_LANES {
+                merge_block::<F, NARROW_LANES>(&mut narrow, &mut at);
             }
         }
-        let few = halved::<F, NARROW, 4>(few, n, &mut at);
-        let few = halved::<F, 4, 2>(few, n, &mut at);
-        halved::<F, 2, 1>(few, n, &mut at)[0]
+        let narrow = halve_lanes::<F, NARROW_LANES, 4>(narrow, n, &mut at);
+        let narrow = halve_lanes::<F, 4, 2>(narrow, n, &mut at);
+        halve_lanes::<F, 2, 1>(narrow, n, &mut at)[0]
     }
 }
 
-/// Merges the `L` elements at `at` into lanes and goes past them.
+/// Merges the `L` elements at `at` into the lanes and advances `at`.
 ///
 /// # Safety
 /// They are readable.
@@ -99,12 +98,12 @@ pub(super) unsafe fn merge_block<F: Fold, const L: usize>(
     *at = at.wrapping_add(L);
 }
 
-/// The lanes by halves; and a block as long as a half, if a run of `n` has one left over.
+/// Merges the lanes by halves, and a block of `H` elements if a run of `n` has one in its remainder.
 ///
 /// # Safety
-/// What is left over of `n` by twice `H` is readable at `at`.
+/// The remainder of `n` modulo `2 * H` is readable at `at`.
 #[inline(always)]
-pub(super) unsafe fn halved<F: Fold, const L: usize, const H: usize>(
+pub(super) unsafe fn halve_lanes<F: Fold, const L: usize, const H: usize>(
     lanes: [F::Acc; L],
     n: usize,
     at: &mut *const F::In,
@@ -120,13 +119,13 @@ pub(super) unsafe fn halved<F: Fold, const L: usize, const H: usize>(
     half
 }
 
-/// Merges `n` neighbours with a loop over the blocks of `L` elements, at least one, that merges their lanes too.
-/// `full` is one function of the baseline for every level.
+/// Merges `n` contiguous elements; `full` reduces whole blocks of `L`, at least one. `full` is one baseline
+/// function for all levels.
 ///
 /// # Safety
 /// `n` elements are readable.
 #[inline(always)]
-pub(super) unsafe fn lanes_by<F: Fold, const L: usize>(
+pub(super) unsafe fn fold_blocks<F: Fold, const L: usize>(
     p: *const F::In,
     n: usize,
     full: impl FnOnce(*const F::In, usize) -> F::Acc,
@@ -140,21 +139,20 @@ pub(super) unsafe fn lanes_by<F: Fold, const L: usize>(
         total = Some(all);
     }
     // SAFETY: the caller's contract.
-    let rest = unsafe { lanes::<F>(p.add(n / L * L), n % L) };
+    let rest = unsafe { fold_lanes::<F>(p.add(n / L * L), n % L) };
     total.map_or(rest, |total| F::merge(total, rest))
 }
 
-/// How many bytes ahead of the elements in work the next ones are called for: the processor's own
-/// prediction stops at every page.
-const AHEAD: usize = 2048;
+/// Prefetch distance in bytes: the hardware prefetcher stops at every page.
+const PREFETCH_BYTES: usize = 2048;
 
-/// Calls for the cache lines of `n` elements that lie `AHEAD` of `at`, if this target can.
+/// Prefetches the cache lines of `n` elements that are `PREFETCH_BYTES` after `at`.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<T>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line = at.cast::<i8>().wrapping_add(AHEAD + line);
+        let line = at.cast::<i8>().wrapping_add(PREFETCH_BYTES + line);
         // SAFETY: a prefetch reads nothing, whatever the address is.
         unsafe { _mm_prefetch(line, _MM_HINT_T0) };
     }
@@ -163,7 +161,7 @@ pub(super) fn prefetch<T>(at: *const T, n: usize) {
 }
 
 #[inline(always)]
-pub(super) fn halve<F: Fold>(lanes: &mut [F::Acc]) -> F::Acc {
+pub(super) fn merge_halves<F: Fold>(lanes: &mut [F::Acc]) -> F::Acc {
     let mut width = lanes.len();
     while width > 1 {
         width /= 2;
@@ -176,16 +174,16 @@ pub(super) fn halve<F: Fold>(lanes: &mut [F::Acc]) -> F::Acc {
 }
 
 /// Merges values in a balanced tree, one at a time: the carry chain of a binary counter.
-pub(crate) struct Tree<A> {
-    /// The value of each bit that is set in `count`.
+pub(crate) struct PairwiseTree<A> {
+    /// The partial result of each bit that is set in `count`.
     parts: [MaybeUninit<A>; usize::BITS as usize],
     count: usize,
 }
 
-impl<A: Copy> Tree<A> {
+impl<A: Copy> PairwiseTree<A> {
     #[inline(always)]
-    pub(crate) fn new() -> Tree<A> {
-        Tree { parts: [MaybeUninit::uninit(); usize::BITS as usize], count: 0 }
+    pub(crate) fn new() -> PairwiseTree<A> {
+        PairwiseTree { parts: [MaybeUninit::uninit(); usize::BITS as usize], count: 0 }
     }
 
     #[inline(always)]
@@ -214,38 +212,40 @@ impl<A: Copy> Tree<A> {
     }
 }
 
-/// Merges `n` neighbours pairwise.
+/// Merges `n` contiguous elements pairwise.
 ///
 /// # Safety
-/// The leaves lie inside the `n` elements, which are readable.
-pub(crate) unsafe fn run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
+/// The leaves are inside the `n` elements, which are readable.
+pub(crate) unsafe fn fold_run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     let leaf = |start: usize| {
         let mut merged = F::IDENTITY;
         // SAFETY: the caller's contract.
-        unsafe { leaves::<F>(p.add(start), LEAF.min(n - start), 0, &mut merged, 0, 1) };
+        unsafe {
+            fold_leaves::<F>(p.add(start), LEAF_ELEMENTS.min(n - start), 0, &mut merged, 0, 1)
+        };
         merged
     };
-    if n <= LEAF {
+    if n <= LEAF_ELEMENTS {
         return leaf(0);
     }
-    let mut tree = Tree::new();
-    for start in (0..n).step_by(LEAF) {
+    let mut tree = PairwiseTree::new();
+    for start in (0..n).step_by(LEAF_ELEMENTS) {
         tree.push(leaf(start), F::merge);
     }
     tree.finish(F::merge).unwrap_or(F::IDENTITY)
 }
 
 leveled! {
-    /// Merges each of `rows` runs of `n` neighbours, at most `LEAF`, as `rows` does.
-    pub(super) unsafe fn leaves<F: Fold>(
+    /// Merges each of `rows` runs of `n` contiguous elements, at most `LEAF_ELEMENTS`, as `fold_rows` does.
+    pub(super) unsafe fn fold_leaves<F: Fold>(
         p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
-    ) = leaves_body, F::LEVELS
+    ) = fold_leaves_body, F::LEVELS
 }
 
 /// # Safety
-/// As `rows`.
+/// As `fold_rows`.
 #[inline(always)]
-unsafe fn leaves_body<F: Fold>(
+unsafe fn fold_leaves_body<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -259,12 +259,12 @@ unsafe fn leaves_body<F: Fold>(
     }
 }
 
-/// Merges each of `rows` runs of `n` neighbours.
+/// Merges each of `rows` runs of `n` contiguous elements.
 ///
 /// # Safety
-/// `rows` rows of `n` neighbours, `stride` apart, are readable; `out` has room for `rows` results,
+/// `rows` rows of `n` contiguous elements, `stride` apart, are readable; `out` has space for `rows` results,
 /// `step` apart.
-pub(crate) unsafe fn rows<F: Fold>(
+pub(crate) unsafe fn fold_rows<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -274,20 +274,20 @@ pub(crate) unsafe fn rows<F: Fold>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if F::TURNS && (1..WIDE).contains(&n) && rows >= NARROW {
-            return transposed_rows::rows::<F>(p, n, stride, out, step, rows);
+        if F::TRANSPOSABLE && (1..WIDE_LANES).contains(&n) && rows >= NARROW_LANES {
+            return transposed_rows::fold_transposed::<F>(p, n, stride, out, step, rows);
         }
-        if n <= LEAF {
-            return leaves::<F>(p, n, stride, out, step, rows);
+        if n <= LEAF_ELEMENTS {
+            return fold_leaves::<F>(p, n, stride, out, step, rows);
         }
         for row in 0..rows as isize {
-            *out.offset(row * step) = run::<F>(p.offset(row * stride), n);
+            *out.offset(row * step) = fold_run::<F>(p.offset(row * stride), n);
         }
     }
 }
 
 /// # Safety
-/// `acc` holds `n` accumulators; `count` rows of `n` neighbours, `stride` apart, are readable.
+/// `acc` holds `n` accumulators; `count` rows of `n` contiguous elements, `stride` apart, are readable.
 #[inline(always)]
 unsafe fn add_rows_body<F: Fold>(
     acc: *mut F::Acc,
@@ -327,7 +327,7 @@ leveled! {
     ) = add_rows_body, F::LEVELS
 }
 
-/// `a = merge(a, b)`, lane by lane.
+/// `a = merge(a, b)`, element by element.
 ///
 /// # Safety
 /// `a` and `b` are `n` accumulators each and do not overlap.

@@ -1,46 +1,50 @@
-//! Reductions whose finest axis is reduced: each result folds runs of neighbours.
+//! Reductions whose finest axis is reduced: each result folds contiguous or strided runs.
 //!
-//! Owns: the walk over kept positions, the gathering of strided runs, and splitting into pieces.
-//! Invariant: one result is a tree of pieces, a piece a tree of runs, a run a tree of leaves; all three
-//! sizes follow from the dims.
+//! Invariant: one result is a tree of pieces, a piece a tree of runs, a run a tree of leaves; all three sizes
+//! depend on the dims only.
 
 use std::mem::MaybeUninit;
 
 use super::super::view::{Axes, View, ViewMut};
-use super::fold::{self, Fold, LEAF, Tree};
-use super::launch_reduce::Plan;
-use super::loop_table::{Loops, move_line};
+use super::fold::{self, Fold, LEAF_ELEMENTS, PairwiseTree};
+use super::launch_reduce::ReducePlan;
+use super::loop_table::{ReduceLoops, copy_strided};
 use crate::array::repeated;
 use crate::error::Result;
 use crate::threads::parallel_for;
 
-/// Elements of one piece, about; two pieces are worth a second thread.
-pub(super) const PIECE: usize = 1 << 16;
+/// Elements of one piece, about; two pieces occupy a second thread.
+pub(super) const PIECE_ELEMENTS: usize = 1 << 16;
 
-/// One result's share of the input: `rows` runs of `n` elements.
-pub(super) struct Shape<'a> {
+/// The input of one result: `rows` runs of `n` elements.
+pub(super) struct ResultShape<'a> {
     rows: &'a Axes<1>,
     count: usize,
     n: usize,
     step: isize,
-    /// Runs per piece and elements of a run per piece; one of the two is all of them.
+    /// Runs per piece, and elements of a run per piece; one of the two is all of them.
     piece_rows: usize,
     piece_n: usize,
 }
 
-pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) -> Result<()> {
-    let Plan { kept, reduced: rows } = plan;
+pub(super) fn reduce(
+    loops: &ReduceLoops,
+    plan: &mut ReducePlan,
+    input: View,
+    out: ViewMut,
+) -> Result<()> {
+    let ReducePlan { kept, reduced: rows } = plan;
     let (n, [step]) = rows.pop();
     let count = rows.count();
     let (piece_rows, piece_n) = match count {
-        1 => (1, PIECE),
-        _ => ((PIECE / n).max(1).next_power_of_two(), n),
+        1 => (1, PIECE_ELEMENTS),
+        _ => ((PIECE_ELEMENTS / n).max(1).next_power_of_two(), n),
     };
     let pieces = count.div_ceil(piece_rows) * if count == 1 { n.div_ceil(piece_n) } else { 1 };
-    let shape = Shape { rows, count, n, step, piece_rows, piece_n };
+    let shape = ResultShape { rows, count, n, step, piece_rows, piece_n };
     let results = kept.count();
     if pieces == 1 {
-        many(loops, kept, &shape, results, input, out);
+        reduce_results(loops, kept, &shape, results, input, out);
         return Ok(());
     }
     let size = out.dtype.size();
@@ -48,7 +52,7 @@ pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) 
     let partial = Partials(partial.as_mut_ptr().cast::<u8>());
     parallel_for(results * pieces, &|i| {
         kept.for_range(i / pieces, i / pieces + 1, &mut |[_, from]| {
-            // SAFETY: the view is valid for every position; `i` is this block's own slot.
+            // SAFETY: the view is valid for every position; slot `i` belongs to this block.
             unsafe {
                 (loops.piece)(&shape, input.byte_at(from), i % pieces, partial.slot(i * size))
             };
@@ -63,16 +67,16 @@ pub(super) fn reduce(loops: &Loops, plan: &mut Plan, input: View, out: ViewMut) 
     Ok(())
 }
 
-/// Results of one piece each, in blocks of results.
-fn many(
-    loops: &Loops,
+/// Reduces results of one piece each, in blocks of results.
+fn reduce_results(
+    loops: &ReduceLoops,
     kept: &mut Axes<2>,
-    shape: &Shape,
+    shape: &ResultShape,
     results: usize,
     input: View,
     out: ViewMut,
 ) {
-    let per_block = (PIECE / (shape.n * shape.count)).max(1);
+    let per_block = (PIECE_ELEMENTS / (shape.n * shape.count)).max(1);
     let row_wise = shape.count == 1 && (shape.step == 1 || shape.n == 1) && !kept.dims.is_empty();
     if !row_wise {
         return parallel_for(blocks(results, per_block), &|block| {
@@ -83,7 +87,7 @@ fn many(
             });
         });
     }
-    // Plain rows: one call folds all that lie evenly apart.
+    // Plain rows: one call folds all evenly spaced rows.
     let (line, [to_step, from_step]) = kept.pop();
     let lines = results / line;
     parallel_for(blocks(results, per_block), &|block| {
@@ -127,18 +131,20 @@ impl<A> Partials<A> {
 ///
 /// # Safety
 /// `p` is readable at every position of the reduced axes.
-pub(super) unsafe fn piece<F: Fold>(shape: &Shape, p: *const F::In, i: usize) -> F::Acc {
+pub(super) unsafe fn fold_piece<F: Fold>(shape: &ResultShape, p: *const F::In, i: usize) -> F::Acc {
     if shape.count == 1 {
         let start = i * shape.piece_n;
         let n = shape.piece_n.min(shape.n - start);
         // SAFETY: the caller's contract.
-        return unsafe { run::<F>(p.offset(start as isize * shape.step), shape.step, n) };
+        return unsafe {
+            fold_strided_run::<F>(p.offset(start as isize * shape.step), shape.step, n)
+        };
     }
     let (start, end) = (i * shape.piece_rows, shape.count.min((i + 1) * shape.piece_rows));
-    let mut tree = Tree::new();
+    let mut tree = PairwiseTree::new();
     shape.rows.for_range(start, end, &mut |[at]| {
         // SAFETY: the caller's contract.
-        tree.push(unsafe { run::<F>(p.offset(at), shape.step, shape.n) }, F::merge);
+        tree.push(unsafe { fold_strided_run::<F>(p.offset(at), shape.step, shape.n) }, F::merge);
     });
     tree.finish(F::merge).unwrap_or(F::EMPTY)
 }
@@ -148,26 +154,26 @@ pub(super) unsafe fn piece<F: Fold>(shape: &Shape, p: *const F::In, i: usize) ->
 /// # Safety
 /// `n` elements, `step` apart, are readable.
 #[inline]
-unsafe fn run<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
+unsafe fn fold_strided_run<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
     // SAFETY: the caller's contract.
-    unsafe { if step == 1 { fold::run::<F>(p, n) } else { strided::<F>(p, step, n) } }
+    unsafe { if step == 1 { fold::fold_run::<F>(p, n) } else { fold_gathered::<F>(p, step, n) } }
 }
 
-/// Folds a run by leaves that are gathered into a buffer.
+/// Folds a strided run by leaves that are gathered into a buffer.
 ///
 /// # Safety
-/// As `run`.
+/// As `fold_strided_run`.
 #[inline(never)]
-unsafe fn strided<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
-    let mut buffer = [MaybeUninit::<F::In>::uninit(); LEAF];
-    let mut tree = Tree::new();
-    for start in (0..n).step_by(LEAF) {
-        let (len, from) = (LEAF.min(n - start), p.wrapping_offset(start as isize * step));
+unsafe fn fold_gathered<F: Fold>(p: *const F::In, step: isize, n: usize) -> F::Acc {
+    let mut buffer = [MaybeUninit::<F::In>::uninit(); LEAF_ELEMENTS];
+    let mut tree = PairwiseTree::new();
+    for start in (0..n).step_by(LEAF_ELEMENTS) {
+        let (len, from) = (LEAF_ELEMENTS.min(n - start), p.wrapping_offset(start as isize * step));
         let to = buffer.as_mut_ptr().cast::<u8>();
-        // SAFETY: the caller's contract; the buffer has room for a leaf.
+        // SAFETY: the caller's contract; the buffer has space for a leaf.
         unsafe {
-            move_line(size_of::<F::In>(), (from.cast(), step), (to, 1), len);
-            tree.push(fold::run::<F>(to.cast(), len), F::merge);
+            copy_strided(size_of::<F::In>(), (from.cast(), step), (to, 1), len);
+            tree.push(fold::fold_run::<F>(to.cast(), len), F::merge);
         }
     }
     tree.finish(F::merge).unwrap_or(F::EMPTY)

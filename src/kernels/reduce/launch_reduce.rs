@@ -1,25 +1,25 @@
-//! The entrance of the reductions: which fold, which axes, which loop.
+//! The entry of reductions: chooses the fold, splits the axes into kept and reduced ones, and chooses the
+//! loop.
 //!
-//! Owns: `Reduction` and the sorting of axes into kept and reduced ones. Never touches elements.
 //! Invariant: the plan depends on dims, strides and dtype only, never on the number of threads.
 
-use super::fold::LEAF;
-use super::loop_table::{Loops, loops, move_line};
+use super::fold::LEAF_ELEMENTS;
+use super::loop_table::{ReduceLoops, copy_strided, loops};
 use super::{inner, outer};
 use crate::dtype::{DType, no_loop};
 use crate::error::Result;
-use crate::kernels::cast::{rounded, through};
+use crate::kernels::cast::{convert_through, with_rounded_output};
 use crate::kernels::launch::{Work, launch};
 use crate::kernels::view::{Axes, View, ViewMut};
 
-/// What to reduce with.
+/// A reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
-    /// Pairwise sum; integers and booleans in 64 bits.
+    /// Pairwise sum; integers and booleans accumulate in 64 bits.
     Sum,
     /// Pairwise sum of squares; floats only.
     SumSquares,
-    /// Product; integers and booleans in 64 bits.
+    /// Product; integers and booleans accumulate in 64 bits.
     Prod,
     /// Largest element; NaN if there is one.
     Max,
@@ -52,20 +52,20 @@ impl Reduction {
 }
 
 /// The axes of a reduction, collapsed.
-pub(super) struct Plan {
-    /// Strides of the output and of the input.
+pub(super) struct ReducePlan {
+    /// Kept axes: strides of the output and of the input.
     pub(super) kept: Axes<2>,
-    /// Strides of the input.
+    /// Reduced axes: strides of the input.
     pub(super) reduced: Axes<1>,
 }
 
-/// Reduces `input` over `axes` (valid, each once) into `out`, whose dims are the input's without those axes, or with 1
-/// in their place, and whose dtype is `op.out_dtype` of the input's.
+/// Reduces `input` over `axes` (valid, each once) into `out`, whose dims are the input's without those axes,
+/// or with 1 in their place, and whose dtype is `op.out_dtype` of the input's.
 ///
 /// The caller has refused max and min of no elements.
 ///
 /// # Errors
-/// `Memory` when there is none for a copy in a dtype that has loops, or for what is reduced in parts.
+/// `Memory` if there is none for a copy in a dtype that has loops, or for partial results.
 pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
     launch!(
         "reduce", [input] => [out] as Work::Reduce(op, axes.into());
@@ -78,33 +78,41 @@ fn reduce_elements(op: Reduction, input: View, axes: &[usize], out: ViewMut) -> 
     assert!(out.dtype == op.out_dtype(dtype), "reduce: {op:?} of {dtype} into {}", out.dtype);
     match (loops(op, dtype), op) {
         (Some(loops), _) if dtype == DType::C64 => {
-            rounded(dtype.computes(), out, |out| planned(loops, input, axes, out))
+            with_rounded_output(dtype.computes(), out, |out| run_planned(loops, input, axes, out))
         }
-        (Some(loops), _) => planned(loops, input, axes, out),
+        (Some(loops), _) => run_planned(loops, input, axes, out),
         (None, Reduction::Any | Reduction::All | Reduction::Count) => {
-            converted(op, DType::Bool, input, axes, out)
+            reduce_converted(op, DType::Bool, input, axes, out)
         }
         (None, Reduction::SumSquares) if !dtype.is_inexact() => no_loop("floats", dtype),
         (None, _) if dtype.computes() == dtype => no_loop("other elements", dtype),
-        (None, _) => converted(op, dtype.computes(), input, axes, out),
+        (None, _) => reduce_converted(op, dtype.computes(), input, axes, out),
     }
 }
 
 /// Reduces a copy of the elements in another dtype.
-fn converted(op: Reduction, to: DType, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
-    through(to, input, op.out_dtype(to), out, |input, out| reduce_elements(op, input, axes, out))
+fn reduce_converted(
+    op: Reduction,
+    to: DType,
+    input: View,
+    axes: &[usize],
+    out: ViewMut,
+) -> Result<()> {
+    convert_through(to, input, op.out_dtype(to), out, |input, out| {
+        reduce_elements(op, input, axes, out)
+    })
 }
 
-fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
-    // The most frequent case, small enough to feel the planning below.
+fn run_planned(loops: &ReduceLoops, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
+    // Fast path: the most frequent case, small enough to notice the planning below.
     let n = input.numel();
-    if axes.len() == input.dims.len() && (1..=LEAF).contains(&n) && input.is_contiguous() {
+    if axes.len() == input.dims.len() && (1..=LEAF_ELEMENTS).contains(&n) && input.is_contiguous() {
         // SAFETY: the view holds `n` elements, and `out` one.
         unsafe { (loops.run)(input.ptr, n, out.ptr) };
         return Ok(());
     }
-    let mut plan = Plan { kept: Axes::none(), reduced: Axes::none() };
-    plan.sort(&input, axes, &out);
+    let mut plan = ReducePlan { kept: Axes::none(), reduced: Axes::none() };
+    plan.split_axes(&input, axes, &out);
     if plan.kept.dims.contains(&0) {
         return Ok(());
     }
@@ -116,29 +124,29 @@ fn planned(loops: &Loops, input: View, axes: &[usize], out: ViewMut) -> Result<(
     }
     let repeated = plan.take_repeated();
     if repeated.dims.is_empty() {
-        return folded(loops, plan, input, out);
+        return run_folds(loops, plan, input, out);
     }
-    let (heads, first, size) = (plan.kept.clone(), out.ptr, out.dtype.size());
-    folded(loops, plan, input, out)?;
-    spread(&heads, repeated, first, size);
+    let (first_positions, first, size) = (plan.kept.clone(), out.ptr, out.dtype.size());
+    run_folds(loops, plan, input, out)?;
+    copy_repeated(&first_positions, repeated, first, size);
     Ok(())
 }
 
-/// Copies the results of the first position along axes whose results are all the same.
-fn spread(heads: &Axes<2>, mut repeated: Axes<1>, first: *mut u8, size: usize) {
+/// Copies the result at the first position along axes with stride-0 input, where all results are equal.
+fn copy_repeated(first_positions: &Axes<2>, mut repeated: Axes<1>, first: *mut u8, size: usize) {
     repeated.merge(true, |strides| strides);
     let (n, [step]) = repeated.pop();
-    heads.for_each(|[to, _]| {
+    first_positions.for_each(|[to, _]| {
         repeated.for_each(|[at]| {
             let place = |at: isize| first.wrapping_offset(at * size as isize);
-            // SAFETY: the view is valid for every position of its axes, and the first result was written; copying it
-            // onto itself changes nothing.
-            unsafe { move_line(size, (place(to), 0), (place(to + at), step), n) };
+            // SAFETY: the view is valid for every position of its axes, and the first result was written;
+            // copying it onto itself changes nothing.
+            unsafe { copy_strided(size, (place(to), 0), (place(to + at), step), n) };
         });
     });
 }
 
-fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) -> Result<()> {
+fn run_folds(loops: &ReduceLoops, mut plan: ReducePlan, input: View, out: ViewMut) -> Result<()> {
     // Kept axes in the order of the input's strides.
     plan.kept.merge(true, |[to, from]| [from, to]);
     plan.reduced.merge(true, |strides| strides);
@@ -155,8 +163,9 @@ fn folded(loops: &Loops, mut plan: Plan, input: View, out: ViewMut) -> Result<()
     }
 }
 
-impl Plan {
-    /// Takes away the kept axes that repeat the input, as a gradient of a sum does, with their strides in the output.
+impl ReducePlan {
+    /// Removes the kept axes with stride-0 input, as in the gradient of a sum; returns their strides in the
+    /// output.
     fn take_repeated(&mut self) -> Axes<1> {
         let mut repeated = Axes::none();
         let repeats = |(&dim, strides): (&usize, &[isize; 2])| dim > 1 && strides[1] == 0;
@@ -173,9 +182,9 @@ impl Plan {
         repeated
     }
 
-    /// Adds the axes, each to its kind.
+    /// Splits the axes into kept and reduced ones.
     #[inline(always)]
-    fn sort(&mut self, input: &View, axes: &[usize], out: &ViewMut) {
+    fn split_axes(&mut self, input: &View, axes: &[usize], out: &ViewMut) {
         let keepdims = out.dims.len() == input.dims.len();
         let missing = if keepdims { 0 } else { axes.len() };
         assert_eq!(out.dims.len() + missing, input.dims.len(), "reduce: the axes of the output");

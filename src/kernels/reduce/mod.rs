@@ -1,11 +1,10 @@
-//! Reductions over any set of axes: sum, prod, max, min, any, all, count, argmax, argmin.
+//! Reductions over any set of axes: sum, prod, max, min, any, all, count, argmax, argmin, and pairwise
+//! distances.
 //!
-//! Owns: the folds, the plans over strides, and their loops. Never weights an element.
 //! Invariant: the order in which elements are merged depends on dims, strides and dtype only.
 
 mod arg;
 mod complex;
-mod complex_arg;
 mod contiguous;
 mod differences;
 mod float_extremes;
@@ -20,10 +19,10 @@ mod scaled_sum_of_squares;
 mod transposed_rows;
 
 pub use arg::arg_reduce;
-pub use contiguous::{RowLoop, WHOLE_LEAF, Whole, of_rows, whole};
+pub use contiguous::{RowReduction, WHOLE_LEAF, WholeReduction, row_reduction, whole_reduction};
 pub use differences::{projected_differences, weighted_differences};
-pub(super) use fold::{Fold, LEAF, Tree, rows as fold_rows};
+pub(super) use fold::{Fold, LEAF_ELEMENTS, PairwiseTree, fold_rows};
 pub use launch_reduce::{Reduction, reduce};
 pub use pairwise_distances::{squared_distances, squared_distances_within};
 pub(super) use reductions::{Max, Sum};
-pub use scaled_sum_of_squares::{Range, are_within, scaled_sum_of_squares};
+pub use scaled_sum_of_squares::{AccurateRange, all_within, scaled_sum_of_squares};

@@ -1,46 +1,50 @@
 //! Reductions whose finest axis is kept: rows are merged into a row of accumulators.
 //!
-//! Owns: the tiles of accumulators, the grouping of narrow rows, and splitting into pieces.
 //! Invariant: one tile is a tree of pieces, a piece a tree of row blocks, a block a left fold; all sizes
-//! follow from the dims.
+//! depend on the dims only.
 
 use super::super::view::{Axes, View, ViewMut};
 use super::inner::Partials;
-use super::launch_reduce::Plan;
-use super::loop_table::{Loops, move_line};
+use super::launch_reduce::ReducePlan;
+use super::loop_table::{ReduceLoops, copy_strided};
 use crate::array::repeated;
 use crate::error::Result;
 use crate::threads::parallel_for;
 
 /// Accumulators of one tile: a few KiB, half of the L1 cache at most.
-const TILE: usize = 1024;
+const TILE_ACCUMULATORS: usize = 1024;
 /// Rows that are merged one after the other.
-const ROWS: usize = 32;
+const BLOCK_ROWS: usize = 32;
 /// Elements of one piece, about.
-const PIECE: usize = 1 << 16;
+const PIECE_ELEMENTS: usize = 1 << 16;
 
 /// The rows that one tile folds.
-struct Rows<'a> {
+struct RowAxes<'a> {
     axes: &'a Axes<1>,
     count: usize,
-    /// Set when the kept axis has a stride other than 1: a row is gathered before it is merged.
+    /// The stride of the kept axis if it is not 1: rows are then gathered before they are merged.
     gather: Option<isize>,
 }
 
-pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) -> Result<()> {
+pub(super) fn reduce(
+    loops: &ReduceLoops,
+    plan: &ReducePlan,
+    input: View,
+    out: ViewMut,
+) -> Result<()> {
     let mut kept = plan.kept.clone();
     let (width, [to_step, from_step]) = kept.pop();
     let mut axes = plan.reduced.clone();
-    let (group, tail) = if from_step == 1 { grouped(&mut axes, width) } else { (1, None) };
+    let (group, tail) = if from_step == 1 { group_rows(&mut axes, width) } else { (1, None) };
     let count = axes.count();
     let wide = width * group;
-    let tile = TILE.min(wide);
-    let piece_rows = (PIECE / tile).next_power_of_two();
+    let tile = TILE_ACCUMULATORS.min(wide);
+    let piece_rows = (PIECE_ELEMENTS / tile).next_power_of_two();
     let gather = (from_step != 1).then_some(from_step);
-    let job = Job {
+    let reduction = ColumnReduction {
         loops,
         sizes: (input.dtype.size(), out.dtype.size()),
-        rows: Rows { axes: &axes, count, gather },
+        rows: RowAxes { axes: &axes, count, gather },
         tail,
         width,
         group,
@@ -51,41 +55,41 @@ pub(super) fn reduce(loops: &Loops, plan: &Plan, input: View, out: ViewMut) -> R
         pieces: count.div_ceil(piece_rows),
         to_step,
     };
-    job.run(&kept, kept.count(), input, out)
+    reduction.run(&kept, kept.count(), input, out)
 }
 
-/// Groups rows that follow each other without a gap, so that narrow ones fill a tile: how many make a
-/// group, and the rows left over.
-fn grouped(axes: &mut Axes<1>, width: usize) -> (usize, Option<Tail>) {
+/// Groups consecutive rows, so that narrow ones fill a tile: returns the rows of a group, and the remaining
+/// rows.
+fn group_rows(axes: &mut Axes<1>, width: usize) -> (usize, Option<RemainingRows>) {
     let ([dim], [[stride]]) = (axes.dims.as_mut_slice(), axes.strides.as_mut_slice()) else {
         return (1, None);
     };
-    if *stride != width as isize || width >= TILE / 4 || *dim < 8 {
+    if *stride != width as isize || width >= TILE_ACCUMULATORS / 4 || *dim < 8 {
         return (1, None);
     }
-    let group = prev_power_of_two((TILE / 2 / width).min(*dim / 4));
+    let group = prev_power_of_two((TILE_ACCUMULATORS / 2 / width).min(*dim / 4));
     let (groups, count) = (*dim / group, *dim % group);
     *dim = groups;
     *stride *= group as isize;
-    (group, Some(Tail { start: (groups * group * width) as isize, count }))
+    (group, Some(RemainingRows { start: (groups * group * width) as isize, count }))
 }
 
 fn prev_power_of_two(n: usize) -> usize {
     1 << n.ilog2()
 }
 
-/// Rows left over when the reduced axis is cut into groups: where they start and how many they are.
-struct Tail {
+/// The remaining rows when the reduced axis is split into groups: their start and number.
+struct RemainingRows {
     start: isize,
     count: usize,
 }
 
-struct Job<'a> {
-    loops: &'a Loops,
+struct ColumnReduction<'a> {
+    loops: &'a ReduceLoops,
     /// Bytes of an element and of a result.
     sizes: (usize, usize),
-    rows: Rows<'a>,
-    tail: Option<Tail>,
+    rows: RowAxes<'a>,
+    tail: Option<RemainingRows>,
     /// Results of one row, rows of one group, and their product.
     width: usize,
     group: usize,
@@ -102,7 +106,7 @@ fn accumulators(n: usize, size: usize) -> Vec<u64> {
     vec![0; (n * size).div_ceil(8)]
 }
 
-impl Job<'_> {
+impl ColumnReduction<'_> {
     fn run(&self, kept: &Axes<2>, outer: usize, input: View, out: ViewMut) -> Result<()> {
         let units = self.pieces * self.tiles;
         let elements = outer * self.wide * self.rows.count;
@@ -110,7 +114,7 @@ impl Job<'_> {
         if self.pieces == 1 {
             // Every tile of every outer position is a result of its own.
             let total = outer * self.tiles;
-            let blocks = (elements / PIECE).clamp(1, total);
+            let blocks = (elements / PIECE_ELEMENTS).clamp(1, total);
             parallel_for(blocks, &|b| {
                 let mut row = accumulators(self.tile, size);
                 let row = row.as_mut_ptr().cast::<u8>();
@@ -163,7 +167,7 @@ impl Job<'_> {
         let mut blocks = 0usize;
         let mut first = start;
         while first < end {
-            let last = end.min(first + ROWS);
+            let last = end.min(first + BLOCK_ROWS);
             // SAFETY: the caller's contract; the levels of the stack hold `n` accumulators.
             unsafe {
                 (self.loops.clear)(acc, n);
@@ -174,7 +178,7 @@ impl Job<'_> {
                     level += 1;
                 }
                 if last == end {
-                    // The last block takes what is left on the stack, smallest first.
+                    // The last block merges the rest of the stack, smallest first.
                     for (higher, part) in stack.iter().enumerate().skip(level) {
                         if blocks >> higher & 1 == 1 {
                             (self.loops.merge_rows)(acc, part.as_ptr().cast(), n);
@@ -213,9 +217,9 @@ impl Job<'_> {
             let mut row = accumulators(n, size);
             let row = row.as_mut_ptr().cast::<u8>();
             axes.for_range(first, last, &mut |[skip]| {
-                // SAFETY: the caller's contract; the row has room for `n` elements.
+                // SAFETY: the caller's contract; the row has space for `n` elements.
                 unsafe {
-                    move_line(size, (at(skip + left as isize * step), step), (row, 1), n);
+                    copy_strided(size, (at(skip + left as isize * step), step), (row, 1), n);
                     add_rows(acc, row, n, 0, 1);
                 }
             });
@@ -249,10 +253,11 @@ impl Job<'_> {
         }
     }
 
-    /// Merges the rows of a group and the rows left over, and writes the results of tile `t`.
+    /// Merges the rows of a group and the remaining rows, and writes the results of tile `t`.
     ///
     /// # Safety
-    /// `row` holds a tile, or a group; `p` and `out` are valid at every position of the kept axis and the rows left over.
+    /// `row` holds a tile, or a group; `p` and `out` are valid at every position of the kept axis and the
+    /// remaining rows.
     unsafe fn finish(&self, row: *mut u8, t: usize, p: *const u8, out: *mut u8) {
         let (size, result) = self.sizes;
         let left = t * self.tile;
@@ -270,7 +275,7 @@ impl Job<'_> {
                 (self.loops.add_rows)(row, rest, n, n as isize, tail.count);
             }
             let out = out.wrapping_offset(left as isize * self.to_step * result as isize);
-            move_line(result, (row, 1), (out, self.to_step), n);
+            copy_strided(result, (row, 1), (out, self.to_step), n);
         }
     }
 }

@@ -1,12 +1,10 @@
-//! The folds there are: sums, products, extremes and truth of every dtype.
-//!
-//! Owns: the implementations of `Fold`. Never walks more than a leaf. Invariant: as that of `Fold`.
+//! The implementations of `Fold`: sums, products, extremes, any and all of every dtype.
 
 use std::marker::PhantomData;
 
-use super::complex::{product_lanes, sum_lanes};
-use super::float_extremes::{Bare, picked};
-use super::fold::{Fold, LEAF, prefetch};
+use super::complex::{fold_products, fold_sums};
+use super::float_extremes::{IgnoreNan, extreme_leaf};
+use super::fold::{Fold, LEAF_ELEMENTS, prefetch};
 use crate::dtype::{Complex, Complex64, Complex128, Truth};
 use crate::kernels::multiversion::Levels;
 use crate::kernels::number::complex_scalar::ComplexElement;
@@ -46,12 +44,12 @@ macro_rules! fold {
 }
 
 macro_rules! extreme {
-    ($f:ident<$t:ty>, $identity:expr, $beats:tt) => {
+    ($f:ident<$t:ty>, $identity:expr, $op:tt) => {
         impl Fold for $f<$t> {
             type In = $t;
             type Acc = $t;
             type Merging = Self;
-            const TURNS: bool = true;
+            const TRANSPOSABLE: bool = true;
             const IDENTITY: $t = $identity;
             #[inline(always)]
             fn load(x: $t) -> $t {
@@ -59,21 +57,21 @@ macro_rules! extreme {
             }
             #[inline(always)]
             fn merge(a: $t, b: $t) -> $t {
-                if b $beats a || b != b { b } else { a }
+                if b $op a || b != b { b } else { a }
             }
             #[inline(always)]
             unsafe fn leaf(p: *const $t, n: usize) -> $t {
                 // SAFETY: the caller's contract.
-                unsafe { picked::<Self, Bare<Self>, $t>(p, n) }
+                unsafe { extreme_leaf::<Self, IgnoreNan<Self>, $t>(p, n) }
             }
         }
-        fold!(All Bare<$f<$t>> = $t; $t as Self, $identity, $identity, |x| x, |a, b| if b $beats a { b } else { a });
+        fold!(All IgnoreNan<$f<$t>> = $t; $t as Self, $identity, $identity, |x| x, |a, b| if b $op a { b } else { a });
     };
 }
 
 macro_rules! float_folds {
     ($($t:ty),*) => {$(
-        // The sum of negative zeros is 0.0, as NumPy has it: every sum begins with the identity.
+        // The sum of negative zeros is 0.0, as in NumPy: every sum starts with the identity element.
         fold!(UpToAvx2 Sum<$t> -> $t as Sum, 0.0, 0.0, |x| x, |a, b| a + b);
         fold!(UpToAvx2 SumSquares<$t> -> $t as Sum, 0.0, 0.0, |x| x * x, |a, b| a + b);
         fold!(UpToAvx2 Prod<$t> -> $t as Prod, 1.0, 1.0, |x| x, |a, b| a * b);
@@ -122,13 +120,13 @@ macro_rules! complex_folds {
     )*};
 }
 complex_folds! {
-    Sum<Complex128>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
-    Sum<Complex64>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), sum_lanes, |a, b| a + b;
-    Prod<Complex128>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
-    Prod<Complex64>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), product_lanes, |a, b| a * b;
+    Sum<Complex128>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), fold_sums, |a, b| a + b;
+    Sum<Complex64>, Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), fold_sums, |a, b| a + b;
+    Prod<Complex128>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), fold_products, |a, b| a * b;
+    Prod<Complex64>, Complex::new(1.0, 0.0), Complex::new(1.0, 0.0), fold_products, |a, b| a * b;
 }
 
-/// Truth of elements, with lanes as wide as these: the comparison gives masks of their width.
+/// Truth of elements, with lanes of the element size: comparisons give masks of that width.
 macro_rules! truth_folds {
     ($($t:ty as $mask:ty;)*) => {$(
         truth_folds!(@one Any, $t, $mask, 0, |any| any as u8, |x| x != 0 as $t, |a, b| a | b);
@@ -153,12 +151,12 @@ macro_rules! truth_folds {
             #[inline(always)]
             unsafe fn leaf(p: *const $t, n: usize) -> u8 {
                 const WIDTH: usize = 256 / size_of::<$t>();
-                const FEW: usize = WIDTH / 8;
-                let (mut lanes, mut few): ([$mask; WIDTH], [$mask; FEW]) = ([0; WIDTH], [0; FEW]);
+                const TAIL_LANES: usize = WIDTH / 8;
+                let (mut lanes, mut tail): ([$mask; WIDTH], [$mask; TAIL_LANES]) = ([0; WIDTH], [0; TAIL_LANES]);
                 let mut found = false;
                 // SAFETY: every index is below `n`.
                 unsafe {
-                    let look = |at: usize, lanes: &mut [$mask]| {
+                    let or_block = |at: usize, lanes: &mut [$mask]| {
                         for (j, lane) in lanes.iter_mut().enumerate() {
                             let $x = *p.add(at + j);
                             *lane |= if $found { <$mask>::MAX } else { 0 };
@@ -167,23 +165,23 @@ macro_rules! truth_folds {
                     let whole = n - n % WIDTH;
                     for start in (0..whole).step_by(WIDTH) {
                         prefetch(p.add(start), WIDTH);
-                        look(start, &mut lanes);
+                        or_block(start, &mut lanes);
                     }
-                    if n < FEW {
+                    if n < TAIL_LANES {
                         for i in 0..n {
                             let $x = *p.add(i);
                             found |= $found;
                         }
                     } else {
-                        // Elements that were looked at before change nothing.
-                        for start in (whole..n).step_by(FEW) {
-                            look(start.min(n - FEW), &mut few);
+                        // The last block overlaps the one before, which changes nothing.
+                        for start in (whole..n).step_by(TAIL_LANES) {
+                            or_block(start.min(n - TAIL_LANES), &mut tail);
                         }
                     }
                 }
-                // Without a branch for each lane.
+                // Without a branch per lane.
                 let or = |a: $mask, b: &$mask| a | b;
-                found |= few.iter().fold(0, or) != 0;
+                found |= tail.iter().fold(0, or) != 0;
                 let $any = found | (lanes.iter().fold(0, or) != 0);
                 $truth
             }
@@ -192,7 +190,7 @@ macro_rules! truth_folds {
 }
 truth_folds! { f64 as u64; f32 as u32; u8 as u8; }
 
-/// The number of true bytes: a leaf fits lanes of single bytes, which are much faster to count in.
+/// The number of true bytes: the count of a leaf fits single-byte lanes, which are much faster.
 impl Fold for Sum<Truth> {
     type In = Truth;
     type Acc = i64;
@@ -218,9 +216,9 @@ impl Fold for Sum<Truth> {
                 }
                 i += 64;
             }
-            let (few, _) = lanes.split_at_mut(16);
+            let (tail, _) = lanes.split_at_mut(16);
             while i + 16 <= n {
-                for (j, lane) in few.iter_mut().enumerate() {
+                for (j, lane) in tail.iter_mut().enumerate() {
                     *lane += ((*p.add(i + j)).0 != 0) as u8;
                 }
                 i += 16;
@@ -230,4 +228,4 @@ impl Fold for Sum<Truth> {
         }
     }
 }
-const _: () = assert!(LEAF / 64 + 3 < 256);
+const _: () = assert!(LEAF_ELEMENTS / 64 + 3 < 256);

@@ -1,32 +1,31 @@
-//! Short rows, turned: what lies beside one another in a vector belongs to different rows.
+//! Short rows, transposed: the lanes of a vector belong to different rows.
 //!
-//! Owns: the tile that rows are turned into, and their merging there. Never splits work.
-//! Invariant: a row is merged in the order of `fold::lanes`, so it has the bits that it has alone.
+//! Invariant: a row is merged in the order of `fold::fold_lanes`, so it has the bits of a row reduced alone.
 
 use std::mem::MaybeUninit;
 
-use super::fold::{Fold, LEAF, NARROW, WIDE, add_rows, merge_rows};
-use crate::kernels::transpose::turn;
+use super::fold::{Fold, LEAF_ELEMENTS, NARROW_LANES, WIDE_LANES, add_rows, merge_rows};
+use crate::kernels::transpose::transpose_block;
 
-/// Rows of fewer than `WIDE` elements, one in each column.
-pub(super) struct Tile<T>([MaybeUninit<T>; LEAF]);
+/// Transposed rows of fewer than `WIDE_LANES` elements, one in each column.
+pub(super) struct TransposedTile<T>([MaybeUninit<T>; LEAF_ELEMENTS]);
 
-impl<T: Copy> Tile<T> {
-    pub(super) fn new() -> Tile<T> {
+impl<T: Copy> TransposedTile<T> {
+    pub(super) fn new() -> TransposedTile<T> {
         debug_assert!(size_of::<T>() == 4 || size_of::<T>() == 8, "elements that are turned");
-        Tile([MaybeUninit::uninit(); LEAF])
+        TransposedTile([MaybeUninit::uninit(); LEAF_ELEMENTS])
     }
 
-    /// How many rows of `n` elements there is room for; whole vectors of them.
-    pub(super) fn room(n: usize) -> usize {
-        assert!(n < WIDE, "a tile is for short rows");
-        LEAF / n / NARROW * NARROW
+    /// How many rows of `n` elements fit, in whole vectors.
+    pub(super) fn capacity(n: usize) -> usize {
+        assert!(n < WIDE_LANES, "a tile is for short rows");
+        LEAF_ELEMENTS / n / NARROW_LANES * NARROW_LANES
     }
 
-    /// Lays `count` rows into as many columns and says where the first one begins.
+    /// Transposes `count` rows into columns and returns the address of the first element.
     ///
     /// # Safety
-    /// `count` rows of `n` neighbours, `stride` apart, are readable, and there is room for them.
+    /// `count` rows of `n` contiguous elements, `stride` apart, are readable, and they fit.
     pub(super) unsafe fn fill(
         &mut self,
         p: *const T,
@@ -36,31 +35,37 @@ impl<T: Copy> Tile<T> {
     ) -> *mut T {
         let to = self.0.as_mut_ptr().cast();
         // SAFETY: the caller's contract.
-        unsafe { lay(size_of::<T>(), p.cast(), stride, to, (n, count)) };
+        unsafe { transpose_rows(size_of::<T>(), p.cast(), stride, to, (n, count)) };
         to.cast()
     }
 }
 
-/// `turn` of elements of this size into rows without gaps, compiled once for all folds.
+/// `transpose_block` of elements of this size into rows without gaps, compiled once for all folds.
 ///
 /// # Safety
-/// As `turn`.
+/// As `transpose_block`.
 #[inline(never)]
-unsafe fn lay(size: usize, p: *const u8, by: isize, to: *mut u8, (rows, columns): (usize, usize)) {
+unsafe fn transpose_rows(
+    size: usize,
+    p: *const u8,
+    by: isize,
+    to: *mut u8,
+    (rows, columns): (usize, usize),
+) {
     // SAFETY: the caller's contract.
     unsafe {
         match size {
-            4 => turn::<u32>(p.cast(), by, to.cast(), columns as isize, (rows, columns)),
-            _ => turn::<u64>(p.cast(), by, to.cast(), columns as isize, (rows, columns)),
+            4 => transpose_block::<u32>(p.cast(), by, to.cast(), columns as isize, (rows, columns)),
+            _ => transpose_block::<u64>(p.cast(), by, to.cast(), columns as isize, (rows, columns)),
         }
     }
 }
 
-/// Merges each of `rows` runs of `n` neighbours, fewer than `WIDE`.
+/// Merges each of `rows` runs of `n` contiguous elements, fewer than `WIDE_LANES`.
 ///
 /// # Safety
-/// As `fold::rows`; and the fold `TURNS`.
-pub(super) unsafe fn rows<F: Fold>(
+/// As `fold_rows`; and the fold is `TRANSPOSABLE`.
+pub(super) unsafe fn fold_transposed<F: Fold>(
     p: *const F::In,
     n: usize,
     stride: isize,
@@ -68,14 +73,15 @@ pub(super) unsafe fn rows<F: Fold>(
     step: isize,
     rows: usize,
 ) {
-    let mut tile = Tile::new();
-    for start in (0..rows).step_by(Tile::<F::In>::room(n)) {
-        let count = Tile::<F::In>::room(n).min(rows - start);
-        // SAFETY: the caller's contract; such a fold accumulates what it loads, so the tile holds accumulators.
+    let mut tile = TransposedTile::new();
+    for start in (0..rows).step_by(TransposedTile::<F::In>::capacity(n)) {
+        let count = TransposedTile::<F::In>::capacity(n).min(rows - start);
+        // SAFETY: the caller's contract; a transposable fold accumulates what it loads, so the tile holds
+        // accumulators.
         unsafe {
             let first = p.offset(start as isize * stride);
             let merged: *mut F::Acc = tile.fill(first, n, stride, count).cast();
-            columns::<F>(merged, n, count);
+            merge_columns::<F>(merged, n, count);
             for j in 0..count {
                 *out.offset((start + j) as isize * step) = *merged.add(j);
             }
@@ -83,19 +89,25 @@ pub(super) unsafe fn rows<F: Fold>(
     }
 }
 
-/// Merges `n` rows of `count` neighbours into the first.
+/// Merges `n` rows of `count` contiguous accumulators into the first.
 ///
 /// # Safety
-/// They are accumulators.
-unsafe fn columns<F: Fold>(tile: *mut F::Acc, n: usize, count: usize) {
+/// The tile holds accumulators.
+unsafe fn merge_columns<F: Fold>(tile: *mut F::Acc, n: usize, count: usize) {
     let row = |i: usize| tile.wrapping_add(i * count);
     // SAFETY: the caller's contract.
     unsafe {
-        if n < NARROW {
+        if n < NARROW_LANES {
             return add_rows::<F::Merging>(tile, row(1), count, count as isize, n - 1);
         }
-        let (block, mut done) = (NARROW * count, n / NARROW * NARROW);
-        add_rows::<F::Merging>(tile, row(NARROW), block, block as isize, n / NARROW - 1);
+        let (block, mut done) = (NARROW_LANES * count, n / NARROW_LANES * NARROW_LANES);
+        add_rows::<F::Merging>(
+            tile,
+            row(NARROW_LANES),
+            block,
+            block as isize,
+            n / NARROW_LANES - 1,
+        );
         for half in [4, 2, 1] {
             merge_rows::<F>(tile, row(half), half * count);
             if n & half != 0 {

@@ -1,24 +1,24 @@
-//! Cross-entropy of rows of logits with integer targets, forward and first-order backward.
+//! Cross-entropy of rows of logits with integer targets, forward and first-order backward; row weights and
+//! means are the caller's.
 //!
-//! Owns: the per-row loss, its statistics and its gradient. Never weights or averages rows: that is the
-//! caller's. Invariant: a target that is neither a class nor `ignore` is an error before any work.
+//! Invariant: a target that is neither a class nor `ignore` is an error before any work.
 
 use std::mem::MaybeUninit;
 
-use super::masked_rows::{Spread, spread};
-use super::row_blocks::{Float, by_rows, shape, shifted_sum_body};
+use super::masked_rows::{RowUpdate, update_rows};
+use super::row_blocks::{Float, for_row_blocks, shape, shifted_sum_body};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::launch;
 use crate::kernels::multiversion::leveled_fma;
 use crate::kernels::view::{View, ViewMut, with_float};
 
-/// Elements of rows that share their exponentials, so that these run in full vectors.
-const TOGETHER: usize = 512;
+/// Elements of rows whose exponentials are computed in one loop, in full vectors.
+const GROUP_ELEMENTS: usize = 512;
 
-/// Per row of `x` (rows, classes): `loss = -log_softmax(x)[target]`, 0 where the target is `ignore`.
-/// `stats` (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum
-/// of the shifted exponentials. An error names a target that is no class.
+/// Per row of `x` (rows, classes): `loss = -log_softmax(x)[target]`, 0 if the target is `ignore`. `stats`
+/// (rows, 2) receives what the backward needs: the row's maximum and the logarithm of the sum of the shifted
+/// exponentials. An error names a target that is no class.
 pub fn cross_entropy(
     x: View,
     targets: View,
@@ -29,7 +29,7 @@ pub fn cross_entropy(
     launch!("cross_entropy", [x, targets] => [loss, stats];; {
         let checked = check_targets(x.dims, targets, ignore);
         checked.map(|()| {
-            with_float!([x, loss, stats], T => entropy::<T>(x, targets, ignore, loss, stats))
+            with_float!([x, loss, stats], T => cross_entropy_rows::<T>(x, targets, ignore, loss, stats))
         })
     })
 }
@@ -52,19 +52,26 @@ fn check_targets(dims: &[usize], targets: View, ignore: i64) -> Result<()> {
     Ok(())
 }
 
-fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: ViewMut) {
+fn cross_entropy_rows<T: Float>(
+    x: View,
+    targets: View,
+    ignore: i64,
+    loss: ViewMut,
+    stats: ViewMut,
+) {
     let (rows, n) =
         shape(x.dims, &[x.is_contiguous(), loss.is_contiguous(), stats.is_contiguous()]);
     assert!(loss.dims == [rows] && stats.dims == [rows, 2]);
-    by_rows(rows, n, &|first, count| {
-        let group = (TOGETHER / n).max(1);
-        let (mut tops, mut sums) = ([T::ZERO; TOGETHER], [T::ZERO; TOGETHER]);
+    for_row_blocks(rows, n, &|first, count| {
+        let group = (GROUP_ELEMENTS / n).max(1);
+        let (mut tops, mut sums) = ([T::ZERO; GROUP_ELEMENTS], [T::ZERO; GROUP_ELEMENTS]);
         for start in (first..first + count).step_by(group) {
             let count = group.min(first + count - start);
-            // SAFETY: the views hold these rows, the lists as many numbers; targets were checked to be classes.
+            // SAFETY: the views hold these rows, the arrays as many numbers; targets were checked to be
+            // classes.
             unsafe {
                 let from = x.at::<T>((start * n) as isize);
-                shifted::<T>(from, n, count, tops.as_mut_ptr(), sums.as_mut_ptr(), true);
+                row_statistics::<T>(from, n, count, tops.as_mut_ptr(), sums.as_mut_ptr(), true);
                 for i in 0..count {
                     let (row, top, log_sum) = ((start + i) as isize, tops[i], sums[i]);
                     *stats.at::<T>(2 * row) = top;
@@ -80,17 +87,17 @@ fn entropy<T: Float>(x: View, targets: View, ignore: i64, loss: ViewMut, stats: 
 }
 
 leveled_fma! {
-    /// The largest element of each of some rows, of `TOGETHER` elements or one row, and the logarithms of the sums of the
-    /// exponentials that it shifts; or these sums.
-    unsafe fn shifted<T: Float>(
+    /// The maximum of each of some rows (at most `GROUP_ELEMENTS` elements, or one row), and the sum of the
+    /// exponentials shifted by it, or its logarithm.
+    unsafe fn row_statistics<T: Float>(
         x: *const T, n: usize, rows: usize, tops: *mut T, sums: *mut T, logs: bool,
-    ) = shifted_body
+    ) = row_statistics_body
 }
 
 /// # Safety
-/// `x` holds the rows, `tops` and `sums` have room for a number of each.
+/// `x` holds the rows, `tops` and `sums` have space for a number per row.
 #[inline(always)]
-unsafe fn shifted_body<T: Float, const FMA: bool>(
+unsafe fn row_statistics_body<T: Float, const FMA: bool>(
     x: *const T,
     n: usize,
     rows: usize,
@@ -98,19 +105,19 @@ unsafe fn shifted_body<T: Float, const FMA: bool>(
     sums: *mut T,
     logs: bool,
 ) {
-    // SAFETY: the caller's contract; what is read of the buffer was written before.
+    // SAFETY: the caller's contract; the buffer is written before it is read.
     unsafe {
-        T::largest(x, n, tops, rows);
+        T::row_max(x, n, tops, rows);
         if rows == 1 {
             *sums = shifted_sum_body::<T, FMA>(x, n, *tops);
         } else {
-            let mut buffer = [MaybeUninit::<T>::uninit(); TOGETHER];
+            let mut buffer = [MaybeUninit::<T>::uninit(); GROUP_ELEMENTS];
             let shifted = buffer.as_mut_ptr().cast::<T>();
-            spread::<T, FMA>(Spread::Shifted, (x, shifted), (rows, n), (tops, tops));
+            update_rows::<T, FMA>(RowUpdate::SubtractMax, (x, shifted), (rows, n), (tops, tops));
             for j in 0..rows * n {
                 *shifted.add(j) = (*shifted.add(j)).exp::<FMA>();
             }
-            T::total(shifted, n, sums, rows);
+            T::row_sums(shifted, n, sums, rows);
         }
         for row in 0..rows {
             if logs {
@@ -120,32 +127,32 @@ unsafe fn shifted_body<T: Float, const FMA: bool>(
     }
 }
 
-/// Per row of `x` (rows, n), of elements: the largest, 0 where that is no finite number, and the sum of the exponentials of all
-/// without it.
-pub fn levels(x: View, level: ViewMut, total: ViewMut) {
+/// Per row of `x` (rows, n), the parts of its logsumexp: the maximum, or 0 if that is not finite, and the sum
+/// of the exponentials shifted by it.
+pub fn logsumexp_parts(x: View, maxima: ViewMut, sums: ViewMut) {
     launch!(
-        "levels", [x] => [level, total];;
-        with_float!([x, level, total], T => levels_of::<T>(x, &level, &total))
+        "levels", [x] => [maxima, sums];;
+        with_float!([x, maxima, sums], T => logsumexp_parts_of::<T>(x, &maxima, &sums))
     );
 }
 
-fn levels_of<T: Float>(x: View, level: &ViewMut, total: &ViewMut) {
-    let whole = [x.is_contiguous(), level.is_contiguous(), total.is_contiguous()];
+fn logsumexp_parts_of<T: Float>(x: View, maxima: &ViewMut, sums: &ViewMut) {
+    let whole = [x.is_contiguous(), maxima.is_contiguous(), sums.is_contiguous()];
     let (rows, n) = shape(x.dims, &whole);
-    assert!(n > 0 && level.dims == [rows] && total.dims == [rows], "levels: (rows, n)");
-    by_rows(rows, n, &|first, count| {
-        let group = (TOGETHER / n).max(1);
+    assert!(n > 0 && maxima.dims == [rows] && sums.dims == [rows], "levels: (rows, n)");
+    for_row_blocks(rows, n, &|first, count| {
+        let group = (GROUP_ELEMENTS / n).max(1);
         for start in (first..first + count).step_by(group) {
             let (at, count) = (start as isize, group.min(first + count - start));
             // SAFETY: the views hold these rows, and a number for each.
             unsafe {
                 let from = x.at::<T>(at * n as isize);
-                let (tops, sums) = (level.at::<T>(at), total.at::<T>(at));
-                shifted::<T>(from, n, count, tops, sums, false);
+                let (tops, sums) = (maxima.at::<T>(at), sums.at::<T>(at));
+                row_statistics::<T>(from, n, count, tops, sums, false);
                 for row in 0..count {
                     let top = *tops.add(row);
                     if !top.to_f64().is_finite() {
-                        (*tops.add(row), *sums.add(row)) = (T::ZERO, T::ZERO.larger(top));
+                        (*tops.add(row), *sums.add(row)) = (T::ZERO, T::ZERO.max_or_nan(top));
                     }
                 }
             }
@@ -153,8 +160,8 @@ fn levels_of<T: Float>(x: View, level: &ViewMut, total: &ViewMut) {
     });
 }
 
-/// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero
-/// where the target is `ignore`. `g` has one element per row (its stride may be 0).
+/// `out = (softmax(x) - onehot(target)) * g`, row by row, from the statistics of the forward; zero if the
+/// target is `ignore`. `g` has one element per row (its stride may be 0).
 pub fn cross_entropy_backward(
     x: View,
     targets: View,
@@ -167,12 +174,12 @@ pub fn cross_entropy_backward(
         let checked = check_targets(x.dims, targets, ignore);
         checked.map(|()| with_float!(
             [x, stats, g, out],
-            T => entropy_backward::<T>(x, targets, ignore, stats, g, out)
+            T => cross_entropy_rows_backward::<T>(x, targets, ignore, stats, g, out)
         ))
     })
 }
 
-fn entropy_backward<T: Float>(
+fn cross_entropy_rows_backward<T: Float>(
     x: View,
     targets: View,
     ignore: i64,
@@ -183,7 +190,7 @@ fn entropy_backward<T: Float>(
     let whole = [x.is_contiguous(), stats.is_contiguous(), out.is_contiguous()];
     let (rows, n) = shape(x.dims, &whole);
     assert!(g.dims == [rows] && stats.dims == [rows, 2] && out.dims == x.dims);
-    by_rows(rows, n, &|first, count| {
+    for_row_blocks(rows, n, &|first, count| {
         for row in first as isize..(first + count) as isize {
             // SAFETY: the views hold these rows; targets were checked to be classes.
             unsafe {

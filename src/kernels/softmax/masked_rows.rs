@@ -1,49 +1,49 @@
-//! What rows of softmax do with their maxima and sums, in vectors that are masked at the end of a row.
+//! The element updates of softmax rows, with SIMD that is masked at the end of a row; LLVM vectorises short
+//! rows badly.
 //!
-//! Owns: the three loops of rows that the compiler would cut into single elements where rows are short. Never exponentiates.
-//! Invariant: an element has the bits that the plain loop gives it.
+//! Invariant: an element has the bits of the scalar loop.
 
 use super::row_blocks::Float;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::Lanes;
 
-/// What becomes of the elements of a row.
+/// An update of the elements of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spread {
-    /// `x - top`.
-    Shifted,
-    /// `(x - top) - sum`.
-    Log,
+pub(super) enum RowUpdate {
+    /// `x - max`.
+    SubtractMax,
+    /// `(x - max) - sum`.
+    LogSoftmax,
     /// `x / sum`.
-    Quotient,
+    DivideBySum,
 }
 
-/// `out` from `x` (rows, n), with a maximum and a sum for each row. `FMA`: whether the CPU has vectors.
+/// Writes `out` from `x` (rows, n), with a maximum and a sum per row. `FMA`: whether the CPU has the vectors.
 ///
 /// # Safety
-/// `x` and `out` hold the rows, and are one or apart; there are as many maxima and sums.
+/// `x` and `out` hold the rows, and are the same or disjoint; there are as many maxima and sums.
 #[inline(always)]
-pub(super) unsafe fn spread<T: Float, const FMA: bool>(
-    how: Spread,
+pub(super) unsafe fn update_rows<T: Float, const FMA: bool>(
+    update: RowUpdate,
     (x, out): (*const T, *mut T),
     (rows, n): (usize, usize),
     (tops, sums): (*const T, *const T),
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        // A masked read waits for masked writes around it: of short rows, quotients are taken one by one.
-        let apart = how != Spread::Quotient || n * size_of::<T>() >= 64;
-        if FMA && apart && T::by_vectors(how, (x, out), (rows, n), (tops, sums)) {
+        // A masked load stalls on masked stores around it: quotients of short rows are scalar.
+        let vectorises = update != RowUpdate::DivideBySum || n * size_of::<T>() >= 64;
+        if FMA && vectorises && T::update_rows_simd(update, (x, out), (rows, n), (tops, sums)) {
             return;
         }
         for row in 0..rows {
             let (top, sum) = (*tops.add(row), *sums.add(row));
             for j in row * n..(row + 1) * n {
                 let (x, to) = (*x.add(j), out.add(j));
-                *to = match how {
-                    Spread::Shifted => x - top,
-                    Spread::Log => (x - top) - sum,
-                    Spread::Quotient => x / sum,
+                *to = match update {
+                    RowUpdate::SubtractMax => x - top,
+                    RowUpdate::LogSoftmax => (x - top) - sum,
+                    RowUpdate::DivideBySum => x / sum,
                 };
             }
         }
@@ -51,11 +51,11 @@ pub(super) unsafe fn spread<T: Float, const FMA: bool>(
 }
 
 /// # Safety
-/// As `spread`, on a CPU with the vectors.
+/// As `update_rows`, on a CPU with the vectors.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) unsafe fn in_vectors<V: Lanes>(
-    how: Spread,
+pub(super) unsafe fn update_rows_simd<V: Lanes>(
+    update: RowUpdate,
     (x, out): (*const V::Part, *mut V::Part),
     (rows, n): (usize, usize),
     (tops, sums): (*const V::Part, *const V::Part),
@@ -71,28 +71,29 @@ pub(super) unsafe fn in_vectors<V: Lanes>(
             let with = [V::all(zero - top), V::all(zero - sum), V::all(V::Part::ONE / sum)];
             let whole = n / V::LANES * V::LANES;
             for at in (0..whole).step_by(V::LANES) {
-                changed(how, V::read(x.add(at)), with).write(out.add(at));
+                apply(update, V::read(x.add(at)), with).write(out.add(at));
             }
             if whole < n {
                 let mask = V::first(n - whole);
-                changed(how, V::read_some(x.add(whole), mask), with)
+                apply(update, V::read_some(x.add(whole), mask), with)
                     .write_some(out.add(whole), mask);
             }
         }
     }
 }
 
-/// With what is added for the maximum, for the sum, and the reciprocal of the sum.
+/// Applies an update, given the negated maximum, the negated sum, and the reciprocal of the sum.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn changed<V: Lanes>(how: Spread, x: V, [below, less, reciprocal]: [V; 3]) -> V {
-    match how {
-        Spread::Shifted => x.add(below),
-        Spread::Log => x.add(below).add(less),
-        Spread::Quotient => {
-            // What the product lacks is exact, so that the sum is the quotient.
-            let near = x.fused(reciprocal, V::zero());
-            near.fused(less, x).fused(reciprocal, near)
+fn apply<V: Lanes>(update: RowUpdate, x: V, [minus_max, minus_sum, reciprocal]: [V; 3]) -> V {
+    match update {
+        RowUpdate::SubtractMax => x.add(minus_max),
+        RowUpdate::LogSoftmax => x.add(minus_max).add(minus_sum),
+        RowUpdate::DivideBySum => {
+            // One Newton step: the error of the product is exact with FMA, so that the result is the
+            // correctly rounded quotient.
+            let quotient = x.fused(reciprocal, V::zero());
+            quotient.fused(minus_sum, x).fused(reciprocal, quotient)
         }
     }
 }

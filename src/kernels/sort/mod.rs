@@ -1,12 +1,11 @@
-//! The order of elements along one axis.
+//! Sorting, selection, search and unique elements along one axis.
 //!
-//! Owns: sorting, selection and search. Never orders across lines. Invariant: a NaN is above everything.
+//! Invariant: NaN is greater than every number.
 
 mod along_axis;
 #[cfg(target_arch = "x86_64")]
 mod ints_as_floats;
 mod mixed_sign_compare;
-mod runs;
 mod search_sorted;
 #[cfg(target_arch = "x86_64")]
 mod sort_avx512;
@@ -17,9 +16,10 @@ mod sort_line;
 mod sorting_network;
 mod top_k;
 mod total_order;
+mod unique;
 
 pub use along_axis::{arg_order, arg_ranks, sort};
-pub use mixed_sign_compare::signs;
-pub use runs::firsts;
-pub use search_sorted::{among, insertion_points};
-pub use total_order::{Key, sorted};
+pub use mixed_sign_compare::compare_mixed_signs;
+pub use search_sorted::{isin, search_sorted};
+pub use total_order::{TotalOrder, argsort_by};
+pub use unique::unique_sorted;

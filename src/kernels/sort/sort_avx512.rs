@@ -1,32 +1,33 @@
-//! Sorting of floats by AVX-512.
+//! Quicksort of floats with AVX-512: SIMD partitions, and sorting networks for the last few hundred elements.
 //!
-//! Owns: a quicksort whose partitions and last few hundred numbers are vectors. Never sees an index: equals
-//! cannot be told apart, and no NaN. Invariant: the result is one sorted order of the same bits, whatever the pivots were.
+//! Keys only, without indices and NaN. Invariant: the result is a sorted order of the same bits, whatever the
+//! pivots were.
 
 use std::arch::x86_64::*;
 
 use super::sorting_network::{exchanges, flips, lanes, merge, vector_network};
 use crate::kernels::workspace::{Room, bytes_of};
 
-/// For eight lanes, the lanes of a mask first and then the others, a byte for each.
-static PARTED: [u64; 256] = {
-    let mut parted = [0; 256];
+/// For each mask of eight lanes, the permutation that moves the lanes of the mask to the front, one byte per
+/// lane.
+static PARTITION_ORDER: [u64; 256] = {
+    let mut order = [0; 256];
     let mut mask = 0;
     while mask < 256 {
         let (mut low, mut high, mut lane) = (0, (mask as u32).count_ones(), 0);
         while lane < 8 {
             let place = if mask >> lane & 1 == 1 { &mut low } else { &mut high };
-            parted[mask] |= lane << (8 * *place);
+            order[mask] |= lane << (8 * *place);
             *place += 1;
             lane += 1;
         }
         mask += 1;
     }
-    parted
+    order
 };
 
-/// Pieces that one sample divides numbers into, at most.
-const PIECES: usize = 8;
+/// The most pieces that one sample splits the numbers into.
+const MAX_PIECES: usize = 8;
 
 macro_rules! vector_sort {
     ($name:ident, $t:ty, $v:ty, $mask:ty, $lanes:literal, $features:literal,
@@ -35,29 +36,29 @@ macro_rules! vector_sort {
         pub(super) mod $name {
             use super::*;
 
-            /// Numbers in a register.
+            /// Lanes of a register.
             const L: usize = $lanes;
             /// Registers that a step of a partition reads.
             const STEP: usize = 4;
-            /// Numbers that are sorted without a partition.
-            const FEW: usize = 16 * L;
-            /// More numbers than this are parted where they lie, fewer into the room beside them.
-            const ROOM: usize = (1 << 19) / size_of::<$t>();
+            /// The most numbers sorted by a network, without a partition.
+            const NETWORK_NUMBERS: usize = 16 * L;
+            /// More numbers than this are partitioned in place, fewer into scratch memory.
+            const SCRATCH_NUMBERS: usize = (1 << 19) / size_of::<$t>();
             /// The greatest number.
-            const MOST: $t = <$t>::INFINITY;
-            /// What divides numbers into pieces: a sorted sample of them.
+            const INFINITY: $t = <$t>::INFINITY;
+            /// A sorted sample whose elements are the pivots.
             type Sample = [$t; 8 * L];
 
             vector_network!($t, $v, $mask, $features, $min $max $max_where $all $permute $load $store);
 
-            /// Moves the lanes that are below to the place of `low` and the others up to that of `high`, and something else
-            /// between them. Returns where the next ones belong.
+            /// Writes the lanes below the pivot at `low` and the others before `high`; memory between them
+            /// may be overwritten. Returns the next positions.
             ///
             /// # Safety
-            /// A register can be written from `low` on, and one up to `high`.
+            /// A register can be written at `low`, and one before `high`.
             #[inline]
             #[target_feature(enable = $features)]
-            unsafe fn put(
+            unsafe fn write_partitioned(
                 (low_to, high_to): (*mut $t, *mut $t),
                 v: $v,
                 below: $mask,
@@ -68,7 +69,7 @@ macro_rules! vector_sort {
                 // SAFETY: the caller's contract.
                 unsafe {
                     if L == 8 {
-                        let order = _mm512_set1_epi64(PARTED[below as usize] as i64);
+                        let order = _mm512_set1_epi64(PARTITION_ORDER[below as usize] as i64);
                         let both = $permute(_mm512_srlv_epi64(order, multiples(8)), v);
                         $store_all(low_to.add(low).cast(), both);
                         $store_all(high_to.add(high - L).cast(), both);
@@ -80,13 +81,13 @@ macro_rules! vector_sort {
                 (low + ahead, rest)
             }
 
-            /// The same of valid lanes, and of nothing else.
+            /// The same for the valid lanes, without overwriting anything else.
             ///
             /// # Safety
-            /// As many numbers can be written from `low` on, and up to `high`.
+            /// As many numbers can be written at `low`, and before `high`.
             #[inline]
             #[target_feature(enable = $features)]
-            unsafe fn put_exactly(
+            unsafe fn write_partitioned_exactly(
                 (low_to, high_to): (*mut $t, *mut $t),
                 v: $v,
                 below: $mask,
@@ -104,22 +105,25 @@ macro_rules! vector_sort {
                 (low + ahead, high - behind)
             }
 
-            /// Moves what is below the pivot to the front of one memory, which may be where it was read, and the others to the
-            /// end of one, which may be the same unless it is that. Says how many are below and, if asked, whether one is NaN.
+            /// Partitions: numbers below the pivot go to the start of `to.0`, the others to the end of
+            /// `to.1`. Either may be `from`, but not both. Returns the number below, and, if `CHECKED`,
+            /// whether there is a NaN.
             ///
             /// # Safety
-            /// There is room for as many numbers in each, and the CPU has the features.
+            /// Each destination has space for `n` numbers, and the CPU has the features.
             #[target_feature(enable = $features)]
-            unsafe fn spread<const CHECKED: bool>(
+            unsafe fn partition_into<const CHECKED: bool>(
                 from: *const $t,
                 to: (*mut $t, *mut $t),
                 n: usize,
                 pivot: $t,
             ) -> (usize, bool) {
                 let (pivot, mut ends, mut at, mut nan) = ($all(pivot), (0, n), 0, 0);
-                // Between both ends of one memory there is room for two registers at the last write that is not exact.
+                // If both ends are in one destination, two registers of space remain at the last inexact
+                // write.
                 let spare = if to.0 == to.1 { L } else { 0 };
-                // SAFETY: what is written over was read before, and what is left has room for what is read.
+                // SAFETY: overwritten numbers were read before, and the remaining space holds the remaining
+                // numbers.
                 unsafe {
                     while at + STEP * L + spare <= n {
                         let mut step = [pivot; STEP];
@@ -130,7 +134,7 @@ macro_rules! vector_sort {
                             if CHECKED {
                                 nan |= $below::<_CMP_UNORD_Q>(v, v);
                             }
-                            ends = put(to, v, $below::<_CMP_LT_OS>(v, pivot), ends);
+                            ends = write_partitioned(to, v, $below::<_CMP_LT_OS>(v, pivot), ends);
                         }
                         at += STEP * L;
                     }
@@ -138,24 +142,25 @@ macro_rules! vector_sort {
                         let valid = first(n - at);
                         let v = $load(pivot, valid, from.add(at).cast());
                         nan |= $below::<_CMP_UNORD_Q>(v, v);
-                        ends = put_exactly(to, v, $below::<_CMP_LT_OS>(v, pivot), valid, ends);
+                        ends = write_partitioned_exactly(to, v, $below::<_CMP_LT_OS>(v, pivot), valid, ends);
                         at += L;
                     }
                 }
                 (ends.0, nan != 0)
             }
 
-            /// Moves what is below the pivot to the front and says how many these are.
+            /// Partitions in place; returns how many numbers are below the pivot.
             ///
             /// # Safety
-            /// As `few`, and there are `4 * STEP` registers of numbers at least.
+            /// As `sort_small`, with at least `4 * STEP` registers of numbers.
             #[target_feature(enable = $features)]
-            unsafe fn part(p: *mut $t, n: usize, pivot: $t) -> usize {
+            unsafe fn partition_in_place(p: *mut $t, n: usize, pivot: $t) -> usize {
                 const STEP: usize = 2 * super::$name::STEP;
                 let (pivot, mut ends) = ($all(pivot), (0, n));
                 let (mut left, mut right) = (STEP * L, n - STEP * L);
-                // SAFETY: what is read lies between the numbers that were read before. Both ends together have room for
-                // two steps, so each has it for one when the side with less room was read; the last writes are exact.
+                // SAFETY: the numbers read are between those read before. Both ends together have space for
+                // two steps: reading from the side with less space keeps one step free on each; the last
+                // writes are exact.
                 unsafe {
                     let mut kept = [pivot; 3 * STEP];
                     for k in 0..STEP {
@@ -175,7 +180,7 @@ macro_rules! vector_sort {
                             *v = $load_all(p.add(from + k * L).cast());
                         }
                         for v in step {
-                            ends = put((p, p), v, $below::<_CMP_LT_OS>(v, pivot), ends);
+                            ends = write_partitioned((p, p), v, $below::<_CMP_LT_OS>(v, pivot), ends);
                         }
                     }
                     let (mut k, mut valid) = (2 * STEP, [!0; 3 * STEP]);
@@ -185,19 +190,19 @@ macro_rules! vector_sort {
                         (k, left) = (k + 1, left + L);
                     }
                     for (&v, &valid) in kept.iter().zip(&valid).take(k) {
-                        ends = put_exactly((p, p), v, $below::<_CMP_LT_OS>(v, pivot), valid, ends);
+                        ends = write_partitioned_exactly((p, p), v, $below::<_CMP_LT_OS>(v, pivot), valid, ends);
                     }
                 }
                 ends.0
             }
 
-            /// A sample of numbers, and into how many pieces it is to divide them.
+            /// A sorted sample, and the number of pieces to split into.
             ///
             /// # Safety
-            /// There are so many, more than `FEW`, and the CPU has the features.
+            /// There are `n` numbers, more than `NETWORK_NUMBERS`, and the CPU has the features.
             #[target_feature(enable = $features)]
-            unsafe fn sampled(from: *const $t, n: usize) -> (Sample, usize) {
-                let (step, mut sample) = (n / (8 * L), [MOST; 8 * L]);
+            unsafe fn take_sample(from: *const $t, n: usize) -> (Sample, usize) {
+                let (step, mut sample) = (n / (8 * L), [INFINITY; 8 * L]);
                 // SAFETY: the caller's contract.
                 unsafe {
                     for (k, to) in sample.chunks_exact_mut(L).enumerate() {
@@ -205,38 +210,40 @@ macro_rules! vector_sort {
                         let v = $gather::<{ size_of::<$t>() as i32 }>(multiples(step), from);
                         $store_all(to.as_mut_ptr().cast(), v);
                     }
-                    few(sample.as_ptr(), sample.as_mut_ptr(), 8 * L);
+                    sort_small(sample.as_ptr(), sample.as_mut_ptr(), 8 * L);
                 }
-                (sample, (n / (FEW - 4 * L) + 1).clamp(2, PIECES))
+                (sample, (n / (NETWORK_NUMBERS - 4 * L) + 1).clamp(2, MAX_PIECES))
             }
 
-            /// Sorts the numbers here, to there if `over`; after so many samples inside each other, by comparisons.
+            /// Sorts the numbers in `here`, into `there` if `over`; beyond `depth` nested samples, with
+            /// heapsort.
             ///
             /// # Safety
-            /// As many numbers are here and there (more than `ROOM` only here), and the CPU has the features.
+            /// `here` and `there` hold `n` numbers (`there` at most `SCRATCH_NUMBERS`), and the CPU has the
+            /// features.
             #[target_feature(enable = $features)]
-            unsafe fn sort_here(here: *mut $t, there: *mut $t, n: usize, over: bool, depth: u32) {
+            unsafe fn quicksort(here: *mut $t, there: *mut $t, n: usize, over: bool, depth: u32) {
                 let to = if over { there } else { here };
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if n <= FEW {
-                        return few(here, to, n);
+                    if n <= NETWORK_NUMBERS {
+                        return sort_small(here, to, n);
                     }
                     if depth == 0 {
-                        by_heap(std::slice::from_raw_parts_mut(here, n));
+                        heap_sort(std::slice::from_raw_parts_mut(here, n));
                         return if over { there.copy_from_nonoverlapping(here, n) };
                     }
-                    let (sample, pieces) = sampled(here, n);
-                    split(here, there, n, over, depth - 1, &sample, (0, pieces, pieces));
+                    let (sample, pieces) = take_sample(here, n);
+                    sort_pieces(here, there, n, over, depth - 1, &sample, (0, pieces, pieces));
                 }
             }
 
-            /// Sorts the numbers of some of the pieces that a sample divides them into.
+            /// Sorts the numbers of some of the pieces that a sample splits them into.
             ///
             /// # Safety
-            /// As `sort_here`.
+            /// As `quicksort`.
             #[target_feature(enable = $features)]
-            unsafe fn split(
+            unsafe fn sort_pieces(
                 here: *mut $t,
                 there: *mut $t,
                 n: usize,
@@ -245,45 +252,46 @@ macro_rules! vector_sort {
                 sample: &Sample,
                 (first, end, pieces): (usize, usize, usize),
             ) {
-                // SAFETY: the caller's contract; parts of numbers that fit have their own part of the room.
+                // SAFETY: the caller's contract; disjoint parts have disjoint scratch memory.
                 unsafe {
-                    if end - first == 1 || n <= FEW {
-                        return sort_here(here, there, n, over, depth);
+                    if end - first == 1 || n <= NETWORK_NUMBERS {
+                        return quicksort(here, there, n, over, depth);
                     }
-                    let (middle, apart) = ((first + end) / 2, n <= ROOM);
+                    let (middle, has_scratch) = ((first + end) / 2, n <= SCRATCH_NUMBERS);
                     let pivot = sample[middle * sample.len() / pieces];
-                    let low = match apart {
-                        true => spread::<false>(here, (here, there), n, pivot).0,
-                        false => part(here, n, pivot),
+                    let low = match has_scratch {
+                        true => partition_into::<false>(here, (here, there), n, pivot).0,
+                        false => partition_in_place(here, n, pivot),
                     };
-                    let (more, less) = if apart { (there.add(low), here.add(low)) } else { (here.add(low), there) };
+                    let (more, less) = if has_scratch { (there.add(low), here.add(low)) } else { (here.add(low), there) };
                     if low > 0 {
-                        split(here, there, low, over, depth, sample, (first, middle, pieces));
-                        return split(more, less, n - low, over != apart, depth, sample, (middle, end, pieces));
+                        sort_pieces(here, there, low, over, depth, sample, (first, middle, pieces));
+                        return sort_pieces(more, less, n - low, over != has_scratch, depth, sample, (middle, end, pieces));
                     }
-                    // Nothing is below the pivot: those that equal it come first, and then the others are divided anew.
+                    // No number is below the pivot: those equal to it come first, and the others are split
+                    // again.
                     let low = match pivot.next_up() {
-                        _ if pivot == MOST => n,
-                        above if apart => spread::<false>(more, (more, less), n, above).0,
-                        above => part(more, n, above),
+                        _ if pivot == INFINITY => n,
+                        above if has_scratch => partition_into::<false>(more, (more, less), n, above).0,
+                        above => partition_in_place(more, n, above),
                     };
-                    if apart && !over {
+                    if has_scratch && !over {
                         here.copy_from_nonoverlapping(there, low);
                     }
-                    if apart {
-                        return sort_here(here.add(low), there.add(low), n - low, over, depth);
+                    if has_scratch {
+                        return quicksort(here.add(low), there.add(low), n - low, over, depth);
                     }
-                    sort_here(here.add(low), there, n - low, over, depth);
+                    quicksort(here.add(low), there, n - low, over, depth);
                 }
             }
 
-            /// Copies the first of each run of equal numbers and says how many these are.
+            /// Copies the first of each run of equal numbers; returns their count.
             ///
             /// # Safety
-            /// There are so many numbers, one at least, and room for all; and the CPU has the features.
+            /// `n` numbers, at least one, are readable, there is space for all, and the CPU has the features.
             #[target_feature(enable = $features)]
-            pub(in crate::kernels) unsafe fn firsts(from: *const $t, n: usize, to: *mut $t) -> usize {
-                let (none, mut kept, mut at) = ($all(MOST), 1, 1);
+            pub(in crate::kernels) unsafe fn unique(from: *const $t, n: usize, to: *mut $t) -> usize {
+                let (none, mut kept, mut at) = ($all(INFINITY), 1, 1);
                 // SAFETY: the caller's contract.
                 unsafe {
                     *to = *from;
@@ -300,33 +308,35 @@ macro_rules! vector_sort {
                 kept
             }
 
-            /// Sorts numbers, in place or to other memory; `false` where a NaN was met on the way there, which has no place.
+            /// Sorts numbers, in place or to other memory; `false` if it met a NaN, and the result is then
+            /// undefined.
             ///
             /// # Safety
-            /// As many numbers are in both places, no NaN among up to `FEW` or in place, and the CPU has the features.
+            /// Both places hold `n` numbers, there is no NaN among up to `NETWORK_NUMBERS` or in place, and
+            /// the CPU has the features.
             #[target_feature(enable = $features)]
             pub(in crate::kernels) unsafe fn sort(from: *const $t, to: *mut $t, n: usize) -> bool {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if n <= FEW {
-                        few(from, to, n);
+                    if n <= NETWORK_NUMBERS {
+                        sort_small(from, to, n);
                         return true;
                     }
-                    let mut room = Room::new(bytes_of::<$t>(n.min(ROOM)));
-                    let there = room.parts().take::<$t>(n.min(ROOM)).as_mut_ptr();
+                    let mut scratch = Room::new(bytes_of::<$t>(n.min(SCRATCH_NUMBERS)));
+                    let there = scratch.parts().take::<$t>(n.min(SCRATCH_NUMBERS)).as_mut_ptr();
                     let depth = 2 * n.ilog2();
                     if std::ptr::eq(from, to) {
-                        sort_here(to, there, n, false, depth);
+                        quicksort(to, there, n, false, depth);
                         return true;
                     }
-                    // The numbers are divided on their way.
-                    let (sample, pieces) = sampled(from, n);
+                    // The first partition moves the numbers to the destination.
+                    let (sample, pieces) = take_sample(from, n);
                     let pivot = sample[pieces / 2 * sample.len() / pieces];
-                    let (low, nan) = spread::<true>(from, (to, to), n, pivot);
+                    let (low, nan) = partition_into::<true>(from, (to, to), n, pivot);
                     if !nan {
-                        split(to, there, low, false, depth, &sample, (0, pieces / 2, pieces));
+                        sort_pieces(to, there, low, false, depth, &sample, (0, pieces / 2, pieces));
                         let above = (pieces / 2, pieces, pieces);
-                        split(to.add(low), there, n - low, false, depth, &sample, above);
+                        sort_pieces(to.add(low), there, n - low, false, depth, &sample, above);
                     }
                     !nan
                 }
@@ -335,8 +345,8 @@ macro_rules! vector_sort {
     };
 }
 
-/// Sorts by comparisons, in place and in bounded time: what pivots were chosen badly for.
-fn by_heap<T: Copy + PartialOrd>(numbers: &mut [T]) {
+/// Heapsort: in place and in bounded time, for numbers with unlucky pivots.
+fn heap_sort<T: Copy + PartialOrd>(numbers: &mut [T]) {
     let sink = |heap: &mut [T], mut at: usize| {
         while 2 * at + 1 < heap.len() {
             let (left, right) = (2 * at + 1, (2 * at + 2).min(heap.len() - 1));
@@ -366,14 +376,14 @@ vector_sort!(singles, f32, __m512, u16, 16, "avx512f,avx512dq,avx512bw,avx512vl,
 
 #[cfg(test)]
 mod tests {
-    use super::by_heap;
+    use super::heap_sort;
 
     #[test]
     fn what_no_pivot_divides_is_sorted_by_comparisons() {
         for n in 0..200u64 {
             let mut numbers: Vec<f64> = (0..n).map(|i| (i * i % 61) as f64 - 7.0).collect();
             let mut want = numbers.clone();
-            by_heap(&mut numbers);
+            heap_sort(&mut numbers);
             want.sort_by(f64::total_cmp);
             assert_eq!(numbers, want);
         }

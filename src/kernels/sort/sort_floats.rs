@@ -1,27 +1,26 @@
-//! Floats in order, sorted as floats.
+//! Sorts floats with the SIMD sort, which cannot handle NaN and does not order zeros by sign.
 //!
-//! Owns: what vectors do not sort: NaN, and zeros of either sign. Never converts the others to numbers. Invariant: the result
-//! is that of sorting the numbers that tell zeros apart.
+//! Invariant: the result is that of sorting by the keys that distinguish zeros.
 
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::total_order::{Digits, Sort};
+use super::total_order::{SortFn, SortKey};
 use crate::kernels::multiversion::leveled;
 
-/// So many elements are searched for a NaN beforehand: they are in the nearest cache then.
-const NEAR: usize = 4096;
+/// Up to this many elements are searched for NaN first: they are in the L1 cache then.
+const NAN_SCAN_ELEMENTS: usize = 4096;
 
-/// Sorts floats as floats, in place or to other memory. What these do not tell apart comes into the order of the numbers
-/// that do: negative zeros before positive ones, one NaN for all.
+/// Sorts floats, in place or to other memory. Negative zeros come before positive ones, and every NaN becomes
+/// the same.
 ///
 /// # Safety
-/// There are so many elements in both places, and the CPU has what the sort needs.
-pub(super) unsafe fn arrange<T: Digits + Default + PartialOrd>(
+/// Both places hold `n` elements, and the CPU has what the sort requires.
+pub(super) unsafe fn sort_floats<T: SortKey + Default + PartialOrd>(
     from: *const T,
     to: *mut T,
     n: usize,
     descending: bool,
-    sort: Sort<T>,
+    sort: SortFn<T>,
 ) {
     let mut kept = n;
     // SAFETY: the caller's contract.
@@ -29,8 +28,8 @@ pub(super) unsafe fn arrange<T: Digits + Default + PartialOrd>(
         if from_raw_parts(from, n).is_sorted() {
             to.copy_from(from, n);
         } else {
-            let near = n <= NEAR || std::ptr::eq(from, to);
-            let found = near && has_nan(from, n);
+            let scans_first = n <= NAN_SCAN_ELEMENTS || std::ptr::eq(from, to);
+            let found = scans_first && has_nan(from, n);
             if found {
                 to.copy_from(from, n);
             }
@@ -39,51 +38,51 @@ pub(super) unsafe fn arrange<T: Digits + Default + PartialOrd>(
                 sort(to, to, kept);
             }
         }
-        in_one_order(from_raw_parts_mut(to, kept));
+        order_zeros(from_raw_parts_mut(to, kept));
         if descending {
             from_raw_parts_mut(to, n).reverse();
         }
     }
 }
 
-/// Moves every NaN behind the numbers, as one and the same, and says how many numbers there are.
-fn without_nan<T: Digits>(elements: &mut [T]) -> usize {
+/// Moves NaNs to the end and makes them equal; returns how many numbers there are.
+fn without_nan<T: SortKey>(elements: &mut [T]) -> usize {
     let mut kept = 0;
     for i in 0..elements.len() {
         let element = elements[i];
         elements[kept] = element;
-        kept += usize::from(!element.nan());
+        kept += usize::from(!element.is_nan_value());
     }
-    elements[kept..].fill(T::of_distinct(!T::Number::default()));
+    elements[kept..].fill(T::from_signed_zero_key(!T::Key::default()));
     kept
 }
 
-/// Puts zeros, which lie together, into the order of their signs.
-fn in_one_order<T: Digits + Default + PartialOrd>(sorted: &mut [T]) {
+/// Orders zeros, which are adjacent, by their signs.
+fn order_zeros<T: SortKey + Default + PartialOrd>(sorted: &mut [T]) {
     let zero = T::default();
     let below = sorted.partition_point(|&x| x < zero);
     let zeros = sorted[below..].partition_point(|&x| x <= zero);
     if zeros > 1 {
         let zeros = &mut sorted[below..below + zeros];
-        let positive = zero.distinct();
-        let split = zeros.iter().filter(|x| x.distinct() < positive).count();
-        zeros[..split].fill(T::of_distinct(!positive));
+        let positive = zero.signed_zero_key();
+        let split = zeros.iter().filter(|x| x.signed_zero_key() < positive).count();
+        zeros[..split].fill(T::from_signed_zero_key(!positive));
         zeros[split..].fill(zero);
     }
 }
 
 leveled! {
-    /// Whether a NaN is among the elements.
-    unsafe fn has_nan<T: Digits>(from: *const T, n: usize) -> bool = nan_loop
+    /// Whether there is a NaN among the elements.
+    unsafe fn has_nan<T: SortKey>(from: *const T, n: usize) -> bool = has_nan_body
 }
 
 #[inline(always)]
-unsafe fn nan_loop<T: Digits>(from: *const T, n: usize) -> bool {
+unsafe fn has_nan_body<T: SortKey>(from: *const T, n: usize) -> bool {
     let mut found = 0;
     for i in 0..n {
         // SAFETY: the caller's contract.
         let element = unsafe { *from.add(i) };
-        found |= u32::from(element.nan());
+        found |= u32::from(element.is_nan_value());
     }
     found != 0
 }

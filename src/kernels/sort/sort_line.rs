@@ -1,63 +1,63 @@
-//! Sorting one line by the numbers of its elements.
+//! Sorts one line by the unsigned keys of its elements: with SIMD, by comparison, or by radix, whichever is
+//! fastest.
 //!
-//! Owns: the ways to sort: by vectors, by comparison, byte by byte; and which of them is taken. Never walks a tensor.
-//! Invariant: where indices are asked for, equal elements keep their order.
+//! Invariant: with indices, equal elements keep their order.
 
-use super::top_k::few;
-use super::total_order::{Digits, Number};
+use super::top_k::top_k;
+use super::total_order::{SortKey, UnsignedKey};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::isa::{Level, level};
 use crate::kernels::multiversion::leveled;
 
-/// The elements of a line: where the first one lies, how far apart they are, and how many.
-pub(super) struct Line<T> {
+/// A line: address of the first element, step and length.
+pub(super) struct SortLine<T> {
     pub(super) first: *const T,
     pub(super) step: isize,
     pub(super) len: usize,
 }
 
-/// The bytes of the longest number that is sorted byte by byte.
-const MOST_BYTES: usize = 8;
-/// So many first elements of a line of up to so many are found by putting each in its place.
-const INSERTED: (usize, usize) = (8, 512);
-/// Below this many numbers comparing them takes less time than counting their digits.
-const FEW: usize = 256;
+/// The bytes of the longest key that is radix-sorted.
+const MAX_RADIX_BYTES: usize = 8;
+/// The most elements wanted, and the longest line, for selection by insertion.
+const INSERTION_LIMITS: (usize, usize) = (8, 512);
+/// Below this many keys, comparison is faster than radix sort.
+const MIN_RADIX_KEYS: usize = 256;
 
-impl<T: Digits> Line<T> {
-    /// The numbers of the elements, in ascending or descending order of these.
+impl<T: SortKey> SortLine<T> {
+    /// The keys of the elements, inverted for descending order.
     ///
     /// # Safety
-    /// The elements are there.
-    pub(super) unsafe fn numbers(&self, descending: bool) -> Vec<T::Number> {
+    /// The elements are readable.
+    pub(super) unsafe fn keys(&self, descending: bool) -> Vec<T::Key> {
         // SAFETY: the caller's contract.
         let element = |i: usize| unsafe { *self.first.offset(i as isize * self.step) };
-        let flip = flip(descending);
-        (0..self.len).map(|i| element(i).number() ^ flip).collect()
+        let mask = key_mask(descending);
+        (0..self.len).map(|i| element(i).key() ^ mask).collect()
     }
 
-    /// The numbers of the first `wanted` elements in order, with their indices.
+    /// The keys of the first `wanted` elements in order, with their indices.
     ///
     /// # Safety
-    /// The elements are there.
-    pub(super) unsafe fn first(&self, wanted: usize, descending: bool) -> Vec<(T::Number, usize)> {
+    /// The elements are readable.
+    pub(super) unsafe fn first_k(&self, wanted: usize, descending: bool) -> Vec<(T::Key, usize)> {
         // SAFETY: the caller's contract.
         unsafe {
-            if (1..=INSERTED.0).contains(&wanted) && self.len <= INSERTED.1 {
-                return self.inserted(wanted, descending);
+            if (1..=INSERTION_LIMITS.0).contains(&wanted) && self.len <= INSERTION_LIMITS.1 {
+                return self.insertion_select(wanted, descending);
             } else if wanted > self.len / 8 {
-                return ordered(partly(self.numbers(descending), wanted));
+                return sort_pairs(select_first(self.keys(descending), wanted));
             }
         }
-        let flip = flip(descending);
-        let mut order = few(self.len, wanted, &|start, block: &mut [T::Number]| {
+        let mask = key_mask(descending);
+        let mut order = top_k(self.len, wanted, &|start, block: &mut [T::Key]| {
             let first = self.first.wrapping_offset(start as isize * self.step);
-            // SAFETY: the block lies inside the line.
+            // SAFETY: the block is inside the line.
             unsafe {
                 match self.step {
-                    1 => numbers_of(first, block.as_mut_ptr(), block.len(), flip),
-                    step => (0..).zip(block).for_each(|(i, number)| {
-                        *number = (*first.offset(i * step)).number() ^ flip
-                    }),
+                    1 => write_keys(first, block.as_mut_ptr(), block.len(), mask),
+                    step => (0..)
+                        .zip(block)
+                        .for_each(|(i, key)| *key = (*first.offset(i * step)).key() ^ mask),
                 }
             }
         });
@@ -65,26 +65,26 @@ impl<T: Digits> Line<T> {
         order
     }
 
-    /// As `first`, each number being put in its place among those before it.
+    /// As `first_k`, by insertion.
     ///
     /// # Safety
-    /// The elements are there, and one at least is wanted.
-    unsafe fn inserted(&self, wanted: usize, descending: bool) -> Vec<(T::Number, usize)> {
-        let (flip, mut best) = (flip(descending), Vec::with_capacity(wanted));
+    /// The elements are readable, and `wanted` is at least one.
+    unsafe fn insertion_select(&self, wanted: usize, descending: bool) -> Vec<(T::Key, usize)> {
+        let (mask, mut best) = (key_mask(descending), Vec::with_capacity(wanted));
         for i in 0..self.len {
             // SAFETY: the caller's contract.
-            let number = unsafe { *self.first.offset(i as isize * self.step) }.number() ^ flip;
+            let key = unsafe { *self.first.offset(i as isize * self.step) }.key() ^ mask;
             if best.len() < wanted {
-                best.push((number, i));
-            } else if number >= best[wanted - 1].0 {
+                best.push((key, i));
+            } else if key >= best[wanted - 1].0 {
                 continue;
             }
             let mut at = best.len() - 1;
-            while at > 0 && number < best[at - 1].0 {
+            while at > 0 && key < best[at - 1].0 {
                 best[at] = best[at - 1];
                 at -= 1;
             }
-            best[at] = (number, i);
+            best[at] = (key, i);
         }
         best
     }
@@ -92,141 +92,142 @@ impl<T: Digits> Line<T> {
     /// Writes the elements in ascending or descending order.
     ///
     /// # Safety
-    /// The elements are there; as many can be written from `to` on, and no other thread uses these.
+    /// The elements are readable; as many can be written from `to` on, and no other thread uses these.
     pub(super) unsafe fn sort(&self, descending: bool, to: *mut T, to_step: isize) {
-        if !T::WHOLE && self.len > 0 {
+        if !T::SORTS_BY_KEY && self.len > 0 {
             // SAFETY: the caller's contract; the indices are those of elements.
             unsafe {
-                for (k, (_, i)) in (0..).zip(self.first(self.len, descending)) {
+                for (k, (_, i)) in (0..).zip(self.first_k(self.len, descending)) {
                     *to.offset(k * to_step) = *self.first.offset(i as isize * self.step);
                 }
             }
             return;
         }
-        let alike =
-            size_of::<T>() == size_of::<T::Number>() && align_of::<T>() == align_of::<T::Number>();
+        let same_size =
+            size_of::<T>() == size_of::<T::Key>() && align_of::<T>() == align_of::<T::Key>();
         // SAFETY: the caller's contract.
         unsafe {
             let element = |i: usize| *self.first.offset(i as isize * self.step);
-            if alike && self.step == 1 && to_step == 1 {
-                return arrange(self.first, to, self.len, descending);
+            if same_size && self.step == 1 && to_step == 1 {
+                return sort_elements(self.first, to, self.len, descending);
             }
-            if alike {
+            if same_size {
                 let mut elements: Vec<T> = (0..self.len).map(element).collect();
-                arrange(elements.as_ptr(), elements.as_mut_ptr(), elements.len(), descending);
+                sort_elements(elements.as_ptr(), elements.as_mut_ptr(), elements.len(), descending);
                 for (k, element) in (0..).zip(elements) {
                     *to.offset(k * to_step) = element;
                 }
                 return;
             }
-            let flip = flip(descending);
-            let mut numbers: Vec<_> = (0..self.len).map(|i| element(i).distinct() ^ flip).collect();
-            in_order(&mut numbers);
-            for (k, number) in (0..).zip(numbers) {
-                *to.offset(k * to_step) = T::of_distinct(number ^ flip);
+            let mask = key_mask(descending);
+            let mut keys: Vec<_> =
+                (0..self.len).map(|i| element(i).signed_zero_key() ^ mask).collect();
+            sort_keys(&mut keys);
+            for (k, key) in (0..).zip(keys) {
+                *to.offset(k * to_step) = T::from_signed_zero_key(key ^ mask);
             }
         }
     }
 }
 
-/// Sorts elements that are as large as their numbers, in place or to other memory.
+/// Sorts elements of the size of their keys, in place or to other memory.
 ///
 /// # Safety
-/// They are, and there are so many in both places.
-unsafe fn arrange<T: Digits>(from: *const T, to: *mut T, n: usize, descending: bool) {
+/// They have that size, and both places hold `n` elements.
+unsafe fn sort_elements<T: SortKey>(from: *const T, to: *mut T, n: usize, descending: bool) {
     #[cfg(target_arch = "x86_64")]
-    if let (Some(sort), Level::Avx512) = (T::BY_VECTORS, level()) {
+    if let (Some(sort), Level::Avx512) = (T::SIMD_SORT, level()) {
         // SAFETY: the caller's contract, and the CPU has the features of its level.
         return unsafe { sort(from, to, n, descending) };
     }
-    let flip = flip(descending);
-    // SAFETY: numbers that are as large as the elements may lie in their place.
+    let mask = key_mask(descending);
+    // SAFETY: keys of the size of the elements fit their memory.
     unsafe {
         to.copy_from(from, n);
-        let numbers = to.cast::<T::Number>();
-        distinct_of(to, n, flip);
-        in_order(std::slice::from_raw_parts_mut(numbers, n));
-        elements_of(to, n, flip);
+        let keys = to.cast::<T::Key>();
+        to_keys(to, n, mask);
+        sort_keys(std::slice::from_raw_parts_mut(keys, n));
+        from_keys(to, n, mask);
     }
 }
 
-/// What makes numbers descend.
-fn flip<N: Number>(descending: bool) -> N {
+/// The mask that inverts keys for descending order.
+fn key_mask<N: UnsignedKey>(descending: bool) -> N {
     if descending { !N::default() } else { N::default() }
 }
 
 leveled! {
-    /// Writes the numbers of elements, which lie elsewhere.
-    unsafe fn numbers_of<T: Digits>(
-        from: *const T, to: *mut T::Number, n: usize, flip: T::Number,
-    ) = number_loop, T::LEVELS
+    /// Writes the keys of elements to other memory.
+    unsafe fn write_keys<T: SortKey>(
+        from: *const T, to: *mut T::Key, n: usize, mask: T::Key,
+    ) = write_keys_body, T::LEVELS
 }
 leveled! {
-    /// Writes over elements their numbers that tell the two zeros apart: from one pointer, so that the compiler sees that no
-    /// two places meet.
-    unsafe fn distinct_of<T: Digits>(at: *mut T, n: usize, flip: T::Number) = distinct_loop, T::LEVELS
+    /// Replaces elements by their keys that distinguish the zeros: through one pointer, so that the compiler
+    /// sees that there is no partial overlap.
+    unsafe fn to_keys<T: SortKey>(at: *mut T, n: usize, mask: T::Key) = to_keys_body, T::LEVELS
 }
 leveled! {
-    /// Writes elements over their numbers.
-    unsafe fn elements_of<T: Digits>(at: *mut T, n: usize, flip: T::Number) = element_loop, T::LEVELS
+    /// Replaces keys by their elements.
+    unsafe fn from_keys<T: SortKey>(at: *mut T, n: usize, mask: T::Key) = from_keys_body, T::LEVELS
 }
 #[inline(always)]
-unsafe fn number_loop<T: Digits>(from: *const T, to: *mut T::Number, n: usize, flip: T::Number) {
+unsafe fn write_keys_body<T: SortKey>(from: *const T, to: *mut T::Key, n: usize, mask: T::Key) {
     for i in 0..n {
         // SAFETY: the caller's contract.
-        unsafe { *to.add(i) = (*from.add(i)).number() ^ flip };
+        unsafe { *to.add(i) = (*from.add(i)).key() ^ mask };
     }
 }
 
 #[inline(always)]
-unsafe fn distinct_loop<T: Digits>(at: *mut T, n: usize, flip: T::Number) {
+unsafe fn to_keys_body<T: SortKey>(at: *mut T, n: usize, mask: T::Key) {
     for i in 0..n {
-        // SAFETY: as for `element_loop`.
-        unsafe { *at.add(i).cast::<T::Number>() = (*at.add(i)).distinct() ^ flip };
+        // SAFETY: as for `from_keys_body`.
+        unsafe { *at.add(i).cast::<T::Key>() = (*at.add(i)).signed_zero_key() ^ mask };
     }
 }
 
 #[inline(always)]
-unsafe fn element_loop<T: Digits>(at: *mut T, n: usize, flip: T::Number) {
+unsafe fn from_keys_body<T: SortKey>(at: *mut T, n: usize, mask: T::Key) {
     for i in 0..n {
-        // SAFETY: the caller's contract; a number is as large as its element.
+        // SAFETY: the caller's contract; a key has the size of its element.
         unsafe {
             let at = at.add(i);
-            *at = T::of_distinct(*at.cast::<T::Number>() ^ flip);
+            *at = T::from_signed_zero_key(*at.cast::<T::Key>() ^ mask);
         }
     }
 }
 
-/// Sorts bare numbers.
-pub(super) fn in_order<N: Number>(numbers: &mut [N]) {
-    if numbers.is_sorted() {
+/// Sorts keys without indices.
+pub(super) fn sort_keys<N: UnsignedKey>(keys: &mut [N]) {
+    if keys.is_sorted() {
         return;
     }
     #[cfg(target_arch = "x86_64")]
-    if let (Some(sort), Level::Avx512) = (N::BY_VECTORS, level()) {
+    if let (Some(sort), Level::Avx512) = (N::SIMD_SORT, level()) {
         // SAFETY: the CPU has the features of its level.
-        return unsafe { sort(numbers) };
+        return unsafe { sort(keys) };
     }
-    // Bare numbers of eight bytes are compared faster than they are moved eight times.
-    if numbers.len() < FEW || N::BYTES >= MOST_BYTES {
-        return numbers.sort_unstable();
+    // 8-byte keys are compared faster than they are moved eight times.
+    if keys.len() < MIN_RADIX_KEYS || N::BYTES >= MAX_RADIX_BYTES {
+        return keys.sort_unstable();
     }
-    numbers.copy_from_slice(&sort_by_bytes(numbers.to_vec(), |n| n));
+    keys.copy_from_slice(&radix_sort(keys.to_vec(), |n| n));
 }
 
-/// The first `wanted` of many numbers, with their indices, which ascend.
-fn partly<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
-    if wanted == numbers.len() {
-        return numbers.into_iter().zip(0..).collect();
+/// The first `wanted` of many keys, with their indices in ascending order.
+fn select_first<N: UnsignedKey>(keys: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
+    if wanted == keys.len() {
+        return keys.into_iter().zip(0..).collect();
     }
     let Some(last) = wanted.checked_sub(1) else {
         return Vec::new();
     };
-    let (limit, before) = at_rank(&mut numbers.clone(), last);
-    // Of the equals of the last one, so many as come before it, and itself.
+    let (limit, before) = select_rank(&mut keys.clone(), last);
+    // Of the keys equal to the last one, as many as come before it, and itself.
     let mut equals = before + 1;
     let mut kept = Vec::with_capacity(wanted);
-    for (index, &n) in numbers.iter().enumerate() {
+    for (index, &n) in keys.iter().enumerate() {
         if n < limit {
             kept.push((n, index));
         } else if n == limit && equals > 0 {
@@ -237,34 +238,34 @@ fn partly<N: Number>(numbers: Vec<N>, wanted: usize) -> Vec<(N, usize)> {
     kept
 }
 
-/// The number of this rank, and how many of its equals have a lower one; reorders the numbers.
-pub(super) fn at_rank<N: Number>(numbers: &mut [N], rank: usize) -> (N, usize) {
-    let (below, &mut number, _) = numbers.select_nth_unstable(rank);
-    (number, below.iter().filter(|&&n| n == number).count())
+/// The key of this rank, and how many equal keys have a lower rank; reorders the keys.
+pub(super) fn select_rank<N: UnsignedKey>(keys: &mut [N], rank: usize) -> (N, usize) {
+    let (below, &mut key, _) = keys.select_nth_unstable(rank);
+    (key, below.iter().filter(|&&n| n == key).count())
 }
 
-/// Sorts numbers with their indices, which ascend; equal ones keep the order of these.
-fn ordered<N: Number>(mut pairs: Vec<(N, usize)>) -> Vec<(N, usize)> {
-    if pairs.len() < FEW || N::BYTES > MOST_BYTES {
+/// Sorts keys with their indices, which ascend; equal keys keep that order.
+fn sort_pairs<N: UnsignedKey>(mut pairs: Vec<(N, usize)>) -> Vec<(N, usize)> {
+    if pairs.len() < MIN_RADIX_KEYS || N::BYTES > MAX_RADIX_BYTES {
         pairs.sort_unstable();
         return pairs;
     }
-    sort_by_bytes(pairs, |pair| pair.0)
+    radix_sort(pairs, |pair| pair.0)
 }
 
-/// Sorts by one byte of the key after the other, lowest first, each pass stable; a byte that all share is
-/// skipped.
+/// Radix sort: one byte of the key after the other, lowest first, each pass stable; a byte that all keys
+/// share is skipped.
 #[inline(always)]
-fn sort_by_bytes<K: Copy, N: Number>(mut items: Vec<K>, key: impl Fn(K) -> N) -> Vec<K> {
-    let mut counts = [[0u32; 256]; MOST_BYTES];
+fn radix_sort<K: Copy, N: UnsignedKey>(mut items: Vec<K>, key: impl Fn(K) -> N) -> Vec<K> {
+    let mut counts = [[0u32; 256]; MAX_RADIX_BYTES];
     for &item in items.iter() {
-        let number = key(item);
-        for at in 0..N::BYTES.min(MOST_BYTES) {
-            counts[at][number.byte(at)] += 1;
+        let key = key(item);
+        for at in 0..N::BYTES.min(MAX_RADIX_BYTES) {
+            counts[at][key.byte(at)] += 1;
         }
     }
     let mut other = items.clone();
-    for (at, count) in counts[..N::BYTES.min(MOST_BYTES)].iter_mut().enumerate() {
+    for (at, count) in counts[..N::BYTES.min(MAX_RADIX_BYTES)].iter_mut().enumerate() {
         if count.contains(&(items.len() as u32)) {
             continue;
         }
@@ -314,7 +315,7 @@ mod tests {
     }
 
     fn by_number(x: &[f64], wanted: usize, descending: bool) -> Vec<usize> {
-        let line = Line { first: x.as_ptr(), step: 1, len: x.len() };
+        let line = SortLine { first: x.as_ptr(), step: 1, len: x.len() };
         // SAFETY: the elements of a slice.
         unsafe { line.first(wanted, descending) }.into_iter().map(|(_, i)| i).collect()
     }
@@ -337,18 +338,18 @@ mod tests {
     #[test]
     fn integers_keep_their_order_as_numbers() {
         let x = [i64::MIN, -5, -1, 0, 1, 7, i64::MAX];
-        assert!(x.windows(2).all(|w| w[0].number() < w[1].number()));
+        assert!(x.windows(2).all(|w| w[0].key() < w[1].key()));
         let x = [i32::MIN, -5, 0, 7, i32::MAX];
-        assert!(x.windows(2).all(|w| w[0].number() < w[1].number()));
+        assert!(x.windows(2).all(|w| w[0].key() < w[1].key()));
         let x = [0u8, 1, 127, 128, 255];
-        assert!(x.windows(2).all(|w| w[0].number() < w[1].number()));
+        assert!(x.windows(2).all(|w| w[0].key() < w[1].key()));
     }
 
     #[test]
     fn bytes_are_sorted_as_floats_are() {
         let x: Vec<f32> = line(1000).into_iter().map(|v| v as f32).collect();
-        let pairs: Vec<(u32, usize)> = x.iter().map(|v| v.number()).zip(0..).collect();
-        let sorted = sort_by_bytes(pairs.clone(), |pair| pair.0);
+        let pairs: Vec<(u32, usize)> = x.iter().map(|v| v.key()).zip(0..).collect();
+        let sorted = radix_sort(pairs.clone(), |pair| pair.0);
         let mut want = pairs;
         want.sort();
         assert_eq!(sorted, want);
@@ -359,13 +360,13 @@ mod tests {
         for n in [5, 300, 9000] {
             let x = line(n);
             let mut values = vec![0.0; n];
-            let line = Line { first: x.as_ptr(), step: 1, len: n };
+            let line = SortLine { first: x.as_ptr(), step: 1, len: n };
             // SAFETY: the elements of slices of one length.
             unsafe { line.sort(false, values.as_mut_ptr(), 1) };
             assert!(values.windows(2).all(|w| w[0].order(w[1]).is_le()));
-            let mut want: Vec<u64> = x.into_iter().map(|v| v.number()).collect();
+            let mut want: Vec<u64> = x.into_iter().map(|v| v.key()).collect();
             want.sort();
-            assert!(values.iter().map(|v| v.number()).eq(want));
+            assert!(values.iter().map(|v| v.key()).eq(want));
         }
     }
 
@@ -389,10 +390,10 @@ mod tests {
                 let mut long: Vec<u64> = (0..n).map(kind).collect();
                 let mut short: Vec<u32> = long.iter().map(|&n| (n >> 3) as u32).collect();
                 let (mut want_long, mut want_short) = (long.clone(), short.clone());
-                in_order(&mut long);
+                sort_keys(&mut long);
                 want_long.sort_unstable();
                 want_short.sort_unstable();
-                in_order(&mut short);
+                sort_keys(&mut short);
                 assert!(long == want_long && short == want_short, "{n} numbers");
             }
         }

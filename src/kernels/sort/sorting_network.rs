@@ -1,10 +1,10 @@
-//! Networks that sort what fits into sixteen registers of AVX-512.
+//! Sorting networks for numbers that fit sixteen AVX-512 registers.
 //!
-//! Owns: the exchanges between registers and between lanes. Never reads past the numbers. Invariant: the bits stay what
-//! they were: nothing is lost between zeros of either sign.
+//! Invariant: the bits of the numbers stay: zeros of either sign are kept.
 
-/// Puts the less of two registers into the first and the greater into the second, lane by lane. Of equals (zeros of either
-/// sign) minimum and maximum give their second operand, so that the bits stay what they were.
+/// Compare-exchange: puts the smaller of two registers into the first and the greater into the second, lane
+/// by lane. For equals (zeros of either sign) min and max return their second operand, so that both bit
+/// patterns stay.
 macro_rules! exchanges {
     ($v:ident $min:ident $max:ident; $($a:literal $b:literal),*) => {$(
         if $b < R {
@@ -14,7 +14,7 @@ macro_rules! exchanges {
     )*};
 }
 
-/// The same with the second register permuted, which stays so.
+/// The same with the second register permuted first; it stays permuted.
 macro_rules! flips {
     ($v:ident $min:ident $max:ident $permute:ident $mirror:ident; $($a:literal $b:literal),*) => {$(
         if $b < R {
@@ -24,7 +24,7 @@ macro_rules! flips {
     )*};
 }
 
-/// The same of the lanes of each register and their partners: those of the mask have the greater number.
+/// The same for the lanes of each register and their partners: the lanes of the mask get the greater number.
 macro_rules! lanes {
     ($v:ident $min:ident $max_where:ident $permute:ident $partners:expr, $greater:literal; $($a:literal)*) => {
         let partners = $partners;
@@ -35,8 +35,8 @@ macro_rules! lanes {
     };
 }
 
-/// Merges neighbouring sequences of lanes, each sorted register after register, into one: first across the registers, where
-/// the lanes of the second sequence stand mirrored, then inside them.
+/// Bitonic merge of adjacent sequences of lanes, each sorted register by register: first across registers,
+/// with the lanes of the second sequence mirrored, then within registers.
 macro_rules! merge {
     ($v:ident $min:ident $max:ident $max_where:ident $permute:ident $mirror:expr; $($bits:literal $greater:literal),*) => {
         let mirror = $mirror;
@@ -47,17 +47,18 @@ macro_rules! merge {
     };
 }
 
-/// Declares `network` and `few`, and what they share with others, for a module with `L` lanes and numbers up to `MOST`.
+/// Declares `network`, `sort_small` and their helpers for a module with `L` lanes and numbers up to
+/// `INFINITY`.
 macro_rules! vector_network {
     ($t:ty, $v:ty, $mask:ty, $features:literal,
      $min:ident $max:ident $max_where:ident $all:ident $permute:ident $load:ident $store:ident) => {
-        /// The first lanes.
+        /// The mask of the first `n` lanes.
         #[inline(always)]
         fn first(n: usize) -> $mask {
             ((1u32 << n.min(L)) - 1) as $mask
         }
 
-        /// The multiples of a number.
+        /// The multiples of a number, one per lane.
         #[inline]
         #[target_feature(enable = $features)]
         fn multiples(of: usize) -> __m512i {
@@ -69,7 +70,7 @@ macro_rules! vector_network {
             _mm512_mullo_epi32(lanes, _mm512_set1_epi32(of as _))
         }
 
-        /// The lane that each exchanges with.
+        /// The partner of each lane in an exchange.
         #[inline]
         #[target_feature(enable = $features)]
         fn partners(bits: usize) -> __m512i {
@@ -77,19 +78,19 @@ macro_rules! vector_network {
             _mm512_xor_si512(multiples(1), bits)
         }
 
-        /// Sorts numbers that fit into `R` registers, in place or to another one: every lane through the registers
-        /// by Green's network, of which what reaches beyond `R` is left out, and then neighbouring lanes together.
+        /// Sorts numbers that fit `R` registers, in place or to other memory: each lane across the registers
+        /// by Green's network, without the comparators beyond `R`, and then adjacent lanes are merged.
         ///
         /// # Safety
-        /// The numbers are there, in both places, and the CPU has the features.
+        /// Both places hold the numbers, and the CPU has the features.
         #[inline]
         #[target_feature(enable = $features)]
         unsafe fn network<const R: usize>(from: *const $t, to: *mut $t, n: usize) {
-            let mut v = [$all(MOST); 16];
+            let mut v = [$all(INFINITY); 16];
             for (k, v) in v.iter_mut().enumerate().take(R) {
                 let valid = first(n.saturating_sub(k * L));
-                // SAFETY: the lanes that are read are numbers.
-                *v = unsafe { $load($all(MOST), valid, from.add(k * L).cast()) };
+                // SAFETY: the loaded lanes are numbers.
+                *v = unsafe { $load($all(INFINITY), valid, from.add(k * L).cast()) };
             }
             exchanges!(v $min $max;
                 0 1, 2 3, 4 5, 6 7, 8 9, 10 11, 12 13, 14 15, 0 2, 1 3, 4 6, 5 7, 8 10, 9 11, 12 14, 13 15,
@@ -104,7 +105,7 @@ macro_rules! vector_network {
                     15 0xff00_u16, 4 0xf0f0_u16, 2 0xcccc_u16, 1 0xaaaa_u16);
             }
             for (k, &v) in v.iter().enumerate().take(R) {
-                // Not even an empty store: what is read there next would wait for it.
+                // Without empty stores: later loads from there would wait for them.
                 if k * L < n {
                     // SAFETY: as above.
                     unsafe { $store(to.add(k * L).cast(), first(n - k * L), v) };
@@ -112,12 +113,12 @@ macro_rules! vector_network {
             }
         }
 
-        /// Sorts at most `FEW` numbers, to another place or in theirs.
+        /// Sorts at most `NETWORK_NUMBERS` numbers, in place or to other memory.
         ///
         /// # Safety
         /// As `network`.
         #[target_feature(enable = $features)]
-        unsafe fn few(from: *const $t, to: *mut $t, n: usize) {
+        unsafe fn sort_small(from: *const $t, to: *mut $t, n: usize) {
             // SAFETY: the caller's contract.
             unsafe {
                 match n.div_ceil(2 * L) {

@@ -1,27 +1,27 @@
-//! The few first of a long line.
+//! The first `k` elements of a long line: one pass that keeps candidates.
 //!
-//! Owns: one pass over the numbers of a line that keeps those which may be among the wanted ones. Never orders these.
-//! Invariant: of equal numbers the earlier ones are kept.
+//! Invariant: of equal keys the earlier ones are kept.
 
-use super::total_order::Number;
+use super::total_order::UnsignedKey;
 use crate::kernels::multiversion::leveled;
 
-/// Numbers that are read at once.
+/// Keys that are read at once.
 const BLOCK: usize = 1024;
-/// Numbers that are passed over at once.
+/// Keys that are skipped at once.
 const GROUP: usize = 16;
-/// What is kept besides the wanted ones before they are selected, at least.
-const ROOM: usize = 256;
+/// The fewest candidates kept, besides the wanted ones, before they are selected.
+const MIN_CANDIDATES: usize = 256;
 
-/// The first `wanted` of `len` numbers, with their indices, in no order; `read` writes the numbers from an index on.
-pub(super) fn few<N: Number>(
+/// The first `wanted` of `len` keys, with their indices, in no order; `read` writes the keys from an index
+/// on.
+pub(super) fn top_k<N: UnsignedKey>(
     len: usize,
     wanted: usize,
     read: &dyn Fn(usize, &mut [N]),
 ) -> Vec<(N, usize)> {
-    let room = (4 * wanted).max(ROOM);
-    let mut kept: Vec<(N, usize)> = Vec::with_capacity(room + GROUP);
-    // Later numbers are among the wanted ones only below this one, once there is one.
+    let capacity = (4 * wanted).max(MIN_CANDIDATES);
+    let mut kept: Vec<(N, usize)> = Vec::with_capacity(capacity + GROUP);
+    // Once there is a limit, only keys below it are candidates.
     let mut limit = None;
     let mut block = [N::default(); BLOCK];
     if wanted == 0 {
@@ -33,7 +33,7 @@ pub(super) fn few<N: Number>(
         let mut at = 0;
         while at < block.len() {
             if let Some(limit) = limit {
-                // SAFETY: so many numbers are left.
+                // SAFETY: as many keys remain.
                 at += unsafe { group_below(block[at..].as_ptr(), block.len() - at, limit) };
             }
             let group = &block[at..block.len().min(at + GROUP)];
@@ -41,7 +41,7 @@ pub(super) fn few<N: Number>(
                 (start + at..).zip(group).filter(|(_, n)| limit.is_none_or(|limit| **n < limit));
             kept.extend(found.map(|(index, &n)| (n, index)));
             at += GROUP;
-            if kept.len() > room {
+            if kept.len() > capacity {
                 limit = Some(select(&mut kept, wanted));
             }
         }
@@ -52,20 +52,20 @@ pub(super) fn few<N: Number>(
     kept
 }
 
-/// Leaves the first `wanted` and gives the last number of them.
-fn select<N: Number>(kept: &mut Vec<(N, usize)>, wanted: usize) -> N {
+/// Keeps the first `wanted` and returns the last key of them.
+fn select<N: UnsignedKey>(kept: &mut Vec<(N, usize)>, wanted: usize) -> N {
     let last = *kept.select_nth_unstable(wanted - 1).1;
     kept.truncate(wanted);
     last.0
 }
 
 leveled!(
-    /// Where the first group begins that has a number below the limit; a last group that is not whole counts as one.
-    unsafe fn group_below<N: Number>(numbers: *const N, n: usize, limit: N) -> usize = group_loop
+    /// The start of the first group that has a key below the limit; an incomplete last group counts as one.
+    unsafe fn group_below<N: UnsignedKey>(numbers: *const N, n: usize, limit: N) -> usize = group_below_body
 );
 
 #[inline(always)]
-unsafe fn group_loop<N: Number>(numbers: *const N, n: usize, limit: N) -> usize {
+unsafe fn group_below_body<N: UnsignedKey>(numbers: *const N, n: usize, limit: N) -> usize {
     let mut at = 0;
     while at + GROUP <= n {
         let mut any = false;

@@ -1,7 +1,6 @@
-//! What elements are ordered by.
+//! Total orders and unsigned sort keys of elements, and sorting by a comparison.
 //!
-//! Owns: the comparison that makes floats totally ordered, unsigned numbers that sort the same way, and sorting by any
-//! comparison. Never reads a view. Invariant: a NaN is above everything.
+//! Invariant: NaN is greater than everything.
 
 use std::cmp::Ordering;
 
@@ -10,31 +9,31 @@ use super::{ints_as_floats, sort_avx512, sort_floats};
 use crate::dtype::{Complex64, Complex128, Half, Truth};
 use crate::kernels::multiversion::Levels;
 
-/// Copies the first of each run of equals among so many elements to where there is room for all, and says how many.
+/// Copies the first of each run of equal elements; returns their count.
 #[cfg(target_arch = "x86_64")]
-type Firsts<T> = unsafe fn(*const T, usize, *mut T) -> usize;
+type UniqueFn<T> = unsafe fn(*const T, usize, *mut T) -> usize;
 
 /// An element with a total order.
-pub trait Key: Copy + Send + Sync {
+pub trait TotalOrder: Copy + Send + Sync {
     /// Ascending order, NaN last.
     fn order(self, other: Self) -> Ordering;
-    /// Whether two count as one: equals, and any two NaN.
-    fn alike(self, other: Self) -> bool;
-    /// Whether it is no number.
+    /// Whether two elements count as equal: also any two NaN.
+    fn same(self, other: Self) -> bool;
+    /// Whether it is NaN.
     #[inline(always)]
-    fn nan(self) -> bool {
+    fn is_nan_value(self) -> bool {
         false
     }
-    /// Writes the first of each run of equal numbers to other memory and says how many these are, where the CPU has it.
+    /// The SIMD version of `unique_sorted`, if there is one.
     #[cfg(target_arch = "x86_64")]
-    const FIRSTS: Option<Firsts<Self>> = None;
+    const SIMD_UNIQUE: Option<UniqueFn<Self>> = None;
 }
 
 macro_rules! float_keys {
-    ($($t:ty, $firsts:expr;)*) => {$(
-        impl Key for $t {
+    ($($t:ty, $unique:expr;)*) => {$(
+        impl TotalOrder for $t {
             #[cfg(target_arch = "x86_64")]
-            const FIRSTS: Option<Firsts<$t>> = $firsts;
+            const SIMD_UNIQUE: Option<UniqueFn<$t>> = $unique;
             #[inline]
             fn order(self, other: $t) -> Ordering {
                 match self.partial_cmp(&other) {
@@ -43,27 +42,27 @@ macro_rules! float_keys {
                 }
             }
             #[inline(always)]
-            fn alike(self, other: $t) -> bool {
+            fn same(self, other: $t) -> bool {
                 (self == other) | (self.is_nan() & other.is_nan())
             }
             #[inline(always)]
-            fn nan(self) -> bool {
+            fn is_nan_value(self) -> bool {
                 self.is_nan()
             }
         }
     )*};
 }
-float_keys! { f64, Some(sort_avx512::doubles::firsts); f32, Some(sort_avx512::singles::firsts); Half, None; }
+float_keys! { f64, Some(sort_avx512::doubles::unique); f32, Some(sort_avx512::singles::unique); Half, None; }
 
 macro_rules! plain_keys {
     ($($t:ty),*) => {$(
-        impl Key for $t {
+        impl TotalOrder for $t {
             #[inline]
             fn order(self, other: $t) -> Ordering {
                 self.cmp(&other)
             }
             #[inline(always)]
-            fn alike(self, other: $t) -> bool {
+            fn same(self, other: $t) -> bool {
                 self == other
             }
         }
@@ -71,22 +70,23 @@ macro_rules! plain_keys {
 }
 plain_keys!(i64, i32, i16, i8, u64, u32, u16, u8, bool);
 
-/// NumPy's order: by the real part, then by the imaginary one; numbers with a NaN last, those with a real one first.
+/// NumPy's order: by the real part, then the imaginary one; numbers with a NaN last, those with a real part
+/// that is a number first.
 macro_rules! complex_keys {
     ($($t:ty),*) => {$(
-        impl Key for $t {
+        impl TotalOrder for $t {
             #[inline]
             fn order(self, other: $t) -> Ordering {
-                let nan = |z: $t| (z.re.is_nan(), z.im.is_nan());
+                let nan_parts = |z: $t| (z.re.is_nan(), z.im.is_nan());
                 let parts = || self.re.order(other.re).then(self.im.order(other.im));
-                nan(self).cmp(&nan(other)).then_with(parts)
+                nan_parts(self).cmp(&nan_parts(other)).then_with(parts)
             }
             #[inline(always)]
-            fn alike(self, other: $t) -> bool {
-                (self == other) | (self.nan() & other.nan())
+            fn same(self, other: $t) -> bool {
+                (self == other) | (self.is_nan_value() & other.is_nan_value())
             }
             #[inline(always)]
-            fn nan(self) -> bool {
+            fn is_nan_value(self) -> bool {
                 self.re.is_nan() | self.im.is_nan()
             }
         }
@@ -94,66 +94,67 @@ macro_rules! complex_keys {
 }
 complex_keys!(Complex128, Complex64);
 
-impl Key for Truth {
+impl TotalOrder for Truth {
     #[inline]
     fn order(self, other: Truth) -> Ordering {
         self.holds().cmp(&other.holds())
     }
     #[inline(always)]
-    fn alike(self, other: Truth) -> bool {
+    fn same(self, other: Truth) -> bool {
         self.holds() == other.holds()
     }
 }
 
-/// The numbers below `n` in the order of a comparison; equals stay in theirs. Compiled once: for elements there is `lines`.
-pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+/// The indices below `n`, stably sorted by a comparison. Compiled once: for elements there is
+/// `argsort_lines`.
+pub fn argsort_by(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&a, &b| compare(a, b));
     order
 }
 
-/// Sorts so many numbers from one place to another or in place; `false` where it met a NaN. See `vectors.rs`.
+/// Sorts numbers to other memory or in place; `false` if it met a NaN. See `sort_avx512.rs`.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Sort<T> = unsafe fn(*const T, *mut T, usize) -> bool;
+pub(super) type SortFn<T> = unsafe fn(*const T, *mut T, usize) -> bool;
 
-/// The same of any elements, ascending or descending.
+/// The same for any elements, ascending or descending.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Arrange<T> = unsafe fn(*const T, *mut T, usize, bool);
+pub(super) type SortElementsFn<T> = unsafe fn(*const T, *mut T, usize, bool);
 
-/// An element as an unsigned number in the order of `Key`.
-pub(super) trait Digits: Key {
-    type Number: Number;
-    /// For which levels the loops between elements and numbers are compiled.
+/// An element with an unsigned key of the same order.
+pub(super) trait SortKey: TotalOrder {
+    type Key: UnsignedKey;
+    /// The instruction-set levels of the loops between elements and keys.
     const LEVELS: Levels = Levels::Baseline;
-    /// The sort by vectors for these elements, where the CPU has one.
+    /// The SIMD sort of these elements, if there is one.
     #[cfg(target_arch = "x86_64")]
-    const BY_VECTORS: Option<Arrange<Self>> = None;
-    fn number(self) -> Self::Number;
-    /// Whether the numbers that tell zeros apart have the order of the others.
-    const WHOLE: bool = true;
-    /// A number that tells the two zeros apart, and the element that has it.
-    fn distinct(self) -> Self::Number;
-    fn of_distinct(number: Self::Number) -> Self;
+    const SIMD_SORT: Option<SortElementsFn<Self>> = None;
+    fn key(self) -> Self::Key;
+    /// Whether sorting by `signed_zero_key` is a valid sort.
+    const SORTS_BY_KEY: bool = true;
+    /// A key that distinguishes the two zeros, and its inverse.
+    fn signed_zero_key(self) -> Self::Key;
+    fn from_signed_zero_key(key: Self::Key) -> Self;
 }
 
-/// An unsigned number, read byte by byte.
-pub(super) trait Number:
+/// An unsigned key, read byte by byte.
+pub(super) trait UnsignedKey:
     Copy + Ord + Send + Sync + std::ops::BitXor<Output = Self> + std::ops::Not<Output = Self> + Default
 {
     const BYTES: usize;
-    /// The sort by vectors for these numbers, where the CPU has one.
+    /// The SIMD sort of these keys, if there is one.
     #[cfg(target_arch = "x86_64")]
-    const BY_VECTORS: Option<unsafe fn(&mut [Self])>;
+    const SIMD_SORT: Option<unsafe fn(&mut [Self])>;
     /// The byte of weight `256^at`.
     fn byte(self, at: usize) -> usize;
 }
 
 macro_rules! numbers {
-    ($($t:ty, $by_vectors:expr;)*) => {$(
-        impl Number for $t {
+    ($($t:ty, $simd_sort:expr;)*) => {$(
+        impl UnsignedKey for $t {
             const BYTES: usize = size_of::<$t>();
             #[cfg(target_arch = "x86_64")]
-            const BY_VECTORS: Option<unsafe fn(&mut [$t])> = $by_vectors;
+            const SIMD_SORT: Option<unsafe fn(&mut [$t])> = $simd_sort;
             #[inline(always)]
             fn byte(self, at: usize) -> usize {
                 (self >> (8 * at)) as usize & 0xff
@@ -164,31 +165,31 @@ macro_rules! numbers {
 numbers! { u128, None; u64, Some(ints_as_floats::sort); u32, None; }
 
 macro_rules! float_digits {
-    ($($t:ty => $u:ty, $by_vectors:expr;)*) => {$(
-        impl Digits for $t {
-            type Number = $u;
+    ($($t:ty => $u:ty, $simd_sort:expr;)*) => {$(
+        impl SortKey for $t {
+            type Key = $u;
             const LEVELS: Levels = Levels::All;
             #[cfg(target_arch = "x86_64")]
-            const BY_VECTORS: Option<Arrange<$t>> = Some(|from, to, n, descending| {
+            const SIMD_SORT: Option<SortElementsFn<$t>> = Some(|from, to, n, descending| {
                 // SAFETY: the caller's contract.
-                unsafe { sort_floats::arrange(from, to, n, descending, $by_vectors) }
+                unsafe { sort_floats::sort_floats(from, to, n, descending, $simd_sort) }
             });
             #[inline(always)]
-            fn number(self) -> $u {
-                // Adding zero makes the two zeros one.
-                (self + 0.0).distinct()
+            fn key(self) -> $u {
+                // Adding zero makes the two zeros equal.
+                (self + 0.0).signed_zero_key()
             }
             #[inline(always)]
-            fn distinct(self) -> $u {
+            fn signed_zero_key(self) -> $u {
                 const SIGN: $u = 1 << (<$u>::BITS - 1);
                 let bits = self.to_bits();
                 let ordered = if bits & SIGN == 0 { bits | SIGN } else { !bits };
                 if self.is_nan() { <$u>::MAX } else { ordered }
             }
             #[inline(always)]
-            fn of_distinct(number: $u) -> $t {
+            fn from_signed_zero_key(key: $u) -> $t {
                 const SIGN: $u = 1 << (<$u>::BITS - 1);
-                <$t>::from_bits(if number & SIGN == 0 { !number } else { number ^ SIGN })
+                <$t>::from_bits(if key & SIGN == 0 { !key } else { key ^ SIGN })
             }
         }
     )*};
@@ -197,40 +198,40 @@ float_digits! { f64 => u64, sort_avx512::doubles::sort; f32 => u32, sort_avx512:
 
 macro_rules! int_digits {
     ($($t:ty => $u:ty, $sign:expr);*) => {$(
-        impl Digits for $t {
-            type Number = $u;
+        impl SortKey for $t {
+            type Key = $u;
             #[inline(always)]
-            fn number(self) -> $u {
+            fn key(self) -> $u {
                 self as $u ^ $sign
             }
             #[inline(always)]
-            fn distinct(self) -> $u {
-                self.number()
+            fn signed_zero_key(self) -> $u {
+                self.key()
             }
             #[inline(always)]
-            fn of_distinct(number: $u) -> $t {
-                (number ^ $sign) as $t
+            fn from_signed_zero_key(key: $u) -> $t {
+                (key ^ $sign) as $t
             }
         }
     )*};
 }
 int_digits!(i64 => u64, 1 << 63; i32 => u32, 1 << 31; u64 => u64, 0; u8 => u32, 0);
 
-/// The two numbers side by side. Behind those without a NaN come those of which only the imaginary part is one, in the order
-/// of their real parts, and then the others.
+/// The two keys concatenated. After numbers without NaN come those whose imaginary part alone is NaN, in the
+/// order of their real parts, and then the others.
 macro_rules! complex_digits {
     ($($t:ty => $half:ty, $u:ty;)*) => {$(
-        impl Digits for $t {
-            type Number = $u;
-            // A zero in front would come before what is behind it.
-            const WHOLE: bool = false;
+        impl SortKey for $t {
+            type Key = $u;
+            // A negative zero in the real part would precede a positive one whatever the imaginary parts are.
+            const SORTS_BY_KEY: bool = false;
             #[inline(always)]
-            fn number(self) -> $u {
-                Self::new(self.re + 0.0, self.im + 0.0).distinct()
+            fn key(self) -> $u {
+                Self::new(self.re + 0.0, self.im + 0.0).signed_zero_key()
             }
             #[inline(always)]
-            fn distinct(self) -> $u {
-                let (re, im) = (self.re.distinct(), self.im.distinct());
+            fn signed_zero_key(self) -> $u {
+                let (re, im) = (self.re.signed_zero_key(), self.im.signed_zero_key());
                 let (high, low) = match (self.re.is_nan(), self.im.is_nan()) {
                     (false, false) => (re, im),
                     (false, true) => (<$half>::MAX - 1, re),
@@ -239,32 +240,32 @@ macro_rules! complex_digits {
                 (high as $u) << <$half>::BITS | low as $u
             }
             #[inline(always)]
-            fn of_distinct(number: $u) -> $t {
-                let (high, low) = ((number >> <$half>::BITS) as $half, number as $half);
+            fn from_signed_zero_key(key: $u) -> $t {
+                let (high, low) = ((key >> <$half>::BITS) as $half, key as $half);
                 let (re, im) = match high {
                     <$half>::MAX => (high, low),
                     high if high == <$half>::MAX - 1 => (low, <$half>::MAX),
                     high => (high, low),
                 };
-                Self::new(Digits::of_distinct(re), Digits::of_distinct(im))
+                Self::new(SortKey::from_signed_zero_key(re), SortKey::from_signed_zero_key(im))
             }
         }
     )*};
 }
 complex_digits! { Complex128 => u64, u128; Complex64 => u32, u64; }
 
-impl Digits for Truth {
-    type Number = u32;
+impl SortKey for Truth {
+    type Key = u32;
     #[inline(always)]
-    fn number(self) -> u32 {
+    fn key(self) -> u32 {
         self.holds() as u32
     }
     #[inline(always)]
-    fn distinct(self) -> u32 {
-        self.number()
+    fn signed_zero_key(self) -> u32 {
+        self.key()
     }
     #[inline(always)]
-    fn of_distinct(number: u32) -> Truth {
-        Truth(number as u8)
+    fn from_signed_zero_key(key: u32) -> Truth {
+        Truth(key as u8)
     }
 }

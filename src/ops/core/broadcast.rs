@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result, Warning, warn};
-use crate::kernels::cast::cast_watched;
+use crate::kernels::cast::cast_checked;
 use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
@@ -60,7 +60,7 @@ pub(crate) fn cast_into_with_warnings(x: &Tensor, out: Tensor) -> Result<Tensor>
         warn_lossy_cast(x, to)?;
         return cast_into(x, out);
     }
-    if cast_watched(x.view_of(), out.view_mut()) {
+    if cast_checked(x.view_of(), out.view_mut()) {
         warn_lossy_cast(x, to)?;
     }
     after_cast(x, out)

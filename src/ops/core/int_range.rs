@@ -4,7 +4,7 @@
 use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
-use crate::kernels::sort::signs;
+use crate::kernels::sort::compare_mixed_signs;
 use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
@@ -28,7 +28,7 @@ pub(crate) fn compare_mixed_sign(
         broadcast_to(&astype(&x.detach(), dtype)?, &dims)
     };
     let (a, b, order) = (wide(a)?, wide(b)?, Tensor::empty(&dims, DType::I64)?);
-    signs(a.view_of(), b.view_of(), order.view_mut());
+    compare_mixed_signs(a.view_of(), b.view_of(), order.view_mut());
     let operands = [OperandRef::Tensor(&order), OperandRef::Scalar(Scalar::Int(0))];
     op.run(operands, order.layout(), DType::I64, &[])
 }

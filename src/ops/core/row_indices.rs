@@ -11,7 +11,7 @@ use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::kernels::index::{Folding, Indexed, Offsets};
+use crate::kernels::index::{Indexed, Offsets, ScatterReduction};
 use crate::ops::core::broadcast::{astype, broadcast_to, swap_axes};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
@@ -188,11 +188,16 @@ impl RowIndices {
     }
 
     /// Reduces rows into new memory, in index order. Records nothing.
-    pub(crate) fn fold_into(&self, out: &Tensor, rows: &Tensor, how: Folding) -> Result<()> {
+    pub(crate) fn fold_into(
+        &self,
+        out: &Tensor,
+        rows: &Tensor,
+        how: ScatterReduction,
+    ) -> Result<()> {
         self.check(out)?;
         if rows.size() > 0 {
             let offsets = self.offsets_in(out.layout());
-            kernels::index::fold_at(how, self.row(out).view_mut(), &offsets, rows.view_of());
+            kernels::index::reduce_at(how, self.row(out).view_mut(), &offsets, rows.view_of());
         }
         Ok(())
     }
@@ -201,7 +206,7 @@ impl RowIndices {
     pub(crate) fn product_of_others(&self, rows: &Tensor) -> Result<Tensor> {
         let rows = rows.detach().contiguous()?;
         let out = Tensor::empty(rows.shape(), rows.dtype())?;
-        kernels::index::others_at(rows.view_of(), &self.offsets, out.view_mut());
+        kernels::index::products_of_others(rows.view_of(), &self.offsets, out.view_mut());
         Ok(out)
     }
 }

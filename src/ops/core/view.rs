@@ -84,7 +84,7 @@ impl ViewSteps {
         let first = part.offset() - whole.offset();
         let fits = part.dims() == g.shape();
         let target = sum.shared_view_mut();
-        fits && kernels::index::add_part(target, first, part.strides(), g.view_of())
+        fits && kernels::index::add_to_slice(target, first, part.strides(), g.view_of())
     }
 
     fn apply_to(&self, layout: &Layout) -> Layout {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
-use crate::kernels::launch::keep_whole;
+use crate::kernels::launch::require_all_gradients;
 use crate::ops::custom_op::call::{output, same_view};
 use crate::ops::custom_op::{
     FunctionCall, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate_edge,
@@ -180,7 +180,7 @@ impl<F: Function> FunctionRule<F> {
 
     fn gradients(&self, cx: &mut Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         if self.outputs.len() > 1 {
-            keep_whole();
+            require_all_gradients();
         }
         let take = |(k, spec): (usize, &Spec)| match cx.take_grad(k) {
             None if !self.cx.raw_absent => spec.zeros().map(Some),

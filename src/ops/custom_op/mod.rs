@@ -10,7 +10,7 @@ mod function;
 mod gradients;
 
 #[cfg(feature = "python")]
-pub(crate) use crate::kernels::launch::keep_whole;
+pub(crate) use crate::kernels::launch::require_all_gradients;
 #[cfg(feature = "python")]
 pub(crate) use call::output;
 pub use call::{FunctionCall, SavedKind, SavedRole, Spec};

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 use crate::array::{ShapeVec, broadcast_shapes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::kernels::index::Way;
+use crate::kernels::index::WriteMode;
 use crate::ops::core::broadcast::{
     axis_or_flat, broadcast_to, permute_axes, require_readable, reshape_dims,
 };
@@ -103,14 +103,14 @@ pub(crate) fn scatter_copy(
     axis: usize,
     index: &Tensor,
     src: &Tensor,
-    way: Way,
+    way: WriteMode,
 ) -> Result<Tensor> {
-    let write = if way == Way::Put { put_rows } else { add_rows };
+    let write = if way == WriteMode::Put { put_rows } else { add_rows };
     if let Some(rows) = whole_rows(x, axis, index) {
         let row_indices = RowIndices::from_arrays(op, x.shape(), &[axis], &[rows])?;
         return write(op, x, &row_indices, &permute_axes(src, &axis_first(axis, x.ndim()))?);
     }
-    let direct = kernels::index::writes_checked(way, x.dtype());
+    let direct = kernels::index::supports_write_checked(way, x.dtype());
     if !direct || edges_of(&[x, src]).is_some() {
         let row_indices = RowIndices::from_axis_index(op, x.shape(), axis, index)?;
         let rows = reshape_dims(src, &[row_indices.len()])?;
@@ -131,7 +131,7 @@ pub(crate) fn scatter_along(
     axis: isize,
     index: &Tensor,
     src: &Operand,
-    way: Way,
+    way: WriteMode,
 ) -> Result<Tensor> {
     let (flat, axis, index) = resolve_axis_index(op, x, axis, index)?;
     let src = crop_source(op, &flat, &index, src)?;
@@ -197,10 +197,10 @@ fn gather_adjoint(
     g: &Tensor,
     recorded: bool,
 ) -> Result<Tensor> {
-    if !recorded && kernels::index::writes_checked(Way::Add, g.dtype()) {
+    if !recorded && kernels::index::supports_write_checked(WriteMode::Add, g.dtype()) {
         let out = Tensor::zeros(dims, g.dtype())?;
         let (index, rows) = (index.view_of(), g.view_of());
-        kernels::index::write_checked(op, Way::Add, out.view_mut(), axis, index, rows)?;
+        kernels::index::write_checked(op, WriteMode::Add, out.view_mut(), axis, index, rows)?;
         return Ok(out);
     }
     let row_indices = RowIndices::from_axis_index(op, dims, axis, index)?;
@@ -244,7 +244,7 @@ crate::operations! { family "along an axis";
             return Err(shape_error("put_along_axis", "indices", indices.shape(), flat.shape(), "give no more elements along the other axes"));
         }
         let values = broadcast_to(&cast_value_to("put_along_axis", x, values)?, indices.shape())?;
-        reshape_dims(&scatter_copy("put_along_axis", &flat, axis, &indices, &values, Way::Put)?, x.shape())
+        reshape_dims(&scatter_copy("put_along_axis", &flat, axis, &indices, &values, WriteMode::Put)?, x.shape())
     }
     /// PyTorch's gather: `out[i, j, …] = x[index[i, j, …], j, …]` for axis 0. Derivative: `g`, accumulated where an index repeats.
     [indices("index")]
@@ -255,6 +255,6 @@ crate::operations! { family "along an axis";
     /// As `scatter`, but added to what is there; repeated indices accumulate. Derivatives: of `x`, `g`; of `src`, `g` gathered.
     [in_place, keywords(("value", "src")), indices("index")]
     fn scatter_add(x: Tensor, axis: isize, index: Tensor, src: Operand) -> Tensor {
-        scatter_along("scatter_add", x, axis, index, src, Way::Add)
+        scatter_along("scatter_add", x, axis, index, src, WriteMode::Add)
     }
 }

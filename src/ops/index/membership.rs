@@ -19,7 +19,7 @@ crate::operations! { family "searching";
         }
         let (values, known) = (astype(&elements.detach(), dtype)?, astype(&test_elements.detach(), dtype)?);
         let out = Tensor::empty(elements.shape(), DType::Bool)?;
-        kernels::sort::among(known.view_of(), values.view_of(), invert, out.view_mut())?;
+        kernels::sort::isin(known.view_of(), values.view_of(), invert, out.view_mut())?;
         Ok(out.underived([elements, test_elements].into_iter()))
     }
 }

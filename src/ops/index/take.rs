@@ -4,7 +4,7 @@
 use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_number, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::kernels::{self, index::Way};
+use crate::kernels::{self, index::WriteMode};
 use crate::ops::core::arguments::{Condition, Tensors};
 use crate::ops::core::broadcast::{astype, axis_or_flat, broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::elementwise::binary_scalar;
@@ -142,7 +142,7 @@ crate::operations! { family "choosing";
             source = cast_value_to("index_add", x, &Operand::Tensor(binary_scalar(&MULTIPLY, &source, alpha)?))?;
         }
         if x.ndim() == 1 {
-            return scatter_copy("index_add", x, 0, &index, &source, Way::Add);
+            return scatter_copy("index_add", x, 0, &index, &source, WriteMode::Add);
         }
         let row_indices = RowIndices::from_arrays("index_add", x.shape(), &[axis], &[index])?;
         add_rows("index_add", x, &row_indices, &permute_axes(&source, &axis_first(axis, x.ndim()))?)
@@ -201,7 +201,7 @@ crate::operations! { family "choosing";
         let (column, ones) = (reshape_dims(&index, &dims)?, broadcast_to(&Tensor::ones(&[], DType::I64)?, &dims)?);
         dims[1] = classes;
         let table = Tensor::zeros(&dims, DType::I64)?;
-        kernels::index::write_checked("one_hot", Way::Put, table.view_mut(), 1, column.view_of(), ones.view_of())?;
+        kernels::index::write_checked("one_hot", WriteMode::Put, table.view_mut(), 1, column.view_of(), ones.view_of())?;
         dims = ShapeVec::from_slice(x.shape());
         dims.push(classes);
         Ok(reshape_dims(&table, &dims)?.underived([x].into_iter()))

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::optimizer;
-use crate::kernels::optimizer::{MOST_NUMBERS, Options, Rule};
+use crate::kernels::optimizer::{MAX_NUMBERS, Rule, UpdateOptions};
 use crate::kernels::{View, ViewMut};
 use crate::ops::core::broadcast::astype;
 use crate::ops::inplace::methods::{
@@ -153,8 +153,8 @@ fn in_dtype(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
 }
 
 /// The options for the kernel; one-element tensors are appended to `read`.
-fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
-    let (mut values, mut places) = ([0.0; MOST_NUMBERS], Vec::new());
+fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<UpdateOptions> {
+    let (mut values, mut places) = ([0.0; MAX_NUMBERS], Vec::new());
     for (i, option) in step.options.iter().enumerate() {
         match option {
             RuleOption::Value(value) => values[i] = *value,
@@ -164,5 +164,5 @@ fn options(step: &Update<'_>, read: &mut Vec<Tensor>) -> Result<Options> {
             }
         }
     }
-    Ok(Options { maximize: step.maximize, decay: step.decay, values, places })
+    Ok(UpdateOptions { maximize: step.maximize, decay: step.decay, values, places })
 }

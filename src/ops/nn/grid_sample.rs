@@ -11,7 +11,7 @@ use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
 use crate::kernels::grid_points;
-use crate::kernels::grid_points::{Lattice, Outside};
+use crate::kernels::grid_points::{GridGeometry, PaddingMode};
 use crate::ops::core::broadcast::{as_real_float, astype, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::Scalar;
@@ -22,11 +22,11 @@ use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
 /// The elements around the places of a grid (N, P, axes), (N, taps, P), and their weights, which follow the grid.
-fn corners(lattice: &Lattice, grid: &Tensor) -> Result<(Tensor, Tensor)> {
+fn corners(lattice: &GridGeometry, grid: &Tensor) -> Result<(Tensor, Tensor)> {
     let grid = grid.contiguous()?;
     let dims = [grid.shape()[0], lattice.taps(), grid.shape()[1]];
     let (places, w) = (Tensor::empty(&dims, DType::I64)?, Tensor::empty(&dims, grid.dtype())?);
-    grid_points::corners(lattice, grid.view_of(), places.view_mut(), w.view_mut());
+    grid_points::corner_weights(lattice, grid.view_of(), places.view_mut(), w.view_mut());
     if lattice.nearest {
         return Ok((places, w));
     }
@@ -63,14 +63,14 @@ fn times(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// The lattice of one axis, and the grid's coordinates along it (N, P, 1).
 #[cold]
-fn single(lattice: &Lattice, grid: &Tensor, axis: usize) -> Result<(Lattice, Tensor)> {
-    let own = Lattice { axes: 1, sizes: [lattice.sizes[axis], 1, 1], ..*lattice };
+fn single(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<(GridGeometry, Tensor)> {
+    let own = GridGeometry { axes: 1, sizes: [lattice.sizes[axis], 1, 1], ..*lattice };
     Ok((own, part(grid, 2, lattice.axes - 1 - axis)?.contiguous()?))
 }
 
 /// How fast the ways beyond the elements grow with the coordinates along an axis, (N, 1, P): constants.
 #[cold]
-fn slopes(lattice: &Lattice, grid: &Tensor, axis: usize) -> Result<Tensor> {
+fn slopes(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<Tensor> {
     let (own, grid) = single(lattice, grid, axis)?;
     let dims = [grid.shape()[0], 1, grid.shape()[1]];
     let (zero, one) = (Tensor::zeros(&dims, grid.dtype())?, Tensor::ones(&dims, grid.dtype())?);
@@ -83,7 +83,7 @@ fn slopes(lattice: &Lattice, grid: &Tensor, axis: usize) -> Result<Tensor> {
 /// weights of single axes, of which each follows its coordinate in a line.
 #[cold]
 #[inline(never)]
-fn recorded_slopes(lattice: &Lattice, grid: &Tensor, g: &Tensor) -> Result<Tensor> {
+fn recorded_slopes(lattice: &GridGeometry, grid: &Tensor, g: &Tensor) -> Result<Tensor> {
     let (axes, taps) = (lattice.axes, g.ndim() - 2);
     let mut lines = Vec::new();
     for axis in (0..axes).filter(|_| axes > 1) {
@@ -116,7 +116,7 @@ fn lattice_of(
     grid: &Tensor,
     (mode, padding): (&str, &str),
     corners: bool,
-) -> Result<Lattice> {
+) -> Result<GridGeometry> {
     let axes = x.ndim().wrapping_sub(2);
     if !matches!(axes, 2 | 3)
         || grid.ndim() != x.ndim()
@@ -129,17 +129,17 @@ fn lattice_of(
         return Err(unfit(op, what, remedy));
     }
     let outside = match padding {
-        "zeros" => Some(Outside::Zeros),
-        "border" => Some(Outside::Border),
-        "reflection" => Some(Outside::Reflection),
+        "zeros" => Some(PaddingMode::Zeros),
+        "border" => Some(PaddingMode::Border),
+        "reflection" => Some(PaddingMode::Reflection),
         _ => None,
     };
     match outside.filter(|_| matches!(mode, "bilinear" | "nearest")) {
-        Some(outside) => Ok(Lattice {
+        Some(outside) => Ok(GridGeometry {
             axes,
             sizes: [0, 1, 2].map(|axis| *x.shape().get(axis + 2).unwrap_or(&1)),
-            outside,
-            corners,
+            padding: outside,
+            align_corners: corners,
             nearest: mode == "nearest",
         }),
         None => Err(bad(

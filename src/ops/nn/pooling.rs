@@ -82,7 +82,7 @@ fn put(g: &Geometry, y: &Tensor, positions: &Tensor) -> Result<Tensor> {
     }
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
-    pooling::put(g, y.view_of(), positions.view_of(), out.view_mut());
+    pooling::scatter_add(g, y.view_of(), positions.view_of(), out.view_mut());
     finish(out, &[&y], |_| Record {
         name: "max_unpool2d",
         cost: move_cost(&y),
@@ -102,7 +102,7 @@ fn summed(g: &Geometry, x: &Tensor) -> Result<Tensor> {
     if x.size() == 0 {
         return Tensor::zeros(&result_dims(g), x.dtype());
     }
-    pooling::sums(g, x.view_of(), out.view_mut());
+    pooling::window_sums(g, x.view_of(), out.view_mut());
     finish(out, &[&x], |_| Record {
         name: "avg_pool2d",
         cost: cost(g),
@@ -119,7 +119,7 @@ fn spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
     }
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
-    pooling::spread(g, y.view_of(), out.view_mut());
+    pooling::add_to_windows(g, y.view_of(), out.view_mut());
     finish(out, &[&y], |_| Record {
         name: "avg_unpool2d",
         cost: cost(g),
@@ -186,11 +186,11 @@ fn max_pool(x: &Tensor, call: &Call<'_>, indices: bool) -> Result<OneOrTuple> {
     }
     if !indices && edges_of(&[&x]).is_none() {
         // Nobody asks where they are.
-        pooling::largest_values(&g, x.view_of(), out.view_mut());
+        pooling::max_pool_values(&g, x.view_of(), out.view_mut());
         return Ok(OneOrTuple::One(reshape_dims(&out, &dims)?.unrecorded([&x].into_iter())));
     }
     let positions = Tensor::empty(&result_dims(&g), DType::I64)?;
-    pooling::largest(&g, x.view_of(), out.view_mut(), positions.view_mut());
+    pooling::max_pool(&g, x.view_of(), out.view_mut(), positions.view_mut());
     let largest = reshape_dims(&recorded_take(&g, &x, &positions, out)?, &dims)?;
     Ok(if indices {
         OneOrTuple::Tuple(vec![largest, reshape_dims(&positions, &dims)?])

@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::kernels::{self, recurrent::Loops};
+use crate::kernels::{self, recurrent::Activations};
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::{Elementwise, binary};
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many, move_cost};
@@ -34,9 +34,9 @@ impl Order {
     }
 }
 
-fn loops(dtype: DType) -> Loops {
+fn loops(dtype: DType) -> Activations {
     let of = |op: &Elementwise| op.forward.get(dtype).expect("every float has a loop");
-    Loops { sigmoid: of(&SIGMOID), tanh: of(&TANH) }
+    Activations { sigmoid: of(&SIGMOID), tanh: of(&TANH) }
 }
 
 /// What stands at one place in time, without a history.

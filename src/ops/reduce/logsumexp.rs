@@ -30,7 +30,7 @@ fn max_and_sum(x: &Tensor, axes: &[usize]) -> Result<[Tensor; 2]> {
         let rows = reshape_dims(x, &[x.size() / n, n])?;
         let numbers = || Tensor::empty(&rows.shape()[..1], x.dtype());
         let (level, total) = (numbers()?, numbers()?);
-        kernels::softmax::levels(rows.view_of(), level.view_mut(), total.view_mut());
+        kernels::softmax::logsumexp_parts(rows.view_of(), level.view_mut(), total.view_mut());
         return Ok([reshape_dims(&level, &kept)?, reshape_dims(&total, &kept)?]);
     }
     let top = reduce_axes(Reduction::Max, x, axes, x.dtype())?;

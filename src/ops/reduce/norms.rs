@@ -8,7 +8,7 @@ use crate::array::{ShapeVec, capture, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
-use crate::kernels::reduce::{Range, are_within, scaled_sum_of_squares};
+use crate::kernels::reduce::{AccurateRange, all_within, scaled_sum_of_squares};
 use crate::ops::core::arguments::Order;
 use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
 use crate::ops::core::complex_as_real::real_pairs;
@@ -111,7 +111,7 @@ fn p_norm(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     if !capture::active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
         // In range: scales of 1.
-        if n == 0.0 || are_within(sums.view_of(), (2.0 * n / limit, limit / n / 2.0)) {
+        if n == 0.0 || all_within(sums.view_of(), (2.0 * n / limit, limit / n / 2.0)) {
             return root(&sums);
         }
     }
@@ -146,19 +146,19 @@ fn largest_magnitude(dtype: DType, p: f64) -> f64 {
 }
 
 /// The range in which sums of powers lose no digits, and the smallest scale: a power of two that keeps gradients exact.
-fn range(dtype: DType) -> Range {
+fn range(dtype: DType) -> AccurateRange {
     let (least, high, digits) = match dtype.real() {
         DType::F32 => (f32::MIN_POSITIVE.into(), f32::MAX.into(), f32::EPSILON.into()),
         _ => (f64::MIN_POSITIVE, f64::MAX, f64::EPSILON),
     };
-    Range { low: least / digits, high, unit: 4.0 * least }
+    AccurateRange { low: least / digits, high, unit: 4.0 * least }
 }
 
 /// The Euclidean norm over axes, which are kept with size 1.
 fn euclidean_norm(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let squares = squares_over(x, axes, true)?;
-    let Range { low, high, .. } = range(x.dtype());
-    if are_within(squares.view_of(), (low, high)) {
+    let AccurateRange { low, high, .. } = range(x.dtype());
+    if all_within(squares.view_of(), (low, high)) {
         return root(&squares);
     }
     let (squares, scales) = if x.dtype().is_complex() {

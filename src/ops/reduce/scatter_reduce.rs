@@ -9,7 +9,7 @@ use super::segments::{extreme, product, target_has_rows};
 use crate::array::{ShapeVec, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::index::{Folding, Way};
+use crate::kernels::index::{ScatterReduction, WriteMode};
 use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims, select_by_mask};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -75,8 +75,12 @@ fn reduce_into_rows(
             let sum = add_rows(op, &base, targets, rows)?;
             if how == Reduce::Sum { Ok(sum) } else { mean(&sum, numbers, include_self) }
         }
-        Reduce::Max => extreme(Folding::Largest, x, (targets, numbers), rows, include_self),
-        Reduce::Min => extreme(Folding::Smallest, x, (targets, numbers), rows, include_self),
+        Reduce::Max => {
+            extreme(ScatterReduction::Largest, x, (targets, numbers), rows, include_self)
+        }
+        Reduce::Min => {
+            extreme(ScatterReduction::Smallest, x, (targets, numbers), rows, include_self)
+        }
         Reduce::Prod => {
             let product = product(rows, (targets, numbers), x.dtype())?;
             if include_self {
@@ -159,8 +163,8 @@ crate::operations! { family "along an axis";
     [in_place, positional(4), keywords(("value", "src")), indices("index")]
     fn scatter(x: Tensor, axis: isize, index: Tensor, src: Operand, reduce: Option<String> = None) -> Tensor {
         match reduce.as_deref() {
-            None => scatter_along("scatter", x, axis, index, src, Way::Put),
-            Some("add") => scatter_along("scatter", x, axis, index, src, Way::Add),
+            None => scatter_along("scatter", x, axis, index, src, WriteMode::Put),
+            Some("add") => scatter_along("scatter", x, axis, index, src, WriteMode::Add),
             Some("multiply") => multiply_elements("scatter", x, axis, index, src),
             Some(other) => Err(Box::new(Error::Argument {
                 op: "scatter".into(),

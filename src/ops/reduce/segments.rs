@@ -11,7 +11,7 @@ use super::scan::reverse_axis;
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::index::Folding;
+use crate::kernels::index::ScatterReduction;
 use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims, select_by_mask};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
@@ -111,7 +111,7 @@ pub(super) fn product(
     dtype: DType,
 ) -> Result<Tensor> {
     let out = Tensor::ones(targets.dims(), dtype.computes())?;
-    targets.fold_into(&out, &astype(&rows.detach(), out.dtype())?, Folding::Product)?;
+    targets.fold_into(&out, &astype(&rows.detach(), out.dtype())?, ScatterReduction::Product)?;
     finish(astype(&out, dtype)?, &[rows], |_| Record {
         name: NAME,
         cost: 40.0 * move_cost(rows),
@@ -131,8 +131,8 @@ pub(super) fn product(
 }
 
 /// The identity element of an extreme.
-fn identity_element(how: Folding, dtype: DType) -> Result<Tensor> {
-    let largest = how == Folding::Largest;
+fn identity_element(how: ScatterReduction, dtype: DType) -> Result<Tensor> {
+    let largest = how == ScatterReduction::Largest;
     match dtype {
         DType::I64 => Tensor::from_vec(vec![if largest { i64::MIN } else { i64::MAX }], &[]),
         DType::U64 => Tensor::from_vec(vec![if largest { u64::MIN } else { u64::MAX }], &[]),
@@ -147,7 +147,7 @@ fn identity_element(how: Folding, dtype: DType) -> Result<Tensor> {
 
 /// `x` with the rows of each target reduced into it, or replaced by them.
 pub(super) fn extreme(
-    how: Folding,
+    how: ScatterReduction,
     x: &Tensor,
     (targets, numbers): RowTargets<'_>,
     rows: &Tensor,

@@ -84,7 +84,7 @@ pub(crate) fn search(a: &Tensor, v: &Tensor, right: bool) -> Result<Tensor> {
         afford(operand.size().saturating_mul(dtype.size()))?;
     }
     let out = Tensor::empty(v.shape(), DType::I64)?;
-    kernels::sort::insertion_points(a.view_of(), v.view_of(), right, out.view_mut())?;
+    kernels::sort::search_sorted(a.view_of(), v.view_of(), right, out.view_mut())?;
     Ok(out)
 }
 

@@ -4,7 +4,7 @@ use crate::array::{ShapeVec, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::launch::decide;
-use crate::kernels::sort::sorted;
+use crate::kernels::sort::argsort_by;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{
     any_true, astype, broadcast_to, permute_axes, require_readable, reshape_dims, sum_over,
@@ -43,7 +43,7 @@ fn broadcast_weights(x: &Tensor, weights: &Tensor, axis: &Axes) -> Result<Tensor
             remedy: "give weights of the tensor's shape, or of the size of the axis named",
         }));
     }
-    let order = sorted(named.len(), &|i, k| named[i].cmp(&named[k]));
+    let order = argsort_by(named.len(), &|i, k| named[i].cmp(&named[k]));
     let mut dims = ShapeVec::from_elem(1, x.ndim());
     named.iter().for_each(|&a| dims[a] = x.shape()[a]);
     reshape_dims(&permute_axes(weights, &order)?, &dims)

@@ -7,7 +7,7 @@ use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::{DType, Element, with_dtype};
 use crate::error::Result;
 use crate::graph;
-use crate::kernels::sort::{Key, firsts, sorted};
+use crate::kernels::sort::{TotalOrder, argsort_by, unique_sorted};
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
 use crate::ops::index::gather::gather_elements;
@@ -50,7 +50,7 @@ fn elements(flat: &Tensor) -> Result<Distinct> {
     let order: Vec<usize> = order.into_iter().map(|i| i as usize).collect();
     with_dtype!(flat.dtype(), T => {
         let values = flat.to_vec::<T>()?;
-        Ok(Distinct::of(&order, &|a, b| values[a].alike(values[b])))
+        Ok(Distinct::of(&order, &|a, b| values[a].same(values[b])))
     })
 }
 
@@ -60,7 +60,7 @@ fn rows(x: &Tensor) -> Result<Distinct> {
     with_dtype!(x.dtype(), T => {
         let values = x.to_vec::<T>()?;
         let row = |i: usize| &values[i * width..(i + 1) * width];
-        let order = sorted(count, &|a, b| {
+        let order = argsort_by(count, &|a, b| {
             let pairs = row(a).iter().zip(row(b));
             pairs.map(|(a, b)| a.order(*b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         });
@@ -102,7 +102,7 @@ crate::operations! { family "ordering";
 }
 
 /// Removes duplicates of sorted values without data-dependent branches.
-fn keep_first<T: Key>(values: &mut Vec<T>) {
+fn keep_first<T: TotalOrder>(values: &mut Vec<T>) {
     let Some(&(mut last)) = values.first() else {
         return;
     };
@@ -110,7 +110,7 @@ fn keep_first<T: Key>(values: &mut Vec<T>) {
     for i in 1..values.len() {
         let value = values[i];
         values[kept] = value;
-        kept += usize::from(!value.alike(last));
+        kept += usize::from(!value.same(last));
         last = value;
     }
     values.truncate(kept);
@@ -132,20 +132,20 @@ fn distinct_values(x: &Tensor) -> Result<Tensor> {
 }
 
 /// The distinct floats among sorted ones: `sorted` itself if there are no duplicates.
-fn distinct_floats<T: Key + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tensor> {
+fn distinct_floats<T: TotalOrder + Element>(x: &Tensor, sorted: &Tensor) -> Result<Tensor> {
     let guard = sorted.view::<T>()?;
-    match guard.array().as_slice().and_then(firsts) {
+    match guard.array().as_slice().and_then(unique_sorted) {
         Some(values) => first_nan(x, values),
         None => Ok(sorted.clone()),
     }
 }
 
 /// Of several NaN keeps the first occurrence, which need not be the first when sorted.
-fn first_nan<T: Key + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor> {
+fn first_nan<T: TotalOrder + Element>(x: &Tensor, mut values: Vec<T>) -> Result<Tensor> {
     if let Some(last) = values.last_mut()
-        && last.nan()
+        && last.is_nan_value()
     {
-        *last = x.to_vec::<T>()?.into_iter().find(|v| v.nan()).unwrap_or(*last);
+        *last = x.to_vec::<T>()?.into_iter().find(|v| v.is_nan_value()).unwrap_or(*last);
     }
     Ok(Tensor::from(values))
 }

@@ -1,76 +1,76 @@
-//! Calling a loop without a plan: contiguous operands and single values, a contiguous output.
+//! Calls of a loop without a strided plan: contiguous operands and scalars, a contiguous output. Pads tails,
+//! splats scalars into small tiles, and streams large outputs.
 //!
-//! Owns: the padding of tails, the splatting of values into small tiles, and the tiles of outputs that are streamed.
-//! Never sees other strides; `Plan` does. Invariant: padding repeats an element of the operand, so
-//! a loop meets no value that the operand does not hold.
+//! Invariant: padding repeats an element of the operand, so that a loop meets no value that the operand does
+//! not have.
 
 use std::mem::MaybeUninit;
 
 use crate::kernels::elementwise::dispatch::{MAX_OPERANDS, Operand, OutOperand};
 use crate::kernels::elementwise::loop_table::Loop;
 use crate::kernels::nontemporal;
-use crate::kernels::nontemporal::Streamed;
+use crate::kernels::nontemporal::StreamBuffer;
 use crate::kernels::view::with_word;
 
 /// Tails are padded to one vector of the widest level, in bytes.
-const VECTOR: usize = 64;
-/// Cost per element for which padding a tail pays: dearer than a plain instruction, and cheaper
-/// than a scalar library call, which the padding would repeat.
-const PAYS_PADDING: std::ops::Range<f32> = 0.3..6.0;
-/// A tail shorter than this is computed as it is: one by one costs less than the padding.
-const SHORTEST_PADDED: usize = 6;
-/// Room for an element of any dtype.
+const VECTOR_BYTES: usize = 64;
+/// Costs per element for which padding a tail pays: dearer than a plain instruction, cheaper than a scalar
+/// library call, which the padding would repeat.
+const PADDING_COST: std::ops::Range<f32> = 0.3..6.0;
+/// A shorter tail is computed as it is: scalar code costs less than padding.
+const MIN_PADDED_TAIL: usize = 6;
+/// A buffer for an element of any dtype.
 type Widest = [u64; 2];
-/// Elements of a tile that repeats a value.
-const SPLAT: usize = 256;
-/// Elements that are computed before they are streamed: the stores of more would wait for each other.
-const STREAMED: usize = 128;
-/// Elements for which memory is called at once.
-const CALLED: usize = 256;
-/// Results from this many bytes on do not stay in the nearer caches, nor do their operands.
-const FAR: usize = 1 << 20;
+/// Elements of a tile that repeats a scalar.
+const SPLAT_ELEMENTS: usize = 256;
+/// Elements computed before they are streamed: more pending stores would wait for each other.
+const STREAM_ELEMENTS: usize = 128;
+/// Elements prefetched at once.
+const PREFETCH_ELEMENTS: usize = 256;
+/// Results of at least this many bytes, and their operands, do not stay in L1 and L2.
+const PREFETCH_BYTES: usize = 1 << 20;
 
-/// A loop, its parameters, whether its tails are padded, and whether memory is what limits it.
+/// A loop, its parameters, whether its tails are padded, and whether it is memory-bound.
 #[derive(Clone, Copy)]
-pub(in crate::kernels::elementwise) struct Work {
+pub(in crate::kernels::elementwise) struct PaddedLoop {
     f: Loop,
     params: *const f64,
     pad: bool,
-    plain: bool,
+    memory_bound: bool,
 }
 
-/// Copies `count` elements and repeats the first up to `total`.
+/// Copies `count` elements and pads with the first up to `total`.
 ///
 /// # Safety
-/// `from` holds `count >= 1` elements, `to` has room for `total`.
+/// `from` holds `count >= 1` elements, `to` has space for `total`.
 #[inline(always)]
 unsafe fn padded<T: Copy>(from: *const u8, to: *mut u8, count: usize, total: usize) {
     let (from, to) = (from.cast::<T>(), to.cast::<T>());
     for i in 0..total {
-        // SAFETY: the caller vouches for both ranges.
+        // SAFETY: the caller guarantees both ranges.
         unsafe { *to.add(i) = *from.add(if i < count { i } else { 0 }) };
     }
 }
 
-/// `padded` for an element size.
+/// `padded`, by element size.
 ///
 /// # Safety
 /// As `padded`.
 #[inline]
 unsafe fn pad(size: usize, from: *const u8, to: *mut u8, count: usize, total: usize) {
-    // SAFETY: the same contract; the element size decides the type, not its meaning.
+    // SAFETY: the same contract; the element size selects the type.
     unsafe {
         with_word!(size, W => padded::<W>(from, to, count, total));
     }
 }
 
-impl Work {
-    pub(in crate::kernels::elementwise) fn new(f: Loop, params: &[f64], cost: f32) -> Work {
-        let (pad, plain) = (PAYS_PADDING.contains(&cost), cost <= PAYS_PADDING.start);
-        Work { f, params: params.as_ptr(), pad, plain }
+impl PaddedLoop {
+    pub(in crate::kernels::elementwise) fn new(f: Loop, params: &[f64], cost: f32) -> PaddedLoop {
+        let (pad, memory_bound) = (PADDING_COST.contains(&cost), cost <= PADDING_COST.start);
+        PaddedLoop { f, params: params.as_ptr(), pad, memory_bound }
     }
 
-    /// Calls the loop, with the elements beyond the last whole vector padded to one.
+    /// Calls the loop; the tail beyond the last whole vector is padded to one.
     ///
     /// # Safety
     /// As `Loop`; `sizes` are the operands' element sizes and the output's.
@@ -82,9 +82,9 @@ impl Work {
         n: usize,
         sizes: (&[usize], usize),
     ) {
-        let tail = if self.pad { n % (VECTOR / sizes.1) } else { 0 };
-        let whole = if tail < SHORTEST_PADDED { n } else { n - tail };
-        // SAFETY: `whole` and the tail are inside the n elements that the caller vouches for.
+        let tail = if self.pad { n % (VECTOR_BYTES / sizes.1) } else { 0 };
+        let whole = if tail < MIN_PADDED_TAIL { n } else { n - tail };
+        // SAFETY: `whole` and the tail are inside the n elements that the caller guarantees.
         unsafe {
             if whole > 0 {
                 (self.f)(ins.as_ptr(), out, whole, self.params);
@@ -105,10 +105,10 @@ impl Work {
         (start, count): (usize, usize),
         (sizes, out_size): (&[usize], usize),
     ) {
-        let mut pads = [[MaybeUninit::<Widest>::uninit(); VECTOR]; MAX_OPERANDS];
-        let mut target = [MaybeUninit::<Widest>::uninit(); VECTOR];
+        let mut pads = [[MaybeUninit::<Widest>::uninit(); VECTOR_BYTES]; MAX_OPERANDS];
+        let mut target = [MaybeUninit::<Widest>::uninit(); VECTOR_BYTES];
         let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
-        let group = VECTOR / out_size;
+        let group = VECTOR_BYTES / out_size;
         // SAFETY: a pad holds the elements of a vector, of any size; operands and output hold the range.
         unsafe {
             for (k, &size) in sizes.iter().enumerate() {
@@ -125,7 +125,7 @@ impl Work {
 
 /// Whether the strides are those of a C-contiguous array.
 #[inline]
-pub(in crate::kernels::elementwise) fn contiguous(dims: &[usize], strides: &[isize]) -> bool {
+pub(in crate::kernels::elementwise) fn is_c_contiguous(dims: &[usize], strides: &[isize]) -> bool {
     let mut expected = 1;
     for (&d, &s) in dims.iter().zip(strides).rev() {
         if d != 1 {
@@ -138,57 +138,66 @@ pub(in crate::kernels::elementwise) fn contiguous(dims: &[usize], strides: &[isi
     true
 }
 
-/// An operand of a direct call: its address, element size, and whether it is one value.
+/// An operand: its address, element size, and whether it is a scalar.
 #[derive(Clone, Copy)]
-struct In {
+struct ContiguousIn {
     ptr: *const u8,
     size: usize,
-    value: bool,
+    scalar: bool,
 }
 
-/// Contiguous operands and values, and a contiguous output.
-pub(in crate::kernels::elementwise) struct Direct {
-    work: Work,
-    ins: [In; MAX_OPERANDS],
+/// A call with contiguous operands and scalars, and a contiguous output.
+pub(in crate::kernels::elementwise) struct ContiguousCall {
+    work: PaddedLoop,
+    ins: [ContiguousIn; MAX_OPERANDS],
     count: usize,
     out: (*mut u8, usize),
-    values: bool,
+    has_scalars: bool,
     streamed: bool,
-    ahead: bool,
+    prefetched: bool,
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for Direct {}
+unsafe impl Sync for ContiguousCall {}
 
-impl Direct {
-    /// None if an operand or the output is neither contiguous nor a value.
+impl ContiguousCall {
+    /// None if an operand or the output is neither contiguous nor a scalar.
     #[inline]
     pub(in crate::kernels::elementwise) fn new(
-        work: Work,
+        work: PaddedLoop,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
-    ) -> Option<Direct> {
-        if !contiguous(dims, out.strides) {
+    ) -> Option<ContiguousCall> {
+        if !is_c_contiguous(dims, out.strides) {
             return None;
         }
-        let mut table = [In { ptr: std::ptr::null(), size: 0, value: false }; MAX_OPERANDS];
-        let mut values = false;
+        let mut table =
+            [ContiguousIn { ptr: std::ptr::null(), size: 0, scalar: false }; MAX_OPERANDS];
+        let mut has_scalars = false;
         for (x, slot) in ins.iter().zip(&mut table) {
-            let value = !contiguous(dims, x.strides);
-            if value && x.strides.iter().any(|&s| s != 0) {
+            let scalar = !is_c_contiguous(dims, x.strides);
+            if scalar && x.strides.iter().any(|&s| s != 0) {
                 return None;
             }
-            values |= value;
-            *slot = In { ptr: x.ptr, size: x.itemsize, value };
+            has_scalars |= scalar;
+            *slot = ContiguousIn { ptr: x.ptr, size: x.itemsize, scalar };
         }
         let bytes = dims.iter().product::<usize>() * out.itemsize;
-        // Where a loop computes for longer, it does so while stores wait for memory.
-        let arrays = table[..ins.len()].iter().filter(|x| !x.value).count();
-        let streamed = arrays > 0 && !out.read && nontemporal::pays(out.ptr, bytes);
-        let ahead = (!work.plain && bytes >= FAR) || streamed;
+        // A compute-bound loop works while its non-temporal stores wait for memory.
+        let arrays = table[..ins.len()].iter().filter(|x| !x.scalar).count();
+        let streamed = arrays > 0 && !out.read && nontemporal::should_stream(out.ptr, bytes);
+        let prefetched = (!work.memory_bound && bytes >= PREFETCH_BYTES) || streamed;
         let out = (out.ptr, out.itemsize);
-        Some(Direct { work, ins: table, count: ins.len(), out, values, streamed, ahead })
+        Some(ContiguousCall {
+            work,
+            ins: table,
+            count: ins.len(),
+            out,
+            has_scalars,
+            streamed,
+            prefetched,
+        })
     }
 
     /// # Safety
@@ -197,13 +206,13 @@ impl Direct {
     pub(in crate::kernels::elementwise) unsafe fn span(&self, start: usize, end: usize) {
         // SAFETY: the range is inside the shape, over which everything is valid.
         unsafe {
-            if self.values || self.streamed {
+            if self.has_scalars || self.streamed {
                 self.span_in_tiles(start, end)
-            } else if self.ahead {
+            } else if self.prefetched {
                 let mut at = start;
                 while at < end {
-                    let n = CALLED.min(end - at);
-                    self.call_for(at + n);
+                    let n = PREFETCH_ELEMENTS.min(end - at);
+                    self.prefetch(at + n);
                     let out = self.out.0.add(at * self.out.1);
                     self.piece(at, n, out, &[std::ptr::null(); MAX_OPERANDS]);
                     at += n;
@@ -215,15 +224,15 @@ impl Direct {
         }
     }
 
-    /// Calls for the memory of the elements from `start` on, which need not be there.
+    /// Prefetches the elements from `start` on, which may be past the end.
     #[inline(always)]
-    fn call_for(&self, start: usize) {
-        for x in self.ins[..self.count].iter().filter(|x| !x.value) {
-            nontemporal::call_for(x.ptr.wrapping_add(start * x.size), CALLED * x.size);
+    fn prefetch(&self, start: usize) {
+        for x in self.ins[..self.count].iter().filter(|x| !x.scalar) {
+            nontemporal::prefetch(x.ptr.wrapping_add(start * x.size), PREFETCH_ELEMENTS * x.size);
         }
         if !self.streamed {
             let (out, size) = self.out;
-            nontemporal::call_for(out.wrapping_add(start * size), CALLED * size);
+            nontemporal::prefetch(out.wrapping_add(start * size), PREFETCH_ELEMENTS * size);
         }
     }
 
@@ -232,25 +241,26 @@ impl Direct {
     #[inline(never)]
     unsafe fn span_in_tiles(&self, start: usize, end: usize) {
         let (out, size) = self.out;
-        let mut streamed = Streamed::<{ STREAMED * size_of::<Widest>() }>::new();
-        let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT]; MAX_OPERANDS];
+        let mut streamed = StreamBuffer::<{ STREAM_ELEMENTS * size_of::<Widest>() }>::new();
+        let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT_ELEMENTS]; MAX_OPERANDS];
         let mut splats = [std::ptr::null(); MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
-            if x.value {
+            if x.scalar {
                 let tile = tiles[k].as_mut_ptr().cast();
-                // SAFETY: the value is one element; the tile has room.
-                unsafe { pad(x.size, x.ptr, tile, 1, SPLAT.min(end - start)) };
+                // SAFETY: the scalar is one element; the tile has space.
+                unsafe { pad(x.size, x.ptr, tile, 1, SPLAT_ELEMENTS.min(end - start)) };
                 splats[k] = tile.cast_const();
             }
         }
-        let step = if self.streamed { STREAMED } else { SPLAT };
+        let step = if self.streamed { STREAM_ELEMENTS } else { SPLAT_ELEMENTS };
         let mut at = start;
         while at < end {
             let n = step.min(end - at);
-            if self.ahead {
-                self.call_for(at + n);
+            if self.prefetched {
+                self.prefetch(at + n);
             }
-            // SAFETY: at + n <= end, the tiles repeat their value n times, and the streamed one has room for n elements.
+            // SAFETY: at + n <= end, the tiles repeat their scalar n times, and the streamed tile has space
+            // for n elements.
             unsafe {
                 let place = out.add(at * size);
                 if self.streamed {
@@ -263,12 +273,13 @@ impl Direct {
             at += n;
         }
         if self.streamed {
-            nontemporal::finish();
+            nontemporal::fence();
         }
     }
 
     /// # Safety
-    /// The `n` elements from `start` are inside the shape; values have a tile of `n` elements, and `out` has room for them.
+    /// The `n` elements from `start` are inside the shape; scalars have a tile of `n` elements, and `out` has
+    /// space for them.
     #[inline(always)]
     unsafe fn piece(
         &self,
@@ -281,7 +292,7 @@ impl Direct {
         let mut sizes = [0; MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
             sizes[k] = x.size;
-            if !x.value {
+            if !x.scalar {
                 // SAFETY: start is inside the operand.
                 ptrs[k] = unsafe { x.ptr.add(start * x.size) };
             }

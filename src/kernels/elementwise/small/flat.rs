@@ -1,8 +1,7 @@
-//! The shortest way into a loop: a few contiguous elements per operand.
+//! The small-array fast path: one loop call on a few contiguous elements per operand, without a plan.
 //!
-//! Owns: `Flat`, a bounds-checked contiguous run, and the call without a plan for small ones.
-//! Never splits, gathers or pads; what it refuses goes through `apply`.
-//! Invariant: every operand has the output's element count, or is one number.
+//! A call that does not fit is refused, and the caller uses `apply`. Invariant: every operand has the
+//! output's element count, or is a scalar.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -20,8 +19,8 @@ use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::kernels::launch::{self, Launch, Operand, Work};
 
-/// Above this many elements the general driver's padding and splitting are worth their cost.
-pub(in crate::kernels::elementwise) const FEW: usize = 256;
+/// The most elements of a small call: above, padding and splitting of the general path pay.
+pub(in crate::kernels::elementwise) const SMALL_CALL_ELEMENTS: usize = 256;
 
 /// A contiguous run of elements of one dtype inside a storage.
 #[derive(Clone, Copy)]
@@ -29,7 +28,7 @@ pub struct Flat<'a> {
     pub(in crate::kernels::elementwise) dtype: DType,
     pub(in crate::kernels::elementwise) ptr: *mut u8,
     pub(in crate::kernels::elementwise) n: usize,
-    life: PhantomData<&'a Storage>,
+    lifetime: PhantomData<&'a Storage>,
 }
 
 impl<'a> Flat<'a> {
@@ -42,87 +41,93 @@ impl<'a> Flat<'a> {
         Flat::run(storage, (layout.offset(), layout.numel()), dtype)
     }
 
-    /// The one element that all elements of a layout are, if they are few.
+    /// The single element of a stride-0 layout of few elements.
     #[inline]
     pub(crate) fn repeated(
         storage: &'a Storage,
         layout: &Layout,
         dtype: DType,
     ) -> Option<Flat<'a>> {
-        let one = || layout.strides().iter().all(|&stride| stride == 0);
+        let is_scalar = || layout.strides().iter().all(|&stride| stride == 0);
         let n = layout.numel();
-        if !(1..=FEW).contains(&n) || !one() {
+        if !(1..=SMALL_CALL_ELEMENTS).contains(&n) || !is_scalar() {
             return None;
         }
         Flat::run(storage, (layout.offset(), 1), dtype).map(|flat| Flat { n, ..flat })
     }
 
-    /// `n` elements in a run from a position on, if they are few and inside the storage.
+    /// `n` elements from `offset` on (`run`), if they are few and inside the storage.
     #[inline(always)]
     pub(crate) fn run(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Flat<'a>> {
         if capture::active() {
             capture::seen(storage);
         }
-        start(storage, run, dtype).map(|ptr| Flat { dtype, ptr, n: run.1, life: PhantomData })
+        run_address(storage, run, dtype).map(|ptr| Flat {
+            dtype,
+            ptr,
+            n: run.1,
+            lifetime: PhantomData,
+        })
     }
 
     /// The bytes of the first element.
     ///
     /// # Safety
-    /// There is one, and it is no larger than a word.
+    /// There is one, and it fits a word.
     #[inline(always)]
     pub(in crate::kernels::elementwise) unsafe fn word(self) -> u64 {
         let mut bytes = [0; 8];
-        // SAFETY: the element lies inside the storage; the caller's contract.
+        // SAFETY: the element is inside the storage; the caller's contract.
         unsafe { ptr::copy_nonoverlapping(self.ptr, bytes.as_mut_ptr(), self.dtype.size()) };
         u64::from_ne_bytes(bytes)
     }
 }
 
-/// Where `n` elements in a run from a position on begin, if they are few and inside the storage.
+/// The address of `n` elements from `offset` on, if they are few and inside the storage.
 #[inline(always)]
-pub(in crate::kernels::elementwise) fn start(
+pub(in crate::kernels::elementwise) fn run_address(
     storage: &Storage,
     (offset, n): (isize, usize),
     dtype: DType,
 ) -> Option<*mut u8> {
     let size = dtype.size();
-    let inside = n <= FEW && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
-    inside.then_some(storage.ptr().wrapping_add(offset as usize * size))
+    let fits =
+        n <= SMALL_CALL_ELEMENTS && offset >= 0 && (offset as usize + n) * size <= storage.nbytes();
+    fits.then_some(storage.ptr().wrapping_add(offset as usize * size))
 }
 
 /// An operand of a small call.
 #[derive(Clone, Copy)]
-pub enum FlatIn<'a> {
+pub enum FlatOperand<'a> {
     /// Elements.
     Elements(Flat<'a>),
-    /// One element for all.
+    /// A stride-0 run: one element for all.
     Repeated(Flat<'a>),
-    /// One number for all elements.
+    /// A scalar.
     Float(f64),
-    /// The same.
+    /// A scalar.
     Int(i64),
 }
 
-impl FlatIn<'_> {
+impl FlatOperand<'_> {
     #[inline(always)]
     fn dtype(&self) -> Option<DType> {
         match self {
-            FlatIn::Elements(x) | FlatIn::Repeated(x) => Some(x.dtype),
-            FlatIn::Float(_) | FlatIn::Int(_) => None,
+            FlatOperand::Elements(x) | FlatOperand::Repeated(x) => Some(x.dtype),
+            FlatOperand::Float(_) | FlatOperand::Int(_) => None,
         }
     }
 
-    /// The one value that stands for `n` elements of a dtype, as a word.
+    /// The scalar or stride-0 operand, as one element of `dtype` for `n` elements.
     #[inline(always)]
     fn word(&self, dtype: DType, n: usize) -> Option<u64> {
         match *self {
             // Two words are needed, or a conversion.
             _ if dtype.is_complex() => None,
-            FlatIn::Float(float) => Some(word(In::Float(float), dtype)),
-            FlatIn::Int(int) => Some(word(In::Int(int), dtype)),
-            // A recording is to read the element again.
-            FlatIn::Repeated(x) if x.n == n && x.dtype == dtype && !capture::active() => {
+            FlatOperand::Float(float) => Some(word(In::Float(float), dtype)),
+            FlatOperand::Int(int) => Some(word(In::Int(int), dtype)),
+            // In a capture the program must read the element again.
+            FlatOperand::Repeated(x) if x.n == n && x.dtype == dtype && !capture::active() => {
                 // SAFETY: the element was inside its storage, and no element is larger than a word.
                 Some(unsafe { x.word() })
             }
@@ -131,19 +136,20 @@ impl FlatIn<'_> {
     }
 }
 
-/// Calls the loop for the dtype that the operands share, or refuses. The output is fresh, or an operand exactly.
+/// Calls the loop for the dtype of the operands; returns false if it does not fit. The output is fresh, or an
+/// operand exactly.
 #[inline(always)]
 pub(crate) fn apply_flat(
     table: &LoopTable,
-    ins: &[FlatIn<'_>],
+    ins: &[FlatOperand<'_>],
     out: Flat<'_>,
     params: &[f64],
 ) -> bool {
     let mut numbers = [0u64; MAX_OPERANDS];
     let mut repeated = false;
-    let mut words = [const { MaybeUninit::uninit() }; FEW];
+    let mut words = [const { MaybeUninit::uninit() }; SMALL_CALL_ELEMENTS];
     let mut ptrs = [ptr::null(); MAX_OPERANDS];
-    let dtype = ins.iter().find_map(FlatIn::dtype).unwrap_or(out.dtype);
+    let dtype = ins.iter().find_map(FlatOperand::dtype).unwrap_or(out.dtype);
     if ins.len() > MAX_OPERANDS || out.dtype != table.result(dtype) {
         return false;
     }
@@ -152,18 +158,18 @@ pub(crate) fn apply_flat(
     }
     for (k, input) in ins.iter().enumerate() {
         ptrs[k] = match *input {
-            FlatIn::Elements(x) if x.n == out.n && x.dtype == dtype => x.ptr.cast_const(),
-            FlatIn::Elements(_) => return false,
-            ref one => {
-                let Some(word) = one.word(dtype, out.n) else { return false };
+            FlatOperand::Elements(x) if x.n == out.n && x.dtype == dtype => x.ptr.cast_const(),
+            FlatOperand::Elements(_) => return false,
+            ref scalar => {
+                let Some(word) = scalar.word(dtype, out.n) else { return false };
                 numbers[k] = word;
                 if out.n == 1 {
                     (&raw const numbers[k]).cast()
-                } else if repeated || out.n > FEW {
+                } else if repeated || out.n > SMALL_CALL_ELEMENTS {
                     return false;
                 } else {
                     repeated = true;
-                    repeat(word, dtype, &mut words[..(out.n * dtype.size()).div_ceil(8)]);
+                    fill_words(word, dtype, &mut words[..(out.n * dtype.size()).div_ceil(8)]);
                     words.as_ptr().cast()
                 }
             }
@@ -176,29 +182,29 @@ pub(crate) fn apply_flat(
         record((f, table.text), (ins, &numbers), out, params, table.cost(dtype));
     }
     if out.n > 0 {
-        // SAFETY: every pointer addresses `out.n` elements of the loop's dtype: in live storage, or of one number, which
-        // stands in `numbers` for one element and in `words` for more.
+        // SAFETY: every pointer addresses `out.n` elements of the loop's dtype: in live storage, or a scalar,
+        // in `numbers` for one element and in `words` for more.
         unsafe { f(ptrs.as_ptr(), out.ptr, out.n, params.as_ptr()) };
     }
     true
 }
 
-/// `a` where the mask holds, else `b`, for a few elements outside recordings; says whether it was done. The output is
-/// fresh, and numbers are in its dtype.
-pub(crate) fn select_flat(mask: Flat<'_>, ins: [FlatIn<'_>; 2], out: Flat<'_>) -> bool {
+/// `where` on a few elements, outside captures; returns false if it does not fit. The output is fresh, and
+/// scalars are converted to its dtype.
+pub(crate) fn select_flat(mask: Flat<'_>, ins: [FlatOperand<'_>; 2], out: Flat<'_>) -> bool {
     let (n, size) = (out.n, out.dtype.size());
-    if mask.dtype != DType::Bool || mask.n != n || n > FEW || capture::active() {
+    if mask.dtype != DType::Bool || mask.n != n || n > SMALL_CALL_ELEMENTS || capture::active() {
         return false;
     }
-    let mut words = [[const { MaybeUninit::uninit() }; FEW]; 2];
+    let mut words = [[const { MaybeUninit::uninit() }; SMALL_CALL_ELEMENTS]; 2];
     let mut ptrs = [mask.ptr.cast_const(), ptr::null(), ptr::null()];
     for ((place, input), words) in ptrs[1..].iter_mut().zip(ins).zip(&mut words) {
         *place = match input {
-            FlatIn::Elements(x) if x.n == n && x.dtype == out.dtype => x.ptr.cast_const(),
-            FlatIn::Elements(_) => return false,
-            one => {
-                let Some(word) = one.word(out.dtype, n) else { return false };
-                repeat(word, out.dtype, &mut words[..(n * size).div_ceil(8)]);
+            FlatOperand::Elements(x) if x.n == n && x.dtype == out.dtype => x.ptr.cast_const(),
+            FlatOperand::Elements(_) => return false,
+            scalar => {
+                let Some(word) = scalar.word(out.dtype, n) else { return false };
+                fill_words(word, out.dtype, &mut words[..(n * size).div_ceil(8)]);
                 words.as_ptr().cast()
             }
         };
@@ -208,9 +214,9 @@ pub(crate) fn select_flat(mask: Flat<'_>, ins: [FlatIn<'_>; 2], out: Flat<'_>) -
     true
 }
 
-/// Fills words with elements that are all the first of `word`.
+/// Fills `words` with copies of the first element in `word`.
 #[inline(always)]
-pub(in crate::kernels::elementwise) fn repeat(
+pub(in crate::kernels::elementwise) fn fill_words(
     word: u64,
     dtype: DType,
     words: &mut [MaybeUninit<u64>],
@@ -235,21 +241,26 @@ impl From<&Flat<'_>> for Operand {
 #[inline(never)]
 fn record(
     (table, text): (Loop, &'static str),
-    (ins, words): (&[FlatIn<'_>], &[u64]),
+    (ins, words): (&[FlatOperand<'_>], &[u64]),
     out: Flat<'_>,
     params: &[f64],
     cost: f32,
 ) {
-    let elements = |input: &FlatIn<'_>| match input {
-        FlatIn::Elements(x) => Some(Operand::from(x)),
+    let elements = |input: &FlatOperand<'_>| match input {
+        FlatOperand::Elements(x) => Some(Operand::from(x)),
         _ => None,
     };
-    let number = |(input, &word): (&FlatIn<'_>, &u64)| match input {
-        FlatIn::Elements(_) => None,
+    let number = |(input, &word): (&FlatOperand<'_>, &u64)| match input {
+        FlatOperand::Elements(_) => None,
         _ => Some(word),
     };
     let numbers = ins.iter().zip(words).map(number).collect();
     let work = Work::Map { table, text, numbers, params: params.into(), cost };
     let reads = ins.iter().filter_map(elements).collect();
-    drop(launch::record(Launch { name: "map", reads, writes: smallvec![(&out).into()], work }));
+    drop(launch::trace_launch(Launch {
+        name: "map",
+        reads,
+        writes: smallvec![(&out).into()],
+        work,
+    }));
 }

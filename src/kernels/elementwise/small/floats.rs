@@ -1,13 +1,13 @@
-//! A few floats in a row, straight into a loop: what `flat` does where nothing is left to find out.
+//! The fastest path: a loop over a few contiguous floats whose dtype and layout are already known to match.
+//! In captures, calls go through `flat` instead.
 //!
-//! Owns: the operands of such a call, and the call. Never records: in a recording, elements go through `flat`.
-//! Invariant: a run has the result's count and the loop's dtype, and lies inside its storage.
+//! Invariant: a run has the result's count and the loop's dtype, and is inside its storage.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::flat::{FEW, repeat, start};
+use super::flat::{SMALL_CALL_ELEMENTS, fill_words, run_address};
 use crate::array::Storage;
 use crate::dtype::DType;
 use crate::kernels::elementwise::LoopTable;
@@ -15,59 +15,69 @@ use crate::kernels::elementwise::launch_loop::{In, word};
 use crate::kernels::elementwise::loop_table::Loop;
 use crate::kernels::isa;
 
-/// Room for one number as often as a call has elements.
-pub(crate) type Room = [MaybeUninit<u64>; FEW];
+/// A buffer for a scalar that is repeated for every element.
+pub(crate) type ScalarBuffer = [MaybeUninit<u64>; SMALL_CALL_ELEMENTS];
 
-/// An operand of a call.
-pub(crate) trait Few {
-    /// Where `n` elements of the dtype begin; `room` is for a number, of which a call has at most one.
-    fn begin(self, dtype: DType, n: usize, room: &mut Room) -> *const u8;
+/// An operand of a call: a run of floats, a scalar, or none.
+pub(crate) trait FloatOperand {
+    /// The address of `n` elements of the dtype; a call has at most one scalar, which is repeated in
+    /// `buffer`.
+    fn address(self, dtype: DType, n: usize, buffer: &mut ScalarBuffer) -> *const u8;
 }
 
-/// Elements of the dtype of the call, as many as its result has.
-pub(crate) struct Run<'a> {
+/// Contiguous elements of the call's dtype and count.
+pub(crate) struct FloatRun<'a> {
     ptr: *const u8,
     n: usize,
     dtype: DType,
-    life: PhantomData<&'a Storage>,
+    lifetime: PhantomData<&'a Storage>,
 }
 
-impl<'a> Run<'a> {
-    /// `n` elements from a position on, if they are inside the storage.
+impl<'a> FloatRun<'a> {
+    /// `n` elements from `offset` on (`run`), if they are inside the storage.
     #[inline(always)]
-    pub(crate) fn of(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Run<'a>> {
-        start(storage, run, dtype).map(|ptr| Run { ptr, n: run.1, dtype, life: PhantomData })
+    pub(crate) fn of(
+        storage: &'a Storage,
+        run: (isize, usize),
+        dtype: DType,
+    ) -> Option<FloatRun<'a>> {
+        run_address(storage, run, dtype).map(|ptr| FloatRun {
+            ptr,
+            n: run.1,
+            dtype,
+            lifetime: PhantomData,
+        })
     }
 }
 
-impl Few for Run<'_> {
+impl FloatOperand for FloatRun<'_> {
     #[inline(always)]
-    fn begin(self, dtype: DType, n: usize, _: &mut Room) -> *const u8 {
+    fn address(self, dtype: DType, n: usize, _: &mut ScalarBuffer) -> *const u8 {
         assert!(self.dtype == dtype && self.n == n, "operands of one dtype and count");
         self.ptr
     }
 }
 
-/// One number for all elements.
-pub(crate) struct Number(pub(crate) In<'static>);
+/// A scalar operand.
+pub(crate) struct ScalarOperand(pub(crate) In<'static>);
 
-impl Few for Number {
+impl FloatOperand for ScalarOperand {
     #[inline(always)]
-    fn begin(self, dtype: DType, n: usize, room: &mut Room) -> *const u8 {
-        repeat(word(self.0, dtype), dtype, &mut room[..(n * dtype.size()).div_ceil(8)]);
-        room.as_ptr().cast()
+    fn address(self, dtype: DType, n: usize, buffer: &mut ScalarBuffer) -> *const u8 {
+        fill_words(word(self.0, dtype), dtype, &mut buffer[..(n * dtype.size()).div_ceil(8)]);
+        buffer.as_ptr().cast()
     }
 }
 
-/// No operand, where there is only one.
-impl Few for () {
+/// The absent second operand of a unary loop.
+impl FloatOperand for () {
     #[inline(always)]
-    fn begin(self, _: DType, _: usize, _: &mut Room) -> *const u8 {
+    fn address(self, _: DType, _: usize, _: &mut ScalarBuffer) -> *const u8 {
         ptr::null()
     }
 }
 
-/// The loop of a call with floats, their dtype and that of the result.
+/// The loop of a call on floats, its dtype and that of the result.
 #[derive(Clone, Copy)]
 pub(crate) struct FloatLoop {
     f: Loop,
@@ -79,7 +89,7 @@ pub(crate) struct FloatLoop {
 impl LoopTable {
     /// The loop for operands of this dtype, if it is float64 or float32.
     #[inline(always)]
-    pub(crate) fn of_floats(&self, dtype: DType) -> Option<FloatLoop> {
+    pub(crate) fn float_loop(&self, dtype: DType) -> Option<FloatLoop> {
         let levels = match dtype {
             DType::F64 => &self.f64,
             DType::F32 => &self.f32,
@@ -93,20 +103,20 @@ impl LoopTable {
     }
 }
 
-/// Calls the loop on `n` elements. There are as many parameters as it reads, and nobody else has the output.
+/// Calls the loop on `n` elements. `params` holds the loop's parameters, and the output is not shared.
 #[inline(always)]
-pub(crate) fn apply_few<A: Few, B: Few>(
+pub(crate) fn apply_floats<A: FloatOperand, B: FloatOperand>(
     FloatLoop { f, dtype, result }: FloatLoop,
     (a, b): (A, B),
     (out, n): (&Storage, usize),
     params: &[f64],
 ) {
-    let mut room = [const { MaybeUninit::uninit() }; FEW];
-    assert!(n <= FEW && n * result.size() <= out.nbytes(), "room for the result");
-    let ins = [a.begin(dtype, n, &mut room), b.begin(dtype, n, &mut room)];
+    let mut buffer = [const { MaybeUninit::uninit() }; SMALL_CALL_ELEMENTS];
+    assert!(n <= SMALL_CALL_ELEMENTS && n * result.size() <= out.nbytes(), "room for the result");
+    let ins = [a.address(dtype, n, &mut buffer), b.address(dtype, n, &mut buffer)];
     if n > 0 {
-        // SAFETY: runs and numbers are `n` elements of the loop's dtype, in live storage or in `room`; the output has room
-        // for as many of the loop's results.
+        // SAFETY: runs and scalars are `n` elements of the loop's dtype, in live storage or in `buffer`; the
+        // output has space for as many results of the loop.
         unsafe { f(ins.as_ptr(), out.ptr(), n, params.as_ptr()) };
     }
 }

@@ -1,7 +1,6 @@
-//! Ways into a loop that need no plan: few elements, or operands that lie in a row.
+//! Fast paths into a loop that need no strided plan: few elements, or contiguous operands.
 //!
-//! Owns: what may be left out when operands are contiguous or small. Never holds a loop of its own.
-//! Invariant: a shortcut gives the bits that the driver would.
+//! Invariant: a fast path gives the bits of the general path.
 
 pub(super) mod backward_call;
 pub(super) mod contiguous;

@@ -12,7 +12,7 @@ use nalgebra::DMatrix;
 use super::secular::Secular;
 use crate::kernels::linalg::gemv::turn;
 use crate::kernels::linalg::scalar::{subtract, zeros};
-use crate::kernels::sort::sorted;
+use crate::kernels::sort::argsort_by;
 
 /// Rows up to which a symmetric matrix is not divided.
 const LEAF: usize = 24;
@@ -94,7 +94,7 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
 
 /// The order in which values rise.
 fn rising(values: &[f64]) -> Vec<usize> {
-    sorted(values.len(), &|i, k| values[i].total_cmp(&values[k]))
+    argsort_by(values.len(), &|i, k| values[i].total_cmp(&values[k]))
 }
 
 /// The eigenvalues and eigenvectors of a diagonal and what is beside it; `None` without convergence.

@@ -1,34 +1,34 @@
-//! The complex quotient, and the questions that choose a careful way.
+//! The complex quotient and reciprocal, and the tests that select `CAREFUL` evaluation.
 //!
-//! Owns: both, and the scaling by powers of two. Never reads a buffer. Invariant: no intermediate value of a quotient leaves the range where the quotient
-//! itself does not.
+//! Invariant: no intermediate value of a quotient overflows or underflows unless the quotient itself does.
 
 use crate::dtype::Complex128;
 
 /// 2^200: products of four parts below it and of their reciprocals are normal numbers.
-const FAR: f64 = 1.606938044258990275541962092341162602522202993782792835301376e60;
-/// 2^900: as far as one product of two parts may go before a quotient is computed with scaled operands.
-const SAFE: f64 = FAR * FAR * FAR * FAR * 1.2676506002282294e30;
+const MAX_FAST_PART: f64 = 1.606938044258990275541962092341162602522202993782792835301376e60;
+/// 2^900: beyond this product of two parts, a quotient is computed with scaled operands.
+const MAX_PRODUCT: f64 =
+    MAX_FAST_PART * MAX_FAST_PART * MAX_FAST_PART * MAX_FAST_PART * 1.2676506002282294e30;
 
 /// Whether a part is infinite, NaN, very large, or very small and not zero.
 #[inline(always)]
 pub fn is_far(part: f64) -> bool {
     let size = part.abs();
-    !((size < FAR) & ((size > 1.0 / FAR) | (size == 0.0)))
+    !((size < MAX_FAST_PART) & ((size > 1.0 / MAX_FAST_PART) | (size == 0.0)))
 }
 
-/// `a / b` by the conjugate: `a conj(b) / |b|²`, of which a `NARROW` one takes the reciprocal: two roundings more, which
-/// vanish in complex64. A divisor of zero gives infinities and NaN, as NumPy.
+/// `a / b` as `a conj(b) / |b|²`; `NARROW` multiplies by the reciprocal: two more roundings, which vanish in
+/// complex64. A zero divisor gives infinities and NaN, as NumPy.
 #[inline(always)]
-fn plain<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
+fn fast_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
     let size = b.re * b.re + b.im * b.im;
     let (re, im) = (a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im);
-    let none = (b.re == 0.0) & (b.im == 0.0);
-    let choose = |zero: f64, other: f64| if none { zero } else { other };
+    let is_zero = (b.re == 0.0) & (b.im == 0.0);
+    let choose = |zero: f64, other: f64| if is_zero { zero } else { other };
     let (re, im, size) = (choose(a.re, re), choose(a.im, im), choose(b.re.abs(), size));
     if NARROW {
-        let by = 1.0 / size;
-        return Complex128::new(re * by, im * by);
+        let reciprocal = 1.0 / size;
+        return Complex128::new(re * reciprocal, im * reciprocal);
     }
     Complex128::new(re / size, im / size)
 }
@@ -39,20 +39,20 @@ pub fn quotient<const CAREFUL: bool, const NARROW: bool>(
     a: Complex128,
     b: Complex128,
 ) -> Complex128 {
-    if CAREFUL { careful::<NARROW>(a, b) } else { plain::<NARROW>(a, b) }
+    if CAREFUL { careful_quotient::<NARROW>(a, b) } else { fast_quotient::<NARROW>(a, b) }
 }
 
-/// The reciprocal: `conj(z) / |z|²`, with zeros as conjugates have them.
+/// The reciprocal: `conj(z) / |z|²`, with the signs of zeros of the conjugate.
 #[inline(always)]
 pub fn recip<const CAREFUL: bool>(z: Complex128) -> Complex128 {
     if CAREFUL {
-        let inverse = careful::<false>(Complex128::new(1.0, 0.0), z);
+        let inverse = careful_quotient::<false>(Complex128::new(1.0, 0.0), z);
         let signed = |part: f64, sign: f64| if part == 0.0 { part.copysign(sign) } else { part };
         return Complex128::new(signed(inverse.re, z.re), signed(inverse.im, -z.im));
     }
     let size = z.re * z.re + z.im * z.im;
-    let none = (z.re == 0.0) & (z.im == 0.0);
-    let choose = |zero: f64, other: f64| if none { zero } else { other };
+    let is_zero = (z.re == 0.0) & (z.im == 0.0);
+    let choose = |zero: f64, other: f64| if is_zero { zero } else { other };
     let size = choose(z.re.abs(), size);
     Complex128::new(choose(1.0, z.re) / size, choose(0.0, -z.im) / size)
 }
@@ -64,26 +64,30 @@ pub(super) fn largest(z: Complex128) -> f64 {
 }
 
 /// The quotient of any operands.
-fn careful<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
-    let (top, bottom) = (largest(a), largest(b));
-    let within = |size: f64| size < SAFE && size > 1.0 / SAFE;
+fn careful_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
+    let (numerator, denominator) = (largest(a), largest(b));
+    let within = |size: f64| size < MAX_PRODUCT && size > 1.0 / MAX_PRODUCT;
     let finite = [a.re, a.im, b.re, b.im].iter().all(|part| part.is_finite());
     if !finite {
         return smith(a, b);
     }
-    if bottom == 0.0 || within(bottom * bottom) && (top == 0.0 || within(top * bottom)) {
-        return plain::<NARROW>(a, b);
+    if denominator == 0.0
+        || within(denominator * denominator)
+            && (numerator == 0.0 || within(numerator * denominator))
+    {
+        return fast_quotient::<NARROW>(a, b);
     }
-    // Powers of two change no digit; the quotient is scaled back in two steps, of which only the last may round.
-    let (p, q) = (exponent(top), exponent(bottom));
-    let quotient = plain::<NARROW>(scaled(a, -p), scaled(b, -q));
+    // Scaling by powers of two is exact; the quotient is scaled back in two steps, of which only the last may
+    // round.
+    let (p, q) = (exponent(numerator), exponent(denominator));
+    let quotient = fast_quotient::<NARROW>(scaled(a, -p), scaled(b, -q));
     scaled(quotient, p - q)
 }
 
-/// Smith's algorithm (Communications of the ACM 5, 1962) as NumPy has it, for what infinities and NaN give.
+/// Smith's algorithm (Communications of the ACM 5, 1962) as in NumPy, for operands with infinities or NaN.
 fn smith(a: Complex128, b: Complex128) -> Complex128 {
     if b.re == 0.0 && b.im == 0.0 {
-        return plain::<false>(a, b);
+        return fast_quotient::<false>(a, b);
     }
     if b.re.abs() >= b.im.abs() {
         let ratio = b.im / b.re;
@@ -105,7 +109,7 @@ pub(super) fn exponent(size: f64) -> i32 {
     if size < f64::MIN_POSITIVE { bits(size * 18014398509481984.0) - 54 } else { bits(size) }
 }
 
-/// `z 2^e`, in steps that stay in range.
+/// `z 2^e`, in steps that do not overflow.
 pub(super) fn scaled(z: Complex128, e: i32) -> Complex128 {
     let mut z = z;
     let mut left = e;
@@ -126,12 +130,12 @@ pub(super) fn is_special(z: Complex128) -> bool {
 
 /// `i z`.
 #[inline(always)]
-pub(super) fn turned(z: Complex128) -> Complex128 {
+pub(super) fn mul_i(z: Complex128) -> Complex128 {
     Complex128::new(-z.im, z.re)
 }
 
 /// `-i z`.
 #[inline(always)]
-pub(super) fn turned_back(z: Complex128) -> Complex128 {
+pub(super) fn mul_neg_i(z: Complex128) -> Complex128 {
     Complex128::new(z.im, -z.re)
 }

@@ -1,28 +1,29 @@
-//! Inverse trigonometric and hyperbolic functions.
+//! Complex inverse trigonometric and hyperbolic functions.
 //!
-//! Owns: arc sine and cosine after Hull, Fairgrieve and Tang ("Implementing the complex arcsine and arccosine functions
-//! using exception handling", ACM TOMS 23, 1997), and the inverse hyperbolic tangent after Kahan ("Branch cuts for
-//! complex elementary functions", 1987). Never subtracts what nearly cancels: the differences are formed first.
-//! Invariant: the others are these of `i z`; each is computed for the first quadrant and the signs are put back.
+//! Arc sine and cosine after Hull, Fairgrieve and Tang ("Implementing the complex arcsine and arccosine
+//! functions using exception handling", ACM TOMS 23, 1997), the inverse hyperbolic tangent after Kahan
+//! ("Branch cuts for complex elementary functions", 1987). Differences that cancel are formed algebraically.
+//! Invariant: the other functions are these of `i z`; each is computed for the first quadrant, and the signs
+//! are restored.
 
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 use super::arithmetic::{is_far, largest, quotient};
-use super::{is_special, logarithm, turned, turned_back};
+use super::{is_special, logarithm, mul_i, mul_neg_i};
 use crate::dtype::Complex128;
 use crate::kernels::math::f64 as real;
 
 /// Below this ratio of `x / a` arc sine and cosine of it are accurate.
 const CROSSOVER: f64 = 0.6417;
 
-/// Whether a part is so large that 1 beside it is nothing.
+/// Whether a part is so large that adding 1 has no effect.
 #[inline(always)]
 fn is_beyond(z: Complex128) -> bool {
     is_far(largest(z)) && largest(z) > 1.0
 }
 
-/// What arc sine and arc cosine of a point of the first quadrant share: `a` is half the sum of the distances from -1
-/// (`r`) and 1 (`s`).
+/// The common quantities of arc sine and arc cosine in the first quadrant: `a` is half the sum of the
+/// distances from -1 (`r`) and 1 (`s`).
 struct Ellipse {
     x: f64,
     y: f64,
@@ -35,7 +36,7 @@ impl Ellipse {
     #[inline(always)]
     fn of(z: Complex128) -> Ellipse {
         let (x, y) = (z.re.abs(), z.im.abs());
-        // The square of a small part may vanish.
+        // The square of a small part may underflow.
         let far = |d: f64| if d == 0.0 { y } else { (d * d + y * y).sqrt() };
         let (r, s) = (far(x + 1.0), far(x - 1.0));
         Ellipse { x, y, r, s, a: 0.5 * (r + s) }
@@ -49,7 +50,7 @@ impl Ellipse {
             return real::ln::<FMA>(a + (a * a - 1.0).sqrt());
         }
         if x < 1.0 && y < 1e-100 {
-            // The square below would vanish.
+            // The square below would underflow.
             return y / ((1.0 - x) * (1.0 + x)).sqrt();
         }
         let right = if x < 1.0 { y * y / (s + (1.0 - x)) } else { s + (x - 1.0) };
@@ -70,8 +71,8 @@ impl Ellipse {
     }
 }
 
-/// `ln |2z|` and the angle of `(|x|, |y|)`, for a point so far out that `z² - 1` is `z²`.
-fn outside<const FMA: bool>(z: Complex128) -> Complex128 {
+/// `ln |2z|` and the angle of `(|x|, |y|)`, for a point so large that `z² - 1` is `z²`.
+fn log_of_double<const FMA: bool>(z: Complex128) -> Complex128 {
     let log = logarithm::ln::<FMA, true>(Complex128::new(z.re.abs(), z.im.abs()));
     Complex128::new(log.re + LN_2, log.im)
 }
@@ -79,10 +80,10 @@ fn outside<const FMA: bool>(z: Complex128) -> Complex128 {
 /// Arc sine: `-i asinh(i z)`.
 #[inline(always)]
 pub fn asin<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
-    turned_back(asinh::<FMA, CAREFUL>(turned(z)))
+    mul_neg_i(asinh::<FMA, CAREFUL>(mul_i(z)))
 }
 
-/// `asinh z = -i asin(i z)`; the arc sine of the formulas is computed for `(y, x)`.
+/// `asinh z = -i asin(i z)`; the arc sine formulas are evaluated at `(y, x)`.
 #[inline(always)]
 pub fn asinh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     let signed = |re: f64, im: f64| Complex128::new(re.copysign(z.re), im.copysign(z.im));
@@ -90,7 +91,7 @@ pub fn asinh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
         return special_asinh::<FMA>(z);
     }
     if CAREFUL && is_beyond(z) {
-        let far = outside::<FMA>(z);
+        let far = log_of_double::<FMA>(z);
         return signed(far.re, far.im);
     }
     if CAREFUL && is_far(largest(z)) || largest(z) == 0.0 {
@@ -131,7 +132,7 @@ pub fn acos<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
         return special_acos::<FMA>(z);
     }
     if CAREFUL && is_beyond(z) {
-        let far = outside::<FMA>(z);
+        let far = log_of_double::<FMA>(z);
         return Complex128::new(if z.re < 0.0 { PI - far.im } else { far.im }, down(far.re));
     }
     let ellipse = Ellipse::of(z);
@@ -159,7 +160,7 @@ fn special_acos<const FMA: bool>(z: Complex128) -> Complex128 {
     Complex128::new(angle, (-f64::INFINITY).copysign(if y.is_sign_negative() { 1.0 } else { -1.0 }))
 }
 
-/// `±i acos z`, the sign such that the real part is not negative.
+/// `±i acos z`, with the sign for which the real part is not negative.
 #[inline(always)]
 pub fn acosh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     let found = acos::<FMA, CAREFUL>(z);
@@ -178,7 +179,7 @@ pub fn acosh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
 /// Arc tangent: `-i atanh(i z)`.
 #[inline(always)]
 pub fn atan<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
-    turned_back(atanh::<FMA, CAREFUL>(turned(z)))
+    mul_neg_i(atanh::<FMA, CAREFUL>(mul_i(z)))
 }
 
 /// `atanh z`: a quarter of `ln(1 + 4x / ((1-x)² + y²))`, and half the angle of `((1-x)(1+x) - y², 2y)`.

@@ -1,8 +1,8 @@
-//! Logarithms and the square root.
+//! Complex logarithms and the square root: `ln z = ln |z| + i arg z`, with `|z|²` in two parts, so that it is
+//! accurate near the unit circle, too.
 //!
-//! Owns: `ln z = ln |z| + i arg z`, with `|z|²` in two parts, so that it is accurate also near the unit circle. Never
-//! squares a part that is out of range: such arguments are scaled by a power of two.
-//! Invariant: the cut is the negative real axis; the sign of a zero imaginary part names the side.
+//! Parts whose squares overflow or underflow are scaled by a power of two. Invariant: the branch cut is the
+//! negative real axis; the sign of a zero imaginary part selects the side.
 
 use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
 
@@ -11,7 +11,7 @@ use super::{is_far, is_special};
 use crate::dtype::Complex128;
 use crate::kernels::math::f64 as real;
 
-/// `x² + y² + extra`, where one part of the sum is `ordinary`, as a float64 and what rounding lost of it.
+/// `x² + y² + extra` as a float64 and its rounding error, if one part of the sum is a normal number.
 #[inline(always)]
 fn square_sum<const FMA: bool>(x: f64, y: f64, extra: f64) -> (f64, f64) {
     let swap = x.abs() < y.abs();
@@ -20,19 +20,20 @@ fn square_sum<const FMA: bool>(x: f64, y: f64, extra: f64) -> (f64, f64) {
     let (q, q_low) = real::two_prod::<FMA>(b, b);
     let high = p + q;
     let rest = (q - (high - p)) + (p_low + q_low) + extra;
-    // Exact again, so that the logarithm of the high part never cancels against the low one by more than a bit.
+    // Renormalised, so that the logarithm of the high part cancels against the low part by at most one bit.
     let sum = high + rest;
     (sum, rest - (sum - high))
 }
 
-/// The logarithm of `(high + low)^(1/2)` in a base: `ln` is its logarithm and `factor` what a natural one is multiplied by.
+/// The logarithm of `(high + low)^(1/2)` in a base: `log` is the logarithm of `high`, and `factor` converts a
+/// natural one.
 #[inline(always)]
 fn half_log((high, low): (f64, f64), log: f64, factor: f64) -> f64 {
     let correction = if high == 0.0 { 0.0 } else { low / high };
     0.5 * (log + correction * factor)
 }
 
-/// A logarithm: `log` in its base, and the natural one times `factor`.
+/// A logarithm: `log` is the real one of the base, and `factor` converts a natural one.
 #[inline(always)]
 fn logarithm<const FMA: bool, const CAREFUL: bool>(
     z: Complex128,
@@ -85,15 +86,15 @@ pub fn log1p<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
     let added = one - z.re;
     let lost = (z.re - (one - added)) + (1.0 - added);
     let sum = square_sum::<FMA>(one, z.im, 2.0 * one * lost + lost * lost);
-    // Straight above -1 the size is the imaginary part, whose square may vanish.
+    // Near the vertical line above -1, the size is the imaginary part, whose square may underflow.
     let above = one == 0.0;
     let log = real::ln::<FMA>(if above { z.im.abs() } else { sum.0 });
     let size = if above { log } else { half_log(sum, log, 1.0) };
     Complex128::new(size, real::atan2::<FMA>(z.im, one))
 }
 
-/// The square root in the right half-plane: with `t = ((|x| + |z|) / 2)^(1/2)` the parts are `t` and `|y| / 2t`, in the
-/// order that the sign of `x` says.
+/// The square root in the right half-plane: with `t = ((|x| + |z|) / 2)^(1/2)` the parts are `t` and
+/// `|y| / 2t`, in the order given by the sign of `x`.
 #[inline(always)]
 fn root<const FMA: bool>(z: Complex128) -> Complex128 {
     let size = (z.re * z.re + z.im * z.im).sqrt();

@@ -1,7 +1,6 @@
-//! Powers, and the derivatives of `sin(pi z) / (pi z)`.
+//! Complex powers, by squaring for small integer exponents, and the derivatives of `sin(pi z) / (pi z)`.
 //!
-//! Owns: both. Never goes through a logarithm where the exponent is a small whole number.
-//! Invariant: `z^0` is 1, and `0^w` is 0 where `w` has a positive real part and NaN for others, as in NumPy.
+//! Invariant: `z^0` is 1, and `0^w` is 0 if `w` has a positive real part and NaN otherwise, as in NumPy.
 
 use std::f64::consts::PI;
 
@@ -10,7 +9,7 @@ use crate::dtype::Complex128;
 
 const ONE: Complex128 = Complex128::new(1.0, 0.0);
 
-/// The product as a `ComplexLane` has it.
+/// The product of `ComplexLane`.
 #[inline(always)]
 fn times(a: Complex128, b: Complex128) -> Complex128 {
     Complex128::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
@@ -47,7 +46,8 @@ pub fn powf<const FMA: bool, const CAREFUL: bool>(z: Complex128, w: Complex128) 
     exp::<FMA, true>(times(w, ln::<FMA, true>(z)))
 }
 
-/// The derivative of order `o` of `sin(pi z) / (pi z)`: near zero the series, elsewhere `f_n = (sin^(n) - n f_(n-1)) / u`.
+/// The derivative of order `o` of `sin(pi z) / (pi z)`: near zero the series, elsewhere
+/// `f_n = (sin^(n) - n f_(n-1)) / u`.
 pub fn sinc<const FMA: bool, const CAREFUL: bool>(z: Complex128, o: Complex128) -> Complex128 {
     let n = o.re;
     if o.im != 0.0 || !(0.0..1e3).contains(&n) || n.trunc() != n {

@@ -1,10 +1,10 @@
 //! The error functions.
 //!
-//! `erf` is an odd polynomial near zero and `1 - e^-q(x)` beyond; `erfc` is `e^-x²` times a
-//! polynomial in `(x - c) / (x + c)`, with the rounding of `x²` put right. Error: `erf` below
-//! 2 ulp, `erfc` and `normal_cdf` below 6 ulp, in the tail too.
+//! `erf` is an odd polynomial near zero and `1 - e^-q(x)` beyond; `erfc` is `e^-x²` times a polynomial in
+//! `(x - c) / (x + c)`, with the rounding error of `x²` corrected. Error: `erf` below 2 ulp, `erfc` and
+//! `normal_cdf` below 6 ulp, in the tail too.
 
-/// Defines the error functions of one width.
+/// Defines the error functions for one float width.
 macro_rules! error_functions {
     (
         $module:ident, $t:ident, $round:ident, cut: $cut:literal, last: $last:literal,
@@ -12,7 +12,7 @@ macro_rules! error_functions {
         vanished: $vanished:literal, shift: $shift:literal, last_factor: $last_factor:literal,
         near: $near:expr, far: $far:expr, scaled: $scaled:expr,
     ) => {
-        /// Error functions of one width.
+        /// Error functions for one float width.
         #[allow(missing_docs)]
         pub(in crate::kernels::math) mod $module {
             use crate::kernels::math::basic::$round::{fma, horner, two_prod};
@@ -33,12 +33,12 @@ macro_rules! error_functions {
                 (if a < $cut { near } else { far }).copysign(x)
             }
 
-            /// `2^-$shift`: powers of two below all normal numbers come in two factors, of which the first is normal for every
-            /// argument.
+            /// `2^-$shift`: powers of two below the normal numbers are applied in two factors, the first of
+            /// which is normal for every argument.
             const LAST: $t = $last_factor;
 
-            /// `erfc(a) 2^$shift last` for `a >= 0`, given `-a²` in two parts. What certainly rounds to zero is multiplied by
-            /// zero, because underflow is a hundred times slower.
+            /// `erfc(a) 2^$shift last` for `a >= 0`, given `-a²` in two parts. What certainly underflows to
+            /// zero is multiplied by zero instead, because underflow is a hundred times slower.
             #[inline(always)]
             fn tail<const FMA: bool>(a: $t, (square, low): ($t, $t), last: $t) -> $t {
                 let t = (a - $center) / (a + $center);
@@ -57,8 +57,8 @@ macro_rules! error_functions {
                 if x < 0.0 { 2.0 - tail } else { tail }
             }
 
-            /// `erfc(-x / sqrt(2)) / 2`, the square taken of `x` itself: rounding `x / sqrt(2)` would cost
-            /// the digits of the far tail.
+            /// `erfc(-x / sqrt(2)) / 2`, with the square of `x` itself: rounding `x / sqrt(2)` would lose the
+            /// accuracy of the far tail.
             #[inline(always)]
             pub fn normal_cdf<const FMA: bool>(x: $t) -> $t {
                 const END: $t = $underflow * std::$t::consts::SQRT_2;

@@ -1,14 +1,14 @@
-//! The inverse of the error function: `x` times a polynomial in `w = -ln(1 - x²)`, or, towards the
-//! ends of the domain, in `sqrt(w)`. Error: below 4 ulp.
+//! The inverse of the error function: `x` times a polynomial in `w = -ln(1 - x²)`, or, towards the ends of
+//! the domain, in `sqrt(w)`. Error: below 4 ulp.
 
-/// Defines the inverse error function of one width.
+/// Defines the inverse error function for one float width.
 macro_rules! erf_inverse {
     (
         $module:ident, $t:ident, $round:ident,
         edge: $edge:literal, middle: $middle:expr, beyond: ($cut:literal, $center:literal, $outer:expr),
         end: ($last_cut:literal, $last_center:literal, $last:expr),
     ) => {
-        /// The inverse error function of one width.
+        /// The inverse error function for one float width.
         #[allow(missing_docs)]
         pub(in crate::kernels::math) mod $module {
             use crate::kernels::math::basic::$round::{fma, horner};
@@ -19,7 +19,7 @@ macro_rules! erf_inverse {
             const OUTER: [$t; $outer.len()] = $outer;
             const LAST: [$t; $last.len()] = $last;
 
-            /// Every other factor of the middle polynomial.
+            /// Every other coefficient of the middle polynomial.
             const fn every_other(from: usize) -> [$t; HALF] {
                 let (mut half, mut k) = ([0.0; HALF], 0);
                 while 2 * k + from < MIDDLE.len() {
@@ -29,7 +29,7 @@ macro_rules! erf_inverse {
                 half
             }
 
-            /// Whether only a `WIDE` value has the result: few numbers lie that close to an end.
+            /// Whether only a `WIDE` lane has the result: few numbers are that close to an end.
             #[inline(always)]
             pub fn is_outer(x: $t) -> bool {
                 x.abs() > $edge
@@ -39,7 +39,7 @@ macro_rules! erf_inverse {
             pub fn erfinv<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
                 let w =
                     -ln::<FMA>(if FMA { fma::<FMA>(-x, x, 1.0) } else { (1.0 - x) * (1.0 + x) });
-                // Two chains of products are done in half the time of one.
+                // Two interleaved chains of products take half the time of one.
                 let (v, even, odd) =
                     (w - 0.5 * $cut, &const { every_other(0) }, &const { every_other(1) });
                 let q = v * v;

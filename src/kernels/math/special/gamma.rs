@@ -1,7 +1,7 @@
 //! The gamma family: `lgamma`, `digamma` and its derivative `trigamma`, in float64 for both widths.
 //!
-//! Arguments below 1/2 (0 for the derivatives) are reflected, middle ones shifted up by the recurrence, the
-//! rest taken by Stirling's series as a minimax polynomial in `1/x^2`.
+//! Arguments below 1/2 (0 for the derivatives) are reflected, middle ones shifted up by the recurrence, and
+//! for the rest Stirling's series is a minimax polynomial in `1/x^2`.
 //! Error: about 1e-15 of the larger of the value and 1: relative precision is lost near the zeros.
 
 use crate::kernels::math::basic::round64::{fma, horner, round};
@@ -32,7 +32,7 @@ const TWO: [f64; 21] = [
     -3.34720048410064e-08,
 ];
 
-/// `x` times what Stirling's formula for `lgamma` leaves, in `1/x^2`, from 4.5.
+/// `x` times the remainder of Stirling's formula for `lgamma`, in `1/x^2`, from 4.5.
 const STIRLING: [f64; 9] = [
     0.08333333333333315,
     -0.0027777777776454003,
@@ -94,7 +94,7 @@ const COSINE: [f64; 10] = [
     -1.1175474237621588e-07,
 ];
 
-/// `x` or its reflection `1 - x`, whether it was reflected, and what `x` is more than an integer.
+/// `x` or its reflection `1 - x`, whether it was reflected, and the fractional part of `x`.
 #[inline(always)]
 fn reflect<const FMA: bool>(x: f64, below: f64) -> (f64, bool, f64) {
     let reflected = x < below;
@@ -136,7 +136,7 @@ fn shifted(x: f64) -> f64 {
 /// `pi / tan(pi r)`, and `pi / sin(pi r)` squared.
 #[inline(always)]
 fn reflection<const FMA: bool>(r: f64) -> (f64, f64) {
-    // sin(pi r) / pi, so that the quotients have the factor already.
+    // sin(pi r) / pi, so that the quotients include the factor already.
     let sine = r * horner::<FMA, _>(&SINE, r * r);
     let inverse = 1.0 / sine;
     (horner::<FMA, _>(&COSINE, r * r) * inverse, inverse * inverse)
@@ -150,7 +150,7 @@ pub fn digamma<const FMA: bool>(x: f64) -> f64 {
     let inverse = 1.0 / b;
     let z = inverse * inverse;
     let value = ln::<FMA>(b) - fma::<FMA>(z, horner::<FMA, _>(&DIGAMMA, z), 0.5 * inverse);
-    // 1 / (a + 1) to 1 / (a + 5) as one quotient: two pairs with the product v and v + 3, and w.
+    // 1 / (a + 1) to 1 / (a + 5) as one quotient: two pairs with the products v and v + 3, and w.
     let (v, w) = (fma::<FMA>(a, a + 6.0, 5.0), a + 3.0);
     let product = v * (v + 3.0);
     let sum = fma::<FMA>(w * w, 4.0 * v + 6.0, product) / (product * w) + 1.0 / a;
@@ -168,8 +168,8 @@ pub fn trigamma<const FMA: bool>(x: f64) -> f64 {
     let inverse = 1.0 / b;
     let z = inverse * inverse;
     let value = fma::<FMA>(0.5, z, inverse) + inverse * z * horner::<FMA, _>(&TRIGAMMA, z);
-    // The skipped a + i pair up with the products u, u + 4 and u + 6; the first, whose square may
-    // overflow, stands apart.
+    // The skipped a + i pair up with the products u, u + 4 and u + 6; the first, whose square may overflow,
+    // is separate.
     let u = a * (a + 5.0);
     let (v, w, first) = (u + 4.0, u + 6.0, 1.0 / u);
     let pairs = (2.0 * u + 17.0) * (w * w) + (2.0 * u + 13.0) * (v * v);
@@ -180,7 +180,7 @@ pub fn trigamma<const FMA: bool>(x: f64) -> f64 {
     if (x == 0.0) | (x == f64::NEG_INFINITY) { f64::INFINITY } else { value }
 }
 
-/// The same for float32.
+/// The same for float32, computed in float64.
 #[allow(missing_docs)]
 pub(in crate::kernels::math) mod w32 {
     #[inline(always)]

@@ -17,8 +17,8 @@ const BERNOULLI: [f64; 10] = [
     -174611.0 / 330.0,
 ];
 
-/// Beyond this the asymptotic series are exact to the last bit.
-const LARGE: f64 = 12.0;
+/// From here the asymptotic series are exact to the last bit.
+const ASYMPTOTIC_FROM: f64 = 12.0;
 /// Whether the gamma function has a pole here.
 fn is_pole(x: f64) -> bool {
     x <= 0.0 && x == x.floor()
@@ -46,8 +46,8 @@ fn hurwitz_zeta(s: f64, x: f64) -> f64 {
     if x == f64::INFINITY {
         return 0.0;
     }
-    if x < -LARGE {
-        // The sum over all whole numbers, without those below 0: for them the terms are those of `1 - x`, but for the sign.
+    if x < -ASYMPTOTIC_FROM {
+        // The sum over all integers, without the negative ones: their terms are those of `1 - x`, up to sign.
         let part = x - x.floor();
         let rest = hurwitz_zeta(s, 1.0 - part) - hurwitz_zeta(s, 1.0 - x);
         return hurwitz_zeta(s, part) + if s % 2.0 == 0.0 { rest } else { -rest };
@@ -55,11 +55,11 @@ fn hurwitz_zeta(s: f64, x: f64) -> f64 {
     let power = |base: f64| base.powi(-(s.min(400.0) as i32));
     let (mut x, mut sum) = (x, 0.0);
     // Beyond order 400 the terms vanish faster than the series could matter.
-    while x < LARGE + s.min(400.0) {
+    while x < ASYMPTOTIC_FROM + s.min(400.0) {
         sum += power(x);
         x += 1.0;
     }
-    // Euler–Maclaurin for the rest.
+    // Euler–Maclaurin for the remainder.
     let last = power(x);
     let mut tail = last * x / (s - 1.0) + 0.5 * last;
     let mut factor = s * last / x;

@@ -1,16 +1,16 @@
-//! Inverse trigonometry: an odd polynomial near zero, and the angle that is left after a reduction.
+//! Inverse trigonometric functions: an odd polynomial near zero, after an argument reduction.
 //!
-//! `atan` divides once: it works on `(n - d) / (n + d)`, which is pi/4 away from `n / d`, where that
-//! is the smaller. `asin` and `acos` go through `asin(sqrt((1 - a) / 2))` beyond a half.
+//! `atan` divides once: it evaluates at `(n - d) / (n + d)`, which is pi/4 away from `n / d`, if that is the
+//! smaller. `asin` and `acos` use `asin(sqrt((1 - a) / 2))` beyond a half.
 //! Error: `asin` and `atan` below 2 ulp, `acos` and `atan2` below 2.
 
-/// Defines the inverse trigonometry of one width.
+/// Defines the inverse trigonometric functions for one float width.
 macro_rules! inverses {
     (
         $module:ident, $t:ident, $round:ident, huge: ($huge:literal, $shrink:literal),
         quarter: ($low:literal, $low3:literal), atan: $atan:expr, asin: $asin:expr,
     ) => {
-        /// Inverse trigonometry of one width.
+        /// Inverse trigonometric functions for one float width.
         #[allow(missing_docs)]
         pub(in crate::kernels::math) mod $module {
             use crate::kernels::math::basic::$round::horner;
@@ -18,10 +18,10 @@ macro_rules! inverses {
 
             const ATAN: [$t; $atan.len()] = $atan;
             const ASIN: [$t; $asin.len()] = $asin;
-            /// tan(pi/8): from here to its inverse the reduced argument is the smaller.
+            /// tan(pi/8): between this and its inverse the reduced argument is the smaller.
             const TAN_PI_8: $t = SQRT_2 - 1.0;
 
-            /// `atan(t)` for a reduced argument: `t`, and what is to be added to it.
+            /// `atan(t)` for a reduced argument, as `t` and a correction to add.
             #[inline(always)]
             fn reduced<const FMA: bool>(t: $t) -> ($t, $t) {
                 let z = t * t;
@@ -69,7 +69,7 @@ macro_rules! inverses {
                 let (a, b) = (y.abs(), x.abs());
                 let steep = a > b;
                 let (n, d) = if steep { (b, a) } else { (a, b) };
-                // Two infinities count as equal, beside one a number counts as zero, and so does 0/0.
+                // Two infinities count as equal; beside an infinity a number counts as zero, and so does 0/0.
                 let infinite = d == <$t>::INFINITY;
                 let n = if infinite { if n == d { 1.0 } else { n * 0.0 } } else { n };
                 let d = if infinite | (d == 0.0) { 1.0 } else { d };
@@ -79,7 +79,7 @@ macro_rules! inverses {
                 let over = if middle { n - d } else { n };
                 let under = if middle { n + d } else { d };
                 let (t, rest) = reduced::<FMA>(over / under);
-                // The quarter turns from which the angle is measured, and in which direction.
+                // The quarter turns from which the angle is measured, and its direction.
                 let turns = if middle { 1.0 } else { 0.0 };
                 let turns = if steep { 2.0 - turns } else { turns };
                 let left = x.is_sign_negative();
@@ -90,7 +90,7 @@ macro_rules! inverses {
                 (turns * FRAC_PI_4 + (t + (rest + low))).copysign(y)
             }
 
-            /// `asin(s)` for `s` up to a half, less `s`; with `s` itself and whether `x` was beyond.
+            /// `asin(s) - s` for `s` up to a half; with `s` itself and whether `x` was beyond a half.
             #[inline(always)]
             fn arc<const FMA: bool>(x: $t) -> ($t, $t, bool) {
                 let a = x.abs();
@@ -111,7 +111,7 @@ macro_rules! inverses {
             pub fn acos<const FMA: bool>(x: $t) -> $t {
                 let (s, rest, far) = arc::<FMA>(x);
                 let negative = x < 0.0;
-                // pi/2 - asin(x) near zero; beyond, 2 asin(s), or pi less that on the left.
+                // pi/2 - asin(x) near zero; beyond, 2 asin(s), or pi minus that for negative x.
                 let scale = if far { 2.0 } else { 1.0 };
                 let (s, rest) = (scale * s, scale * rest);
                 let (s, rest) = if negative == far { (s, rest) } else { (-s, -rest) };

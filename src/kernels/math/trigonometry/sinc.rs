@@ -1,7 +1,7 @@
 //! The derivatives of `sin(pi x) / (pi x)`: scalar code, in float64 for both widths.
 //!
-//! With `s(t) = sin(t) / t`, `t s_n + n s_(n-1) = sin(t + n pi / 2)` ties neighbouring orders together.
-//! Upwards that is stable where `t` exceeds the order; downwards, from far above, elsewhere.
+//! With `s(t) = sin(t) / t`, adjacent orders are related by `t s_n + n s_(n-1) = sin(t + n pi / 2)`. Upward
+//! recurrence is stable where `t` exceeds the order; elsewhere downward recurrence, from a much higher order.
 //! Error: about 1e-15 of the order's maximum, `pi^n / (n + 1)`.
 
 use std::f64::consts::PI;
@@ -9,11 +9,11 @@ use std::f64::consts::PI;
 use crate::kernels::math::basic::round64::horner;
 use crate::kernels::math::trig::w64;
 
-/// Orders beyond this are refused: their value overflows the reference it is measured by.
-const MOST: f64 = 300.0;
+/// Higher orders give NaN: their value overflows the reference of its error bound.
+const MAX_ORDER: f64 = 300.0;
 
 /// `sin(t + n pi / 2)` from the sine and cosine of `t`.
-fn turned(sin: f64, cos: f64, n: u32) -> f64 {
+fn shifted_sine(sin: f64, cos: f64, n: u32) -> f64 {
     match n % 4 {
         0 => sin,
         1 => cos,
@@ -48,7 +48,7 @@ fn slope(x: f64) -> f64 {
 /// Derivative of order `n` of the normalised sinc; NaN unless `n` is an integer of at least 0.
 #[inline(never)]
 pub fn sinc(x: f64, n: f64) -> f64 {
-    if !(0.0..=MOST).contains(&n) || n != n.floor() || !x.is_finite() {
+    if !(0.0..=MAX_ORDER).contains(&n) || n != n.floor() || !x.is_finite() {
         return f64::NAN;
     }
     if n == 1.0 {
@@ -57,13 +57,13 @@ pub fn sinc(x: f64, n: f64) -> f64 {
     let (order, t) = (n as u32, PI * x);
     let (sin, cos) = t.sin_cos();
     let value = if t.abs() > n.max(1.0) {
-        (1..=order).fold(sin / t, |below, k| (turned(sin, cos, k) - f64::from(k) * below) / t)
+        (1..=order).fold(sin / t, |below, k| (shifted_sine(sin, cos, k) - f64::from(k) * below) / t)
     } else {
         // The error of starting from 0 shrinks by |t| / k < 1 in every step.
         let start = 2 * order + 60;
         (order + 1..=start)
             .rev()
-            .fold(0.0, |above, k| (turned(sin, cos, k) - t * above) / f64::from(k))
+            .fold(0.0, |above, k| (shifted_sine(sin, cos, k) - t * above) / f64::from(k))
     };
     value * PI.powi(order as i32)
 }

@@ -1,13 +1,13 @@
-//! Sine, cosine and tangent of float64: `x = k pi/2 + r` with `r` in two parts, and a polynomial for
-//! each of sine and cosine on `|r| <= pi/4`, chosen by the quadrant.
+//! Sine, cosine and tangent of float64: `x = k pi/2 + r` with `r` in two parts, and a polynomial for each of
+//! sine and cosine on `|r| <= pi/4`, selected by the quadrant.
 //!
-//! The reduction is exact enough up to `WIDE_ABOVE`; beyond, a `WIDE` value takes the standard
-//! library's function, and another has no meaning. Error: sine and cosine below 1 ulp, tangent below 2.
+//! The reduction is accurate up to `WIDE_ABOVE`; beyond, a `WIDE` lane calls the standard library, and the
+//! result of another is undefined. Error: sine and cosine below 1 ulp, tangent below 2.
 
 /// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
 pub(in crate::kernels::math) const WIDE_ABOVE: f64 = 65536.0;
 
-/// The multiple of pi/2 of one argument: its two low bits, and the rest in two parts.
+/// The reduced argument: the two low bits of the multiple of pi/2, and the remainder in two parts.
 #[derive(Clone, Copy)]
 struct Reduced {
     quadrant: u32,
@@ -15,8 +15,8 @@ struct Reduced {
     low: f64,
 }
 
-/// The difference and the error of its rounding, for an `a` that is a multiple of the last digit of
-/// `b`: what a subtraction from the argument leaves is one, whichever of the two is larger.
+/// The difference and its rounding error, for an `a` that is a multiple of the last digit of `b`: then a
+/// subtraction from the argument leaves a multiple of it, whichever of the two is larger.
 macro_rules! two_diff {
     ($a:ident, $b:ident) => {{
         let high = $a - $b;
@@ -24,7 +24,7 @@ macro_rules! two_diff {
     }};
 }
 
-/// Reduces without fused products: the parts of pi/2 are short, so that their products are exact.
+/// Reduces without FMA: the parts of pi/2 are short, so that their products are exact.
 #[inline(always)]
 fn reduce_split(x: f64) -> (f64, f64, f64) {
     use crate::kernels::math::basic::round64::MAGIC;
@@ -78,7 +78,7 @@ pub(in crate::kernels::math) mod w64 {
     use super::{COS, Reduced, SIN, WIDE_ABOVE};
     use crate::kernels::math::basic::round64::{fma, horner};
 
-    /// Sine and cosine of the rest.
+    /// Sine and cosine of the remainder.
     #[inline(always)]
     fn both<const FMA: bool>(x: &Reduced) -> (f64, f64) {
         let (r, z) = (x.rest, x.rest * x.rest);
@@ -90,9 +90,9 @@ pub(in crate::kernels::math) mod w64 {
         (s, c + (c_low + c_tail))
     }
 
-    /// The sine of `x` moved by quadrants.
+    /// The sine of `x` shifted by quadrants.
     #[inline(always)]
-    fn moved<const FMA: bool>(x: f64, quadrants: u32) -> f64 {
+    fn shifted_sin<const FMA: bool>(x: f64, quadrants: u32) -> f64 {
         let reduced = Reduced::new::<FMA>(x);
         let q = reduced.quadrant.wrapping_add(quadrants);
         let (s, c) = both::<FMA>(&reduced);
@@ -100,7 +100,7 @@ pub(in crate::kernels::math) mod w64 {
         if q & 2 == 0 { value } else { -value }
     }
 
-    /// Whether the library has to do it: larger, infinite or NaN, in a `WIDE` lane.
+    /// Whether the standard library has to compute it: large, infinite or NaN, in a `WIDE` lane.
     #[inline(always)]
     fn is_wide<const WIDE: bool>(x: f64) -> bool {
         WIDE && (x.abs() > WIDE_ABOVE || x.is_nan())
@@ -111,7 +111,7 @@ pub(in crate::kernels::math) mod w64 {
         if is_wide::<WIDE>(x) {
             return x.sin();
         }
-        let value = moved::<FMA>(x, 0);
+        let value = shifted_sin::<FMA>(x, 0);
         if x.abs() < 1e-8 { x } else { value }
     }
 
@@ -120,7 +120,7 @@ pub(in crate::kernels::math) mod w64 {
         if is_wide::<WIDE>(x) {
             return x.cos();
         }
-        moved::<FMA>(x, 1)
+        shifted_sin::<FMA>(x, 1)
     }
 
     #[inline(always)]

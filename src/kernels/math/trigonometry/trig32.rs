@@ -1,8 +1,8 @@
-//! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on `|r| <= pi/4`; a quotient
-//! for the tangent.
+//! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on
+//! `|r| <= pi/4`; the tangent is a quotient.
 //!
-//! Without fused products the reduction is done in float64. As in `trig`, a `WIDE` value beyond
-//! `WIDE_ABOVE` takes the standard library's function. Error: all below 1.5 ulp.
+//! Without FMA the reduction is done in float64. As in `trig`, a `WIDE` lane calls the standard library
+//! beyond `WIDE_ABOVE`. Error: all below 1.5 ulp.
 
 use super::trig::WIDE_ABOVE;
 use crate::kernels::math::basic::round32;
@@ -12,7 +12,7 @@ const SIN: [f32; 3] = [-0.16666655, 0.00833219, -0.00019518398];
 const COS: [f32; 3] = [0.041666646, -0.0013887298, 2.4429984e-05];
 const TAN: [f32; 6] = [0.33333156, 0.13338836, 0.053408302, 0.024440598, 0.0031033733, 0.009395112];
 
-/// pi/2 in three float32, the second positive: no multiple of it turns the rest of -0 into 0.
+/// pi/2 in three float32, the second positive: no multiple of it turns the remainder of -0 into 0.
 const PIO2: [f32; 3] = {
     let first = f32::from_bits(std::f32::consts::FRAC_PI_2.to_bits() - 1);
     let rest = std::f64::consts::FRAC_PI_2 - first as f64;
@@ -20,7 +20,7 @@ const PIO2: [f32; 3] = {
     [first, second, ((rest - second as f64) + 6.123233995736766e-17) as f32]
 };
 
-/// A number that holds the nearest multiple of pi/2 in its low bits, and the rest in two parts.
+/// A number with the nearest multiple of pi/2 in its low bits, and the remainder in two parts.
 #[inline(always)]
 fn reduce<const FMA: bool>(x: f32) -> (u32, f32, f32) {
     let t = round32::fma::<FMA>(x, std::f32::consts::FRAC_2_PI, round32::MAGIC);
@@ -40,7 +40,7 @@ fn reduce<const FMA: bool>(x: f32) -> (u32, f32, f32) {
     (t.to_bits(), rest, (whole - rest as f64) as f32)
 }
 
-/// Whether the library has to do it: larger, infinite or NaN, in a `WIDE` lane.
+/// Whether the standard library has to compute it: large, infinite or NaN, in a `WIDE` lane.
 #[inline(always)]
 fn is_wide<const WIDE: bool>(x: f32) -> bool {
     WIDE && (x.abs() > WIDE_ABOVE as f32 || x.is_nan())
@@ -52,9 +52,9 @@ pub(in crate::kernels::math) mod w32 {
     use super::*;
     use round32::{fma, horner};
 
-    /// The sine of `x` moved by quadrants.
+    /// The sine of `x` shifted by quadrants.
     #[inline(always)]
-    fn moved<const FMA: bool>(x: f32, quadrants: u32) -> f32 {
+    fn shifted_sin<const FMA: bool>(x: f32, quadrants: u32) -> f32 {
         let (t, r, low) = reduce::<FMA>(x);
         let q = t.wrapping_add(quadrants);
         let z = r * r;
@@ -69,12 +69,12 @@ pub(in crate::kernels::math) mod w32 {
 
     #[inline(always)]
     pub fn sin<const FMA: bool, const WIDE: bool>(x: f32) -> f32 {
-        if is_wide::<WIDE>(x) { x.sin() } else { moved::<FMA>(x, 0) }
+        if is_wide::<WIDE>(x) { x.sin() } else { shifted_sin::<FMA>(x, 0) }
     }
 
     #[inline(always)]
     pub fn cos<const FMA: bool, const WIDE: bool>(x: f32) -> f32 {
-        if is_wide::<WIDE>(x) { x.cos() } else { moved::<FMA>(x, 1) }
+        if is_wide::<WIDE>(x) { x.cos() } else { shifted_sin::<FMA>(x, 1) }
     }
 
     #[inline(always)]

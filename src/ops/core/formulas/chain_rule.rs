@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{In, LoopTable, Small, apply};
+use crate::kernels::elementwise::{BackwardCall, In, LoopTable, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Symbol;
@@ -93,8 +93,8 @@ impl Rule<Tensor> for Elementwise {
         let may_consume = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
         let last = (0..self.by.len()).rev().find(may_consume);
         let mut small = match g.flat() {
-            flat if !plain || flat.is_some() => Small::new(flat.filter(|_| plain)),
-            _ => Small::repeated(g.repeated()),
+            flat if !plain || flat.is_some() => BackwardCall::new(flat.filter(|_| plain)),
+            _ => BackwardCall::repeated(g.repeated()),
         };
         self.fill_small(cx, &mut small);
         let mut operands = None;
@@ -164,7 +164,7 @@ impl Elementwise {
 
     /// Fills in the saved operands that are contiguous and of an unchanged version; the others stay absent.
     #[inline(always)]
-    fn fill_small<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut Small<'f>) {
+    fn fill_small<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut BackwardCall<'f>) {
         if !small.is_open() {
             return;
         }
@@ -189,7 +189,7 @@ impl Elementwise {
         cx: &mut Context<'_, Tensor>,
         i: usize,
         g: &Tensor,
-        small: &Small<'_>,
+        small: &BackwardCall<'_>,
     ) -> bool {
         let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
@@ -206,7 +206,7 @@ impl Elementwise {
     /// Fast path: the gradient of operand `i` in new memory; `None` if the loop is not small. If all inputs are stride-0 (as
     /// below a sum), computes one element and expands it.
     #[inline(never)]
-    fn compute_small(&self, i: usize, g: &Tensor, small: &Small<'_>) -> Option<Tensor> {
+    fn compute_small(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> Option<Tensor> {
         let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
         if !small.is_open() {
             return None;
@@ -223,7 +223,7 @@ impl Elementwise {
     /// Fast path: overwrites the output's gradient with that of operand `i`; false if its buffer is shared or the loop is
     /// not small.
     #[inline(always)]
-    fn overwrite_small(&self, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
+    fn overwrite_small(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> bool {
         match &self.by[i] {
             Derivative::Identity => true,
             Derivative::Zero => false,

@@ -6,7 +6,7 @@ use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatIn, In, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, apply, apply_flat};
 use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
@@ -44,20 +44,20 @@ impl<'a> OperandRef<'a> {
 
     /// The operand of a small contiguous call; `None` if it is strided or too large.
     #[inline(always)]
-    pub(in crate::ops) fn flat(self) -> Option<FlatIn<'a>> {
+    pub(in crate::ops) fn flat(self) -> Option<FlatOperand<'a>> {
         self.flat_of(self.tensor().map_or(0, Tensor::size))
     }
 
     /// [`flat`](Self::flat) for an operand that is known to have `n` elements or to be a scalar.
     #[inline(always)]
-    pub(super) fn flat_of(self, n: usize) -> Option<FlatIn<'a>> {
+    pub(super) fn flat_of(self, n: usize) -> Option<FlatOperand<'a>> {
         match self {
             OperandRef::Tensor(t) if t.is_contiguous() => {
-                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatIn::Elements)
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatOperand::Elements)
             }
-            OperandRef::Tensor(t) => t.repeated().map(FlatIn::Repeated),
-            OperandRef::Scalar(Scalar::Int(i)) => Some(FlatIn::Int(i)),
-            OperandRef::Scalar(s) => Some(FlatIn::Float(s.as_f64())),
+            OperandRef::Tensor(t) => t.repeated().map(FlatOperand::Repeated),
+            OperandRef::Scalar(Scalar::Int(i)) => Some(FlatOperand::Int(i)),
+            OperandRef::Scalar(s) => Some(FlatOperand::Float(s.as_f64())),
         }
     }
 
@@ -265,7 +265,7 @@ impl Elementwise {
         let Some(target) = Flat::run(out.storage(), (0, n), out.dtype()) else {
             return false;
         };
-        let mut ins = [FlatIn::Int(0); N];
+        let mut ins = [FlatOperand::Int(0); N];
         for (input, operand) in ins.iter_mut().zip(operands) {
             let Some(flat) = operand.flat_of(n) else { return false };
             *input = flat;

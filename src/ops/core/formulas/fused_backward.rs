@@ -9,7 +9,7 @@ use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Context, Together};
-use crate::kernels::fused::{Tile, Tiles};
+use crate::kernels::fused::{EagerChain, FusedOperand};
 use crate::ops::core::chain_rule::{SavedOperand, SavedOperands};
 use crate::ops::core::elementwise::{Derivative, Elementwise};
 use crate::ops::core::structured::WhereParams;
@@ -37,9 +37,9 @@ enum NodeRule {
 #[derive(Clone, Copy)]
 enum ChainGradient {
     /// The incoming tensor of this slot.
-    Incoming(usize, Tile),
+    Incoming(usize, FusedOperand),
     /// Computed by the chain.
-    Computed(Tile),
+    Computed(FusedOperand),
     /// Zero everywhere.
     Zero,
 }
@@ -76,7 +76,7 @@ fn gradients(
     incoming: &[Option<Tensor>],
 ) -> Result<std::result::Result<Vec<Option<Tensor>>, usize>> {
     let Some(like) = &incoming[0] else { return Ok(Err(0)) };
-    let mut tiles = Tiles::new(like.dtype(), like.shape());
+    let mut tiles = EagerChain::new(like.dtype(), like.shape());
     match build_chain(nodes, incoming, &mut tiles) {
         Ok(slots) => results(incoming, &slots, like, tiles).map(Ok),
         Err(k) => Ok(Err(k)),
@@ -116,7 +116,7 @@ impl FusedNode {
         &'t self,
         g: ChainGradient,
         slots: &mut [Option<ChainGradient>],
-        tiles: &mut Tiles<'t>,
+        tiles: &mut EagerChain<'t>,
     ) -> Option<()> {
         for (i, target) in self.targets.iter().enumerate() {
             let Some(target) = *target else { continue };
@@ -139,7 +139,7 @@ impl NodeRule {
         &'t self,
         i: usize,
         g: ChainGradient,
-        tiles: &mut Tiles<'t>,
+        tiles: &mut EagerChain<'t>,
     ) -> Option<ChainGradient> {
         let (by, read) = match self {
             NodeRule::Formulas(by, read) => (by, read),
@@ -153,7 +153,7 @@ impl NodeRule {
             Derivative::Identity => g,
             Derivative::Zero => ChainGradient::Zero,
             Derivative::Formula { uses, table, .. } => {
-                let mut ins: SmallVec<[Tile; 4]> = SmallVec::new();
+                let mut ins: SmallVec<[FusedOperand; 4]> = SmallVec::new();
                 for source in *uses {
                     ins.push(match read.find(*source) {
                         Some(SavedOperand::Tensor(t)) => tiles.read(t.view_of())?,
@@ -171,7 +171,7 @@ impl NodeRule {
 fn build_chain<'t>(
     nodes: &'t [FusedNode],
     incoming: &'t [Option<Tensor>],
-    tiles: &mut Tiles<'t>,
+    tiles: &mut EagerChain<'t>,
 ) -> std::result::Result<Vec<Option<ChainGradient>>, usize> {
     let mut slots: Vec<Option<ChainGradient>> = Vec::with_capacity(incoming.len());
     for (slot, grad) in incoming.iter().enumerate() {
@@ -190,7 +190,7 @@ fn build_chain<'t>(
 }
 
 impl ChainGradient {
-    fn tile(self, tiles: &mut Tiles<'_>) -> Tile {
+    fn tile(self, tiles: &mut EagerChain<'_>) -> FusedOperand {
         match self {
             ChainGradient::Incoming(_, tile) | ChainGradient::Computed(tile) => tile,
             ChainGradient::Zero => tiles.number(0.0),
@@ -203,7 +203,7 @@ fn results(
     incoming: &[Option<Tensor>],
     slots: &[Option<ChainGradient>],
     like: &Tensor,
-    tiles: Tiles<'_>,
+    tiles: EagerChain<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
     let kept = |slot: usize| {
         slots.iter().any(|p| matches!(p, Some(ChainGradient::Incoming(k, _)) if *k == slot))
@@ -213,7 +213,7 @@ fn results(
         spare.extend(grad.as_ref().filter(|g| !kept(slot) && g.lends_memory()).map(Tensor::detach));
     }
     let mut out: Vec<Option<Tensor>> = Vec::with_capacity(slots.len());
-    let mut computed: Vec<(Tile, usize)> = Vec::new();
+    let mut computed: Vec<(FusedOperand, usize)> = Vec::new();
     for (slot, gradient) in slots.iter().enumerate() {
         out.push(match gradient {
             None => None,

@@ -6,7 +6,7 @@
 use crate::array::{Storage, capture};
 use crate::error::Result;
 use crate::graph::Mode;
-use crate::kernels::elementwise::{Few, In, Number, Run, apply_few};
+use crate::kernels::elementwise::{FloatOperand, FloatRun, In, ScalarOperand, apply_floats};
 use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::{Edge, Tensor};
@@ -14,7 +14,7 @@ use crate::tensor::{Edge, Tensor};
 /// An operand of the fast path: a tensor, a scalar, or nothing for the second operand of a unary operation.
 pub(crate) trait SmallOperand<'a>: Copy {
     /// The operand as a kernel input.
-    type Input: Few;
+    type Input: FloatOperand;
 
     /// The kernel input for `n` elements, if the operand has the shape and dtype of `like` and is contiguous.
     fn kernel_input(self, like: &Tensor, n: usize) -> Option<Self::Input>;
@@ -27,14 +27,14 @@ pub(crate) trait SmallOperand<'a>: Copy {
 }
 
 impl<'a> SmallOperand<'a> for &'a Tensor {
-    type Input = Run<'a>;
+    type Input = FloatRun<'a>;
 
     #[inline(always)]
-    fn kernel_input(self, like: &Tensor, n: usize) -> Option<Run<'a>> {
+    fn kernel_input(self, like: &Tensor, n: usize) -> Option<FloatRun<'a>> {
         let (layout, dtype) = (self.layout(), self.dtype());
         let fits =
             dtype == like.dtype() && layout.is_contiguous() && layout.same_dims(like.layout());
-        if fits { Run::of(self.storage(), (layout.offset(), n), dtype) } else { None }
+        if fits { FloatRun::of(self.storage(), (layout.offset(), n), dtype) } else { None }
     }
 
     #[inline(always)]
@@ -49,13 +49,13 @@ impl<'a> SmallOperand<'a> for &'a Tensor {
 }
 
 impl<'a> SmallOperand<'a> for Scalar {
-    type Input = Number;
+    type Input = ScalarOperand;
 
     #[inline(always)]
-    fn kernel_input(self, _: &Tensor, _: usize) -> Option<Number> {
+    fn kernel_input(self, _: &Tensor, _: usize) -> Option<ScalarOperand> {
         match self {
-            Scalar::Int(i) => Some(Number(In::Int(i))),
-            Scalar::Float(f) => Some(Number(In::Float(f))),
+            Scalar::Int(i) => Some(ScalarOperand(In::Int(i))),
+            Scalar::Float(f) => Some(ScalarOperand(In::Float(f))),
             _ => None,
         }
     }
@@ -112,9 +112,9 @@ impl Elementwise {
         let (Some(x), Some(y)) = (a.kernel_input(like, n), b.kernel_input(like, n)) else {
             return Ok(());
         };
-        let Some(float_loop) = self.forward.of_floats(dtype) else { return Ok(()) };
+        let Some(float_loop) = self.forward.float_loop(dtype) else { return Ok(()) };
         let storage = Storage::alloc(n * float_loop.result.size())?;
-        apply_few(float_loop, (x, y), (&storage, n), params);
+        apply_floats(float_loop, (x, y), (&storage, n), params);
         let layout = like.layout().packed();
         let out = result.insert(Tensor::assemble(storage, layout, float_loop.result, None));
         let plain = |tensor: Option<&Tensor>| tensor.is_none_or(Tensor::is_plain);
