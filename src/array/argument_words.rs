@@ -1,7 +1,7 @@
-//! Where elements lie that somebody keeps alive: the arguments of a program.
+//! Borrowed pointers to contiguous elements: the arguments and results of a compiled program.
 //!
-//! Owns: `Elements`, `Word`, and the bytes of a storage as a whole: their copy and its way back. Never reads an element.
-//! Invariant: an address is valid for as long as its lifetime says.
+//! Also the copy of a storage's bytes and its restoration.
+//! Invariant: a pointer is valid for its lifetime.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use super::Storage;
 use crate::dtype::DType;
 use crate::error::Result;
 
-/// Room for one element of any dtype.
+/// Space for one element of any dtype (16 bytes).
 pub type Word = [u64; 2];
 
 const _: () = {
@@ -20,116 +20,116 @@ const _: () = {
     }
 };
 
-/// The address of elements in C order.
+/// A read-only pointer to elements in C order.
 #[derive(Clone, Copy)]
 pub struct Elements<'a> {
     ptr: *const u8,
-    life: PhantomData<&'a Storage>,
+    lifetime: PhantomData<&'a Storage>,
 }
 
-// SAFETY: the elements are only read while they are borrowed.
+// SAFETY: the elements are only read during the borrow.
 unsafe impl Send for Elements<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Elements<'_> {}
 
 impl<'a> Elements<'a> {
-    /// The elements that begin at this address.
+    /// A pointer to the elements at this address.
     ///
     /// # Safety
-    /// They stay where they are, and nobody writes to them, for `'a`.
+    /// The elements are not moved, freed or written during `'a`.
     pub unsafe fn new(ptr: *const u8) -> Elements<'a> {
-        Elements { ptr, life: PhantomData }
+        Elements { ptr, lifetime: PhantomData }
     }
 
-    /// The elements of a storage from this byte on.
+    /// The elements of a storage from byte `offset` on.
     ///
     /// # Panics
-    /// When the storage ends before.
+    /// When `offset` is behind the end of the storage.
     pub fn of(storage: &'a Storage, offset: usize) -> Elements<'a> {
         assert!(offset <= storage.nbytes(), "elements outside their storage");
-        Elements { ptr: storage.ptr().wrapping_add(offset), life: PhantomData }
+        Elements { ptr: storage.ptr().wrapping_add(offset), lifetime: PhantomData }
     }
 
-    /// The place of elements that nobody reads.
+    /// A null pointer, for an argument that the program does not read.
     pub fn unread() -> Elements<'a> {
-        Elements { ptr: std::ptr::null(), life: PhantomData }
+        Elements { ptr: std::ptr::null(), lifetime: PhantomData }
     }
 
-    /// The address.
+    /// The raw pointer.
     pub fn ptr(&self) -> *const u8 {
         self.ptr
     }
 }
 
-/// The address of elements that a program writes.
+/// A pointer to elements that a program writes, in C order.
 pub struct ElementsMut<'a> {
     ptr: *mut u8,
-    life: PhantomData<&'a mut Storage>,
+    lifetime: PhantomData<&'a mut Storage>,
 }
 
-// SAFETY: nobody else touches the elements while they are borrowed.
+// SAFETY: the borrow is exclusive: no other code reads or writes the elements meanwhile.
 unsafe impl Send for ElementsMut<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for ElementsMut<'_> {}
 
 impl<'a> ElementsMut<'a> {
-    /// The elements that begin at this address.
+    /// A pointer to the elements at this address.
     ///
     /// # Safety
-    /// They stay where they are, and nobody else touches them, for `'a`.
+    /// The elements are not moved, freed, read or written by other code during `'a`.
     pub unsafe fn new(ptr: *mut u8) -> ElementsMut<'a> {
-        ElementsMut { ptr, life: PhantomData }
+        ElementsMut { ptr, lifetime: PhantomData }
     }
 
-    /// The elements of a storage, which the caller may write to.
+    /// The elements of a storage; the caller has the right to write to them.
     pub(crate) fn of(storage: &'a Storage) -> ElementsMut<'a> {
-        ElementsMut { ptr: storage.ptr(), life: PhantomData }
+        ElementsMut { ptr: storage.ptr(), lifetime: PhantomData }
     }
 
-    /// A word, for one element.
+    /// A word that holds one element.
     pub fn word(word: &'a mut Word) -> ElementsMut<'a> {
-        ElementsMut { ptr: std::ptr::from_mut(word).cast(), life: PhantomData }
+        ElementsMut { ptr: std::ptr::from_mut(word).cast(), lifetime: PhantomData }
     }
 
-    /// The address.
+    /// The raw pointer.
     pub fn ptr(&self) -> *mut u8 {
         self.ptr
     }
 }
 
 impl Storage {
-    /// A buffer of its own with the same bytes.
+    /// A new buffer with a copy of the bytes.
     pub fn copy(&self) -> Result<Storage> {
         let data = Storage::alloc(self.nbytes())?;
-        // SAFETY: both are `nbytes` long, and the new one is exclusively ours.
+        // SAFETY: both are `nbytes` long, and no other code has the new buffer yet.
         unsafe { data.ptr().copy_from_nonoverlapping(self.ptr(), self.nbytes()) };
         Ok(data)
     }
 
-    /// Some of the bytes. Nobody writes to them while they are borrowed.
+    /// `count` bytes from `from` on. The caller makes sure that they are not written during the borrow.
     ///
     /// # Panics
-    /// When the storage ends before.
+    /// When the range is outside the storage.
     pub fn bytes(&self, from: usize, count: usize) -> &[u8] {
         assert!(from.checked_add(count).is_some_and(|to| to <= self.nbytes()), "bytes outside");
-        // SAFETY: they lie inside the storage, which is initialised where somebody reads it.
+        // SAFETY: the range is inside the storage; the caller reads initialised bytes only.
         unsafe { std::slice::from_raw_parts(self.ptr().add(from), count) }
     }
 
-    /// Writes some of the bytes. The caller may write to the data.
+    /// Writes bytes at offset `at`; the caller has the right to write.
     ///
     /// # Panics
-    /// When the storage ends before.
+    /// When the range is outside the storage.
     pub fn write_bytes(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.nbytes(), "bytes outside");
-        // SAFETY: they lie inside the storage; what is borrowed from it is not written meanwhile.
+        // SAFETY: the range is inside the storage; the caller's right to write excludes other borrows.
         unsafe { self.ptr().add(at).copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// Gives back the bytes that `copy` took. The caller may write to the data.
-    pub(crate) fn overwrite(&self, held: &Storage) {
-        let nbytes = self.nbytes().min(held.nbytes());
-        // SAFETY: both are that long, and a copy shares no memory with what it was taken of.
-        unsafe { self.ptr().copy_from_nonoverlapping(held.ptr(), nbytes) };
+    /// Restores the bytes that `copy` saved; the caller has the right to write.
+    pub(crate) fn overwrite(&self, copy: &Storage) {
+        let nbytes = self.nbytes().min(copy.nbytes());
+        // SAFETY: both are at least `nbytes` long, and a copy is another allocation.
+        unsafe { self.ptr().copy_from_nonoverlapping(copy.ptr(), nbytes) };
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn tried<T, R, E: From<Box<Error>>>(
 ) -> Result<R, E> {
     let _mode = ModeGuard::switch(SERIAL, true);
     let _recording = Recording::begin(&[], &[], false)?;
-    capture::begins_in_transform(Mode::current().has(TRANSFORM));
+    capture::set_began_in_transform(Mode::current().has(TRANSFORM));
     let touched = effects::Scope::begin();
     let found = f();
     let touched = touched.end();
@@ -128,7 +128,7 @@ impl Replay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        capture::begins_in_transform(Mode::current().has(TRANSFORM));
+        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
         let touched = effects::Scope::begin();
         let results = f(&copies);
         let touched = touched.end();

@@ -1,7 +1,6 @@
-//! What only some nodes have: hooks, retained gradients, metadata, a call site.
+//! Attachments that few nodes have: hooks, retained gradients, metadata, a call site.
 //!
-//! Owns the lists and the keys by which entries are removed; what a hook captures is its owner's business.
-//! Invariant: no hook, sink or metadata is called or dropped while the lock is held.
+//! Entries are removed by key. Invariant: no hook, sink or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::hook::{Foreign, Hook, NodeHook, Sink};
 use super::value::Value;
-use crate::threads::{Guard, Lock};
+use crate::threads::{Lock, LockGuard};
 
-/// Entries under their keys, in the order of registration.
+/// Entries with their keys, in the order of registration.
 type Keyed<T> = Vec<(u64, T)>;
 
 /// The attachments of one node.
@@ -55,7 +54,7 @@ fn take<T>(list: &mut Keyed<T>, key: u64) -> Option<(u64, T)> {
 }
 
 impl<V: Value> Extras<V> {
-    fn lists(&self) -> Guard<'_, Lists<V>> {
+    fn lists(&self) -> LockGuard<'_, Lists<V>> {
         self.lists.lock()
     }
 
@@ -65,33 +64,33 @@ impl<V: Value> Extras<V> {
         key
     }
 
-    /// Attaches a hook to the gradient of one output; returns the key for `remove`.
+    /// Adds a hook on the gradient of one output; returns its key.
     pub fn on_output(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
         self.add((output, hook), |lists| &mut lists.outputs)
     }
 
-    /// Attaches a sink that stores one output's gradient after the pass.
+    /// Adds a sink that stores one output's gradient after the pass; returns its key.
     pub fn retain(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
         self.add((output, sink), |lists| &mut lists.sinks)
     }
 
-    /// Attaches a hook that runs before the rule.
+    /// Adds a hook that runs before the rule; returns its key.
     pub fn before(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
         self.add(hook, |lists| &mut lists.before)
     }
 
-    /// Attaches a hook that runs after the rule; at a leaf, after the commit.
+    /// Adds a hook that runs after the rule (at a leaf: after the commit); returns its key.
     pub fn after(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
         self.add(hook, |lists| &mut lists.after)
     }
 
-    /// Accumulator nodes only: attaches a hook that runs as soon as the gradient is committed, before those of `after`;
-    /// what it returns is ignored.
+    /// Accumulator nodes only: adds a hook that runs as soon as the gradient is committed, before the post-hooks; its result
+    /// is ignored. Returns its key.
     pub fn committed(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
         self.add(hook, |lists| &mut lists.committed)
     }
 
-    /// Detaches what `key` names; the hook is dropped with no lock held.
+    /// Removes the entry with this key; it is dropped without the lock.
     pub fn remove(&self, key: u64) {
         let mut lists = self.lists();
         let gone = (
@@ -130,19 +129,19 @@ impl<V: Value> Extras<V> {
         values(&self.lists().after)
     }
 
-    /// Whether a hook sees or changes gradients here.
+    /// Whether hooks see or change gradients at this node.
     pub fn hooked(&self) -> bool {
         let lists = self.lists();
         !(lists.outputs.is_empty() && lists.before.is_empty() && lists.after.is_empty())
     }
 
-    /// Whether somebody waits for the commit of a leaf's gradient.
+    /// Whether hooks wait for the commit of a leaf's gradient.
     pub(super) fn awaits_commit(&self) -> bool {
         let lists = self.lists();
         !lists.committed.is_empty() || !lists.after.is_empty()
     }
 
-    /// Shows every owner of host objects among the hooks; none if another thread is changing them.
+    /// Visits the host objects of the hooks; none if another thread holds the lock.
     pub fn foreign(&self, found: &mut dyn FnMut(&dyn Foreign)) {
         let Some(lists) = self.lists.try_lock() else {
             return;
@@ -156,33 +155,33 @@ impl<V: Value> Extras<V> {
         nodes.iter().filter_map(|hook| hook.foreign()).for_each(found);
     }
 
-    /// The user's object attached to the node.
+    /// The user's metadata.
     pub fn metadata(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.lists().metadata.clone()
     }
 
-    /// Attaches an object to the node.
+    /// Sets the user's metadata.
     pub fn set_metadata(&self, metadata: Arc<dyn Any + Send + Sync>) {
         let before = self.lists().metadata.replace(metadata);
         drop(before);
     }
 
-    /// Whether the operation's result held NaN when it was recorded (anomaly mode).
+    /// Whether the operation's result had NaN when it was recorded (anomaly mode).
     pub fn holds_nan(&self) -> bool {
         self.nan.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the operation's result holds NaN.
+    /// Notes that the operation's result has NaN.
     pub fn mark_nan(&self) {
         self.nan.store(true, Ordering::Relaxed);
     }
 
-    /// Where the operation was called, one line for each call, if a mode asked for it.
+    /// The call stack of the operation, one line per call, if a mode asked for it.
     pub fn call_site(&self) -> Option<Arc<str>> {
         self.lists().call_site.clone()
     }
 
-    /// Remembers where the operation was called.
+    /// Sets the call stack.
     pub fn set_call_site(&self, site: Arc<str>) {
         let before = self.lists().call_site.replace(site);
         drop(before);

@@ -1,9 +1,8 @@
-//! The computational graph: a counted arena of nodes, saved values, modes, and the backward engine.
+//! The computational graph: node arena, saved values, thread modes, and the backward engine.
 //!
-//! Generic over `V: Value`; it never knows a tensor, a dtype, an operation's name or Python. What it needs from
-//! outside it declares as small traits: `Value`, `Rule`, `Hook`, `PackedValue`, `Foreign`, `Host`.
-//! Invariant: every node enters through `record`, and a node lives exactly as long as something counts it.
-//! States, ownership and memory ordering: `README.md` beside this file.
+//! Generic over `V: Value`: nothing here knows tensors, dtypes, operations or Python.
+//! Invariant: every node is made by `record`, and lives exactly as long as a handle or an edge counts it.
+//! States, ownership and memory ordering: `README.md` in this folder.
 
 mod arena;
 mod attachments;

@@ -1,6 +1,6 @@
-//! What a node keeps from the forward computation.
+//! Saved values of a node.
 //!
-//! Owns payloads, never values: a payload carries no edge, so a node that saves its own output does not count itself.
+//! They hold payloads (data without an edge), so a node that saves its own output does not count itself.
 //! Invariant: an edge is rebuilt only when the pass records (`create_graph`).
 
 use std::borrow::Cow;
@@ -14,11 +14,11 @@ use crate::error::{CalledAt, Error, Result};
 
 /// Where the gradient of a packed value goes.
 pub enum Origin<V: Value> {
-    /// To the node's own edge of this input.
+    /// To the node's edge of this input.
     Input(u32),
     /// To the node itself: the value is this output.
     Output(u32),
-    /// Elsewhere.
+    /// To another edge, if any.
     Edge(Option<Edge<V>>),
 }
 
@@ -30,7 +30,7 @@ pub struct SavedValue<V: Value> {
     pub edge: Option<Edge<V>>,
 }
 
-/// What saved-value hooks made of a saved value.
+/// A saved value packed by saved-value hooks.
 pub struct Packed<V: Value> {
     /// The packed form.
     pub packed: Arc<dyn PackedValue<V>>,
@@ -38,9 +38,9 @@ pub struct Packed<V: Value> {
     pub origin: Origin<V>,
 }
 
-/// One entry of a node's saved state.
+/// One saved entry of a node.
 pub enum Saved<V: Value> {
-    /// An input of the node: its edge is the node's own edge `input`.
+    /// An input of the node: its edge is the node's edge `input`.
     Input {
         /// The data.
         payload: V::Payload,
@@ -60,7 +60,7 @@ pub enum Saved<V: Value> {
     Scalar(f64),
     /// A value packed by saved-value hooks.
     Packed(Box<Packed<V>>),
-    /// Nothing: keeps the positions of the others.
+    /// Nothing; keeps the positions of the other entries.
     None,
 }
 
@@ -82,13 +82,13 @@ impl<V: Value> Saved<V> {
         Saved::Output { payload: value.pack(), index }
     }
 
-    /// Refuses a value that may not be saved.
+    /// Fails if the value may not be saved.
     #[inline]
     pub(super) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
         self.payload().map_or(Ok(()), |payload| V::admit(payload, op))
     }
 
-    /// The data, if the entry holds a value as it is.
+    /// The data, if the entry is an unpacked value.
     #[inline(always)]
     pub fn payload(&self) -> Option<&V::Payload> {
         match self {
@@ -98,7 +98,7 @@ impl<V: Value> Saved<V> {
         }
     }
 
-    /// Where the gradient of the value goes, if there is one.
+    /// Where the gradient of the value goes, if the entry is a value.
     pub fn origin(&self) -> Option<Origin<V>> {
         Some(match self {
             Saved::Input { input, .. } => Origin::Input(*input),
@@ -118,7 +118,7 @@ impl<V: Value> Saved<V> {
         self.payload().map_or(0, V::bytes)
     }
 
-    /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
+    /// The value, to be restored outside the node; `None` if the entry is not a value.
     pub fn to_ref(&self, node: &NodeRef<V>) -> Option<SavedRef<V>> {
         let data = match self {
             Saved::Packed(packed) => Data::Packed(Arc::clone(&packed.packed)),
@@ -127,12 +127,12 @@ impl<V: Value> Saved<V> {
         Some(SavedRef { data, edge: self.edge(Some(node.borrow())) })
     }
 
-    /// Rebuilds a value that was saved outside a node, with its edge.
+    /// Restores a value that was saved outside a node, with its edge.
     pub fn restore(&self, op: &str) -> Result<V> {
         self.rebuild(self.edge(None), op)
     }
 
-    /// Where the value's gradient goes.
+    /// The edge of the value.
     #[inline]
     fn edge(&self, node: Option<NodeBorrow<'_, V>>) -> Option<Edge<V>> {
         let input = |i: u32| node?.get().edges().get(i as usize).cloned().flatten();
@@ -164,7 +164,7 @@ impl<V: Value> Saved<V> {
         }
     }
 
-    /// Rebuilds the value; its edge only if the pass records.
+    /// Restores the value, with its edge if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
         let edge = if record { self.edge(Some(node)) } else { None };
@@ -185,7 +185,7 @@ pub struct SavedRef<V: Value> {
 }
 
 impl<V: Value> SavedRef<V> {
-    /// Rebuilds the value that `op` saved.
+    /// Restores the value that `op` saved.
     #[inline]
     pub fn restore(self, op: &str) -> Result<V> {
         match self.data {
@@ -195,7 +195,7 @@ impl<V: Value> SavedRef<V> {
     }
 }
 
-/// The error with the call site of the operation that saved, where it is known.
+/// Adds the call site of the operation that saved the value to a `Modified` error, if it is known.
 #[cold]
 fn located<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
     if let Error::Modified { saved_at, .. } = &mut *error

@@ -1,7 +1,6 @@
-//! Saved-value hooks: what is about to be saved is packed, and rebuilt when a derivative asks for it.
+//! Saved-value hooks: values are packed when saved and unpacked when a derivative needs them.
 //!
-//! Owns the traits and the packing of one node's entries. Never decides what is packed how: the value type does.
-//! Invariant: packing runs with recording and packing off, and an operation whose values cannot be packed fails.
+//! Invariant: packing runs with recording and packing off; if it fails, the operation fails.
 
 use std::sync::Arc;
 
@@ -13,24 +12,24 @@ use super::saved::{Origin, Packed, Saved};
 use super::value::Value;
 use crate::error::Result;
 
-/// What packs the values that operations save.
+/// Packs the values that operations save.
 pub trait Pack<V: Value>: Send + Sync {
-    /// Packs a value that `op` saves; it comes without its edge.
+    /// Packs a value, without its edge, that `op` saves.
     fn pack(&self, value: V, op: &str) -> Result<Arc<dyn PackedValue<V>>>;
 }
 
 /// A packed saved value.
 pub trait PackedValue<V: Value>: Send + Sync {
-    /// Rebuilds the value, in the place of the graph that `edge` gives it.
+    /// Restores the value with this edge.
     fn unpack(&self, edge: Option<Edge<V>>, op: &str) -> Result<V>;
 
-    /// Host-language objects that the packed form owns.
+    /// The host objects of the packed form.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// Packs the entries of a node that is about to be recorded; says whether host objects are among them.
+/// Packs the entries of a node that is about to be recorded; returns whether they have host objects.
 #[cold]
 pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<bool> {
     let Some(packer) = V::packer() else {
@@ -56,7 +55,7 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
 }
 
 impl<V: Value> Saved<V> {
-    /// Saves a value outside a node, packed if this thread packs.
+    /// Saves a value outside a node; packed if this thread packs.
     ///
     /// # Errors
     /// `Inference` for a value that may not be saved; whatever the packer reports.

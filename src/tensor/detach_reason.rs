@@ -1,8 +1,7 @@
-//! Why a tensor has no history although what it was computed from had one.
+//! Why a tensor has no history although its inputs had one, for `explain_no_grad`.
 //!
-//! Owns the reason, a byte in every handle, and the places in the program that a mode asked to remember.
-//! Never changes what a gradient is: it is read by `explain_no_grad` alone.
-//! Invariant: a reason passes from operands to results that are not recorded; zero means that none is known.
+//! A byte in every handle: the reason, and optionally the index of a call site.
+//! Invariant: unrecorded results inherit the reason of their operands; zero means unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,7 +10,7 @@ use crate::graph::{self, FORWARD, GRAD, INFERENCE, Mode};
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
-/// What cut a tensor from the graph.
+/// The reason why a tensor is not in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// `detach()`, or `.data`.
@@ -33,7 +32,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// What happened, and what to do instead.
+    /// What happened, and the remedy.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Cause::Detach => (
@@ -69,7 +68,7 @@ impl Cause {
     }
 }
 
-/// In the order of their numbers, which begin at 1.
+/// By number, from 1.
 const CAUSES: [Cause; 8] = [
     Cause::Detach,
     Cause::NoGrad,
@@ -80,14 +79,14 @@ const CAUSES: [Cause; 8] = [
     Cause::Forward,
     Cause::Backward,
 ];
-/// From here on a number stands for a cause and a call site.
+/// Numbers from here on are indices of (cause, call site) pairs.
 const WITH_SITE: u8 = 16;
-/// More sites than this are not remembered: a byte keeps a tensor small enough to be moved without a call.
+/// The most call sites that are kept: a byte keeps tensors small enough to be moved without a call of memcpy.
 const MOST_SITES: usize = (u8::MAX - WITH_SITE) as usize;
 
 static SITES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
 
-/// A handle's reason.
+/// The reason of a handle, as an atomic byte.
 #[derive(Default)]
 pub(crate) struct CutCause(AtomicU8);
 
@@ -99,13 +98,13 @@ impl Clone for CutCause {
 }
 
 impl CutCause {
-    /// None is known.
+    /// No known reason.
     #[inline]
     pub(crate) const fn unknown() -> CutCause {
         CutCause(AtomicU8::new(0))
     }
 
-    /// Whether none is known.
+    /// Whether the reason is unknown.
     #[inline(always)]
     pub(super) fn is_unknown(&self) -> bool {
         self.get() == 0
@@ -116,7 +115,7 @@ impl CutCause {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The reason of a result that is not recorded.
+    /// The reason for a result that was not recorded.
     #[inline]
     pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> CutCause {
         let mut passed_on = 0;
@@ -139,7 +138,7 @@ impl CutCause {
         CutCause(AtomicU8::new(passed_on))
     }
 
-    /// A cause that acts here, with the call site if a mode asks for it.
+    /// A reason that arises here, with the call site if a mode asks for it.
     #[inline]
     pub(crate) fn here(cause: Cause) -> CutCause {
         let number = cause as u8 + 1;
@@ -154,7 +153,7 @@ impl CutCause {
         self.0.store(other.get(), Ordering::Relaxed);
     }
 
-    /// The cause and, if it was remembered, the call site.
+    /// The cause and the call site, if it was noted.
     pub(crate) fn cause(&self) -> Option<(Cause, Option<Arc<str>>)> {
         let number = self.get();
         let (number, site) = match number.checked_sub(WITH_SITE) {
@@ -186,29 +185,29 @@ fn with_site(number: u8, site: Arc<str>) -> u8 {
 }
 
 impl Tensor {
-    /// The cause for tensors that get these values by way of `cause`.
+    /// The reason for tensors that get these values through `cause`.
     pub(crate) fn cause_by(&self, cause: Cause) -> CutCause {
         if self.requires_grad() { CutCause::here(cause) } else { self.cut_cause.clone() }
     }
 
-    /// Notes why this tensor has no history.
+    /// Sets the reason why this tensor has no history.
     pub(crate) fn set_cause(&self, cause: &CutCause) {
         self.cut_cause.set(cause);
     }
 
-    /// This tensor, which has no history because of `cause`, if `from` would have given it one.
+    /// This tensor, with `cause` as the reason if `from` would have given it a history.
     #[inline]
     pub(crate) fn cut_from(self, from: &Tensor, cause: Cause) -> Tensor {
         self.set_cause(&from.cause_by(cause));
         self
     }
 
-    /// What cut this tensor from the graph of what it was computed from, and where, as far as that is known.
+    /// What cut this tensor from the graph, and the call site, if known.
     pub fn cut_by(&self) -> Option<(Cause, Option<Arc<str>>)> {
         self.cut_cause.cause()
     }
 
-    /// The same in words: what cut it and where, and what to do instead.
+    /// `cut_by` as text: what cut it, where, and the remedy.
     pub fn cut_because(&self) -> Option<String> {
         let (cause, site) = self.cut_by()?;
         let (what, remedy) = cause.words();

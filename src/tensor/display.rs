@@ -1,8 +1,4 @@
-//! Tensors as text: `Display` prints the values as NumPy's `str` does, `Debug` one short line.
-//!
-//! Owns: the choice of digits, the columns, the line breaks and the summary of large tensors.
-//! Never fails and never changes a tensor; the Python face has NumPy print its arrays.
-//! Invariant: the text is NumPy's with its default print options.
+//! `Display` and `Debug` of tensors: the text of NumPy's `str` with its default print options, and one short line.
 
 use std::fmt;
 
@@ -12,13 +8,13 @@ use crate::dtype::{Complex, Complex64, Complex128, DType, Element, Half, with_dt
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// NumPy's print options: digits after the point, columns of a line, elements that are all shown, and items kept at
-/// either end of an axis that is not.
+/// NumPy's print options: digits after the point, columns of a line, the size above which a tensor is summarised, and the
+/// items then kept at either end of an axis.
 const PRECISION: usize = 8;
 const LINE: usize = 75;
 const THRESHOLD: usize = 1000;
 const EDGE: usize = 3;
-/// Floats below it have an exponent.
+/// Smaller floats are printed with an exponent.
 const SMALL: f64 = 1e-4;
 /// Tensors up to this size show their values in `Debug`.
 const DEBUG_VALUES: usize = 8;
@@ -57,7 +53,7 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// The text of a tensor whose shown elements `words` formats together, and a 0-d one `scalar`.
+/// The text of a tensor; `words` formats the shown elements together, `scalar` a 0-d tensor.
 fn text<T: Element>(
     tensor: &Tensor,
     words: impl Fn(&[T]) -> Vec<String>,
@@ -78,7 +74,7 @@ fn text<T: Element>(
     Ok(block(view.shape(), summarise, &mut words, 1, LINE))
 }
 
-/// The indices of an axis that are shown: those before the gap, and those after it.
+/// The numbers of shown indices before and after the gap of an axis.
 fn kept(len: usize, summarise: bool) -> (usize, usize) {
     if summarise && 2 * EDGE < len { (EDGE, EDGE) } else { (len, 0) }
 }
@@ -135,7 +131,7 @@ fn block(
     format!("[{}]", &(text + &line)[indent..])
 }
 
-/// Words of one width, the shorter ones moved to the right.
+/// Pads words on the left to one width.
 fn right(words: Vec<String>) -> Vec<String> {
     let width = words.iter().map(String::len).max().unwrap_or(0);
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
@@ -155,7 +151,7 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-/// (before the point, after it): the shortest digits that tell the number from others, or eight, rounded.
+/// Digits before and after the point: the shortest that identify the number, but at most eight after the point, rounded.
 fn digits(shortest: &str, rounded: impl Fn() -> String) -> (String, String) {
     let parts = |text: &str| {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -182,7 +178,7 @@ fn scientific<T: fmt::LowerExp>(value: T) -> (String, String, i32) {
     (whole, fraction, if long { after } else { exponent })
 }
 
-/// Floats in one format, chosen by the largest and the smallest of them.
+/// Floats in one common format, chosen by the largest and the smallest.
 fn floats<T: Element + fmt::Display + fmt::LowerExp>(values: &[T]) -> Vec<String> {
     let sizes = values.iter().map(|v| v.to_f64().abs()).filter(|v| v.is_finite() && *v != 0.0);
     let (low, high) = sizes.fold((f64::INFINITY, 0.0), |(l, h), v| (v.min(l), v.max(h)));
@@ -237,7 +233,7 @@ fn scalar_complex<T: Element + fmt::Display + fmt::LowerExp>(value: Complex<T>) 
     format!("({}{}j)", part(value.re), with_sign(&part(value.im)))
 }
 
-/// One float: every digit that tells it from others.
+/// One float with the shortest digits that identify it.
 fn scalar_float<T: Element + fmt::Display + fmt::LowerExp>(value: T) -> String {
     let size = value.to_f64().abs();
     if let Some(word) = special(value.to_f64()) {

@@ -1,9 +1,7 @@
-//! The handle users hold: counted storage, layout, dtype, and its edge in the graph.
+//! `Tensor`: a handle of storage, layout, dtype and an edge in the graph.
 //!
-//! Owns: `Tensor`, `Meta` (what only some tensors have), the accumulator of a leaf, and the history of memory
-//! that was changed in place.
-//! Never does arithmetic: that is `ops`.
-//! Invariant: no node and no saved value owns a `Meta`; handles do.
+//! Also `Meta` (state of few tensors), accumulators of leaves, saved tensors, and the history of memory written in place.
+//! Arithmetic is in `ops`. Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod autograd;
 mod construct;

@@ -1,7 +1,5 @@
-//! What a result is told of the operation that made it, where that was not recorded.
+//! Notes on results of operations that were not recorded: mode flags, view origin, cut cause.
 //!
-//! Owns: the marks of the mode that a result was made in, how a view was made, and why there is no history. Never records
-//! and never computes.
 //! Invariant: with recording on and outside inference mode, results of plain tensors are plain.
 
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
@@ -10,7 +8,7 @@ use crate::tensor::Edge;
 use crate::tensor::{Creation, CutCause, Marks, Tensor};
 
 impl Tensor {
-    /// Makes this result, which has just been computed, an output of its node: nothing but the edge is written.
+    /// Makes this result, just computed, an output of a node; only the edge is written.
     #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn record_as(&mut self, edge: Edge) {
@@ -20,14 +18,14 @@ impl Tensor {
         self.edge = Some(edge);
     }
 
-    /// This copy of one element, which a write to it would not reach in the memory that it was read from.
+    /// Marks a copy of one element: a write to it would not reach the memory that it was read from.
     #[inline]
     pub(crate) fn read_as_element(mut self) -> Tensor {
         self.creation = Creation::Element;
         self
     }
 
-    /// This handle, noting how it was made if it is a view; the first note stays.
+    /// This handle with a view origin, if it is a view; the first origin stays.
     #[inline]
     pub(crate) fn created(mut self, how: Creation) -> Tensor {
         self.set_created(how);
@@ -41,7 +39,7 @@ impl Tensor {
         }
     }
 
-    /// This result of an operation that was not recorded, with the marks of the mode that it was made in.
+    /// This unrecorded result, with the flags of the current mode.
     #[inline]
     pub(crate) fn unrecorded<'a>(
         mut self,
@@ -64,14 +62,14 @@ impl Tensor {
         }
     }
 
-    /// This result of an operation that has no derivative there.
+    /// This result of an operation without a derivative.
     #[inline]
     pub(crate) fn underived<'a>(mut self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
         self.note_underived(inputs, Mode::current());
         self
     }
 
-    /// Notes that an operation on `inputs` made this which has no derivative there.
+    /// Notes that an operation without a derivative made this.
     #[inline]
     pub(crate) fn note_underived<'a>(
         &mut self,
@@ -81,8 +79,8 @@ impl Tensor {
         self.cut_cause = CutCause::of(inputs, mode);
     }
 
-    /// A view made without recording must not be changed with it; inside a custom function's forward, a result is
-    /// marked when it varies with an input that requires grad.
+    /// Sets the flags of `mode`: a view made without recording must not be written with recording; in a custom function's
+    /// forward, a result that depends on an input that requires grad is cut.
     fn made_in<'a>(&mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) {
         let view = self.marks.has(Marks::VIEW);
         if mode.has(INFERENCE) {

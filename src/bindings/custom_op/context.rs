@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::graph::NodeId;
 use crate::ops::custom_op::{disposed, missing_key};
 use crate::tensor::{self, Tensor};
-use crate::threads::{Guard, Lock};
+use crate::threads::{Lock, LockGuard};
 
 /// What a context holds of one call.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl FunctionContext {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Guard<'_, State> {
+    pub(super) fn lock(&self) -> LockGuard<'_, State> {
         self.state.lock()
     }
 

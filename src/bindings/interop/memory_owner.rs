@@ -35,7 +35,7 @@ impl Memory {
         let storage = tensor.storage().data_handle();
         let writable = match lending {
             Lending::ReadOnly => false,
-            Lending::WhereFree => export_if_free(tensor, &storage),
+            Lending::WhereFree => export_unless_saved(tensor, &storage),
             Lending::Writable => {
                 if !storage.is_writable() {
                     return Err(bad_value(
@@ -66,9 +66,9 @@ impl Memory {
 }
 
 /// Counts an export if nothing keeps the elements; a function that is recorded does so without a handle.
-fn export_if_free(tensor: &Tensor, storage: &Storage) -> bool {
+fn export_unless_saved(tensor: &Tensor, storage: &Storage) -> bool {
     let known = 1 + u64::from(tensor.storage().is_data_handle());
-    is_plain_memory(tensor) && !capture::active() && storage.export_if_free(known)
+    is_plain_memory(tensor) && !capture::active() && storage.export_unless_saved(known)
 }
 
 impl Drop for Memory {

@@ -176,7 +176,7 @@ fn exported<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, Memory
 struct Lender(Py<PyUntypedArray>);
 
 impl Owner for Lender {
-    fn is_alone(&self) -> bool {
+    fn is_sole_owner(&self) -> bool {
         attached(|py| {
             let mut array = self.0.bind(py).clone();
             // SAFETY: the pointer is that of a live object.
@@ -251,7 +251,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;
-    capture::filled(out.storage());
+    capture::register_constant(out.storage());
     let nbytes = out.size() * dtype.size();
     if native(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
         // SAFETY: both hold `nbytes` bytes, and the new storage overlaps nothing.

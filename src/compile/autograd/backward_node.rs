@@ -102,7 +102,7 @@ fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> R
             // A hook packed it.
             None => in_order(&cx.saved(saved)?)?.is_in(memory),
         };
-        let kept = same || (memory.is_lent() && program.keeps(memory));
+        let kept = same || (memory.is_external_memory() && program.keeps(memory));
         if !kept {
             return Err(changed());
         }

@@ -72,7 +72,7 @@ impl JointReplay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        capture::begins_in_transform(Mode::current().has(TRANSFORM));
+        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
         let touched = effects::Scope::begin();
         let since = Since { nodes: next_node(), hooks };
         let results = f(&copies);
@@ -80,7 +80,7 @@ impl JointReplay {
         if results.is_err() || !touched.is_empty() {
             restore_grads(&touched);
         }
-        if capture::was_change_refused() {
+        if capture::was_write_refused() {
             return Ok(Err(NotJoint::Because(WRITES_HISTORY)));
         }
         let results = results?;
@@ -130,7 +130,7 @@ impl JointReplay {
 
     /// Whether one of the programs reads tensors that are no arguments.
     pub fn reads_outside(&self) -> bool {
-        self.outside.iter().any(|memory| !memory.is_lent())
+        self.outside.iter().any(|memory| !memory.is_external_memory())
     }
 
     /// Bytes of temporaries of one run of both programs.
@@ -286,7 +286,7 @@ pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<
     let _paused = capture::Pause::new();
     let seed = |(number, root): (usize, &Endpoint)| {
         let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
-        capture::input(seed.storage(), number);
+        capture::register_input(seed.storage(), number);
         Ok(Some(seed))
     };
     (first..).zip(roots).map(seed).collect()

@@ -1,7 +1,7 @@
-//! What a thread remembers: its sequence number, its shards, and the dead slots it has still to vacate.
+//! Per-thread state of the arena: the sequence number, the claimed shards, and the list of dead slots.
 //!
-//! Owns the claims on shards, given up when the thread ends. It never drops contents recursively: a count that
-//! reaches zero while contents are being dropped only joins the list of the dead.
+//! Claims are released when the thread ends. Contents are never dropped recursively: a slot whose count reaches zero while
+//! contents are being dropped joins the list of the dead.
 //! Invariant: `shard` is null or a shard of `arena` that this thread owns.
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +20,7 @@ struct Local {
 }
 
 thread_local! {
-    // No destructor: usable while the thread's other locals are being destroyed.
+    // No destructor: usable while the thread's other thread-locals are destroyed.
     static LOCAL: Local = const {
         Local {
             seq: Cell::new(0),
@@ -33,7 +33,7 @@ thread_local! {
     static CLAIMS: Claims = const { Claims(RefCell::new(Vec::new())) };
 }
 
-/// The shards that this thread owns, by arena.
+/// The shards that this thread owns, with their arenas.
 struct Claims(RefCell<Vec<(*const AtomicPtr<Shard>, &'static Shard)>>);
 
 impl Drop for Claims {
@@ -43,7 +43,7 @@ impl Drop for Claims {
             local.shard.set(ptr::null());
         });
         for (_, shard) in self.0.get_mut().drain(..) {
-            // SAFETY: this thread claimed the shard and has just forgotten it.
+            // SAFETY: this thread claimed the shard and has just cleared its pointer to it.
             unsafe { shard.disclaim() };
         }
     }
@@ -71,7 +71,7 @@ pub(in crate::graph) fn set_last_seq(seq: u64) {
     LOCAL.with(|local| local.seq.set(seq));
 }
 
-/// Lends the shard of `arena` that this thread owns.
+/// Calls `f` with a shard of `arena` that this thread owns.
 #[inline]
 pub(super) fn with_shard<R>(
     arena: &'static AtomicPtr<Shard>,
@@ -108,15 +108,15 @@ fn with_shard_slow<R>(
         });
         return f(shard);
     }
-    // The thread is ending and its claims are gone: own a shard for this one call.
+    // The thread is ending and its claims are released: claim a shard for this one call.
     let shard = shard::claim(arena, kind);
     let result = f(shard);
-    // SAFETY: claimed three lines above and not stored anywhere.
+    // SAFETY: claimed just above and not stored anywhere.
     unsafe { shard.disclaim() };
     result
 }
 
-/// RemoteList a vacant slot to its shard.
+/// Returns a vacant slot to its shard.
 #[inline]
 pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
     // SAFETY: pages are never freed.
@@ -132,7 +132,7 @@ pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
     }
 }
 
-/// Vacates a slot whose count has reached zero, and then all that its contents kept alive: a loop, whatever the depth.
+/// Vacates a slot whose count has reached zero, and then everything that its contents kept alive; a loop, not recursion.
 #[inline(never)]
 pub(super) fn vacate_all(header: NonNull<Header>) {
     LOCAL.with(|local| {
@@ -145,8 +145,8 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
         let _done = VacatingGuard(&local.vacating);
         let mut before = header.as_ptr();
         while let Some(dead) = NonNull::new(local.dead.get()) {
-            // SAFETY: only slots whose count has reached zero join the list, and each is taken off once; the
-            // shard's kind is the slot's.
+            // SAFETY: only slots whose count has reached zero join the list, and each is removed once; the type is that of the
+            // slot's shard.
             unsafe {
                 let header = dead.as_ref();
                 let kind = header.shard.kind();
@@ -161,7 +161,7 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
     });
 }
 
-/// Ends the loop even if a destructor panics.
+/// Ends the loop, also if a destructor panics.
 struct VacatingGuard<'a>(&'a Cell<bool>);
 
 impl Drop for VacatingGuard<'_> {

@@ -1,7 +1,6 @@
-//! Anomaly mode: gradients are looked at for NaN, and errors name the forward call.
+//! Anomaly mode: checks gradients for NaN and names the forward call in errors.
 //!
-//! Owns those checks and the words of their messages. Never runs unless a mode asks for it; a pass that checks is serial.
-//! Invariant: every gradient that a rule gives is checked, so the first NaN found is the first there was.
+//! A pass that checks is serial. Invariant: every gradient of a rule is checked, so the first NaN is reported.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,7 @@ use crate::graph::mode::{ANOMALY, Mode};
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
-/// Runs the rule of node `k`; what it records is called where the node was.
+/// Runs the rule of node `k`; nodes that it records get the call site of `k`.
 #[cold]
 pub(super) fn rule<V: Value>(
     plan: &Plan<'_, V>,
@@ -34,7 +33,7 @@ pub(super) fn rule<V: Value>(
     step::bare_rule(plan, options, k, grads, &mut Checked { node, input_grads })
 }
 
-/// Refuses a gradient that holds NaN though no rule gave one that does.
+/// Fails if an incoming gradient has NaN, which no rule computed then.
 #[cold]
 pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     if !grad.holds_nan() {
@@ -49,7 +48,7 @@ pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     Err(explained(node, Error::State { op: "backward".into(), what, remedy }.into()))
 }
 
-/// Passes gradients on unless they hold NaN.
+/// Forwards gradients unless they have NaN.
 struct Checked<'a, V: Value> {
     node: &'a Node<V>,
     input_grads: &'a mut dyn InputGrads<V>,
@@ -79,7 +78,7 @@ fn made_nan<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
     if std::ptr::eq(origin, node) { error } else { explained(origin, error) }
 }
 
-/// The earliest node at or behind `node` whose result held NaN though those of its recorded inputs did not.
+/// The earliest node, at or below `node`, whose result had NaN although the results of its recorded inputs had none.
 fn origin<V: Value>(node: &Node<V>) -> Option<&Node<V>> {
     let marked = |node: &Node<V>| node.extras().is_some_and(|extras| extras.holds_nan());
     let mut first: Option<&Node<V>> = None;
@@ -103,7 +102,7 @@ fn origin<V: Value>(node: &Node<V>) -> Option<&Node<V>> {
     first
 }
 
-/// The error with a note that says where the operation of `node` was called, if that is known or was asked for.
+/// Adds the call site of the node's operation to an error, if it is known or anomaly mode asked for it.
 #[cold]
 pub(super) fn explained<V: Value>(node: &Node<V>, error: Box<Error>) -> Box<Error> {
     let name = node.name();

@@ -1,7 +1,7 @@
-//! Rules that know nothing of batches, in a pass whose gradients are batches.
+//! Batched passes: runs rules that do not support batches once per row.
 //!
-//! Owns: cutting the gradients of a node into rows, and putting together what the rule gives for each.
-//! Never runs hooks: a batched pass has none. Invariant: the rule sees what it would see in a pass for that row alone.
+//! Splits the gradients of a node into rows, and stacks the results.
+//! Invariant: the rule sees what it would see in a pass for that row alone.
 
 use super::grad_table::{ByInput, InputGrads};
 use super::step::{self, PassOptions};
@@ -11,7 +11,7 @@ use crate::graph::rule_context::{Context, NOWHERE};
 use crate::graph::saved::Saved;
 use crate::graph::value::Value;
 
-/// Runs a rule once for each of the rows of the gradients.
+/// Runs a rule once for each row of the gradients.
 pub(super) fn by_rows<V: Value>(
     node: NodeBorrow<'_, V>,
     options: PassOptions,

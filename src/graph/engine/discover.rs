@@ -1,8 +1,8 @@
 //! Discovery: which nodes a pass or a search reaches from its roots.
 //!
-//! Owns the dense index of the nodes met, by stamps or by a map, and the plan while it grows. Runs no rule and no
-//! foreign code. With targets it stops above the oldest: nothing older can lead to one.
-//! Invariant: each node joins the plan once, and a count of its own keeps no node alive longer than the roots do.
+//! Nodes get dense indices, by stamps or by a map. Runs no rules and no host code. With targets, nodes older than the
+//! oldest target are skipped: they cannot lead to one.
+//! Invariant: each node joins the plan once, borrowed from the roots.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,21 +18,21 @@ thread_local! {
     static DISCOVERED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many nodes the passes and searches of this thread have looked at so far: what they cost beside the rules.
+/// How many nodes the passes and searches of this thread have visited: their overhead beside the rules.
 pub fn discovered() -> u64 {
     DISCOVERED.get()
 }
 
-/// Counts nodes that were looked at.
+/// Counts visited nodes.
 pub(super) fn count(nodes: u64) {
     DISCOVERED.set(DISCOVERED.get() + nodes);
 }
 
-/// How nodes find their dense index.
+/// How nodes are mapped to their dense index.
 enum Index {
     Stamps(Stamps<'static>),
     Map(HashMap<usize, u32>),
-    /// Nobody is looked for any more: other passes may stamp.
+    /// Discovery has ended: other passes may stamp.
     Closed,
 }
 
@@ -56,7 +56,7 @@ impl Index {
     #[inline]
     fn set<V: Value>(&mut self, node: NodeBorrow<'_, V>, k: u32) {
         match self {
-            // Past the last index stamps would alias; discovery refuses such a graph when it ends.
+            // Beyond the last index stamps would alias; `finish` refuses such a graph.
             Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
             Index::Map(map) => drop(map.insert(node.address(), k)),
             Index::Closed => {}
@@ -64,12 +64,12 @@ impl Index {
     }
 }
 
-/// The sequence number of the oldest of these targets: nodes with a smaller one lead to none of them.
+/// The sequence number of the oldest target: nodes with a smaller one lead to none.
 fn oldest<V: Value>(targets: &[Edge<V>]) -> u64 {
     targets.iter().map(|target| target.node().seq()).min().unwrap_or(u64::MAX)
 }
 
-/// So many nodes are sorted where they lie: their numbers are at hand.
+/// Up to this many nodes are sorted by insertion, without a table of keys.
 const SHORT: usize = 32;
 
 /// Builds a plan.
@@ -81,18 +81,18 @@ pub(super) struct Finder<'g, V: Value> {
     sorted: bool,
     /// Leaves whose hooks run during the walk.
     hooked: Vec<u32>,
-    /// Nodes with a smaller sequence number are left out.
+    /// Nodes with a smaller sequence number are skipped.
     floor: u64,
-    /// Nodes with a smaller sequence number are ends.
+    /// Nodes with a smaller sequence number are ends: their inputs are skipped.
     since: u64,
-    /// How many nodes have had their edges read.
+    /// The number of nodes whose edges have been read.
     done: usize,
-    /// Some node leads, in part or not at all, to what is left out.
+    /// Whether an edge to a skipped node was found, or a node that leads nowhere.
     cut: bool,
 }
 
 impl<'g, V: Value> Finder<'g, V> {
-    /// Has met nothing yet. It is large: made where it stays.
+    /// An empty plan. It is large: constructed in place.
     #[inline(always)]
     pub(super) fn new() -> Finder<'g, V> {
         Finder {
@@ -109,7 +109,7 @@ impl<'g, V: Value> Finder<'g, V> {
         }
     }
 
-    /// Begins at `roots`, toward `targets` only if there are any; nodes with a number below `since` are ends.
+    /// Begins at `roots`, toward `targets` if there are any; nodes with a sequence number below `since` are ends.
     pub(super) fn begin(&mut self, roots: &'g [Edge<V>], targets: Option<&[Edge<V>]>, since: u64) {
         self.floor = targets.map_or(0, oldest);
         self.since = since;
@@ -119,13 +119,13 @@ impl<'g, V: Value> Finder<'g, V> {
         }
     }
 
-    /// The estimated nanoseconds of the nodes met so far.
+    /// The estimated nanoseconds of the nodes so far.
     pub(super) fn cost(&self) -> f32 {
         self.plan.cost
     }
 
-    /// Goes on, breadth-first over a worklist (the list of items itself), until everything is found or what was found
-    /// costs as much as `limit`; true if it costs less.
+    /// Continues the breadth-first search (the list of items is the queue) to its end, or until the nodes cost `limit`; true
+    /// if they cost less.
     pub(super) fn discover(&mut self, limit: Option<f32>) -> bool {
         let below = |cost: f32| limit.is_none_or(|limit| cost < limit);
         while below(self.plan.cost) && self.done < self.plan.items.len() {
@@ -156,7 +156,7 @@ impl<'g, V: Value> Finder<'g, V> {
         below(self.plan.cost)
     }
 
-    /// The plan of everything that was found, or of what leads to `targets`. Nothing more can be found then.
+    /// Finishes discovery: the plan of all reached nodes, or of those that lead to `targets`.
     pub(super) fn finish(
         &mut self,
         targets: Option<&[Edge<V>]>,
@@ -184,7 +184,7 @@ impl<'g, V: Value> Finder<'g, V> {
         Ok(&self.plan)
     }
 
-    /// The dense number of the output that `edge` points to; its node joins the plan on first sight.
+    /// The dense index of the output of `edge`; its node joins the plan when first seen.
     #[inline]
     fn output(&mut self, edge: &'g Edge<V>) -> u32 {
         let node = edge.node().borrow();
@@ -195,7 +195,7 @@ impl<'g, V: Value> Finder<'g, V> {
         first + edge.output()
     }
 
-    /// The number of the first output of a node that joins the plan.
+    /// Adds a node to the plan; returns the index of its first output.
     #[inline(always)]
     fn add(&mut self, node: NodeBorrow<'g, V>) -> u32 {
         let (k, first) = (self.plan.items.len() as u32, self.outputs as u32);
@@ -235,7 +235,7 @@ impl<'g, V: Value> Finder<'g, V> {
         self.plan.order.extend(keyed.iter().map(|(_, _, k)| *k));
     }
 
-    /// Sorts a few nodes where they lie.
+    /// Insertion sort, for few nodes.
     fn insert_in_order(&mut self) {
         let (items, order) = (&self.plan.items, &mut self.plan.order[..]);
         let seq = |k: u32| items[k as usize].node.get().seq();
@@ -249,8 +249,8 @@ impl<'g, V: Value> Finder<'g, V> {
         }
     }
 
-    /// Per output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however
-    /// old the leaf itself is. Empty if no leaf has hooks.
+    /// For each output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however old
+    /// the leaf is. Empty if no leaf has hooks.
     fn due(&self) -> Vec<u64> {
         if self.hooked.is_empty() {
             return Vec::new();
@@ -265,7 +265,7 @@ impl<'g, V: Value> Finder<'g, V> {
         due
     }
 
-    /// Notes the targets that were reached; whether they are all that the roots lead to, and wait for the end of the walk.
+    /// Notes the captured outputs; true if they are exactly the leaves, so that no pruning is needed.
     fn ends_at(&mut self, targets: &[Edge<V>]) -> bool {
         let mut leaves = self.hooked.is_empty() && !self.cut;
         for (position, edge) in targets.iter().enumerate() {
@@ -291,7 +291,7 @@ impl<'g, V: Value> Finder<'g, V> {
     }
 }
 
-/// The estimated nanoseconds of one pass from `roots` toward `targets`.
+/// The estimated nanoseconds of a pass from `roots` to `targets`.
 pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
     let mut finder = Finder::new();
     finder.begin(roots, Some(targets), 0);
@@ -300,8 +300,8 @@ pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
     finder.cost()
 }
 
-/// Where a computation that began with node number `since` leaves what it recorded: the edges that lead from its nodes, or
-/// from `roots` themselves, to older nodes and to leaves. Each is there once, in the order of discovery.
+/// The inputs of a computation that began at sequence number `since`: the edges from its nodes, or from `roots`, to older
+/// nodes and to leaves; each once, in the order of discovery.
 pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
     let mut index = Index::new::<V>();
     let mut frontier: Vec<Edge<V>> = Vec::new();
@@ -323,8 +323,8 @@ pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
     frontier
 }
 
-/// Whether some node that `roots` lead to, themselves included, is `wanted`. Nothing older than all of `ends` is looked
-/// at, because it leads to none of them: meeting such a node ends the search if `older` does, else it is passed over.
+/// Whether `roots` or nodes below them satisfy `wanted`. Nodes older than all of `ends` are not searched, because they
+/// lead to none of them: the first such node ends the search with true if `older`, else it is skipped.
 pub fn search<V: Value>(
     roots: &[Edge<V>],
     ends: &[Edge<V>],

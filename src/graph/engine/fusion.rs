@@ -1,8 +1,8 @@
-//! Stretches: long nodes one after the other whose rules are local, run together.
+//! Fuses expensive nodes whose rules are element-wise and consecutive in the order: `Value::together` runs them in one loop.
 //!
-//! What one of them gives to another is never laid out: gradients of millions of elements cost as much to write and to read
-//! again as to compute. Owns the choice of the nodes. Never computes: values do.
-//! Invariant: sums of gradients and their order are those that the nodes would make one by one.
+//! The gradients between fused nodes are never materialised: for millions of elements, writing and reading them costs as
+//! much as computing them.
+//! Invariant: sums of gradients and their order are those of running the nodes one by one.
 
 use smallvec::SmallVec;
 
@@ -16,20 +16,20 @@ use crate::graph::node::Node;
 use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 
-/// The nanoseconds of a node from which on it may belong to a stretch: the gradients of shorter ones stay in the caches.
+/// The least cost of a fused node: gradients of cheaper ones stay in the caches.
 const LONG_NS: f32 = 5_000.0;
-/// The most nodes of a stretch.
+/// The most nodes of a fused group.
 const MOST: usize = 24;
-/// The most gradients that leave one: they are laid out while everything that was saved is still there.
+/// The most gradients that leave a group: they are materialised while all its saved values are alive.
 const OUTS: usize = 2;
 
-/// Whether a node may belong to a stretch.
+/// Whether a node may be fused.
 #[inline]
 fn is_long_and_local<V: Value>(node: &Node<V>) -> bool {
     node.cost() >= LONG_NS && node.rule().local().is_some() && node.is_plain()
 }
 
-/// Whether a stretch may begin with a node.
+/// Whether a fused group may begin with a node.
 #[inline]
 pub(super) fn begins<V: Value>(node: &Node<V>) -> bool {
     is_long_and_local(node) && {
@@ -38,12 +38,12 @@ pub(super) fn begins<V: Value>(node: &Node<V>) -> bool {
     }
 }
 
-/// Whether a pass runs stretches: gradients are neither recorded nor batches, and nobody watches the rules.
+/// Whether a pass may fuse: gradients are neither recorded nor batched, and no mode watches the rules.
 pub(super) fn allowed(options: PassOptions) -> bool {
     options.is_plain() && !options.create_graph
 }
 
-/// Whether most of a pass is stretches: what is computed in them is divided among threads element by element.
+/// Whether most of the cost is in fused nodes, whose loops run in parallel over the elements.
 pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> bool {
     if !allowed(options) {
         return false;
@@ -53,24 +53,24 @@ pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> boo
     cost * 2.0 > plan.cost
 }
 
-/// What came of a stretch.
+/// The result of a fused group.
 enum Ran {
-    /// All of its nodes have run.
+    /// All nodes have run.
     All,
-    /// None has: this one does not run together with others.
+    /// None has: the node with this index cannot be fused with the others.
     Without(usize),
 }
 
-/// The nodes of a stretch, and the outputs beyond it that they give to.
+/// A group of nodes, and the outputs outside it that receive gradients.
 struct Found {
     nodes: usize,
     outs: SmallVec<[u32; 2 * OUTS]>,
 }
 
 impl<'g, V: Value> Walk<'_, 'g, V> {
-    /// Runs the stretch that begins at place `at` of the order, and says how many nodes it had: 0 if there is none.
+    /// Runs the fused group at position `at` of the order and returns its number of nodes; 0 if there is none.
     ///
-    /// Where a node refuses, those before it are tried without it.
+    /// If a node refuses, the group of the nodes before it is tried.
     pub(super) fn stretch(&mut self, at: usize) -> Result<usize> {
         let plan = self.plan;
         let mut order = &plan.order[at..];
@@ -100,7 +100,7 @@ impl<'g, V: Value> Walk<'_, 'g, V> {
         for (k, targets) in order.iter().zip(&targets) {
             let node = plan.items[*k as usize].node;
             let Some(saved) = node.get().saved.enter(!options.retain) else {
-                // The walk meets it again, and says so.
+                // The walk meets the node again and reports the error.
                 run.reopen();
                 return Ok(Ran::Without(0));
             };
@@ -133,13 +133,13 @@ impl<'g, V: Value> Walk<'_, 'g, V> {
 }
 
 impl<V: Value> Together<'_, V> {
-    /// The saved values stay what they are: the nodes have not run.
+    /// Undoes `enter`: the nodes have not run.
     fn reopen(&mut self) {
         self.members.iter_mut().for_each(|member| member.saved.restore());
     }
 }
 
-/// The longest stretch at the beginning of the order from which few gradients leave.
+/// The longest group at the beginning of `order` from which few gradients leave.
 fn find<V: Value>(plan: &Plan<'_, V>, order: &[u32]) -> Option<Found> {
     let mut open: SmallVec<[u32; 2 * OUTS]> = SmallVec::new();
     let mut found = None;

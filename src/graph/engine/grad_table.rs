@@ -1,7 +1,6 @@
-//! Where the gradients that rules give are kept: those of a serial pass by output, those of one node by input.
+//! Accumulation of gradients: by output for a serial pass, by input for a single node.
 //!
-//! Owns the values; outputs are dense numbers, and places are reused as the wave passes, so a long chain stays in
-//! cache. It never decides an order: sums are left folds in the order of the calls.
+//! Slots are reused, so a long chain stays in cache. Sums are left folds in the order of the calls.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -9,23 +8,23 @@ use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::value::Value;
 
-/// Takes the gradients of inputs that a rule gives.
+/// Receives the gradients of inputs from a rule.
 pub(in crate::graph) trait InputGrads<V: Value> {
-    /// Adds `v` to the gradient of output `target`; it comes from the rule's input `input`.
+    /// Adds `v`, the gradient of the rule's input `input`, to the gradient of output `target`.
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()>;
 
-    /// The same of a gradient that is zero but for a part.
+    /// As `give`, for a gradient that is zero outside a slice.
     fn give_part(&mut self, input: usize, target: u32, part: V::Part) -> Result<()> {
         self.give(input, target, V::place(&part)?)
     }
 
-    /// The same for a gradient that is taken from where it lies.
+    /// As `give`, taking the value out of `from`.
     fn pass(&mut self, input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
         from.take().map_or(Ok(()), |v| self.give(input, target, v))
     }
 
-    /// The gradient of output `target` so far, to be added to in place; `None` if nothing was given yet, or if gradients
-    /// are not added up as they come.
+    /// The gradient of output `target` so far, to be added to in place; `None` if there is none yet, or if gradients are not
+    /// summed as they come.
     fn sum(&mut self, _target: u32) -> Option<&mut V> {
         None
     }
@@ -39,7 +38,7 @@ pub(super) struct Table<V: Value> {
     place: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
     vacant: SmallVec<[u32; 8]>,
-    /// The part that the sum in a place was given last, where that was no whole gradient.
+    /// For slots whose last addend was a slice: that slice.
     parts: Vec<(u32, V::Part)>,
 }
 
@@ -71,7 +70,7 @@ impl<V: Value> Table<V> {
         Ok(())
     }
 
-    /// Forgets the part that the sum in a place was given last.
+    /// Forgets the last slice of a slot.
     #[inline]
     fn whole(&mut self, place: u32) {
         if !self.parts.is_empty() {
@@ -87,7 +86,7 @@ impl<V: Value> Table<V> {
         taken
     }
 
-    /// Takes the gradient of `output`, if there is one, to where there is none yet: a value is large to move.
+    /// Moves the gradient of `output`, if any, to `to`, which is `None`: values are large to move.
     #[inline(always)]
     pub(super) fn take_to(&mut self, output: u32, to: &mut Option<V>) {
         let place = std::mem::replace(&mut self.place[output as usize], ABSENT);
@@ -145,7 +144,7 @@ impl<V: Value> InputGrads<V> for Table<V> {
         }
         match self.vacant.pop() {
             Some(place) => {
-                // Nothing is left in a vacant place.
+                // A vacant slot is `None`.
                 std::mem::swap(&mut self.values[place as usize], from);
                 self.place[target as usize] = place;
             }
@@ -161,12 +160,12 @@ impl<V: Value> InputGrads<V> for Table<V> {
     fn sum(&mut self, target: u32) -> Option<&mut V> {
         let place = self.place[target as usize];
         self.whole(place);
-        // No place has the number that means none.
+        // `ABSENT` is out of range.
         self.values.get_mut(place as usize)?.as_mut()
     }
 }
 
-/// Gradients by input, for those who look at them before they go on.
+/// Gradients by input, for hooks and checks that see them before they are passed on.
 pub(super) struct ByInput<V> {
     options: PassOptions,
     pub(super) grads: Vec<Option<V>>,

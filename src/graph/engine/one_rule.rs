@@ -1,7 +1,6 @@
-//! One rule on its own: the gradients of a node's inputs from those of its outputs.
+//! `vjp`: runs the rule of a single node.
 //!
-//! Owns nothing; it frees nothing, runs no hook and commits nothing.
-//! Invariant: the thread's mode is what it was, and an input that needs no gradient gets none.
+//! Frees nothing, runs no hooks and commits nothing. Invariant: the thread's mode is restored.
 
 use super::grad_table::ByInput;
 use super::step::PassOptions;

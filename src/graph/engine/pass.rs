@@ -1,7 +1,6 @@
-//! A pass: the request, its validation, and the commits when everything has succeeded.
+//! A backward pass: the request, the choice of the walk, and the commits.
 //!
-//! Owns the roots, and through them the graph, until it ends.
-//! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is what it was.
+//! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is restored.
 
 use smallvec::SmallVec;
 
@@ -25,31 +24,31 @@ use crate::threads;
 
 /// Where the gradients of a pass go.
 pub enum Targets<V: Value> {
-    /// To every leaf that is reached.
+    /// To every reached leaf.
     Leaves,
-    /// To these leaves, and to the sinks of these outputs, only; what does not lead to them does not run.
+    /// Only to these leaves, and to the sinks of these outputs; nodes that do not lead to them do not run.
     LeavesOf(Vec<Edge<V>>),
-    /// Back to the caller, one per edge; nothing is committed.
+    /// To the caller, one gradient per edge; nothing is committed.
     Capture(Vec<Edge<V>>),
 }
 
-/// Numbers of nodes (see [`next_node`](crate::graph::next_node)) at which a pass within another one begins; 0 for a pass
-/// that is within none.
+/// For a pass nested in another one: the sequence numbers (see [`next_node`](crate::graph::next_node)) at which it begins;
+/// 0 otherwise.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Since {
-    /// Earlier nodes do not run: they are ends.
+    /// Older nodes do not run: they are ends.
     pub nodes: u64,
-    /// Hooks and retained gradients of earlier nodes are left to the pass around this one, which reaches those nodes, too.
+    /// Hooks and retained gradients of older nodes are left to the outer pass, which reaches those nodes as well.
     pub hooks: u64,
 }
 
 /// A backward pass.
 pub struct Pass<'a, V: Value> {
-    /// Where it begins, with the gradients there; several on one output are summed in order.
+    /// The roots with their gradients; several for one output are summed in order.
     pub roots: Vec<(Edge<V>, V)>,
-    /// Where it ends.
+    /// Where the gradients go.
     pub targets: Targets<V>,
-    /// What was recorded earlier is left to the pass around this one.
+    /// Where a nested pass ends.
     pub since: Since,
     /// Keep the saved values for another pass.
     pub retain_graph: bool,
@@ -64,12 +63,12 @@ pub struct Pass<'a, V: Value> {
 impl<V: Value> Pass<'_, V> {
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
     pub fn run(self) -> Result<Vec<Option<V>>> {
-        // Only a batched pass is ever left to its rows.
+        // Only a batched pass can return `None`.
         Ok(self.run_as(None)?.unwrap_or_default())
     }
 
-    /// Runs a pass for many gradients at once: the roots' have a leading axis of `rows`, and so have the captured ones.
-    /// `None` when something is to see each row on its own, a hook or the search for anomalies; then nothing has run.
+    /// Runs a batched pass: the gradients of the roots have a leading axis of `rows`, and so have the captured ones. `None` if
+    /// hooks or anomaly mode must see each row; then nothing has run.
     pub fn run_batch(self, rows: usize) -> Result<Option<Vec<Option<V>>>> {
         self.run_as(Some(rows))
     }
@@ -91,7 +90,7 @@ impl<V: Value> Pass<'_, V> {
             .with_batch(batch)
             .with_hooks_since(self.since.hooks);
         let _site = call_site::set_site(call_site::here());
-        // Serial when anomalies are looked for: the first is then found first.
+        // Anomaly mode is serial, so that the first NaN is found first.
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
         let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = Run { host: self.host, options, lanes, rows };
@@ -110,7 +109,7 @@ impl<V: Value> Pass<'_, V> {
     }
 }
 
-/// How a pass runs once it is known whether it is long.
+/// The fixed parameters of a pass.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     host: &'a dyn Host,
@@ -121,7 +120,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What is left of a pass toward all leaves when its head has run.
+    /// The rest of a pass toward all leaves, after its linear chain.
     #[inline(never)]
     fn beyond<V: Value>(self, head: Head<'_, V>) -> Result<Option<Vec<Option<V>>>> {
         let (mut edges, mut seeds) = (SmallVec::new(), Seeds::new());
@@ -135,7 +134,7 @@ impl Run<'_> {
         Ok(Some(Vec::new()))
     }
 
-    /// A pass that is planned.
+    /// A planned pass.
     #[inline(never)]
     fn from<V: Value>(
         self,
@@ -148,7 +147,7 @@ impl Run<'_> {
         if finder.discover(Some(GATE_NS / self.rows)) {
             return self.planned(&mut finder, targets, &mut seeds);
         }
-        // Long: the rest of the discovery needs the host no more than the walk does.
+        // Expensive: neither the rest of the discovery nor the walk needs the host's lock.
         let cost = finder.cost() * self.rows;
         detach_if_long(self.host, cost, || self.planned(&mut finder, targets, &mut seeds))
     }
@@ -182,7 +181,7 @@ impl Run<'_> {
     }
 }
 
-/// What a walk has collected, how to take the gradients of leaves that it has left, and the most threads that it used.
+/// The outcome of a walk, a function that takes the gradients of the remaining leaves, and the number of threads.
 type Walked<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>, usize);
 
 /// Commits and captures: only now does anything outside the pass change.

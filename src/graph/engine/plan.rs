@@ -1,7 +1,5 @@
-//! The plan of a pass: which nodes it reaches, in which order they run, and where every gradient goes.
+//! The plan of a pass: the reached nodes, their order, and the target of every gradient, as dense tables.
 //!
-//! Borrows the graph from the roots and owns dense tables about it. It runs no rule and no foreign code. A pass toward
-//! targets never looks below the oldest of them: a node's number exceeds those of its inputs.
 //! Invariant: in `order`, consumers come before producers (descending sequence number).
 
 use std::collections::HashMap;
@@ -20,13 +18,13 @@ use crate::threads::Mutex;
 /// A reached node.
 pub(super) struct Item<'g, V: Value> {
     pub(super) node: NodeBorrow<'g, V>,
-    /// The number of its output 0.
+    /// The index of its first output.
     pub(super) output: u32,
-    /// Where its edges begin in `Plan::targets`.
+    /// The start of its edges in `Plan::targets`.
     pub(super) edges: u32,
 }
 
-/// Everything the walk needs to know about the graph.
+/// What the walk needs to know about the graph.
 pub(super) struct Plan<'g, V: Value> {
     /// The nodes, in order of discovery.
     pub(super) items: SmallVec<[Item<'g, V>; 16]>,
@@ -38,27 +36,27 @@ pub(super) struct Plan<'g, V: Value> {
     pub(super) leaves: SmallVec<[u32; 8]>,
     /// The outputs of the roots.
     pub(super) roots: SmallVec<[u32; 4]>,
-    /// How many outputs there are.
+    /// The number of outputs.
     pub(super) outputs: u32,
-    /// Per node, what the targets ask of it; empty when everything runs.
+    /// For each node, what the targets need of it; empty if everything runs.
     pub(super) needs: SmallVec<[u8; 32]>,
-    /// The outputs to capture with the position of the target, sorted by output.
+    /// The captured outputs with the position of their target, sorted by output.
     pub(super) captures: SmallVec<[(u32, u32); 4]>,
-    /// The estimated nanoseconds of the nodes that were met.
+    /// The estimated nanoseconds of the reached nodes.
     pub(super) cost: f32,
-    /// Gradients are handed to the caller, not committed.
+    /// Gradients are returned to the caller, not committed.
     pub(super) capture: bool,
     token: OnceLock<Arc<()>>,
     ends: OnceLock<Mutex<Vec<AtEnd>>>,
 }
 
-/// Some input of the node leads to a target: its rule runs.
+/// An input of the node leads to a target: its rule runs.
 pub(super) const RUN: u8 = 1;
-/// The node is a target itself.
+/// The node is a target.
 pub(super) const TARGET: u8 = 2;
 
 impl<V: Value> Plan<'_, V> {
-    /// A plan of nothing.
+    /// An empty plan.
     #[inline(always)]
     pub(super) fn new() -> Self {
         Plan {
@@ -77,13 +75,13 @@ impl<V: Value> Plan<'_, V> {
         }
     }
 
-    /// Whether no node that takes part has hooks or retains its gradient.
+    /// Whether no reached node has attachments.
     pub(super) fn is_plain(&self) -> bool {
         let mut nodes = self.order.iter().chain(&self.leaves);
         nodes.all(|k| self.items[*k as usize].node.get().extras().is_none())
     }
 
-    /// Does what was left to the end of the pass.
+    /// Runs the callbacks that hooks left for the end of the pass.
     pub(super) fn end(&self, options: PassOptions) -> Result<()> {
         let Some(ends) = self.ends.get() else { return Ok(()) };
         let ends = std::mem::take(&mut *ends.lock());
@@ -93,7 +91,7 @@ impl<V: Value> Plan<'_, V> {
         })
     }
 
-    /// What the pass asks of node `k`.
+    /// What the pass needs of node `k`.
     #[inline]
     pub(super) fn need(&self, k: u32) -> u8 {
         if self.needs.is_empty() { RUN } else { self.needs[k as usize] }
@@ -105,20 +103,20 @@ impl<V: Value> Plan<'_, V> {
         self.targets_at(&self.items[k as usize])
     }
 
-    /// The same of the node at `item`.
+    /// The edge targets of `item`.
     #[inline]
     pub(super) fn targets_at(&self, item: &Item<'_, V>) -> &[u32] {
         let start = item.edges as usize;
         &self.targets[start..start + item.node.get().edges().len()]
     }
 
-    /// The positions of the targets that ask for `output`.
+    /// The positions of the targets that capture `output`.
     pub(super) fn captures_of(&self, output: u32) -> impl Iterator<Item = usize> + '_ {
         let from = self.captures.partition_point(|c| c.0 < output);
         self.captures[from..].iter().take_while(move |c| c.0 == output).map(|c| c.1 as usize)
     }
 
-    /// Per output: its node.
+    /// For each output, its node.
     pub(super) fn owners(&self) -> Vec<u32> {
         let mut owner = vec![0u32; self.outputs as usize];
         for (k, item) in self.items.iter().enumerate() {
@@ -128,7 +126,7 @@ impl<V: Value> Plan<'_, V> {
         owner
     }
 
-    /// Keeps only what leads to a target.
+    /// Keeps only nodes that lead to a target.
     pub(super) fn prune(&mut self) {
         let owner = self.owners();
         for &k in self.order.iter().rev() {

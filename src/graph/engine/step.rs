@@ -1,7 +1,6 @@
-//! One node of a pass: hooks, captures, the saved values' release, the rule.
+//! One node of a pass: its hooks, captures, saved values and rule; shared by the serial and the parallel walk.
 //!
-//! Owns nothing; serial and parallel walks share it, which is half of why their bits agree.
-//! Invariant: no lock is held while a hook or a rule runs, and the thread's mode is the pass's for each of them.
+//! Invariant: no lock is held while a hook or a rule runs, and the thread's mode is the pass's.
 
 use std::sync::Arc;
 
@@ -27,20 +26,20 @@ pub(super) type Grads<V> = SmallVec<[Option<V>; 1]>;
 /// The gradients at the roots.
 pub(super) type Seeds<V> = SmallVec<[V; 1]>;
 
-/// What stays the same during a pass.
+/// The constants of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct PassOptions {
     pub(super) retain: bool,
     pub(super) create_graph: bool,
     /// Gradients of leaf targets are returned, not committed.
     pub(super) capture: bool,
-    /// How many rows each gradient has, in a batched pass.
+    /// The number of rows of a batched pass.
     pub(super) batch: Option<usize>,
-    /// Hooks of nodes with a smaller number do not run.
+    /// Hooks of nodes with a smaller sequence number do not run.
     hooks_since: u64,
     mode: Mode,
-    /// The sequence number from which every rule and every sum of gradients starts to count, so that what they record
-    /// is numbered alike on every lane.
+    /// The thread's sequence number before every rule and every sum, so that what they record is numbered alike on every
+    /// thread.
     seq: u64,
 }
 
@@ -61,39 +60,39 @@ impl PassOptions {
         }
     }
 
-    /// The same for gradients that are batches of this many rows.
+    /// For gradients with a batch of this many rows.
     pub(super) fn with_batch(self, batch: Option<usize>) -> PassOptions {
         PassOptions { batch, ..self }
     }
 
-    /// The same, but hooks of nodes with a smaller number do not run.
+    /// Without the hooks of nodes with a smaller sequence number.
     pub(super) fn with_hooks_since(self, hooks_since: u64) -> PassOptions {
         PassOptions { hooks_since, ..self }
     }
 
-    /// What a node takes in this pass, in nanoseconds.
+    /// The estimated nanoseconds of a node in this pass.
     #[inline]
     pub(super) fn cost<V: Value>(self, node: &Node<V>) -> f32 {
         node.cost() * self.batch.unwrap_or(1) as f32
     }
 
-    /// Whether what the pass records is packed, which only the caller's thread can do.
+    /// Whether saved-value hooks pack what the pass records, which only the caller's thread can do.
     pub(super) fn packs(self) -> bool {
         self.mode.has(PACKING)
     }
 
-    /// Whether gradients are looked at for NaN.
+    /// Whether gradients are checked for NaN.
     #[inline]
     pub(super) fn checks(self) -> bool {
         self.mode.has(CHECK_NAN)
     }
 
-    /// Whether rules run as they are: neither watched nor for batches.
+    /// Whether rules run directly: not batched, and no mode watches them.
     pub(super) fn is_plain(self) -> bool {
         self.batch.is_none() && !call_site::watched(self.mode)
     }
 
-    /// Prepares the thread for a rule, a hook or a commit.
+    /// Sets the thread's mode and sequence number for a rule, a hook or a commit.
     #[inline]
     pub(super) fn enter(self) {
         self.mode.set();
@@ -111,7 +110,7 @@ impl PassOptions {
     }
 }
 
-/// What a lane has collected for the end of the pass.
+/// What a worker has collected for the end of the pass.
 pub(super) struct Outcome<V> {
     pub(super) captured: Vec<(usize, V)>,
     pub(super) stored: Vec<(Arc<dyn Sink<V>>, V)>,
@@ -124,7 +123,7 @@ impl<V> Default for Outcome<V> {
     }
 }
 
-/// Runs node `k` with its finished gradients; those of its inputs go to `input_grads`.
+/// Runs node `k` with its complete gradients; those of its inputs go to `input_grads`.
 #[inline]
 pub(super) fn run<V: Value>(
     plan: &Plan<'_, V>,
@@ -160,7 +159,7 @@ pub(super) fn run<V: Value>(
     }
 }
 
-/// The rule alone, watched if the mode asks for it.
+/// Runs the rule, through anomaly mode if it is on.
 #[inline]
 fn rule<V: Value>(
     plan: &Plan<'_, V>,
@@ -175,7 +174,7 @@ fn rule<V: Value>(
     bare_rule(plan, options, k, grads, input_grads)
 }
 
-/// The rule, its saved values freed behind it unless the pass retains them.
+/// Runs the rule; its saved values are freed afterwards unless the pass retains them.
 #[inline]
 pub(super) fn bare_rule<V: Value>(
     plan: &Plan<'_, V>,
@@ -204,7 +203,7 @@ pub(super) fn bare_rule<V: Value>(
     })
 }
 
-/// A rule in a pass without batches.
+/// Runs the rule in a pass without a batch.
 #[inline(always)]
 pub(super) fn plain_rule<V: Value>(
     node: NodeBorrow<'_, V>,
@@ -227,14 +226,14 @@ fn freed<V: Value>(node: &Node<V>) -> Box<Error> {
     anomaly::explained(node, Error::GraphFreed { op: node.name() }.into())
 }
 
-/// Runs a rule.
+/// Calls the rule.
 #[inline]
 pub(super) fn called<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
     let node = cx.running();
     node.get().rule().backward(&mut cx)
 }
 
-/// Hooks on the outputs' gradients, then retained gradients.
+/// Runs the hooks on the outputs' gradients, then notes retained gradients.
 #[cold]
 fn outputs<V: Value>(
     plan: &Plan<'_, V>,
@@ -260,7 +259,7 @@ fn outputs<V: Value>(
     Ok(())
 }
 
-/// Hooks on the node, before its rule or its commit.
+/// Runs the node's pre-hooks.
 fn before<V: Value>(
     node: &Node<V>,
     options: PassOptions,
@@ -277,7 +276,7 @@ fn before<V: Value>(
     Ok(())
 }
 
-/// The hooks of a node that a pass ends at and that is no leaf: its rule is not needed, so its inputs get no gradients.
+/// Runs the hooks of a target node that is no leaf: its rule is not needed, so its inputs get no gradients.
 #[cold]
 fn hooks_alone<V: Value>(
     node: &Node<V>,
@@ -296,7 +295,7 @@ fn hooks_alone<V: Value>(
     Ok(())
 }
 
-/// A leaf in the walk: committed now if somebody waits for that, else after the pass.
+/// A leaf within the walk: committed now if a hook waits for it, else after the pass.
 #[cold]
 fn commit<V: Value>(
     node: &Node<V>,
@@ -309,7 +308,7 @@ fn commit<V: Value>(
         before(node, options, extras, grads)?;
     }
     let after = node.extras().map(Extras::after_hooks).unwrap_or_default();
-    // Without hooks that see the gradient it is handed over whole, so that its buffer need not be copied.
+    // Without post-hooks the gradient is passed on without a copy, so that its buffer can be reused.
     let seen = if after.is_empty() { Grads::new() } else { grads.clone() };
     let Some(grad) = grads.pop().flatten() else {
         return Ok(());
@@ -327,7 +326,7 @@ fn commit<V: Value>(
     Ok(())
 }
 
-/// A node hook must return as many gradients as it saw.
+/// Checks that a node hook returned as many gradients as it got.
 fn counted<V: Value>(
     node: &Node<V>,
     of: &str,
@@ -358,7 +357,7 @@ pub(super) fn capture<V: Value>(
     }
 }
 
-/// The rule between its node's hooks: the gradients it gives are held back until the hooks have seen them.
+/// Runs the rule between the node's hooks; the gradients are passed on after the post-hooks have seen them.
 #[cold]
 fn hooked_rule<V: Value>(
     plan: &Plan<'_, V>,

@@ -179,7 +179,7 @@ unsafe fn run_many(
 /// The nanoseconds from which on an operation is split: what is computed does not depend on the cut.
 #[inline]
 pub fn split_above() -> f32 {
-    if threads::awake() { SPLIT_AWAKE } else { SPLIT_ABOVE }
+    if threads::has_awake_helper() { SPLIT_AWAKE } else { SPLIT_ABOVE }
 }
 
 /// Runs `body` on ranges that make up `0..n`: on one, or on fixed blocks when there is work for the pool. `cost` is in

@@ -200,7 +200,7 @@ pub fn backward_from(
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_lanes(),
+        threads: threads::max_pass_threads(),
     };
     pass.run().map(|_| ())
 }
@@ -259,7 +259,7 @@ pub(crate) fn grad_of(
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_lanes(),
+        threads: threads::max_pass_threads(),
     };
     let mut found = pass.run()?;
     // Gradients that leave the engine are values: no two share memory with each other or with anything else.

@@ -136,7 +136,7 @@ impl Passes<'_> {
                 retain_graph: retain_graph || start + rows < size,
                 create_graph,
                 host,
-                threads: threads::num_lanes(),
+                threads: threads::max_pass_threads(),
             };
             let found = if batches { pass.run_batch(rows)? } else { Some(pass.run()?) };
             let Some(found) = found else {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::array::broadcast_shapes;
-use crate::dtype::{DType, Weak};
+use crate::dtype::{DType, WeakScalar};
 use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::select_flat;
@@ -166,7 +166,7 @@ fn common(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
 /// The bound of integers; none where no element can pass it.
 fn binding(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
     bound.filter(|bound| match bound {
-        Operand::Scalar(s) if dtype.is_integer() && s.weak() == Weak::Int => {
+        Operand::Scalar(s) if dtype.is_integer() && s.weak() == WeakScalar::Int => {
             in_range("clip", dtype, *s).is_ok() || (s.as_f64() < 0.0) != lower
         }
         _ => true,

@@ -1,7 +1,7 @@
 //! What a write does to the values that operations saved: their elements are copied first, and laid over the memory again
 //! when they are restored.
 
-use crate::array::{Earlier, ElementLayout, Layout, Snapshot, Storage, StridedSet};
+use crate::array::{ElementLayout, Layout, Snapshot, Storage, StridedSet, VersionContents};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{DISALLOW_SAVED_MUTATION, Mode};
@@ -19,13 +19,13 @@ fn original(copy: &Snapshot, unit: usize) -> Result<Storage> {
     if data.version() == 0 {
         return Ok(data.clone());
     }
-    let whole = Layout::contiguous(&[copy.places.len()])?;
-    match data.earlier(ElementLayout::of(&whole, DType::of_bytes(unit)), 0) {
-        Earlier::Changed(copies, unit) => {
+    let whole = Layout::contiguous(&[copy.positions.len()])?;
+    match data.contents_at(ElementLayout::of(&whole, DType::of_bytes(unit)), 0) {
+        VersionContents::Changed(copies, unit) => {
             let now = elements(data, whole, unit);
             Tensor::with_snapshots(&now, &copies, unit).map(|x| x.storage().clone())
         }
-        Earlier::Lost | Earlier::Unchanged => Ok(data.clone()),
+        VersionContents::Lost | VersionContents::Unchanged => Ok(data.clone()),
     }
 }
 
@@ -60,7 +60,7 @@ impl Tensor {
         self.storage().before_write(written, &mut |places, unit| {
             let copy = elements(self.storage(), places.layout(), unit).duplicate()?;
             // A value that is restored from it may be written to, which must not change what is restored next.
-            copy.storage().save_whole();
+            copy.storage().save_all();
             Ok(copy.storage().data_handle())
         })
     }
@@ -69,7 +69,7 @@ impl Tensor {
     pub(crate) fn with_snapshots(now: &Tensor, copies: &[Snapshot], unit: usize) -> Result<Tensor> {
         let units = now.dtype().size() / unit;
         if let Some(last) = copies.last()
-            && let Some(layout) = last.places.place(now.layout(), units)
+            && let Some(layout) = last.positions.layout_in_copy(now.layout(), units)
         {
             let data = original(last, unit)?;
             return Ok(Tensor::assemble(data, layout, now.dtype(), None));
@@ -78,13 +78,13 @@ impl Tensor {
         let out = elements(now.storage(), all.layout(), unit).duplicate()?;
         for copy in copies {
             let data = original(copy, unit)?;
-            for (from, to) in copy.places.shared(&all) {
+            for (from, to) in copy.positions.intersection(&all) {
                 let from = elements(&data, from.layout(), unit);
                 let to = elements(out.storage(), to.layout(), unit);
                 kernels::copy(from.view_of(), to.shared_view_mut());
             }
         }
-        let layout = all.place(now.layout(), units);
+        let layout = all.layout_in_copy(now.layout(), units);
         let layout = layout.expect("elements are among their own positions");
         Ok(Tensor::assemble(out.storage().clone(), layout, now.dtype(), None))
     }

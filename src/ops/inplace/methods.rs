@@ -80,7 +80,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     if capture::active() {
         // The history of a transform that is recorded as a whole ends with it.
         let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
-        capture::admit_change(x.storage(), recorded && lasts)?;
+        capture::check_write(x.storage(), recorded && lasts)?;
     }
     if recorded {
         admit_history(op, x)?;
@@ -266,7 +266,7 @@ fn beside<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Tensor>>> {
         return Ok(reads_apart(x, t).then_some(Cow::Borrowed(t)));
     }
     let apart = !t.storage().same(x.storage()) && reads_apart(x, t);
-    if apart && x.layout().takes_in(t.layout()) {
+    if apart && x.layout().can_broadcast_from(t.layout()) {
         return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)

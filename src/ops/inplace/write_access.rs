@@ -5,18 +5,18 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{Storage, Writing};
+use crate::array::{Storage, WriteGuard};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
-use crate::threads::{alone, hosted};
+use crate::threads::{alone, has_host_lock};
 
 /// The right to write to a memory.
 ///
 /// # Errors
 /// `InPlace` when a view of it lives.
 #[inline]
-pub(crate) fn writing<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
-    memory.writing().ok_or_else(|| viewed(op))
+pub(crate) fn writing<'a>(op: &'static str, memory: &'a Storage) -> Result<WriteGuard<'a>> {
+    memory.try_write_guard().ok_or_else(|| viewed(op))
 }
 
 #[cold]
@@ -31,7 +31,7 @@ fn viewed(op: &'static str) -> Box<Error> {
 /// The rights to write to several memories.
 #[must_use = "the rights end when this is dropped"]
 pub(crate) struct Writings<'a> {
-    _rights: SmallVec<[Writing<'a>; 4]>,
+    _rights: SmallVec<[WriteGuard<'a>; 4]>,
 }
 
 impl<'a> Writings<'a> {
@@ -63,7 +63,7 @@ impl<'a> Writings<'a> {
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
     ) -> Result<Writings<'a>> {
-        if hosted() { Writings::checked(op, memories) } else { Writings::of(op, memories) }
+        if has_host_lock() { Writings::checked(op, memories) } else { Writings::of(op, memories) }
     }
 
     fn checked(
@@ -84,7 +84,7 @@ impl Tensor {
     /// # Errors
     /// `InPlace` when a view of the memory lives; `Memory` when there is none for a copy. Then nothing has changed.
     #[inline]
-    pub(crate) fn before_write(&self, op: &'static str) -> Result<Writing<'_>> {
+    pub(crate) fn before_write(&self, op: &'static str) -> Result<WriteGuard<'_>> {
         let right = writing(op, self.storage())?;
         self.keep_saved()?;
         Ok(right)

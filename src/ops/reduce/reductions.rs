@@ -6,7 +6,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Layout, ShapeVec, is_axis_of_number, normalize_axes};
+use crate::array::{Layout, ShapeVec, is_axis_of_scalar, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
@@ -36,7 +36,7 @@ pub(crate) fn resolve(op: &'static str, axis: &Axes, ndim: usize) -> Result<Shap
             (0..ndim).for_each(|axis| all.push(axis));
             Ok(all)
         }
-        Some(&[axis]) if is_axis_of_number(axis, ndim) => Ok(ShapeVec::new()),
+        Some(&[axis]) if is_axis_of_scalar(axis, ndim) => Ok(ShapeVec::new()),
         Some(named) => {
             let mut axes = normalize_axes(op, named, ndim)?;
             axes.sort_unstable();

@@ -116,7 +116,7 @@ impl Tensor {
     /// The same data where only we can write to it and every element is aligned, outside the graph.
     pub(crate) fn stable_data(&self) -> Result<Tensor> {
         let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
-        if self.storage().may_be_written_elsewhere() || !aligned {
+        if self.storage().has_external_writer() || !aligned {
             self.duplicate()
         } else {
             Ok(self.detach())
@@ -158,7 +158,7 @@ impl Tensor {
 
     /// A finished gradient as a value of its own, that shares memory with nothing: with its history if `create_graph`.
     pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
-        let alone = self.is_contiguous() && self.storage().is_separate();
+        let alone = self.is_contiguous() && self.storage().is_exclusive();
         match (create_graph, alone) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),

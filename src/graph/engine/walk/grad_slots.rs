@@ -1,8 +1,8 @@
-//! The gradients of a parallel pass: one slot per output, summed in the order of ranks.
+//! Gradients of a parallel pass: one slot per output, summed in the order of the consumers' ranks.
 //!
-//! Owns the values and the order of their sums. The ready prefix of the ranks is summed as it arrives; a contribution that
-//! comes too early waits in its slot. It never holds a lock while values are added or dropped.
-//! Invariant: a slot's sum is the left fold by rank that the serial walk computes.
+//! Contributions are summed as soon as their turn comes; one that comes too early waits in its slot. No lock is held while
+//! values are added or dropped.
+//! Invariant: a slot's sum is the left fold by rank, as in the serial walk.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::graph::engine::step::PassOptions;
 use crate::graph::value::Value;
 use crate::threads::{Mutex, MutexGuard};
 
-/// A gradient as a rule gave it.
+/// A gradient as given by a rule.
 pub(super) enum Given<V: Value> {
     Whole(V),
-    /// Zero but for a part; laid out, or added, when its turn comes.
+    /// Zero outside a slice; padded, or added, when its turn comes.
     Part(Box<V::Part>),
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Slots<V: Value> {
     options: PassOptions,
 }
 
-/// What has been added up, and the part that was added last, where that was no whole gradient.
+/// The sum so far, and the last addend if it was a slice.
 type Sum<V> = (V, Option<Box<<V as Value>::Part>>);
 
 struct Slot<V: Value> {
     sum: Option<Sum<V>>,
     /// The rank whose turn it is.
     turn: u32,
-    /// Somebody is adding: the sum is in their hands.
+    /// A thread has taken the sum and is adding to it.
     busy: bool,
     early: BTreeMap<u32, Contribution<V>>,
 }
@@ -59,12 +59,12 @@ impl<V: Value> Slots<V> {
         Ok(())
     }
 
-    /// Takes the finished gradient.
+    /// Takes the complete gradient.
     pub(in crate::graph::engine) fn take(&self, output: u32) -> Option<V> {
         self.lock(output).sum.take().map(|(sum, _)| sum)
     }
 
-    /// Delivers the contribution of the consumer of rank `rank`; returns how many consumers' contributions were added by this call.
+    /// Delivers the contribution of the consumer with this rank; returns how many contributions were added by the call.
     pub(super) fn deliver(
         &self,
         output: u32,
@@ -82,7 +82,7 @@ impl<V: Value> Slots<V> {
             if contribution.is_empty() {
                 slot.sum = before;
             } else if before.is_none() && matches!(contribution[..], [Given::Whole(_)]) {
-                // Nothing to add up: no need to let go of the lock.
+                // Nothing to add: the lock can be kept.
                 if let Some(Given::Whole(v)) = contribution.pop() {
                     slot.sum = Some((v, None));
                 }

@@ -1,8 +1,8 @@
-//! The head of a pass: nodes in a row, run as they are met.
+//! Fast path: runs the linear chain of nodes at the root without building a plan.
 //!
-//! Owns the gradients that leave the row: of leaves, and of the first node that does not belong to it. It plans nothing: a
-//! node on the row has one consumer only, so its gradient is complete when it is reached.
-//! Invariant: what is left over are roots of the same pass. The sums are those that a planned walk makes, in their order.
+//! A node in the chain has one consumer, so its gradient is complete when it is reached. Collects the gradients of leaves
+//! and of the first node outside the chain, which become the roots of the planned pass.
+//! Invariant: sums and their order are those of a planned walk.
 
 use smallvec::SmallVec;
 
@@ -18,12 +18,12 @@ use crate::graph::node::{Flags, Node};
 use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 
-/// A node with more inputs, or a row with more leaves, is planned.
+/// Nodes with more inputs, or chains with more leaves, are planned.
 const MOST: usize = 8;
 
 type Targets = SmallVec<[u32; MOST]>;
 
-/// The gradients that a rule gives: number 0 goes on, the others are those of leaves.
+/// The gradients given by a rule: target 0 is the next node, the others are leaves.
 struct RowGrads<'g, V: Value> {
     options: PassOptions,
     next: Option<V>,
@@ -68,7 +68,7 @@ impl<V: Value> InputGrads<V> for RowGrads<'_, V> {
     }
 }
 
-/// A walk down a row of nodes.
+/// A walk down a linear chain.
 pub(in crate::graph::engine) struct Head<'g, V: Value> {
     at: &'g Edge<V>,
     grads: [Option<V>; 1],
@@ -80,7 +80,7 @@ pub(in crate::graph::engine) struct Head<'g, V: Value> {
 }
 
 impl<'g, V: Value> Head<'g, V> {
-    /// Before the root.
+    /// Starts at the root.
     #[inline(always)]
     pub(in crate::graph::engine) fn new(
         root: &'g Edge<V>,
@@ -92,7 +92,7 @@ impl<'g, V: Value> Head<'g, V> {
         Head { at: root, grads, given, poll, cost: 0.0, met: 0 }
     }
 
-    /// Runs nodes until one does not belong to the row, or until they have cost as much as `limit`: then `false`.
+    /// Runs nodes to the end of the chain (true), or until they have cost `limit` (false).
     pub(in crate::graph::engine) fn run(&mut self, limit: f32, host: &dyn Host) -> Result<bool> {
         let options = self.given.options;
         let mut before = self.at.node().borrow();
@@ -120,7 +120,7 @@ impl<'g, V: Value> Head<'g, V> {
         Ok(true)
     }
 
-    /// Where the gradients of a node's inputs go, and the node that comes next; `None` for a node that is no part of a row.
+    /// The targets of a node's inputs, and the next node; `None` if the node does not belong to a chain.
     #[inline]
     fn targets(&mut self, node: &'g Node<V>, targets: &mut Targets) -> Option<Option<&'g Edge<V>>> {
         if !node.is_plain() || node.edges().len() > MOST || self.joins(node) {
@@ -141,13 +141,13 @@ impl<'g, V: Value> Head<'g, V> {
         Some(next)
     }
 
-    /// Whether a node is left to the planned walk, which runs it together with others.
+    /// Whether a node is left to the planned walk, which fuses it with others.
     #[inline]
     fn joins(&self, node: &Node<V>) -> bool {
         fusion::allowed(self.given.options) && fusion::begins(node)
     }
 
-    /// The number of a leaf; `None` if it takes more than a commit at the end.
+    /// The target of a leaf; `None` if the leaf needs more than a commit at the end.
     #[inline]
     fn leaf(&mut self, edge: &'g Edge<V>) -> Option<u32> {
         let leaves = &mut self.given.leaves;
@@ -162,7 +162,7 @@ impl<'g, V: Value> Head<'g, V> {
         Some(leaves.len() as u32)
     }
 
-    /// What is left: whether it is leaves alone, and where their gradients go; else the roots of the rest of the pass.
+    /// The remaining gradients and where they go: true if only leaves are left, else they are the roots of the rest of the pass.
     pub(in crate::graph::engine) fn rest(
         self,
         edges: &mut SmallVec<[Edge<V>; 1]>,

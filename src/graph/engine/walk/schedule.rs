@@ -1,6 +1,5 @@
-//! What the parallel walk must know about a plan: counts, ranks, and where work hangs.
+//! The schedule of a parallel walk: consumer counts, ranks and costs, by two linear scans of the plan.
 //!
-//! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
 //! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their contributions.
 
 use super::parallel::OFFER_NS;
@@ -9,24 +8,24 @@ use crate::graph::node::Flags;
 use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
 
-/// The rank of an edge to an output that an earlier edge of the same node already serves.
+/// The rank of an edge to an output that an earlier edge of the same node leads to.
 pub(super) const SAME: u32 = u32::MAX;
-/// The position of a node that does not run in the walk (a leaf).
+/// The position of a node that is not in the order (a leaf).
 pub(super) const NO_POSITION: u32 = u32::MAX;
 
 /// Dense tables about a plan.
 pub(in crate::graph::engine) struct Schedule {
-    /// Per output: its node.
+    /// For each output, its node.
     pub(in crate::graph::engine) owner: Vec<u32>,
-    /// Per edge: its place among the consumers of its target, or `SAME`.
+    /// For each edge, its rank among the consumers of its target, or `SAME`.
     pub(super) ranks: Vec<u32>,
-    /// Per node: how many (consumer, output) pairs it waits for.
+    /// For each node, the number of (consumer, output) pairs that it waits for.
     pub(super) awaited: Vec<u32>,
-    /// Per node: nanoseconds of its own and of what only it leads to.
+    /// For each node, the cost in nanoseconds of it and of the nodes that only it leads to.
     pub(super) cones: Vec<f32>,
-    /// Per node: its place in the order.
+    /// For each node, its position in the order.
     pub(in crate::graph::engine) positions: Vec<u32>,
-    /// Nanoseconds of native work off the longest path, as far as it hangs together in pieces worth giving away.
+    /// The cost of native work off the critical path that can be offered in pieces of sufficient size.
     pub(in crate::graph::engine) forkable: f32,
 }
 
@@ -46,7 +45,7 @@ impl Schedule {
         schedule
     }
 
-    /// Consumers first: who waits for whom, and in which order contributions are added.
+    /// Consumers first: counts consumers, and ranks their contributions.
     fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut next = vec![0u32; plan.outputs as usize];
         // The last consumer of each output, to recognise a second edge of the same node.
@@ -70,7 +69,7 @@ impl Schedule {
         }
     }
 
-    /// Producers first: cones, the longest path, and what could run beside it.
+    /// Producers first: cones, the critical path, and the work that can run in parallel to it.
     fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut path = vec![0f32; plan.items.len()];
         let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
@@ -95,7 +94,7 @@ impl Schedule {
             match self.awaited[k as usize] {
                 0 => roots.add(cone),
                 1 => {}
-                // It becomes ready whenever its last consumer has run, beside anything.
+                // It becomes ready when its last consumer has run, in parallel to anything.
                 _ if cone >= OFFER_NS => pieces += f64::from(cone),
                 _ => {}
             }
@@ -111,7 +110,7 @@ impl Schedule {
     }
 }
 
-/// Nodes that become ready together: a lane keeps the largest and can give the others away if they are worth it.
+/// Nodes that become ready together: a worker keeps the largest and can offer the others.
 #[derive(Default)]
 struct Fork {
     sum: f64,

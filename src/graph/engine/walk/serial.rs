@@ -1,6 +1,5 @@
-//! The serial walk: one loop over the plan, consumers first.
+//! The serial walk: one loop over the plan, consumers first. The parallel walk must equal it bit by bit.
 //!
-//! Owns the table of gradients while it runs. It is what the parallel walk must equal bit by bit.
 //! Invariant: when a node is reached, all its consumers have run.
 
 use crate::error::{Error, Result};
@@ -11,25 +10,25 @@ use crate::graph::engine::plan::{Item, Plan};
 use crate::graph::engine::step::{self, Grads, Outcome, PassOptions, Seeds};
 use crate::graph::node::Flags;
 use crate::graph::value::Value;
-use crate::threads::signals::Clock;
+use crate::threads::signals::PollInterval;
 
-/// How many nodes ahead the walk has memory fetched: the nodes of a long graph have left the caches.
+/// How many nodes ahead to prefetch: the nodes of a long graph have left the caches.
 const AHEAD: usize = 4;
 
-/// A walk over a whole plan on this thread.
+/// A serial walk over a plan.
 pub(in crate::graph::engine) struct Walk<'w, 'g, V: Value> {
     pub(in crate::graph::engine) plan: &'w Plan<'g, V>,
     pub(in crate::graph::engine) options: PassOptions,
     pub(in crate::graph::engine) host: &'w dyn Host,
     pub(in crate::graph::engine) table: Table<V>,
-    /// Every node without attachments needs its rule and nothing else.
+    /// Whether a node without attachments needs nothing but its rule.
     plain: bool,
     pub(in crate::graph::engine) outcome: Outcome<V>,
     pub(in crate::graph::engine) poll: Poll,
 }
 
 impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
-    /// Before its first node. It is large: made where it stays.
+    /// Before the first node. It is large: constructed in place.
     #[inline(always)]
     pub(in crate::graph::engine) fn new(
         plan: &'w Plan<'g, V>,
@@ -47,7 +46,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
         }
     }
 
-    /// Runs all nodes; the gradients of leaves without hooks are left to be taken.
+    /// Runs all nodes; the gradients of leaves without hooks remain to be taken.
     #[inline]
     pub(in crate::graph::engine) fn run(&mut self, seeds: &mut Seeds<V>) -> Result<()> {
         self.options.enter();
@@ -102,7 +101,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
         Ok(())
     }
 
-    /// A node with one output and nothing attached, in a pass that asks for nothing but its rule.
+    /// Runs a node with one output and no attachments, in a pass that needs nothing but its rule.
     #[inline]
     fn plain_node(&mut self, item: &Item<'g, V>) -> Result<()> {
         let mut grads = [None];
@@ -141,7 +140,7 @@ impl<'w, 'g, V: Value> Walk<'w, 'g, V> {
     }
 }
 
-/// Completes the leaves without hooks, whose gradients `take` yields, in the order of discovery.
+/// Captures or collects the gradients of leaves without hooks, in the order of discovery.
 pub(in crate::graph::engine) fn leaves<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
@@ -155,7 +154,7 @@ pub(in crate::graph::engine) fn leaves<V: Value>(
     }
 }
 
-/// A leaf without hooks whose gradient is complete: captured or kept for the commit.
+/// A leaf without hooks whose gradient is complete: captured, or collected for the commit.
 fn leaf<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
@@ -170,17 +169,17 @@ fn leaf<V: Value>(
     }
 }
 
-/// Asks the host about signals every 20 ms or so, without reading the clock at every node.
+/// Polls the host for signals about every 20 ms, without reading the clock at every node.
 #[derive(Default)]
 pub(in crate::graph::engine) struct Poll {
     nodes: u32,
     estimate: f32,
-    clock: Clock,
+    interval: PollInterval,
 }
 
 impl Poll {
     const NODES: u32 = 64;
-    /// As many nodes as one of the host counts for; the host's own code asks about signals itself.
+    /// The weight of a node with host code, which polls signals itself.
     const FOREIGN: u32 = 8;
     const ESTIMATE_NS: f32 = 1e6;
 
@@ -200,12 +199,12 @@ impl Poll {
         self.check(host)
     }
 
-    /// Reads the clock, and asks if it is time.
+    /// Reads the clock, and polls the host if the interval has passed.
     #[cold]
     pub(super) fn check(&mut self, host: &dyn Host) -> Result<()> {
         self.nodes = 0;
         self.estimate = 0.0;
-        if self.clock.is_due() && host.interrupted() {
+        if self.interval.is_due() && host.interrupted() {
             return Err(Error::Interrupted { op: "backward".into() }.into());
         }
         Ok(())

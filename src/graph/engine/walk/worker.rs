@@ -1,8 +1,8 @@
-//! What one thread does in a parallel walk.
+//! One thread of a parallel walk.
 //!
-//! Owns a private stack of ready nodes, run in the serial order, and gives one of the next away when another lane could
-//! use it. It holds no lock while a node runs.
-//! Invariant: a lane leaves with an empty stack unless the pass is over, and with the thread's mode as it was.
+//! It has a private stack of ready nodes, run in the serial order, and offers some of them to idle workers. No lock is held
+//! while a node runs.
+//! Invariant: a worker leaves with an empty stack unless the pass is over, and the thread's mode is restored.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -22,14 +22,14 @@ use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
 use crate::graph::rule_context::NOWHERE;
 use crate::graph::value::Value;
-use crate::threads::{Idle, PATIENCE, Team};
+use crate::threads::{HELPER_SPIN_TIME, IdleWorker, Team};
 
-/// How long the caller sleeps at most before it looks around.
+/// The longest sleep of the caller.
 const NAP: Duration = Duration::from_millis(1);
 /// How many stack entries are considered for an offer.
 const CANDIDATES: usize = 8;
 
-/// One thread's part of the walk.
+/// One thread of the walk.
 pub(super) struct Lane<'l, 's, 'g, V: Value> {
     shared: &'l Shared<'s, 'g, V>,
     team: &'l Team,
@@ -37,9 +37,9 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
     host: Option<&'l dyn Host>,
     /// Ready nodes, the first in the order at the back: contributions then arrive in about the order in which they are added.
     stack: VecDeque<u32>,
-    /// The cones of the stack.
+    /// The sum of the cones of the stack.
     load: f32,
-    /// Cheap ready nodes off which much work hangs: they run ahead, to expose it.
+    /// Cheap ready nodes on which much work depends: they run first, to make that work available.
     spine: Vec<u32>,
     ready: Vec<u32>,
     staged: Staged<V>,
@@ -47,9 +47,9 @@ pub(super) struct Lane<'l, 's, 'g, V: Value> {
     poll: Poll,
 }
 
-/// A helper's visit.
+/// The body of a helper.
 pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, team: &Team) {
-    let (_mode, _acting) = (ModeGuard::new(Mode::current()), shared.on_behalf_of.act());
+    let (_mode, _origin) = (ModeGuard::new(Mode::current()), shared.origin.adopt());
     let _site = call_site::set_site(shared.site.clone());
     Lane::new(shared, team, None).work();
 }
@@ -74,16 +74,16 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Takes up the nodes that wait for nobody.
+    /// Takes the nodes that wait for no consumer.
     pub(in crate::graph::engine) fn begin(&mut self) {
         let awaited = &self.shared.schedule.awaited;
         self.ready.extend(self.shared.plan.order.iter().filter(|k| awaited[**k as usize] == 0));
         self.stow();
     }
 
-    /// Runs nodes until the pass is over or, on a helper, nothing is to be had.
+    /// Runs nodes until the pass is over or, on a helper, there is no work.
     pub(in crate::graph::engine) fn work(&mut self) {
-        /// Ends the pass if a rule panics.
+        /// Stops the pass if a rule panics.
         struct Alarm<'a, 's, 'g, V: Value>(&'a Shared<'s, 'g, V>);
         impl<V: Value> Drop for Alarm<'_, '_, '_, V> {
             fn drop(&mut self) {
@@ -121,7 +121,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Runs the foreign nodes of the inbox in one attached batch.
+    /// Runs the inbox in one batch, attached to the host.
     fn run_mail(&mut self) {
         let Some(host) = self.host else { return };
         host.attached(&mut || {
@@ -143,7 +143,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Runs node `k` and delivers what it gives.
+    /// Runs node `k` and delivers its contributions.
     fn step(&mut self, k: u32) -> Result<()> {
         let plan = self.shared.plan;
         let item = &plan.items[k as usize];
@@ -174,13 +174,13 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         self.deliver(k)
     }
 
-    /// Hands the staged contributions to their outputs, and nothing to those that got none.
+    /// Delivers the staged contributions to their outputs, and empty ones to the outputs that got none.
     fn deliver(&mut self, k: u32) -> Result<()> {
         let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         let first = plan.items[k as usize].edges as usize;
         let contributions = &mut self.staged.contributions;
         if contributions.len() > 1 {
-            // Stable: several contributions to one output stay in the order of giving.
+            // Stable: several contributions to one output stay in the order in which they were given.
             contributions.sort_by_key(|contribution| contribution.0);
         }
         for (i, &target) in plan.targets_of(k).iter().enumerate() {
@@ -208,7 +208,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         Ok(())
     }
 
-    /// Puts the nodes that became ready where they belong, then offers what another lane could use.
+    /// Queues the nodes that became ready, then offers one if another worker could use it.
     fn stow(&mut self) {
         let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         for k in self.ready.drain(..) {
@@ -230,12 +230,12 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Gives away the largest of the nodes that this lane would run next, if it and what remains are worth it.
+    /// Offers the largest of the nodes to be run next, if it and the rest are large enough.
     fn offer(&mut self) {
         let cone = |i: &usize| self.shared.schedule.cones[self.stack[*i] as usize];
         let last = self.stack.len() - 1;
         let next = last.saturating_sub(CANDIDATES)..last;
-        // The last of equal ones, which is the first in the order.
+        // The last of equals, which is the first in the order.
         let found = next.filter(|i| cone(i) >= OFFER_NS).max_by(|i, j| cone(i).total_cmp(&cone(j)));
         let Some(found) = found else { return };
         let given = cone(&found);
@@ -269,7 +269,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         };
         self.shared.idle.fetch_sub(1, Ordering::SeqCst);
         if self.host.is_none() && !found {
-            // Whoever offered just now saw this lane still idle and called nobody: look once more.
+            // A worker that offered just now saw this one still idle and called no helper: check once more.
             if self.shared.has_public() {
                 return true;
             }
@@ -280,11 +280,12 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     fn wait_as_helper(&self) -> bool {
         let shared = self.shared;
-        Idle::new().help_until(|| shared.is_over() || shared.has_public()) && !shared.is_over()
+        IdleWorker::new().help_until(|| shared.is_over() || shared.has_public())
+            && !shared.is_over()
     }
 
     fn wait_as_caller(&mut self, host: &dyn Host) -> bool {
-        let idle = Idle::new();
+        let idle = IdleWorker::new();
         let begin = Instant::now();
         loop {
             if self.shared.is_over() || self.shared.has_public() || self.shared.has_mail() {
@@ -297,7 +298,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             if idle.help() {
                 continue;
             }
-            if begin.elapsed() < PATIENCE {
+            if begin.elapsed() < HELPER_SPIN_TIME {
                 std::hint::spin_loop();
                 continue;
             }

@@ -294,10 +294,10 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
         return int_range::compare(op, a, b);
     }
     if a.dtype() == b.dtype() && op.takes(a.dtype()) {
-        if a.layout().takes_in(b.layout()) {
+        if a.layout().can_broadcast_from(b.layout()) {
             return binary(op, a, &broadcast_to(b, a.shape())?);
         }
-        if b.layout().takes_in(a.layout()) {
+        if b.layout().can_broadcast_from(a.layout()) {
             return binary(op, &broadcast_to(a, b.shape())?, b);
         }
     }

@@ -108,14 +108,14 @@ impl Elementwise {
         place: &mut Option<Tensor>,
     ) -> Result<()> {
         let (n, dtype) = (like.size(), like.dtype());
-        if self.guard.is_some() || capture::active() || !like.layout().is_short() {
+        if self.guard.is_some() || capture::active() || !like.layout().is_inline_contiguous() {
             return Ok(());
         }
         let (Some(x), Some(y)) = (a.few(like, n), b.few(like, n)) else { return Ok(()) };
         let Some(of_floats) = self.forward.of_floats(dtype) else { return Ok(()) };
         let storage = Storage::alloc(n * of_floats.result.size())?;
         apply_few(of_floats, (x, y), (&storage, n), params);
-        let layout = like.layout().packed();
+        let layout = like.layout().compacted();
         let out = place.insert(Tensor::assemble(storage, layout, of_floats.result, None));
         let plain = |part: Option<&Tensor>| part.is_none_or(Tensor::is_plain);
         if mode.plain_results() && plain(a.tensor()) && plain(b.tensor()) {
