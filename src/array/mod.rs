@@ -3,12 +3,12 @@
 //! Also what the layers above keep with a storage: the write log, copies for saved values, and the state of a capture.
 
 mod access;
-mod argument_words;
 mod bitset;
 mod buffer_index;
 pub mod capture;
 mod compact_layout;
 mod copy_on_write;
+mod element_ptr;
 pub(crate) mod hash;
 mod last_writer;
 mod layout;
@@ -22,9 +22,9 @@ mod views;
 mod write_log;
 
 pub(crate) use access::WriteGuard;
-pub use argument_words::{Elements, ElementsMut, Word};
 pub use compact_layout::CompactLayout;
 pub use copy_on_write::Snapshot;
+pub use element_ptr::{ElementWord, Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
 pub(crate) use ndarray_bridge::{array_view, fits};
 pub use ndarray_bridge::{from_array, from_slice, from_vec};

@@ -23,7 +23,7 @@ pub enum Access {
     /// Only the owner.
     Foreign,
     /// Only the engine.
-    Ours,
+    Exclusive,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,8 @@ impl Storage {
     /// Adopts a vector without a copy; no other code can write to it.
     pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
         let nbytes = data.len() * size_of::<T>();
-        let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
+        let header =
+            Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Exclusive));
         thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
         capture::register_constant(&storage);

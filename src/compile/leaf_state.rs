@@ -115,7 +115,7 @@ impl Leaves {
     /// Copies the gradients that a run adds to, where others may be reading them.
     pub(super) fn own(&self) -> Result<()> {
         let added = |leaf: &&Leaf| matches!(&leaf.expects, Expected::Like(form) if form.written);
-        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.own_grad())
+        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.unshare_grad())
     }
 
     /// Those of the gradients that a run adds to.

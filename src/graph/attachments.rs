@@ -14,7 +14,7 @@ use crate::threads::{Lock, LockGuard};
 type Keyed<T> = Vec<(u64, T)>;
 
 /// The attachments of one node.
-pub struct Extras<V: Value> {
+pub struct Attachments<V: Value> {
     lists: Lock<Lists<V>>,
     next_key: AtomicU64,
     nan: AtomicBool,
@@ -23,25 +23,29 @@ pub struct Extras<V: Value> {
 struct Lists<V: Value> {
     outputs: Keyed<(u32, Arc<dyn Hook<V>>)>,
     sinks: Keyed<(u32, Arc<dyn Sink<V>>)>,
-    before: Keyed<Arc<dyn NodeHook<V>>>,
-    committed: Keyed<Arc<dyn NodeHook<V>>>,
-    after: Keyed<Arc<dyn NodeHook<V>>>,
+    pre_hooks: Keyed<Arc<dyn NodeHook<V>>>,
+    commit_hooks: Keyed<Arc<dyn NodeHook<V>>>,
+    post_hooks: Keyed<Arc<dyn NodeHook<V>>>,
     metadata: Option<Arc<dyn Any + Send + Sync>>,
     call_site: Option<Arc<str>>,
 }
 
-impl<V: Value> Default for Extras<V> {
-    fn default() -> Extras<V> {
+impl<V: Value> Default for Attachments<V> {
+    fn default() -> Attachments<V> {
         let lists = Lists {
             outputs: Vec::new(),
             sinks: Vec::new(),
-            before: Vec::new(),
-            committed: Vec::new(),
-            after: Vec::new(),
+            pre_hooks: Vec::new(),
+            commit_hooks: Vec::new(),
+            post_hooks: Vec::new(),
             metadata: None,
             call_site: None,
         };
-        Extras { lists: Lock::new(lists), next_key: AtomicU64::new(1), nan: AtomicBool::new(false) }
+        Attachments {
+            lists: Lock::new(lists),
+            next_key: AtomicU64::new(1),
+            nan: AtomicBool::new(false),
+        }
     }
 }
 
@@ -53,7 +57,7 @@ fn take<T>(list: &mut Keyed<T>, key: u64) -> Option<(u64, T)> {
     list.iter().position(|(known, _)| *known == key).map(|i| list.remove(i))
 }
 
-impl<V: Value> Extras<V> {
+impl<V: Value> Attachments<V> {
     fn lists(&self) -> LockGuard<'_, Lists<V>> {
         self.lists.lock()
     }
@@ -65,29 +69,29 @@ impl<V: Value> Extras<V> {
     }
 
     /// Adds a hook on the gradient of one output; returns its key.
-    pub fn on_output(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
+    pub fn add_output_hook(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
         self.add((output, hook), |lists| &mut lists.outputs)
     }
 
     /// Adds a sink that stores one output's gradient after the pass; returns its key.
-    pub fn retain(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
+    pub fn add_sink(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
         self.add((output, sink), |lists| &mut lists.sinks)
     }
 
     /// Adds a hook that runs before the rule; returns its key.
-    pub fn before(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.before)
+    pub fn add_pre_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.pre_hooks)
     }
 
     /// Adds a hook that runs after the rule (at a leaf: after the commit); returns its key.
-    pub fn after(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.after)
+    pub fn add_post_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.post_hooks)
     }
 
     /// Accumulator nodes only: adds a hook that runs as soon as the gradient is committed, before the post-hooks; its result
     /// is ignored. Returns its key.
-    pub fn committed(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.committed)
+    pub fn add_commit_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.commit_hooks)
     }
 
     /// Removes the entry with this key; it is dropped without the lock.
@@ -96,9 +100,9 @@ impl<V: Value> Extras<V> {
         let gone = (
             take(&mut lists.outputs, key),
             take(&mut lists.sinks, key),
-            take(&mut lists.before, key),
-            take(&mut lists.committed, key),
-            take(&mut lists.after, key),
+            take(&mut lists.pre_hooks, key),
+            take(&mut lists.commit_hooks, key),
+            take(&mut lists.post_hooks, key),
         );
         drop(lists);
         drop(gone);
@@ -115,30 +119,30 @@ impl<V: Value> Extras<V> {
     }
 
     /// The hooks that run before the rule.
-    pub fn before_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().before)
+    pub fn pre_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().pre_hooks)
     }
 
     /// The hooks that run when a leaf's gradient is committed.
-    pub fn committed_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().committed)
+    pub fn commit_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().commit_hooks)
     }
 
     /// The hooks that run after the rule.
-    pub fn after_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().after)
+    pub fn post_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().post_hooks)
     }
 
     /// Whether hooks see or change gradients at this node.
-    pub fn hooked(&self) -> bool {
+    pub fn has_hooks(&self) -> bool {
         let lists = self.lists();
-        !(lists.outputs.is_empty() && lists.before.is_empty() && lists.after.is_empty())
+        !(lists.outputs.is_empty() && lists.pre_hooks.is_empty() && lists.post_hooks.is_empty())
     }
 
     /// Whether hooks wait for the commit of a leaf's gradient.
     pub(super) fn awaits_commit(&self) -> bool {
         let lists = self.lists();
-        !lists.committed.is_empty() || !lists.after.is_empty()
+        !lists.commit_hooks.is_empty() || !lists.post_hooks.is_empty()
     }
 
     /// Visits the host objects of the hooks; none if another thread holds the lock.
@@ -147,9 +151,9 @@ impl<V: Value> Extras<V> {
             return;
         };
         let outputs = values(&lists.outputs);
-        let mut nodes = values(&lists.before);
-        nodes.extend(values(&lists.committed));
-        nodes.extend(values(&lists.after));
+        let mut nodes = values(&lists.pre_hooks);
+        nodes.extend(values(&lists.commit_hooks));
+        nodes.extend(values(&lists.post_hooks));
         drop(lists);
         outputs.iter().filter_map(|(_, hook)| hook.foreign()).for_each(&mut *found);
         nodes.iter().filter_map(|hook| hook.foreign()).for_each(found);

@@ -22,7 +22,7 @@ pub const PACKING: u32 = 64;
 /// Backward passes run nodes on the calling thread only.
 pub const SERIAL: u32 = 128;
 /// Nodes and in-place writes note their call site.
-pub const SITES: u32 = 256;
+pub const CALL_SITES: u32 = 256;
 /// Writes do not copy saved values: a backward that needs an overwritten one fails.
 pub const DISALLOW_SAVED_MUTATION: u32 = 1024;
 /// Array creation functions return tensors, as in a transform.

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
-use super::attachments::Extras;
+use super::attachments::Attachments;
 use super::hook::Foreign;
 use super::rule::{Rule, RuleRef};
 use super::saved::{Packed, Saved};
@@ -25,7 +25,7 @@ pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
 pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;
 
 /// The bit position of the label in the flags word.
-const LABEL: u32 = 16;
+const LABEL_SHIFT: u32 = 16;
 
 /// Properties of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +62,7 @@ pub struct Node<V: Value> {
     outputs: u32,
     flags: AtomicU32,
     cost: f32,
-    extras: OnceLock<Box<Extras<V>>>,
+    attachments: OnceLock<Box<Attachments<V>>>,
     rule: RuleRef<V>,
     pub(super) saved: SavedCell<V>,
     call: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -79,7 +79,7 @@ impl<V: Value> Node<V> {
             outputs,
             flags: AtomicU32::new(0),
             cost,
-            extras: OnceLock::new(),
+            attachments: OnceLock::new(),
             rule,
             saved: SavedCell::new(),
             call: OnceLock::new(),
@@ -138,13 +138,13 @@ impl<V: Value> Node<V> {
     /// The flags.
     #[inline]
     pub fn flags(&self) -> Flags {
-        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL) - 1))
+        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL_SHIFT) - 1))
     }
 
     /// Whether there is one output, and no flag and no attachment.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.outputs == 1 && self.flags() == Flags::NONE && self.extras().is_none()
+        self.outputs == 1 && self.flags() == Flags::NONE && self.attachments().is_none()
     }
 
     /// Sets flags, e.g. `FOREIGN` when a host's hook is attached.
@@ -155,14 +155,14 @@ impl<V: Value> Node<V> {
     /// The host's number of the called operation; 0 if none was set.
     #[inline]
     pub fn label(&self) -> u16 {
-        (self.flags.load(Ordering::Relaxed) >> LABEL) as u16
+        (self.flags.load(Ordering::Relaxed) >> LABEL_SHIFT) as u16
     }
 
     /// Sets the label; once, by the maker of the node, before it is published.
     #[inline]
     pub fn set_label(&self, label: u16) {
         let flags = self.flags.load(Ordering::Relaxed);
-        self.flags.store(flags | u32::from(label) << LABEL, Ordering::Relaxed);
+        self.flags.store(flags | u32::from(label) << LABEL_SHIFT, Ordering::Relaxed);
     }
 
     /// The host's record of the call that made this node.
@@ -212,18 +212,19 @@ impl<V: Value> Node<V> {
 
     /// The attachments, if any.
     #[inline]
-    pub fn extras(&self) -> Option<&Extras<V>> {
-        self.extras.get().map(Box::as_ref)
+    pub fn attachments(&self) -> Option<&Attachments<V>> {
+        self.attachments.get().map(Box::as_ref)
     }
 
     /// The attachments, created on first use.
-    pub fn extras_or_new(&self) -> &Extras<V> {
-        self.extras.get_or_init(Box::default)
+    pub fn attachments_or_new(&self) -> &Attachments<V> {
+        self.attachments.get_or_init(Box::default)
     }
 
     /// Accumulator nodes only: whether the gradient is committed as soon as it is complete, because a hook waits for it.
-    pub(super) fn commits_at_once(&self) -> bool {
-        self.rule.commits_at_once() || self.extras().is_some_and(Extras::awaits_commit)
+    pub(super) fn commits_immediately(&self) -> bool {
+        self.rule.commits_immediately()
+            || self.attachments().is_some_and(Attachments::awaits_commit)
     }
 
     #[inline]

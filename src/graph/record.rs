@@ -25,7 +25,7 @@ pub fn recording() -> bool {
 }
 
 /// The least sequence number of nodes that this thread will record from now on.
-pub fn next_node() -> u64 {
+pub fn next_node_seq() -> u64 {
     arena::last_seq() + 1
 }
 
@@ -62,18 +62,22 @@ pub fn record_with<V: Value>(
         |node| {
             let (rule, inputs, saved) = node.contents();
             fill(inputs, saved);
-            let flags = flags | admitted(rule, saved, mode)?;
+            let flags = flags | check_and_pack(rule, saved, mode)?;
             let seq = next_seq(inputs);
             node.complete(seq, flags);
             Ok(())
         },
     );
-    node.inspect(|node| watched(node, mode))
+    node.inspect(|node| note_call_site(node, mode))
 }
 
 /// Checks whether the values may be saved, and packs them; returns the flags that follow.
 #[inline(always)]
-fn admitted<V: Value>(rule: &RuleRef<V>, saved: &mut SavedValues<V>, mode: Mode) -> Result<Flags> {
+fn check_and_pack<V: Value>(
+    rule: &RuleRef<V>,
+    saved: &mut SavedValues<V>,
+    mode: Mode,
+) -> Result<Flags> {
     for entry in saved.iter() {
         entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
@@ -107,14 +111,14 @@ pub fn record_plain<V: Value>(
         Ok(())
     };
     let Ok(node) = V::arena().insert(|| Node::new(rule, outputs, cost_ns), fill);
-    watched(&node, Mode::current());
+    note_call_site(&node, Mode::current());
     node
 }
 
 /// Notes the call site, if the mode asks for it.
 #[inline(always)]
-fn watched<V: Value>(node: &NodeRef<V>, mode: Mode) {
-    if call_site::watched(mode) {
-        call_site::remember(node);
+fn note_call_site<V: Value>(node: &NodeRef<V>, mode: Mode) {
+    if call_site::wants_call_site(mode) {
+        call_site::note_call_site(node);
     }
 }

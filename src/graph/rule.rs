@@ -24,7 +24,7 @@ pub trait Rule<V: Value>: Send + Sync {
 
     /// Whether `backward` supports the gradients of a batched pass, see [`Context::batch`]; if not, it is called for each row
     /// of the batch.
-    fn batches(&self) -> bool {
+    fn supports_batch(&self) -> bool {
         false
     }
 
@@ -34,8 +34,8 @@ pub trait Rule<V: Value>: Send + Sync {
     }
 
     /// The rule itself, if it is element-wise (each element of a gradient depends on the elements at the same index only):
-    /// such rules may be fused, see [`Value::together`].
-    fn local(&self) -> Option<&dyn Any> {
+    /// such rules may be fused, see [`Value::backward_fused`].
+    fn elementwise(&self) -> Option<&dyn Any> {
         None
     }
 
@@ -54,7 +54,7 @@ pub trait Rule<V: Value>: Send + Sync {
     }
 
     /// Accumulator nodes only: commit as soon as the gradient is complete instead of after the pass.
-    fn commits_at_once(&self) -> bool {
+    fn commits_immediately(&self) -> bool {
         false
     }
 

@@ -41,7 +41,7 @@ impl<'a, V: Value> Context<'a, V> {
     }
 
     /// The leading axes of gradients beyond those of their values: one in a batched pass, otherwise none. Only rules that
-    /// support batches ([`Rule::batches`](super::rule::Rule::batches)) see one.
+    /// support batches ([`Rule::supports_batch`](super::rule::Rule::batches)) see one.
     #[inline]
     pub fn batch(&self) -> &[usize] {
         self.batch.as_slice()
@@ -86,7 +86,7 @@ impl<'a, V: Value> Context<'a, V> {
     /// The target of input `i`, if it needs a gradient.
     #[inline(always)]
     pub(crate) fn target(&self, i: usize) -> Option<u32> {
-        self.targets.get(i).copied().filter(|target| *target != NOWHERE)
+        self.targets.get(i).copied().filter(|target| *target != NO_TARGET)
     }
 
     /// Whether the gradients are recorded.
@@ -97,7 +97,7 @@ impl<'a, V: Value> Context<'a, V> {
 
     /// The running node, borrowed for the pass.
     #[inline]
-    pub(super) fn running(&self) -> NodeBorrow<'a, V> {
+    pub(super) fn borrow_node(&self) -> NodeBorrow<'a, V> {
         self.node
     }
 
@@ -181,24 +181,24 @@ impl<'a, V: Value> Context<'a, V> {
     /// As `give`, for a gradient that is zero outside a slice: several of them cost what the slices cost. For passes that do
     /// not record.
     #[inline]
-    pub fn give_part(&mut self, i: usize, part: V::Part) -> Result<()> {
+    pub fn give_slice(&mut self, i: usize, slice: V::Slice) -> Result<()> {
         match self.target(i) {
-            Some(target) => self.input_grads.give_part(i, target, part),
+            Some(target) => self.input_grads.give_slice(i, target, slice),
             None => Ok(()),
         }
     }
 
     /// The gradient of input `i` so far, if it may be added to in place instead of a `give`. For rules that do not record.
     #[inline]
-    pub(crate) fn sum(&mut self, i: usize) -> Option<&mut V> {
-        self.target(i).and_then(|target| self.input_grads.sum(target))
+    pub(crate) fn partial_sum(&mut self, i: usize) -> Option<&mut V> {
+        self.target(i).and_then(|target| self.input_grads.partial_sum(target))
     }
 
     /// As `give`, taking the value out of `from` only if the pass needs it.
     #[inline]
-    pub(crate) fn pass(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
+    pub(crate) fn give_from(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
         match self.target(i) {
-            Some(target) => self.input_grads.pass(i, target, from),
+            Some(target) => self.input_grads.give_from(i, target, from),
             None => Ok(()),
         }
     }
@@ -220,4 +220,4 @@ impl<'a, V: Value> Context<'a, V> {
 }
 
 /// The target of an input that needs no gradient in this pass.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_TARGET: u32 = u32::MAX;

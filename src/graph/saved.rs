@@ -13,7 +13,7 @@ use super::value::Value;
 use crate::error::{CalledAt, Error, Result};
 
 /// Where the gradient of a packed value goes.
-pub enum Origin<V: Value> {
+pub enum SavedOrigin<V: Value> {
     /// To the node's edge of this input.
     Input(u32),
     /// To the node itself: the value is this output.
@@ -35,7 +35,7 @@ pub struct Packed<V: Value> {
     /// The packed form.
     pub packed: Arc<dyn PackedValue<V>>,
     /// Where its gradient goes.
-    pub origin: Origin<V>,
+    pub origin: SavedOrigin<V>,
 }
 
 /// One saved entry of a node.
@@ -47,7 +47,7 @@ pub enum Saved<V: Value> {
         /// Which input.
         input: u32,
     },
-    /// Any other value, with its edge. Few nodes have one, and each has room for the largest entry.
+    /// Any other value, with its edge. Boxed, because it is rare and an entry is as large as its largest variant.
     Value(Box<SavedValue<V>>),
     /// An output of the node itself: its edge is rebuilt from the running node.
     Output {
@@ -99,15 +99,15 @@ impl<V: Value> Saved<V> {
     }
 
     /// Where the gradient of the value goes, if the entry is a value.
-    pub fn origin(&self) -> Option<Origin<V>> {
+    pub fn origin(&self) -> Option<SavedOrigin<V>> {
         Some(match self {
-            Saved::Input { input, .. } => Origin::Input(*input),
-            Saved::Output { index, .. } => Origin::Output(*index),
-            Saved::Value(value) => Origin::Edge(value.edge.clone()),
+            Saved::Input { input, .. } => SavedOrigin::Input(*input),
+            Saved::Output { index, .. } => SavedOrigin::Output(*index),
+            Saved::Value(value) => SavedOrigin::Edge(value.edge.clone()),
             Saved::Packed(packed) => match &packed.origin {
-                Origin::Input(input) => Origin::Input(*input),
-                Origin::Output(index) => Origin::Output(*index),
-                Origin::Edge(edge) => Origin::Edge(edge.clone()),
+                SavedOrigin::Input(input) => SavedOrigin::Input(*input),
+                SavedOrigin::Output(index) => SavedOrigin::Output(*index),
+                SavedOrigin::Edge(edge) => SavedOrigin::Edge(edge.clone()),
             },
             Saved::Scalar(_) | Saved::None => return None,
         })
@@ -121,8 +121,8 @@ impl<V: Value> Saved<V> {
     /// The value, to be restored outside the node; `None` if the entry is not a value.
     pub fn to_ref(&self, node: &NodeRef<V>) -> Option<SavedRef<V>> {
         let data = match self {
-            Saved::Packed(packed) => Data::Packed(Arc::clone(&packed.packed)),
-            plain => Data::Plain(plain.payload()?.clone()),
+            Saved::Packed(packed) => RefData::Packed(Arc::clone(&packed.packed)),
+            plain => RefData::Plain(plain.payload()?.clone()),
         };
         Some(SavedRef { data, edge: self.edge(Some(node.borrow())) })
     }
@@ -142,9 +142,9 @@ impl<V: Value> Saved<V> {
             Saved::Output { index: k, .. } => output(*k),
             Saved::Value(value) => value.edge.clone(),
             Saved::Packed(packed) => match &packed.origin {
-                Origin::Input(i) => input(*i),
-                Origin::Output(k) => output(*k),
-                Origin::Edge(edge) => edge.clone(),
+                SavedOrigin::Input(i) => input(*i),
+                SavedOrigin::Output(k) => output(*k),
+                SavedOrigin::Edge(edge) => edge.clone(),
             },
             Saved::Scalar(_) | Saved::None => None,
         }
@@ -169,18 +169,18 @@ impl<V: Value> Saved<V> {
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
         let edge = if record { self.edge(Some(node)) } else { None };
         let restored = self.rebuild(edge, &node.get().rule().name());
-        restored.map_err(|error| located(node, error))
+        restored.map_err(|error| with_save_site(node, error))
     }
 }
 
-enum Data<V: Value> {
+enum RefData<V: Value> {
     Plain(V::Payload),
     Packed(Arc<dyn PackedValue<V>>),
 }
 
 /// A saved value taken out of its node.
 pub struct SavedRef<V: Value> {
-    data: Data<V>,
+    data: RefData<V>,
     edge: Option<Edge<V>>,
 }
 
@@ -189,19 +189,19 @@ impl<V: Value> SavedRef<V> {
     #[inline]
     pub fn restore(self, op: &str) -> Result<V> {
         match self.data {
-            Data::Plain(payload) => V::unpack(payload, self.edge, op),
-            Data::Packed(packed) => packed.unpack(self.edge, op),
+            RefData::Plain(payload) => V::unpack(payload, self.edge, op),
+            RefData::Packed(packed) => packed.unpack(self.edge, op),
         }
     }
 }
 
 /// Adds the call site of the operation that saved the value to a `Modified` error, if it is known.
 #[cold]
-fn located<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
+fn with_save_site<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
     if let Error::Modified { saved_at, .. } = &mut *error
-        && let Some(site) = node.get().extras().and_then(|extras| extras.call_site())
+        && let Some(site) = node.get().attachments().and_then(|attachments| attachments.call_site())
     {
-        *saved_at = CalledAt(Some(call_site::latest(&site).to_owned()));
+        *saved_at = CalledAt(Some(call_site::innermost_line(&site).to_owned()));
     }
     error
 }

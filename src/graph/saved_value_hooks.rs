@@ -8,7 +8,7 @@ use super::SavedValues;
 use super::arena::Edge;
 use super::hook::Foreign;
 use super::mode::{GRAD, Mode, ModeGuard, PACKING, TRACING};
-use super::saved::{Origin, Packed, Saved};
+use super::saved::{Packed, Saved, SavedOrigin};
 use super::value::Value;
 use crate::error::Result;
 
@@ -39,9 +39,9 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
     let mut foreign = false;
     for entry in saved.iter_mut() {
         let (payload, origin) = match std::mem::replace(entry, Saved::None) {
-            Saved::Input { payload, input } => (payload, Origin::Input(input)),
-            Saved::Output { payload, index } => (payload, Origin::Output(index)),
-            Saved::Value(value) => (value.payload, Origin::Edge(value.edge)),
+            Saved::Input { payload, input } => (payload, SavedOrigin::Input(input)),
+            Saved::Output { payload, index } => (payload, SavedOrigin::Output(index)),
+            Saved::Value(value) => (value.payload, SavedOrigin::Edge(value.edge)),
             other => {
                 *entry = other;
                 continue;
@@ -59,7 +59,7 @@ impl<V: Value> Saved<V> {
     ///
     /// # Errors
     /// `Inference` for a value that may not be saved; whatever the packer reports.
-    pub fn outside(value: &V, op: &str) -> Result<Saved<V>> {
+    pub fn without_node(value: &V, op: &str) -> Result<Saved<V>> {
         let mut saved: SavedValues<V> = SavedValues::new();
         saved.push(Saved::value(value));
         saved[0].admit(|| op.to_owned().into())?;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arena::{Arena, Edge};
-use super::fused_nodes::Together;
+use super::fused_nodes::FusedNodes;
 use super::saved_value_hooks::Pack;
 use crate::error::{Error, Result};
 
@@ -16,7 +16,7 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     type Payload: Clone + Send + Sync + 'static;
 
     /// A gradient that is zero outside a slice, not yet padded; a rule may give one instead of a whole gradient.
-    type Part: Send + 'static;
+    type Slice: Send + 'static;
 
     /// The arena of this type's nodes (one static per type).
     fn arena() -> &'static Arena<Self>;
@@ -63,10 +63,10 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
         Err(no_axes())
     }
 
-    /// Runs element-wise rules ([`Rule::local`](super::rule::Rule::local)) fused and leaves the gradients of outputs outside the
+    /// Runs element-wise rules ([`Rule::elementwise`](super::rule::Rule::local)) fused and leaves the gradients of outputs outside the
     /// group, with the same bits as running them one by one. False if they cannot be fused; then the gradients are unchanged.
     /// Never recorded.
-    fn together(_nodes: &mut Together<'_, Self>) -> Result<bool> {
+    fn backward_fused(_nodes: &mut FusedNodes<'_, Self>) -> Result<bool> {
         Ok(false)
     }
 
@@ -74,11 +74,12 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
     fn accumulate(acc: Self, new: &Self) -> Result<Self>;
 
     /// Pads the slice with zeros. Never recorded.
-    fn place(part: &Self::Part) -> Result<Self>;
+    fn pad(slice: &Self::Slice) -> Result<Self>;
 
     /// `accumulate` of `acc` and the padded slice, with the same bits. `last` is the last addend of `acc` if that was a slice,
     /// `None` if it was a whole gradient: elements outside both slices are unchanged. Never recorded.
-    fn accumulate_part(acc: Self, last: Option<&Self::Part>, part: &Self::Part) -> Result<Self>;
+    fn accumulate_slice(acc: Self, last: Option<&Self::Slice>, slice: &Self::Slice)
+    -> Result<Self>;
 }
 
 /// The error of values without axes in a batched pass.

@@ -9,22 +9,22 @@ use std::sync::Arc;
 use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
-use crate::graph::{self, Arena, Pack, Together, Value};
+use crate::graph::{self, Arena, FusedNodes, Pack, Value};
 use crate::kernels::elementwise::{FlatIn, In, apply, apply_flat};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
-use crate::ops::core::fused_backward::together;
+use crate::ops::core::fused_backward::backward_fused;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::view::{Part, Step, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
-use crate::tensor::{Edge, Marks, SavedTensor, Tensor, saved_tensor_hooks};
+use crate::tensor::{Edge, SavedTensor, Tensor, TensorFlags, saved_tensor_hooks};
 
 static ARENA: Arena<Tensor> = Arena::new();
 
 impl Value for Tensor {
     type Payload = SavedTensor;
-    type Part = Part;
+    type Slice = Part;
 
     fn arena() -> &'static Arena<Tensor> {
         &ARENA
@@ -88,33 +88,35 @@ impl Value for Tensor {
         join(&pieces?, 0).map(Some)
     }
 
-    fn together(nodes: &mut Together<'_, Tensor>) -> Result<bool> {
-        together(nodes)
+    fn backward_fused(nodes: &mut FusedNodes<'_, Tensor>) -> Result<bool> {
+        backward_fused(nodes)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
         let plain = !graph::recording() || !(acc.requires_grad() || new.requires_grad());
-        let reusable =
-            plain && acc.lends_memory() && acc.shape() == new.shape() && acc.dtype() == new.dtype();
+        let reusable = plain
+            && acc.is_overwritable()
+            && acc.shape() == new.shape()
+            && acc.dtype() == new.dtype();
         if reusable {
             acc.add_into(new);
-            return Ok(acc.unmarked(Marks::SETTLED));
+            return Ok(acc.unmarked(TensorFlags::ZERO_PADDED));
         }
         binary(&ADD, &acc, new)
     }
 
-    fn place(part: &Part) -> Result<Tensor> {
+    fn pad(part: &Part) -> Result<Tensor> {
         part.placed()
     }
 
-    fn accumulate_part(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
+    fn accumulate_slice(acc: Tensor, last: Option<&Part>, part: &Part) -> Result<Tensor> {
         // A recording has the steps of the sum of whole gradients, whose bits it is held to.
         if !part.fits(&acc) || capture::active() {
             return Tensor::accumulate(acc, &part.placed()?);
         }
-        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        let acc = if acc.is_overwritable() { acc } else { acc.duplicate()? };
         if add_block(&acc, last, part) {
-            return Ok(acc.marked(Marks::SETTLED));
+            return Ok(acc.marked(TensorFlags::ZERO_PADDED));
         }
         let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
         let before = part.read(&acc)?;
@@ -124,11 +126,11 @@ impl Value for Tensor {
         // was there before has had zeros added to it. A whole gradient has them added once.
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
-            None if acc.marks().has(Marks::SETTLED) => {}
+            None if acc.flags().has(TensorFlags::ZERO_PADDED) => {}
             None => add_to_view(&acc, In::Int(0)),
         }
         part.write(&acc, &sum)?;
-        Ok(acc.marked(Marks::SETTLED))
+        Ok(acc.marked(TensorFlags::ZERO_PADDED))
     }
 }
 
@@ -137,7 +139,7 @@ fn add_to_view(view: &Tensor, term: In<'_>) {
     apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
 }
 
-/// [`Value::accumulate_part`] in the memory of `acc`, where the parts are blocks of it: the sum is written over the part, and
+/// [`Value::accumulate_slice`] in the memory of `acc`, where the parts are blocks of it: the sum is written over the part, and
 /// zeros are added to what only `last` shows. False where they are not; nothing is written then.
 fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
     let whole = acc.layout();
@@ -146,7 +148,7 @@ fn add_block(acc: &Tensor, last: Option<&Part>, part: &Part) -> bool {
         Some(last) => last.layout_in(acc),
         None => Some(whole.clone()),
     };
-    let settled = last.is_none() && acc.marks().has(Marks::SETTLED);
+    let settled = last.is_none() && acc.flags().has(TensorFlags::ZERO_PADDED);
     let Some(outside) = before.and_then(|before| before.difference(&block, whole)) else {
         return false;
     };

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
 use crate::tensor::cut_edge::cut_edge;
-use crate::tensor::{Cause, Creation, Edge, Marks, Tensor};
+use crate::tensor::{CutCause, Edge, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
     /// Whether operations on this tensor are recorded.
@@ -13,13 +13,15 @@ impl Tensor {
     pub fn requires_grad(&self) -> bool {
         match self.meta() {
             None if self.edge.is_some() => true,
-            None if self.version == self.storage.version() && !self.marks.has(Marks::CUT) => false,
+            None if self.version == self.storage.version() && !self.flags.has(TensorFlags::CUT) => {
+                false
+            }
             Some(meta) if meta.requires_grad() => true,
             Some(meta) if !meta.is_rebased() && self.edge.is_some() => true,
             Some(meta)
                 if !meta.is_rebased()
                     && self.version == self.storage.version()
-                    && !self.marks.has(Marks::CUT) =>
+                    && !self.flags.has(TensorFlags::CUT) =>
             {
                 false
             }
@@ -151,38 +153,39 @@ impl Tensor {
     pub fn detach(&self) -> Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
-        // Only the sum itself has `SETTLED`: another sum may be computed in the memory.
-        (same.marks, same.creation) = (self.marks.without(Marks::SETTLED), self.creation);
-        same.in_kind_of(self).cut_from(self, Cause::Detach)
+        // Only the sum itself has `ZERO_PADDED`: another sum may be computed in the memory.
+        (same.flags, same.view_origin) =
+            (self.flags.without(TensorFlags::ZERO_PADDED), self.view_origin);
+        same.with_kind_of(self).cut_from(self, CutCause::Detach)
     }
 
     /// The same data as a tensor with its own history: the users' `detach()`.
     pub(crate) fn detached(&self) -> Tensor {
         let shared = self.storage.data_handle();
         let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
-        detached.marks = Marks::DETACHED;
+        detached.flags = TensorFlags::DETACHED;
         if self.is_read_only() {
-            detached.marks = detached.marks.and(Marks::READ_ONLY);
+            detached.flags = detached.flags.and(TensorFlags::READ_ONLY);
         }
         if self.is_inference() {
-            detached.marks = detached.marks.and(Marks::INFERENCE);
+            detached.flags = detached.flags.and(TensorFlags::INFERENCE);
         }
-        if self.creation == Creation::Element && self.is_value() {
-            detached.creation = Creation::Element;
+        if self.view_origin == ViewOrigin::Element && self.is_value() {
+            detached.view_origin = ViewOrigin::Element;
         }
-        detached.in_kind_of(self).cut_from(self, Cause::Detach)
+        detached.with_kind_of(self).cut_from(self, CutCause::Detach)
     }
 
     /// The data of a custom function's result outside the graph, with the flags of its forward reset; `shared`: another live
     /// tensor shows the same memory.
-    pub(crate) fn returned(&self, shared: bool) -> Tensor {
+    pub(crate) fn as_function_output(&self, shared: bool) -> Tensor {
         let mut returned = self.detach();
-        returned.marks = if shared { Marks::VIEW } else { Marks::default() };
+        returned.flags = if shared { TensorFlags::VIEW } else { TensorFlags::default() };
         if self.storage.is_data_handle() {
-            returned.marks = returned.marks.and(Marks::DETACHED);
+            returned.flags = returned.flags.and(TensorFlags::DETACHED);
         }
-        returned.creation = Creation::Plain;
-        returned.created(Creation::CustomFunction)
+        returned.view_origin = ViewOrigin::Plain;
+        returned.with_origin(ViewOrigin::CustomFunction)
     }
 }
 
@@ -191,12 +194,12 @@ impl Tensor {
 impl Tensor {
     /// Marks this new tensor if it is made in inference mode.
     pub(crate) fn in_mode(self) -> Tensor {
-        if Mode::current().has(INFERENCE) { self.marked(Marks::INFERENCE) } else { self }
+        if Mode::current().has(INFERENCE) { self.marked(TensorFlags::INFERENCE) } else { self }
     }
 
     /// This restored value as a tensor that users may view and write.
     pub(crate) fn into_detached(self) -> Tensor {
-        if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
+        if self.meta().is_some() { self } else { self.marked(TensorFlags::DETACHED) }
     }
 
     /// `detach_`: takes this tensor out of the graph, with its leaf state. Views keep their history.

@@ -44,7 +44,7 @@ impl Tensor {
     pub fn from_vec<T: Element>(data: Vec<T>, dims: &[usize]) -> Result<Tensor> {
         let layout = Layout::contiguous(dims)?;
         if layout.numel() != data.len() {
-            return Err(unfilled(data.len(), dims));
+            return Err(size_mismatch(data.len(), dims));
         }
         Ok(Tensor::assemble(array::from_vec(data)?, layout, T::DTYPE, None))
     }
@@ -105,7 +105,7 @@ impl Tensor {
 }
 
 #[cold]
-fn unfilled(len: usize, dims: &[usize]) -> Box<Error> {
+fn size_mismatch(len: usize, dims: &[usize]) -> Box<Error> {
     Box::new(Error::Shape {
         op: "from_vec".into(),
         what: format!("{len} elements do not fill shape {}", Dims::from(dims)),
@@ -117,7 +117,7 @@ fn unfilled(len: usize, dims: &[usize]) -> Box<Error> {
 ///
 /// # Panics
 /// When the system refused the memory.
-fn made(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
+fn from_parts(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
     match parts {
         Ok((storage, layout)) => Tensor::assemble(storage, layout, dtype, None),
         Err(error) => panic!("{error}"),
@@ -125,9 +125,9 @@ fn made(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
 }
 
 /// A tensor with a copy of elements in C order.
-fn copied<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
+fn from_copy<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
     let layout = Layout::contiguous(dims);
-    made(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
+    from_parts(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
 }
 
 /// A borrowed view of a tensor's elements. While it lives, the memory is not written: an in-place write to the tensor, or
@@ -180,40 +180,40 @@ impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
     /// # Panics
     /// When the system refuses the memory.
     fn from(data: Array<T, D>) -> Tensor {
-        made(array::from_array(data), T::DTYPE)
+        from_parts(array::from_array(data), T::DTYPE)
     }
 }
 
 impl<T: Element> From<Vec<T>> for Tensor {
     fn from(data: Vec<T>) -> Tensor {
         let layout = Layout::contiguous(&[data.len()]);
-        made(array::from_vec(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
+        from_parts(array::from_vec(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
     }
 }
 
 impl<T: Element> From<&[T]> for Tensor {
     /// Copies the elements.
     fn from(data: &[T]) -> Tensor {
-        copied(data, &[data.len()])
+        from_copy(data, &[data.len()])
     }
 }
 
 impl<T: Element, const N: usize> From<[T; N]> for Tensor {
     fn from(data: [T; N]) -> Tensor {
-        copied(&data, &[N])
+        from_copy(&data, &[N])
     }
 }
 
 impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Tensor {
     /// A matrix, row by row.
     fn from(data: [[T; N]; M]) -> Tensor {
-        copied(data.as_flattened(), &[M, N])
+        from_copy(data.as_flattened(), &[M, N])
     }
 }
 
 impl<T: Element> From<T> for Tensor {
     /// A 0-d tensor.
     fn from(value: T) -> Tensor {
-        copied(&[value], &[])
+        from_copy(&[value], &[])
     }
 }

@@ -11,9 +11,9 @@ thread_local! {
     static EDGE: RefCell<Option<Edge>> = const { RefCell::new(None) };
 }
 
-struct Restore(Option<Edge>);
+struct RestoreEdge(Option<Edge>);
 
-impl Drop for Restore {
+impl Drop for RestoreEdge {
     fn drop(&mut self) {
         let _ended = EDGE.replace(self.0.take());
     }
@@ -21,7 +21,7 @@ impl Drop for Restore {
 
 /// Runs a recorded backward, in which cut tensors have `edge`.
 pub(crate) fn with_cut_edge<R>(edge: Edge, body: impl FnOnce() -> R) -> R {
-    let _restore = Restore(EDGE.replace(Some(edge)));
+    let _restore = RestoreEdge(EDGE.replace(Some(edge)));
     body()
 }
 

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, Mode, Value};
 use crate::tensor::effects;
-use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
+use crate::tensor::{AtomicCause, Edge, Meta, TensorFlags, ViewOrigin};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -28,11 +28,11 @@ pub struct Tensor {
     pub(super) storage: Storage,
     pub(super) layout: Layout,
     pub(super) dtype: DType,
-    pub(super) marks: Marks,
+    pub(super) flags: TensorFlags,
     /// How the view was made, if it is a view.
-    pub(super) creation: Creation,
+    pub(super) view_origin: ViewOrigin,
     /// Why there is no history, for `explain_no_grad`.
-    pub(super) cut_cause: CutCause,
+    pub(super) cut_cause: AtomicCause,
     /// The storage's version to which `edge` (or its absence) belongs.
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
@@ -44,16 +44,17 @@ impl Clone for Tensor {
     /// one, and the new edge of the other.
     #[inline]
     fn clone(&self) -> Tensor {
-        let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
-        if self.marks.has(Marks::DETACHED) || stale() {
+        let is_stale =
+            || self.flags.has(TensorFlags::VIEW) && self.version != self.storage.version();
+        if self.flags.has(TensorFlags::DETACHED) || is_stale() {
             self.ensure_meta();
         }
         Tensor {
             storage: self.storage.clone(),
             layout: self.layout.clone(),
             dtype: self.dtype,
-            marks: self.marks,
-            creation: self.creation,
+            flags: self.flags,
+            view_origin: self.view_origin,
             cut_cause: self.cut_cause.clone(),
             version: self.version,
             edge: self.edge.clone(),
@@ -74,19 +75,20 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        let (marks, creation) = (Marks::default(), Creation::default());
-        let (cut_cause, version, meta) = (CutCause::unknown(), storage.version(), OnceLock::new());
-        Tensor { storage, layout, dtype, marks, creation, cut_cause, version, edge, meta }
+        let (flags, view_origin) = (TensorFlags::default(), ViewOrigin::default());
+        let (cut_cause, version, meta) =
+            (AtomicCause::unknown(), storage.version(), OnceLock::new());
+        Tensor { storage, layout, dtype, flags, view_origin, cut_cause, version, edge, meta }
     }
 
     /// A view of the same data with another layout, outside the graph.
     #[inline]
     pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
         let mut view = Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        view.marks = self.marks.and(Marks::VIEW);
-        view.creation = self.creation;
-        if self.marks.has(Marks::DETACHED) {
-            self.link(&view);
+        view.flags = self.flags.and(TensorFlags::VIEW);
+        view.view_origin = self.view_origin;
+        if self.flags.has(TensorFlags::DETACHED) {
+            self.join_history(&view);
         }
         view
     }
@@ -101,14 +103,14 @@ impl Tensor {
 
     /// This handle with another layout and dtype.
     #[inline]
-    pub(crate) fn recast(mut self, layout: Layout, dtype: DType) -> Tensor {
+    pub(crate) fn with_layout_and_dtype(mut self, layout: Layout, dtype: DType) -> Tensor {
         (self.layout, self.dtype) = (layout, dtype);
         self
     }
 
     /// This handle with another layout.
     #[inline]
-    pub(crate) fn relaid(mut self, layout: Layout) -> Tensor {
+    pub(crate) fn into_layout(mut self, layout: Layout) -> Tensor {
         self.layout = layout;
         self
     }
@@ -122,7 +124,7 @@ impl Tensor {
     /// Whether the tensor has no history, meta or flags.
     #[inline(always)]
     pub(crate) fn is_data(&self) -> bool {
-        let unmarked = self.marks.without(Marks::MEMORY) == Marks::default()
+        let unmarked = self.flags.without(TensorFlags::MEMORY) == TensorFlags::default()
             && self.version == self.storage.version();
         unmarked && self.edge.is_none() && self.meta.get().is_none()
     }
@@ -137,8 +139,8 @@ impl Tensor {
     /// `attach` for a result that was just computed: its version is current.
     #[inline(always)]
     pub(crate) fn recorded(self, edge: Edge) -> Tensor {
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         Tensor { edge: Some(edge), ..self }
     }
@@ -147,57 +149,57 @@ impl Tensor {
     #[inline]
     pub(crate) fn set_edge(&mut self, edge: Edge) {
         self.version = self.storage.version();
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         self.edge = Some(edge);
     }
 
     /// Notes NaN in the result of an operation (anomaly mode).
     #[cold]
-    pub(super) fn note_nan(&self, extras: &graph::Extras<Tensor>) {
+    pub(super) fn note_nan(&self, attachments: &graph::Attachments<Tensor>) {
         if Mode::current().has(CHECK_NAN) && self.holds_nan() {
-            extras.mark_nan();
+            attachments.mark_nan();
         }
     }
 
     /// Notes a write by `op`; returns the new version.
     pub(crate) fn changed_in_place(&self, op: &'static str) -> u32 {
-        match graph::here() {
+        match graph::current_call_site() {
             None => self.storage.bump_version(op),
-            Some(site) => self.storage.bump_version_at(op, graph::latest(&site)),
+            Some(site) => self.storage.bump_version_at(op, graph::innermost_line(&site)),
         }
     }
 
     /// Replaces the name of the last writer; the version stays.
     #[cfg(feature = "python")]
     pub(crate) fn set_last_writer(&self, op: &'static str) {
-        let site = graph::here();
-        self.storage.set_last_writer(op, site.as_deref().map(graph::latest));
+        let site = graph::current_call_site();
+        self.storage.set_last_writer(op, site.as_deref().map(graph::innermost_line));
     }
 
     #[inline(always)]
-    pub(crate) fn marks(&self) -> Marks {
-        self.marks
+    pub(crate) fn flags(&self) -> TensorFlags {
+        self.flags
     }
 
     /// How this view was made; `Plain` for other tensors.
     #[inline]
-    pub(crate) fn creation(&self) -> Creation {
-        self.creation
+    pub(crate) fn view_origin(&self) -> ViewOrigin {
+        self.view_origin
     }
 
     /// This handle with more flags.
     #[inline]
-    pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
-        self.marks = self.marks.and(marks);
+    pub(crate) fn marked(mut self, flags: TensorFlags) -> Tensor {
+        self.flags = self.flags.and(flags);
         self
     }
 
     /// This handle without some flags.
     #[inline]
-    pub(crate) fn unmarked(mut self, marks: Marks) -> Tensor {
-        self.marks = self.marks.without(marks);
+    pub(crate) fn unmarked(mut self, flags: TensorFlags) -> Tensor {
+        self.flags = self.flags.without(flags);
         self
     }
 
@@ -206,43 +208,43 @@ impl Tensor {
     pub(crate) fn read_only(self) -> Tensor {
         // A handle with a meta may be in use elsewhere: make a new read-only handle.
         if self.meta().is_none() {
-            return self.marked(Marks::READ_ONLY);
+            return self.marked(TensorFlags::READ_ONLY);
         }
-        let shown = match self.grad_edge() {
+        let copy = match self.grad_edge() {
             None => self.detach(),
             Some(edge) => self.detach().attach(edge),
         };
-        shown.marked(Marks::READ_ONLY)
+        copy.marked(TensorFlags::READ_ONLY)
     }
 
     /// A gradient that user code returned.
     pub(crate) fn writable(mut self) -> Tensor {
-        self.marks = self.marks.without(Marks::READ_ONLY);
+        self.flags = self.flags.without(TensorFlags::READ_ONLY);
         self
     }
 
     /// Whether this is a gradient passed to user code, or a view of one.
     #[inline]
     pub(crate) fn is_read_only(&self) -> bool {
-        self.marks.has(Marks::READ_ONLY)
+        self.flags.has(TensorFlags::READ_ONLY)
     }
 
     /// Whether a custom function's unrecorded forward computed this from an input that requires grad.
     #[inline]
     pub(crate) fn is_cut(&self) -> bool {
-        self.marks.has(Marks::CUT)
+        self.flags.has(TensorFlags::CUT)
             || (self.storage.version() != self.version && self.history_is_cut())
     }
 
     /// Whether this was made in inference mode, so that it must not be saved.
     #[inline]
     pub fn is_inference(&self) -> bool {
-        self.marks.has(Marks::INFERENCE)
+        self.flags.has(TensorFlags::INFERENCE)
     }
 
     /// Whether this shows memory of another tensor.
     pub fn is_view(&self) -> bool {
-        self.marks.has(Marks::VIEW)
+        self.flags.has(TensorFlags::VIEW)
     }
 
     /// Whether this is a value, like NumPy's scalars: 0-d, and `x += y` makes a new one. Any other tensor is memory, like NumPy's
@@ -254,24 +256,24 @@ impl Tensor {
 
     /// Whether this is memory although it may be 0-d.
     fn is_memory(&self) -> bool {
-        self.marks.has(Marks::MEMORY)
-            || self.marks.has(Marks::VIEW)
+        self.flags.has(TensorFlags::MEMORY)
+            || self.flags.has(TensorFlags::VIEW)
             || self.meta().is_some_and(|meta| meta.is_memory())
     }
 
     /// This handle as memory, if it is 0-d.
     #[inline]
     pub(crate) fn into_memory(self) -> Tensor {
-        if self.ndim() == 0 { self.marked(Marks::MEMORY) } else { self }
+        if self.ndim() == 0 { self.marked(TensorFlags::MEMORY) } else { self }
     }
 
     /// This 0-d result as a value, although it shows the memory of an intermediate result or of a value.
     #[cfg(feature = "python")]
     pub(crate) fn into_value(mut self) -> Tensor {
         if self.ndim() == 0 {
-            self.marks = self.marks.without(Marks::VIEW);
-            if self.creation != Creation::Element {
-                self.creation = Creation::Plain;
+            self.flags = self.flags.without(TensorFlags::VIEW);
+            if self.view_origin != ViewOrigin::Element {
+                self.view_origin = ViewOrigin::Plain;
             }
         }
         self
@@ -279,7 +281,7 @@ impl Tensor {
 
     /// A read element as an ordinary result of an operation.
     pub(crate) fn into_result(mut self) -> Tensor {
-        self.creation = Creation::Plain;
+        self.view_origin = ViewOrigin::Plain;
         self
     }
 
@@ -291,38 +293,43 @@ impl Tensor {
     }
 
     /// This 0-d handle as memory or value, like `source`.
-    pub(crate) fn in_kind_of(self, source: &Tensor) -> Tensor {
+    pub(crate) fn with_kind_of(self, source: &Tensor) -> Tensor {
         if source.is_value() { self } else { self.into_memory() }
     }
 
     /// This handle outside the graph.
     #[inline]
     pub(crate) fn without_history(mut self) -> Tensor {
-        self.forget();
+        self.clear_history();
         self
     }
 
     /// Takes the only handle of a memory out of the graph.
     #[inline]
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_history(&mut self) {
         self.edge = None;
         self.meta = OnceLock::new();
-        self.own();
+        self.make_owner();
     }
 
     /// The only handle of a memory, which is therefore neither a view nor a data handle.
     #[cfg(feature = "python")]
     pub(crate) fn owner(mut self) -> Tensor {
-        self.own();
+        self.make_owner();
         self
     }
 
     #[inline]
-    fn own(&mut self) {
-        let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
-        let memory = if self.marks.has(Marks::MEMORY) { Marks::MEMORY } else { Marks::default() };
-        self.marks = if made { memory.and(Marks::INFERENCE) } else { memory };
-        self.creation = Creation::Plain;
+    fn make_owner(&mut self) {
+        let made =
+            self.flags.has(TensorFlags::INFERENCE) || self.view_origin == ViewOrigin::InferenceMode;
+        let memory = if self.flags.has(TensorFlags::MEMORY) {
+            TensorFlags::MEMORY
+        } else {
+            TensorFlags::default()
+        };
+        self.flags = if made { memory.and(TensorFlags::INFERENCE) } else { memory };
+        self.view_origin = ViewOrigin::Plain;
         if self.storage.is_data_handle() {
             self.storage = self.storage.full_handle();
         }
@@ -366,13 +373,13 @@ impl Tensor {
 
     /// Whether a result may overwrite the elements: they are contiguous, and the memory has no other handle.
     #[inline(always)]
-    pub(crate) fn lends_memory(&self) -> bool {
+    pub(crate) fn is_overwritable(&self) -> bool {
         self.is_contiguous() && self.storage.is_reusable()
     }
 
-    /// As `lends_memory`, but a capture of this thread may hold the memory: it records what is written.
+    /// As `is_overwritable`, but a capture of this thread may hold the memory: it records what is written.
     #[inline]
-    pub(crate) fn is_changeable(&self) -> bool {
+    pub(crate) fn is_overwritable_in_capture(&self) -> bool {
         self.is_contiguous() && self.storage.is_exclusive()
     }
 
@@ -426,8 +433,8 @@ impl Tensor {
     /// thread add to it in place.)
     pub fn grad(&self) -> Option<Tensor> {
         let meta = self.meta()?;
-        effects::touch(meta, true);
-        meta.lend_grad()
+        effects::note_grad_access(meta, true);
+        meta.grad_for_user()
     }
 
     /// Replaces the gradient; `None` clears it.
@@ -449,7 +456,7 @@ impl Tensor {
             }
         }
         let meta = self.ensure_meta();
-        effects::touch(meta, false);
+        effects::note_grad_access(meta, false);
         meta.set_grad(grad);
         Ok(())
     }

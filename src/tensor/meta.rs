@@ -38,7 +38,8 @@ impl State {
     /// Whether another thread, or a view, may see a write to this gradient.
     fn is_read_elsewhere(&self, grad: &Tensor) -> bool {
         let memory = grad.storage();
-        (self.holders.is_abroad() || memory.is_viewed()) && !memory.is_unique_outside_captures()
+        (self.holders.includes_other_threads() || memory.is_viewed())
+            && !memory.is_unique_outside_captures()
     }
 }
 
@@ -135,12 +136,12 @@ impl Meta {
     }
 
     /// The gradient for a user, who may keep it.
-    pub(crate) fn lend_grad(&self) -> Option<Tensor> {
+    pub(crate) fn grad_for_user(&self) -> Option<Tensor> {
         let mut state = self.lock();
         let grad = state.grad.as_ref()?;
         grad.ensure_meta();
         let grad = grad.clone();
-        state.holders = state.holders.also_here();
+        state.holders = state.holders.with_current_thread();
         Some(grad)
     }
 
@@ -148,14 +149,14 @@ impl Meta {
     ///
     /// # Errors
     /// `Memory` when the copy cannot be allocated.
-    pub(crate) fn own_grad(&self) -> Result<()> {
+    pub(crate) fn unshare_grad(&self) -> Result<()> {
         let mut state = self.lock();
         let copy = match &state.grad {
             Some(grad) if state.is_read_elsewhere(grad) => grad.duplicate()?,
             _ => return Ok(()),
         };
         state.changes += 1;
-        state.holders = Holders::Not;
+        state.holders = Holders::Nobody;
         let old = state.grad.replace(copy);
         drop(state);
         drop(old);
@@ -180,7 +181,7 @@ impl Meta {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.holders = Holders::here();
+            state.holders = Holders::current_thread();
             std::mem::replace(&mut state.grad, grad)
         };
     }
@@ -190,7 +191,7 @@ impl Meta {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.holders = state.holders.also_here();
+            state.holders = state.holders.with_current_thread();
             std::mem::replace(&mut state.grad, grad)
         };
     }
@@ -205,7 +206,7 @@ impl Meta {
             let mut state = self.lock();
             let Some(old) = &state.grad else {
                 state.changes += 1;
-                (state.grad, state.holders) = (Some(grad), Holders::Not);
+                (state.grad, state.holders) = (Some(grad), Holders::Nobody);
                 return Ok(());
             };
             let recorded = replace || old.requires_grad() || grad.requires_grad();
@@ -225,7 +226,7 @@ impl Meta {
             let mut state = self.lock();
             if state.changes == changes {
                 state.changes += 1;
-                state.holders = Holders::Not;
+                state.holders = Holders::Nobody;
                 let before = state.grad.replace(sum);
                 drop(state);
                 drop(before);

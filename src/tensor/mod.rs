@@ -19,18 +19,18 @@ mod unrecorded;
 
 pub use accumulator::Accumulate;
 pub(crate) use cut_edge::with_cut_edge;
-pub use detach_reason::Cause;
-pub(crate) use detach_reason::CutCause;
-pub(crate) use flags::Marks;
+pub(crate) use detach_reason::AtomicCause;
+pub use detach_reason::CutCause;
+pub(crate) use flags::TensorFlags;
 pub(crate) use grad::effects;
 use grad::{accumulator, retain_grad, shared_grads};
 pub use handle::Tensor;
 pub(crate) use history::Write;
 use inplace::{history, region, view_origin};
 pub use meta::{Identity, Meta};
-pub(crate) use region::{Region, same_elements, same_places};
+pub(crate) use region::{Region, same_elements, same_positions};
 pub use saved::SavedTensor;
-pub(crate) use view_origin::Creation;
+pub(crate) use view_origin::ViewOrigin;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 #[cfg(feature = "python")]
 use crate::tensor::same_elements;
-use crate::tensor::{Accumulate, Edge, Marks, Tensor};
+use crate::tensor::{Accumulate, Edge, Tensor, TensorFlags};
 
 // Every node has room for two inline; larger ones would take another cache line.
 const _: () = assert!(size_of::<SavedTensor>() <= 32);
@@ -54,13 +54,13 @@ impl SavedTensor {
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
         // Take the data handle first: an array exported meanwhile is read-only, or seen here.
         let storage = tensor.storage().data_handle();
-        let copy = if storage.has_external_writer() { copied(tensor) } else { None };
+        let copy = if storage.has_external_writer() { copy_if_possible(tensor) } else { None };
         let (source, storage) = match &copy {
             Some(copy) => (copy, copy.storage().data_handle()),
             None => (tensor, storage),
         };
         let layout = CompactLayout::of(source.layout());
-        let counted = if source.marks().has(Marks::VIEW) {
+        let counted = if source.flags().has(TensorFlags::VIEW) {
             storage
                 .save(ElementLayout::of(source.layout(), source.dtype()), layout.contiguous_range())
         } else {
@@ -79,7 +79,7 @@ impl SavedTensor {
     /// Fails for a tensor made in inference mode: its writes are not counted, so a derivative could not detect them.
     #[inline]
     pub(crate) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
-        if self.inference { Err(saves_inference(op())) } else { Ok(()) }
+        if self.inference { Err(inference_error(op())) } else { Ok(()) }
     }
 
     /// Restores the tensor with its edge.
@@ -87,11 +87,13 @@ impl SavedTensor {
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
         if now != self.version {
-            return self.restore_version(saved_by, now).map(|restored| restored.reattached(edge));
+            return self
+                .restore_version(saved_by, now)
+                .map(|restored| restored.with_saved_edge(edge));
         }
         let restored =
             Tensor::assemble(self.storage.clone(), self.layout.layout(), self.dtype, None);
-        Ok(restored.reattached(edge))
+        Ok(restored.with_saved_edge(edge))
     }
 
     /// The data as it was before later writes.
@@ -129,13 +131,13 @@ impl SavedTensor {
 
     /// Whether a tensor has exactly the elements saved here, as they are now.
     #[cfg(feature = "python")]
-    pub(crate) fn shows(&self, tensor: &Tensor) -> bool {
+    pub(crate) fn has_elements_of(&self, tensor: &Tensor) -> bool {
         let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
         self.storage.same(tensor.storage()) && same_elements(&same(self.layout.layout()), tensor)
     }
 
     /// Whether a memory that was saved whole is unchanged: by the version, or, for a saved copy, by the bytes.
-    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+    pub(crate) fn equals_memory(&self, memory: &Storage) -> bool {
         match self.storage.same(memory) {
             true => self.storage.version() == self.version,
             false => same_bytes(&self.storage, 0, memory),
@@ -162,12 +164,12 @@ fn same_bytes(storage: &Storage, from: usize, memory: &Storage) -> bool {
 /// A copy; `None` when out of memory: the shared data is still correct at this moment.
 #[cold]
 #[inline(never)]
-fn copied(tensor: &Tensor) -> Option<Tensor> {
+fn copy_if_possible(tensor: &Tensor) -> Option<Tensor> {
     tensor.duplicate().ok()
 }
 
 #[cold]
-fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
+fn inference_error(op: Cow<'static, str>) -> Box<Error> {
     Box::new(Error::Inference {
         op,
         what: "a tensor made in inference mode cannot be saved for backward",
@@ -177,7 +179,7 @@ fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
 
 impl Tensor {
     /// Whether these (contiguous) elements equal the contents of a memory.
-    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+    pub(crate) fn equals_memory(&self, memory: &Storage) -> bool {
         let from = self.layout().offset() * self.dtype().size() as isize;
         same_bytes(self.storage(), from.max(0) as usize, memory)
     }
@@ -185,7 +187,7 @@ impl Tensor {
     /// A restored value with its edge; a leaf gets its own meta again. A copy of a leaf's elements gets only the edge, because
     /// the meta belongs to the leaf's memory.
     #[inline]
-    pub(crate) fn reattached(self, edge: Option<Edge>) -> Tensor {
+    pub(crate) fn with_saved_edge(self, edge: Option<Edge>) -> Tensor {
         let Some(edge) = edge else {
             return self;
         };

@@ -32,17 +32,17 @@ thread_local! {
     static BLOCKS: RefCell<Blocks> = const { RefCell::new(None) };
 }
 
-fn now() -> Blocks {
+fn current_blocks() -> Blocks {
     BLOCKS.with_borrow(Clone::clone)
 }
 
-fn set(blocks: Blocks) {
+fn set_blocks(blocks: Blocks) {
     let before = BLOCKS.replace(blocks);
     drop(before);
 }
 
 /// The blocks from the innermost outwards.
-fn each(innermost: &Blocks) -> impl Iterator<Item = &Block> {
+fn iter(innermost: &Blocks) -> impl Iterator<Item = &Block> {
     std::iter::successors(innermost.as_deref(), |block| block.outer.as_deref())
 }
 
@@ -51,7 +51,7 @@ impl Block {
     fn new() -> Block {
         static KEYS: AtomicU64 = AtomicU64::new(1);
         let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        Block { key, packer: None, forbids: None, hooks: false, outer: now() }
+        Block { key, packer: None, forbids: None, hooks: false, outer: current_blocks() }
     }
 
     /// Opens the block and returns its key.
@@ -65,17 +65,17 @@ impl Block {
 /// Sets the open blocks, and the mode that goes with them.
 fn enter(blocks: Blocks) {
     let packs = packer_of(&blocks).is_some();
-    set(blocks);
+    set_blocks(blocks);
     Mode::current().with(PACKING, packs).set();
 }
 
 fn packer_of(blocks: &Blocks) -> Option<Packer> {
-    each(blocks).find_map(|block| block.packer.clone())
+    iter(blocks).find_map(|block| block.packer.clone())
 }
 
 /// The current packer of this thread.
 pub(crate) fn packer() -> Option<Packer> {
-    packer_of(&now())
+    packer_of(&current_blocks())
 }
 
 /// Restores the open blocks when dropped, but not the mode.
@@ -83,19 +83,19 @@ pub(crate) fn packer() -> Option<Packer> {
 pub(crate) struct BlocksGuard(Blocks);
 
 /// Saves the open blocks of this thread, to be restored when the guard is dropped.
-pub(crate) fn keep() -> BlocksGuard {
-    BlocksGuard(now())
+pub(crate) fn save_blocks() -> BlocksGuard {
+    BlocksGuard(current_blocks())
 }
 
 impl Drop for BlocksGuard {
     fn drop(&mut self) {
-        set(self.0.take());
+        set_blocks(self.0.take());
     }
 }
 
 /// Runs `body` with a packer.
 pub(crate) fn with_packer<R>(packer: Packer, body: impl FnOnce() -> R) -> R {
-    let (_mode, _kept) = (ModeGuard::new(Mode::current()), keep());
+    let (_mode, _kept) = (ModeGuard::new(Mode::current()), save_blocks());
     Block { packer: Some(packer), ..Block::new() }.open();
     body()
 }
@@ -105,7 +105,7 @@ pub(crate) fn with_packer<R>(packer: Packer, body: impl FnOnce() -> R) -> R {
 /// # Errors
 /// The message of a block that forbids hooks.
 pub(crate) fn push(packer: Packer) -> std::result::Result<u64, Arc<str>> {
-    match each(&now()).find_map(|block| block.forbids.clone()) {
+    match iter(&current_blocks()).find_map(|block| block.forbids.clone()) {
         Some(message) => Err(message),
         None => Ok(Block { packer: Some(packer), hooks: true, ..Block::new() }.open()),
     }
@@ -113,16 +113,16 @@ pub(crate) fn push(packer: Packer) -> std::result::Result<u64, Arc<str>> {
 
 /// Opens a block that forbids hooks and returns its key; `None` inside hooks.
 pub(crate) fn forbid(message: &str) -> Option<u64> {
-    let inside = each(&now()).any(|block| block.hooks);
+    let inside = iter(&current_blocks()).any(|block| block.hooks);
     (!inside).then(|| Block { forbids: Some(message.into()), ..Block::new() }.open())
 }
 
 /// Closes the innermost of the blocks with these keys, and all blocks inside it; returns its key, or `None` if none of them
 /// is open on this thread.
 pub(crate) fn end(keys: &[u64]) -> Option<u64> {
-    let open = now();
+    let open = current_blocks();
     let (key, outer) = {
-        let block = each(&open).find(|block| keys.contains(&block.key))?;
+        let block = iter(&open).find(|block| keys.contains(&block.key))?;
         (block.key, block.outer.clone())
     };
     enter(outer);

@@ -5,15 +5,15 @@
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
 #[cfg(feature = "python")]
 use crate::tensor::Edge;
-use crate::tensor::{Creation, CutCause, Marks, Tensor};
+use crate::tensor::{AtomicCause, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
     /// Makes this result, just computed, an output of a node; only the edge is written.
     #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn record_as(&mut self, edge: Edge) {
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         self.edge = Some(edge);
     }
@@ -21,21 +21,21 @@ impl Tensor {
     /// Marks a copy of one element: a write to it would not reach the memory that it was read from.
     #[inline]
     pub(crate) fn read_as_element(mut self) -> Tensor {
-        self.creation = Creation::Element;
+        self.view_origin = ViewOrigin::Element;
         self
     }
 
     /// This handle with a view origin, if it is a view; the first origin stays.
     #[inline]
-    pub(crate) fn created(mut self, how: Creation) -> Tensor {
-        self.set_created(how);
+    pub(crate) fn with_origin(mut self, origin: ViewOrigin) -> Tensor {
+        self.set_origin(origin);
         self
     }
 
     #[inline]
-    fn set_created(&mut self, how: Creation) {
-        if self.is_view() && self.creation == Creation::Plain {
-            self.creation = how;
+    fn set_origin(&mut self, origin: ViewOrigin) {
+        if self.is_view() && self.view_origin == ViewOrigin::Plain {
+            self.view_origin = origin;
         }
     }
 
@@ -56,9 +56,9 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor> + Clone,
         mode: Mode,
     ) {
-        self.cut_cause = CutCause::of(inputs.clone(), mode);
+        self.cut_cause = AtomicCause::of(inputs.clone(), mode);
         if !mode.has(GRAD) {
-            self.made_in(mode, inputs);
+            self.set_mode_flags(mode, inputs);
         }
     }
 
@@ -76,30 +76,31 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor>,
         mode: Mode,
     ) {
-        self.cut_cause = CutCause::of(inputs, mode);
+        self.cut_cause = AtomicCause::of(inputs, mode);
     }
 
     /// Sets the flags of `mode`: a view made without recording must not be written with recording; in a custom function's
     /// forward, a result that depends on an input that requires grad is cut.
-    fn made_in<'a>(&mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) {
-        let view = self.marks.has(Marks::VIEW);
+    fn set_mode_flags<'a>(&mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) {
+        let view = self.flags.has(TensorFlags::VIEW);
         if mode.has(INFERENCE) {
-            if view && !self.marks.has(Marks::INFERENCE) {
-                self.set_created(Creation::InferenceMode);
+            if view && !self.flags.has(TensorFlags::INFERENCE) {
+                self.set_origin(ViewOrigin::InferenceMode);
             } else {
-                self.marks = self.marks.and(Marks::INFERENCE);
+                self.flags = self.flags.and(TensorFlags::INFERENCE);
             }
         } else {
-            self.set_created(Creation::NoGrad);
+            self.set_origin(ViewOrigin::NoGrad);
         }
         let varies = (view || mode.has(FORWARD))
             && self.dtype.is_inexact()
-            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::HIDES_GRAD));
+            && inputs
+                .any(|x| x.requires_grad() || x.is_cut() || x.flags.has(TensorFlags::HIDES_GRAD));
         if varies && view {
-            self.marks = self.marks.and(Marks::HIDES_GRAD);
+            self.flags = self.flags.and(TensorFlags::HIDES_GRAD);
         }
         if varies && mode.has(FORWARD) {
-            self.marks = self.marks.and(Marks::CUT);
+            self.flags = self.flags.and(TensorFlags::CUT);
         }
     }
 }

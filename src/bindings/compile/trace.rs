@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{self, Elements, ElementsMut, Storage, Word, capture};
+use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
 use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::{SMALL, detached};
 use crate::bindings::compile::argument_match;
@@ -334,7 +334,7 @@ impl PyProgram {
         plain: &[usize],
     ) -> PyResult<Option<Objects<'py>>> {
         let outputs = &self.replay.program().outputs()[..plain.len()];
-        let mut words: SmallVec<[Word; 4]> = smallvec![[0; 2]; plain.len()];
+        let mut words: SmallVec<[ElementWord; 4]> = smallvec![[0; 2]; plain.len()];
         let array = |output: &Output| match output.layout.dims() {
             [] => Ok(None),
             dims => numpy::empty(py, dims, output.dtype).map(Some),
@@ -360,7 +360,8 @@ impl PyProgram {
         self.replay.finish(&[], gradients)?;
         self.done(py)?;
         let object =
-            |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &Word))| match array {
+            |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &ElementWord))| match array
+            {
                 Some(array) => Ok(Bound::into_any(array)),
                 None => numpy::scalar_of(py, output.dtype, word),
             };

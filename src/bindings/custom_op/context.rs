@@ -248,7 +248,7 @@ impl FunctionContext {
         let given = state.arrays.contains(&(ob.as_ptr() as usize));
         let varies = !given && copy.dtype().is_inexact() && state.needs.contains(&true);
         drop(state);
-        wrap(ob.py(), if varies { copy.marked(tensor::Marks::CUT) } else { copy })
+        wrap(ob.py(), if varies { copy.marked(tensor::TensorFlags::CUT) } else { copy })
     }
 
     pub(super) fn mark(

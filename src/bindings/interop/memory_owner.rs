@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::array::{Storage, capture};
 use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
-use crate::tensor::{Cause, CutCause, Tensor};
+use crate::tensor::{AtomicCause, CutCause, Tensor};
 
 /// How memory is lent to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     storage: Storage,
     writable: bool,
     /// Why a tensor made of the array again has no history.
-    cut_cause: CutCause,
+    cut_cause: AtomicCause,
 }
 
 impl Memory {
@@ -48,7 +48,7 @@ impl Memory {
                 true
             }
         };
-        let cut_cause = tensor.cause_by(Cause::Array);
+        let cut_cause = tensor.cause_through(CutCause::Array);
         Ok(Memory { storage, writable, cut_cause })
     }
 
@@ -60,7 +60,7 @@ impl Memory {
         self.writable
     }
 
-    pub(super) fn cut_cause(&self) -> &CutCause {
+    pub(super) fn cut_cause(&self) -> &AtomicCause {
         &self.cut_cause
     }
 }

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Elements, ElementsMut, Layout, Owner, Storage, Word, capture};
+use crate::array::{Access, ElementWord, Elements, ElementsMut, Layout, Owner, Storage, capture};
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::interop::dtypes::{dtype_of, dtype_of_code, native};
@@ -128,7 +128,7 @@ pub(crate) fn take_over(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if flags(array) & OWNED != OWNED {
         return share(op, ob);
     }
-    adopt(op, array, Access::Ours)
+    adopt(op, array, Access::Exclusive)
 }
 
 /// The flags of an array that NumPy may just have made.
@@ -341,7 +341,7 @@ pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'p
 pub(crate) fn scalar_of<'py>(
     py: Python<'py>,
     dtype: DType,
-    word: &Word,
+    word: &ElementWord,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a word holds an element of any dtype.
     unsafe { scalar_at(py, dtype, ptr::from_ref(word).cast()) }

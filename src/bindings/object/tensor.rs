@@ -39,7 +39,7 @@ impl PyTensor {
     #[inline]
     pub(crate) fn written(&self) {
         if let Some(base) = &self.base {
-            self.tensor.is_view_of(&base.get().tensor);
+            self.tensor.set_base_of_view(&base.get().tensor);
         }
     }
 }

@@ -7,10 +7,10 @@
 use super::sync::{AtomicU64, Ordering, alone, fence};
 
 /// A larger count means leaked handles; it must not overflow into the generation.
-const MOST: u32 = i32::MAX as u32;
+const MAX_COUNT: u32 = i32::MAX as u32;
 
 /// Generation and count of a slot.
-pub(super) struct Word(AtomicU64);
+pub(super) struct GenerationCount(AtomicU64);
 
 /// The generation in a word.
 #[inline]
@@ -24,10 +24,10 @@ fn count(word: u64) -> u32 {
     word as u32
 }
 
-impl Word {
+impl GenerationCount {
     /// A vacant slot of generation 0.
-    pub(super) fn new() -> Word {
-        Word(AtomicU64::new(0))
+    pub(super) fn new() -> GenerationCount {
+        GenerationCount(AtomicU64::new(0))
     }
 
     /// The generation. The caller holds a count, or only compares.
@@ -63,7 +63,7 @@ impl Word {
         } else {
             self.0.fetch_add(1, Ordering::Relaxed)
         };
-        if count(before) > MOST {
+        if count(before) > MAX_COUNT {
             std::process::abort();
         }
     }
@@ -91,7 +91,7 @@ impl Word {
             if generation(now) != of || count(now) == 0 {
                 return false;
             }
-            if count(now) > MOST {
+            if count(now) > MAX_COUNT {
                 std::process::abort();
             }
             // Acquire pairs with `publish`. Generation and count change in one exchange, so the count cannot go to a later
@@ -104,7 +104,7 @@ impl Word {
     }
 
     /// Begins the next generation of a vacant slot, and returns it.
-    pub(super) fn retire(&self) -> u32 {
+    pub(super) fn advance(&self) -> u32 {
         let next = self.generation() + 1;
         self.0.store(u64::from(next) << 32, Ordering::Relaxed);
         next

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::generation::Word;
+use super::generation::GenerationCount;
 use super::slot::{self, Slot};
 use super::thread_state;
 use crate::graph::node::Node;
@@ -26,7 +26,7 @@ unsafe impl<V: Value> Send for NodeRef<V> where Node<V>: Send + Sync {}
 unsafe impl<V: Value> Sync for NodeRef<V> where Node<V>: Send + Sync {}
 
 #[inline]
-fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &Word {
+fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &GenerationCount {
     // SAFETY: pages are never freed, and the header is reached by shared references only.
     unsafe { &(*slot.as_ptr()).header.word }
 }
@@ -241,15 +241,15 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
 
     /// Prefetches the node.
     #[inline(always)]
-    pub(in crate::graph) fn fetch(self) {
-        slot::fetch(self.address(), size_of::<Slot<V>>());
+    pub(in crate::graph) fn prefetch(self) {
+        slot::prefetch(self.address(), size_of::<Slot<V>>());
     }
 
     /// Prefetches the node some steps ahead, assuming the stride from `before` to this node: in a long chain, the address of
     /// the next node is known only when this one has been read, which is too late.
     #[inline(always)]
-    pub(in crate::graph) fn fetch_beyond(self, before: NodeBorrow<'_, V>) {
-        slot::fetch_beyond(before.address(), self.address(), size_of::<Slot<V>>());
+    pub(in crate::graph) fn prefetch_ahead(self, before: NodeBorrow<'_, V>) {
+        slot::prefetch_ahead(before.address(), self.address(), size_of::<Slot<V>>());
     }
 }
 

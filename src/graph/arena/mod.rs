@@ -17,7 +17,7 @@ mod use_count;
 
 pub(super) use handle::NodeBorrow;
 pub use handle::{Edge, NodeId, NodeRef};
-pub(super) use saved_cell::{InUse, SavedCell};
+pub(super) use saved_cell::{SavedCell, SavedUse};
 pub use store::Arena;
 pub(super) use store::Stamps;
 pub(super) use thread_state::{last_seq, next_seq, set_last_seq};

@@ -7,7 +7,7 @@
 
 use std::cell::UnsafeCell;
 
-use super::use_count::{Entry, UseCount};
+use super::use_count::{EnterResult, UseCount};
 use crate::graph::SavedValues;
 use crate::graph::saved::Saved;
 use crate::graph::value::Value;
@@ -43,11 +43,11 @@ impl<V: Value> SavedCell<V> {
 
     /// Enters the cell; `spend` frees the values when the last user leaves. `None` if they were freed.
     #[inline]
-    pub(in crate::graph) fn enter(&self, spend: bool) -> Option<InUse<'_, V>> {
+    pub(in crate::graph) fn enter(&self, spend: bool) -> Option<SavedUse<'_, V>> {
         match self.users.enter(spend) {
-            Entry::Counted => Some(InUse { cell: self, counted: true, spends: spend }),
-            Entry::Empty => Some(InUse { cell: self, counted: false, spends: false }),
-            Entry::Refused => None,
+            EnterResult::Counted => Some(SavedUse { cell: self, counted: true, spends: spend }),
+            EnterResult::Empty => Some(SavedUse { cell: self, counted: false, spends: false }),
+            EnterResult::Refused => None,
         }
     }
 
@@ -73,13 +73,13 @@ impl<V: Value> SavedCell<V> {
 }
 
 /// A user of a node's saved values.
-pub(in crate::graph) struct InUse<'a, V: Value> {
+pub(in crate::graph) struct SavedUse<'a, V: Value> {
     cell: &'a SavedCell<V>,
     counted: bool,
     spends: bool,
 }
 
-impl<V: Value> InUse<'_, V> {
+impl<V: Value> SavedUse<'_, V> {
     /// The values.
     #[inline]
     pub(in crate::graph) fn values(&self) -> &[Saved<V>] {
@@ -98,7 +98,7 @@ impl<V: Value> InUse<'_, V> {
     }
 }
 
-impl<V: Value> Drop for InUse<'_, V> {
+impl<V: Value> Drop for SavedUse<'_, V> {
     #[inline]
     fn drop(&mut self) {
         if !self.counted || !self.cell.users.leave() {

@@ -9,9 +9,9 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::generation::Word;
+use super::generation::GenerationCount;
 use super::remote_free_list::RemoteList;
-use super::slot::{Header, Kind};
+use super::slot::{Header, SlotType};
 
 const FIRST_PAGE: usize = 64;
 const LARGEST_PAGE: usize = 1024;
@@ -19,7 +19,7 @@ const LARGEST_PAGE: usize = 1024;
 /// Pages of slots with their free lists.
 #[repr(align(128))]
 pub(super) struct Shard {
-    kind: &'static Kind,
+    kind: &'static SlotType,
     claimed: AtomicBool,
     next: AtomicPtr<Shard>,
     free: Cell<*mut Header>,
@@ -47,7 +47,7 @@ unsafe impl Sync for Shard {}
 unsafe impl Send for Shard {}
 
 /// All shards of an arena.
-pub(super) fn list(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Shard> {
+pub(super) fn iter(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Shard> {
     let mut at = head.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         // SAFETY: shards are leaked boxes, published by release exchanges, never freed.
@@ -58,8 +58,8 @@ pub(super) fn list(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Sha
 }
 
 /// Claims a shard that no thread owns, or adds one.
-pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static Kind) -> &'static Shard {
-    for shard in list(head) {
+pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static SlotType) -> &'static Shard {
+    for shard in iter(head) {
         let free = !shard.claimed.load(Ordering::Relaxed);
         if free
             && shard
@@ -83,7 +83,7 @@ pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static Kind) -> &'static Sh
 }
 
 impl Shard {
-    fn claimed(kind: &'static Kind) -> Shard {
+    fn claimed(kind: &'static SlotType) -> Shard {
         Shard {
             kind,
             claimed: AtomicBool::new(true),
@@ -101,7 +101,7 @@ impl Shard {
 
     /// The type of the slots.
     #[inline]
-    pub(super) fn kind(&self) -> &'static Kind {
+    pub(super) fn kind(&self) -> &'static SlotType {
         self.kind
     }
 
@@ -133,7 +133,7 @@ impl Shard {
     /// The current thread owns the shard.
     #[inline]
     pub(super) unsafe fn pop(&'static self) -> NonNull<Header> {
-        step(&self.taken);
+        increment(&self.taken);
         if let Some(head) = NonNull::new(self.free.get()) {
             // SAFETY: slots on the free list are valid for ever, and the list belongs to the owner.
             self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
@@ -154,13 +154,13 @@ impl Shard {
         }
         let at = self.fresh.get();
         self.fresh_left.set(self.fresh_left.get() - 1);
-        step(&self.carved);
+        increment(&self.carved);
         let header = at.cast::<Header>();
         // SAFETY: `fresh_left` counted at least one more slot at `at`; the header is its first field.
         unsafe {
             self.fresh.set(at.add(self.kind.layout.size()));
             header.write(Header {
-                word: Word::new(),
+                word: GenerationCount::new(),
                 next: AtomicPtr::new(ptr::null_mut()),
                 shard: self,
             });
@@ -189,7 +189,7 @@ impl Shard {
     /// The current thread owns the shard; the slot is vacant, from this shard, and on no list.
     #[inline]
     pub(super) unsafe fn push(&self, header: NonNull<Header>, retire: bool) {
-        step(&self.returned);
+        increment(&self.returned);
         if !retire {
             // SAFETY: the slot is valid for ever, and no other thread has it.
             unsafe { header.as_ref() }.next.store(self.free.get(), Ordering::Relaxed);
@@ -213,6 +213,6 @@ impl Shard {
 
 /// Increments a counter that only the owner writes.
 #[inline]
-fn step(counter: &AtomicUsize) {
+fn increment(counter: &AtomicUsize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }

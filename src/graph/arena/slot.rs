@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::generation::Word;
+use super::generation::GenerationCount;
 use super::handle::NodeRef;
 use super::shard::Shard;
 use super::sync::AtomicPtr;
@@ -23,7 +23,7 @@ pub(super) const LAST_GENERATION: u32 = u32::MAX;
 #[repr(C)]
 pub(super) struct Header {
     /// Generation and count.
-    pub(super) word: Word,
+    pub(super) word: GenerationCount,
     /// The next slot of the list that this one is on: free, remote or dead.
     pub(super) next: AtomicPtr<Header>,
     /// The shard that the slot belongs to.
@@ -32,7 +32,7 @@ pub(super) struct Header {
 
 /// The layout and the drop function of a slot type.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct SlotType {
     pub(super) layout: Layout,
     /// Drops the contents and vacates the slot.
     pub(super) vacate: unsafe fn(NonNull<Header>),
@@ -47,8 +47,8 @@ pub(super) struct Slot<V: Value> {
 }
 
 impl<V: Value> Slot<V> {
-    pub(super) const KIND: &'static Kind =
-        &Kind { layout: Layout::new::<Slot<V>>(), vacate: Slot::<V>::vacate };
+    pub(super) const TYPE: &'static SlotType =
+        &SlotType { layout: Layout::new::<Slot<V>>(), vacate: Slot::<V>::vacate };
 
     /// Constructs a node in place and, if `fill` succeeds, publishes it with a count of one; else vacates the slot. Moving
     /// the node after its construction would cost more than the bookkeeping of a small operation.
@@ -65,9 +65,9 @@ impl<V: Value> Slot<V> {
         // store below publishes the node.
         unsafe {
             let node = (*(*slot.as_ptr()).node.get()).write(node());
-            let unfinished = Unfinished { slot };
+            let guard = UnfinishedGuard { slot };
             fill(node)?;
-            std::mem::forget(unfinished);
+            std::mem::forget(guard);
             (*slot.as_ptr()).header.word.publish();
             Ok(NodeRef::from_counted(slot))
         }
@@ -89,7 +89,7 @@ impl<V: Value> Slot<V> {
     /// `header` belongs to a slot of this type whose count has just reached zero; called once per occupation.
     unsafe fn vacate(header: NonNull<Header>) {
         let slot = header.cast::<Slot<V>>();
-        let release = Release { header };
+        let release = ReleaseGuard { header };
         // SAFETY: with a count of zero no handle is left and none can be made, so this is the only access. The slot is on no
         // free list yet: a destructor that records a node gets another slot.
         unsafe { (*(*slot.as_ptr()).node.get()).assume_init_drop() };
@@ -99,7 +99,7 @@ impl<V: Value> Slot<V> {
 
 /// Prefetches memory that is about to be read.
 #[inline(always)]
-pub(super) fn fetch(address: usize, bytes: usize) {
+pub(super) fn prefetch(address: usize, bytes: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (address, bytes);
     #[cfg(target_arch = "x86_64")]
@@ -113,16 +113,16 @@ pub(super) fn fetch(address: usize, bytes: usize) {
 
 /// Prefetches what comes four steps after `now`, with the stride from `before` to `now`.
 #[inline(always)]
-pub(super) fn fetch_beyond(before: usize, now: usize, bytes: usize) {
-    fetch(now.wrapping_add(now.wrapping_sub(before).wrapping_mul(4)), bytes);
+pub(super) fn prefetch_ahead(before: usize, now: usize, bytes: usize) {
+    prefetch(now.wrapping_add(now.wrapping_sub(before).wrapping_mul(4)), bytes);
 }
 
 /// Vacates the slot if `fill` fails or panics.
-struct Unfinished<V: Value> {
+struct UnfinishedGuard<V: Value> {
     slot: NonNull<Slot<V>>,
 }
 
-impl<V: Value> Drop for Unfinished<V> {
+impl<V: Value> Drop for UnfinishedGuard<V> {
     fn drop(&mut self) {
         // SAFETY: the slot holds a node of this type that was not published.
         unsafe { Slot::<V>::vacate(self.slot.cast()) };
@@ -130,15 +130,15 @@ impl<V: Value> Drop for Unfinished<V> {
 }
 
 /// Returns the slot to its shard, also if dropping the contents panics.
-struct Release {
+struct ReleaseGuard {
     header: NonNull<Header>,
 }
 
-impl Drop for Release {
+impl Drop for ReleaseGuard {
     fn drop(&mut self) {
         // SAFETY: pages are never freed, so the header is valid.
         let header = unsafe { self.header.as_ref() };
-        let next = header.word.retire();
-        thread_state::give_back(self.header, next == LAST_GENERATION);
+        let next = header.word.advance();
+        thread_state::return_slot(self.header, next == LAST_GENERATION);
     }
 }

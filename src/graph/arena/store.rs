@@ -35,7 +35,7 @@ impl<V: Value> Arena<V> {
     /// The number of live nodes; exact while no other thread records or drops nodes.
     pub fn live_nodes(&self) -> usize {
         let mut live = 0usize;
-        for shard in shard::list(&self.shards) {
+        for shard in shard::iter(&self.shards) {
             live = live.wrapping_add(shard.live());
         }
         live
@@ -43,7 +43,7 @@ impl<V: Value> Arena<V> {
 
     /// The number of slots ever allocated.
     pub fn capacity(&self) -> usize {
-        shard::list(&self.shards).map(Shard::carved).sum()
+        shard::iter(&self.shards).map(Shard::carved).sum()
     }
 
     /// Constructs a node in place; the returned handle is its first count. If `fill` fails, the slot is vacant again.
@@ -53,7 +53,7 @@ impl<V: Value> Arena<V> {
         node: impl FnOnce() -> Node<V>,
         fill: impl FnOnce(&mut Node<V>) -> Result<(), E>,
     ) -> Result<NodeRef<V>, E> {
-        let slot = thread_state::with_shard(&self.shards, Slot::<V>::KIND, |shard| {
+        let slot = thread_state::with_shard(&self.shards, Slot::<V>::TYPE, |shard| {
             // SAFETY: `with_shard` passes a shard with this type of slots that the current thread owns.
             unsafe { shard.pop() }
         });

@@ -9,9 +9,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::shard::{self, Shard};
-use super::slot::{Header, Kind, fetch_beyond};
+use super::slot::{Header, SlotType, prefetch_ahead};
 
-struct Local {
+struct ThreadState {
     seq: Cell<u64>,
     arena: Cell<*const AtomicPtr<Shard>>,
     shard: Cell<*const Shard>,
@@ -21,8 +21,8 @@ struct Local {
 
 thread_local! {
     // No destructor: usable while the thread's other thread-locals are destroyed.
-    static LOCAL: Local = const {
-        Local {
+    static STATE: ThreadState = const {
+        ThreadState {
             seq: Cell::new(0),
             arena: Cell::new(ptr::null()),
             shard: Cell::new(ptr::null()),
@@ -38,7 +38,7 @@ struct Claims(RefCell<Vec<(*const AtomicPtr<Shard>, &'static Shard)>>);
 
 impl Drop for Claims {
     fn drop(&mut self) {
-        LOCAL.with(|local| {
+        STATE.with(|local| {
             local.arena.set(ptr::null());
             local.shard.set(ptr::null());
         });
@@ -52,7 +52,7 @@ impl Drop for Claims {
 /// The next sequence number of this thread, greater than `newest`.
 #[inline]
 pub(in crate::graph) fn next_seq(newest: u64) -> u64 {
-    LOCAL.with(|local| {
+    STATE.with(|local| {
         let seq = local.seq.get().max(newest) + 1;
         local.seq.set(seq);
         seq
@@ -62,23 +62,23 @@ pub(in crate::graph) fn next_seq(newest: u64) -> u64 {
 /// This thread's last sequence number.
 #[inline]
 pub(in crate::graph) fn last_seq() -> u64 {
-    LOCAL.with(|local| local.seq.get())
+    STATE.with(|local| local.seq.get())
 }
 
 /// Sets this thread's last sequence number.
 #[inline]
 pub(in crate::graph) fn set_last_seq(seq: u64) {
-    LOCAL.with(|local| local.seq.set(seq));
+    STATE.with(|local| local.seq.set(seq));
 }
 
 /// Calls `f` with a shard of `arena` that this thread owns.
 #[inline]
 pub(super) fn with_shard<R>(
     arena: &'static AtomicPtr<Shard>,
-    kind: &'static Kind,
+    kind: &'static SlotType,
     f: impl FnOnce(&'static Shard) -> R,
 ) -> R {
-    let (known, shard) = LOCAL.with(|local| (local.arena.get(), local.shard.get()));
+    let (known, shard) = STATE.with(|local| (local.arena.get(), local.shard.get()));
     if ptr::eq(known, arena) {
         // SAFETY: `shard` belongs to `arena` and to this thread; shards are never freed.
         return f(unsafe { &*shard });
@@ -89,7 +89,7 @@ pub(super) fn with_shard<R>(
 #[cold]
 fn with_shard_slow<R>(
     arena: &'static AtomicPtr<Shard>,
-    kind: &'static Kind,
+    kind: &'static SlotType,
     f: impl FnOnce(&'static Shard) -> R,
 ) -> R {
     let owned = CLAIMS.try_with(|claims| {
@@ -102,7 +102,7 @@ fn with_shard_slow<R>(
         shard
     });
     if let Ok(shard) = owned {
-        LOCAL.with(|local| {
+        STATE.with(|local| {
             local.arena.set(arena);
             local.shard.set(shard);
         });
@@ -118,10 +118,10 @@ fn with_shard_slow<R>(
 
 /// Returns a vacant slot to its shard.
 #[inline]
-pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
+pub(super) fn return_slot(header: NonNull<Header>, retire: bool) {
     // SAFETY: pages are never freed.
     let shard = unsafe { header.as_ref() }.shard;
-    let mine = LOCAL.with(|local| local.shard.get());
+    let mine = STATE.with(|local| local.shard.get());
     // SAFETY: the caller vacated the slot, it is on no list, and `mine` is a shard that this thread owns.
     unsafe {
         if ptr::eq(mine, shard) {
@@ -135,7 +135,7 @@ pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
 /// Vacates a slot whose count has reached zero, and then everything that its contents kept alive; a loop, not recursion.
 #[inline(never)]
 pub(super) fn vacate_all(header: NonNull<Header>) {
-    LOCAL.with(|local| {
+    STATE.with(|local| {
         // SAFETY: pages are never freed; a dead slot is on no other list.
         unsafe { header.as_ref() }.next.store(local.dead.get(), Ordering::Relaxed);
         local.dead.set(header.as_ptr());
@@ -151,7 +151,7 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
                 let header = dead.as_ref();
                 let kind = header.shard.kind();
                 if before != dead.as_ptr() {
-                    fetch_beyond(before.addr(), dead.addr().get(), kind.layout.size());
+                    prefetch_ahead(before.addr(), dead.addr().get(), kind.layout.size());
                 }
                 before = dead.as_ptr();
                 local.dead.set(header.next.load(Ordering::Relaxed));

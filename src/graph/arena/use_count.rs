@@ -14,11 +14,11 @@ const EMPTY: u32 = 1 << 30;
 pub(super) struct UseCount(AtomicU32);
 
 /// One of the values is being replaced: users spin, for no longer than a few moves take.
-const REPLACED: u32 = 1 << 29;
+const LOCKED: u32 = 1 << 29;
 
 /// The result of `enter`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Entry {
+pub(super) enum EnterResult {
     /// The user is counted and must `leave`.
     Counted,
     /// There are no values, so the user is not counted.
@@ -36,17 +36,17 @@ impl UseCount {
 
     /// Adds a user; `spend` closes the cell for later ones.
     #[inline]
-    pub(super) fn enter(&self, spend: bool) -> Entry {
+    pub(super) fn enter(&self, spend: bool) -> EnterResult {
         let mut now = self.0.load(Ordering::Relaxed);
         let close = if spend { SPENT } else { 0 };
         loop {
             if now & EMPTY != 0 {
-                return Entry::Empty;
+                return EnterResult::Empty;
             }
             if now & SPENT != 0 {
-                return Entry::Refused;
+                return EnterResult::Refused;
             }
-            if now & REPLACED != 0 {
+            if now & LOCKED != 0 {
                 spin_loop();
                 now = self.0.load(Ordering::Relaxed);
                 continue;
@@ -54,12 +54,12 @@ impl UseCount {
             let inside = (now + 1) | close;
             if alone() {
                 self.0.store(inside, Ordering::Relaxed);
-                return Entry::Counted;
+                return EnterResult::Counted;
             }
             // A user holds the node, and so sees its first values; Acquire, with the release of `unlock`, shows values that
             // replaced them. `leave` orders their destruction.
             match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Entry::Counted,
+                Ok(_) => return EnterResult::Counted,
                 Err(changed) => now = changed,
             }
         }
@@ -68,7 +68,7 @@ impl UseCount {
     /// Locks the cell; false if there are users or no values. `unlock` must follow at once.
     pub(super) fn lock(&self) -> bool {
         // Acquire: the accesses of users that have left happen before the values change.
-        self.0.compare_exchange(0, REPLACED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Unlocks the cell.

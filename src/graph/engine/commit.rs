@@ -12,7 +12,7 @@ use crate::graph::value::Value;
 use crate::threads::{self, Mutex, OriginThread};
 
 /// The least number of leaves that are committed in parallel.
-const APART: usize = 8;
+const PARALLEL_FROM: usize = 8;
 
 /// Commits the gradient of a leaf; attached to the host if the node has host objects.
 #[inline]
@@ -40,12 +40,12 @@ pub(super) fn commit_all<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     host: &dyn Host,
-    (commits, lanes): (Vec<(u32, V)>, usize),
+    (commits, workers): (Vec<(u32, V)>, usize),
 ) -> Result<()> {
     let node = |k: u32| plan.items[k as usize].node.get();
     let plain = |(k, _): &(u32, V)| !node(*k).flags().has(Flags::FOREIGN);
-    let apart = lanes > 1 && commits.len() >= APART && !options.create_graph;
-    if !apart || !commits.iter().all(plain) {
+    let parallel = workers > 1 && commits.len() >= PARALLEL_FROM && !options.create_graph;
+    if !parallel || !commits.iter().all(plain) {
         return commits.into_iter().try_for_each(|(k, grad)| commit(node(k), options, host, grad));
     }
     let queue = Mutex::new(commits.into_iter().enumerate());
@@ -68,7 +68,7 @@ pub(super) fn commit_all<V: Value>(
         }
     };
     threads::with_team(&|_| work(), |team| {
-        (1..lanes).for_each(|_| {
+        (1..workers).for_each(|_| {
             team.call();
         });
         work();

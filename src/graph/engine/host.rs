@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 
 /// Cheaper work runs serially and keeps the host's lock. At 50 µs, 64 branches of 1 000 elements (half a millisecond) fall
 /// from 0.95 to 0.78 times the speed of one thread and 64 of a 24² product from 1.00 to 0.81; nothing gains
-/// (`benches/lanes.py 9`, on two cores).
-pub(super) const GATE_NS: f32 = 150_000.0;
+/// (`benches/workers.py 9`, on two cores).
+pub(super) const MIN_DETACHED_NS: f32 = 150_000.0;
 
 /// The host's lock (Python's GIL) and its signals.
 pub trait Host: Sync {
@@ -45,7 +45,7 @@ pub fn detach_if_long<T: Send>(
     cost_ns: f32,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
-    if cost_ns < GATE_NS {
+    if cost_ns < MIN_DETACHED_NS {
         return work();
     }
     let (mut work, mut result) = (Some(work), None);

@@ -20,5 +20,5 @@ pub use discover::{discovered, estimate, frontier, search};
 pub(super) use grad_table::InputGrads;
 pub use host::{Host, NoHost, detach_if_long};
 pub use one_rule::vjp;
-pub use pass::{Pass, Since, Targets};
+pub use pass::{NestedStart, Pass, Targets};
 use walk::{linear_chain, parallel, schedule, serial};

@@ -11,12 +11,12 @@ use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::arena::{NodeBorrow, NodeId};
 use crate::graph::hook::{AtEnd, RunningPass};
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
 use crate::threads::Mutex;
 
 /// A reached node.
-pub(super) struct Item<'g, V: Value> {
+pub(super) struct PlannedNode<'g, V: Value> {
     pub(super) node: NodeBorrow<'g, V>,
     /// The index of its first output.
     pub(super) output: u32,
@@ -27,8 +27,8 @@ pub(super) struct Item<'g, V: Value> {
 /// What the walk needs to know about the graph.
 pub(super) struct Plan<'g, V: Value> {
     /// The nodes, in order of discovery.
-    pub(super) items: SmallVec<[Item<'g, V>; 16]>,
-    /// For every edge of every node: the output that receives the gradient, or `NOWHERE`.
+    pub(super) items: SmallVec<[PlannedNode<'g, V>; 16]>,
+    /// For every edge of every node: the output that receives the gradient, or `NO_TARGET`.
     pub(super) targets: SmallVec<[u32; 24]>,
     /// The nodes to run, consumers first.
     pub(super) order: SmallVec<[u32; 16]>,
@@ -47,7 +47,7 @@ pub(super) struct Plan<'g, V: Value> {
     /// Gradients are returned to the caller, not committed.
     pub(super) capture: bool,
     token: OnceLock<Arc<()>>,
-    ends: OnceLock<Mutex<Vec<AtEnd>>>,
+    callbacks: OnceLock<Mutex<Vec<AtEnd>>>,
 }
 
 /// An input of the node leads to a target: its rule runs.
@@ -71,23 +71,23 @@ impl<V: Value> Plan<'_, V> {
             cost: 0.0,
             capture: false,
             token: OnceLock::new(),
-            ends: OnceLock::new(),
+            callbacks: OnceLock::new(),
         }
     }
 
     /// Whether no reached node has attachments.
     pub(super) fn is_plain(&self) -> bool {
         let mut nodes = self.order.iter().chain(&self.leaves);
-        nodes.all(|k| self.items[*k as usize].node.get().extras().is_none())
+        nodes.all(|k| self.items[*k as usize].node.get().attachments().is_none())
     }
 
     /// Runs the callbacks that hooks left for the end of the pass.
     pub(super) fn end(&self, options: PassOptions) -> Result<()> {
-        let Some(ends) = self.ends.get() else { return Ok(()) };
-        let ends = std::mem::take(&mut *ends.lock());
-        ends.into_iter().try_for_each(|then| {
+        let Some(callbacks) = self.callbacks.get() else { return Ok(()) };
+        let callbacks = std::mem::take(&mut *callbacks.lock());
+        callbacks.into_iter().try_for_each(|callback| {
             options.enter();
-            then()
+            callback()
         })
     }
 
@@ -105,7 +105,7 @@ impl<V: Value> Plan<'_, V> {
 
     /// The edge targets of `item`.
     #[inline]
-    pub(super) fn targets_at(&self, item: &Item<'_, V>) -> &[u32] {
+    pub(super) fn targets_at(&self, item: &PlannedNode<'_, V>) -> &[u32] {
         let start = item.edges as usize;
         &self.targets[start..start + item.node.get().edges().len()]
     }
@@ -133,13 +133,13 @@ impl<V: Value> Plan<'_, V> {
             let item = &self.items[k as usize];
             let start = item.edges as usize;
             for target in &mut self.targets[start..start + item.node.get().edges().len()] {
-                if *target == NOWHERE {
+                if *target == NO_TARGET {
                     continue;
                 }
                 if self.needs[owner[*target as usize] as usize] != 0 {
                     self.needs[k as usize] |= RUN;
                 } else {
-                    *target = NOWHERE;
+                    *target = NO_TARGET;
                 }
             }
         }
@@ -155,29 +155,30 @@ impl<V: Value> RunningPass<V> for Plan<'_, V> {
     }
 
     fn reaches(&self, node: &NodeId<V>, output: u32) -> bool {
-        let place = self.items.iter().find(|item| item.node.address() == node.address());
-        let Some(output) = place.filter(|_| node.is_live()).map(|item| item.output + output) else {
+        let item = self.items.iter().find(|item| item.node.address() == node.address());
+        let Some(output) = item.filter(|_| node.is_live()).map(|item| item.output + output) else {
             return false;
         };
-        let gives = |k: &u32| self.need(*k) & RUN != 0 && self.targets_of(*k).contains(&output);
-        self.roots.contains(&output) || self.order.iter().any(gives)
+        let reaches_output =
+            |k: &u32| self.need(*k) & RUN != 0 && self.targets_of(*k).contains(&output);
+        self.roots.contains(&output) || self.order.iter().any(reaches_output)
     }
 
     fn commits(&self, leaves: &[NodeId<V>]) -> Option<Vec<bool>> {
         let live = leaves.iter().enumerate().filter(|(_, leaf)| leaf.is_live());
-        let places: HashMap<usize, u32> =
+        let indices: HashMap<usize, u32> =
             live.map(|(i, leaf)| (leaf.address(), i as u32)).collect();
         let mut commits = vec![false; leaves.len()];
         for k in &self.order {
-            if let Some(i) = places.get(&self.items[*k as usize].node.address()) {
+            if let Some(i) = indices.get(&self.items[*k as usize].node.address()) {
                 commits[*i as usize] = true;
             }
         }
         (!self.capture).then_some(commits)
     }
 
-    fn at_end(&self, then: AtEnd) {
-        let ends = self.ends.get_or_init(Mutex::default);
-        ends.lock().push(then);
+    fn at_end(&self, callback: AtEnd) {
+        let callbacks = self.callbacks.get_or_init(Mutex::default);
+        callbacks.lock().push(callback);
     }
 }

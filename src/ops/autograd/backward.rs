@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Host, ModeGuard, Pass, Since, Targets};
+use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets};
 use crate::ops::core::broadcast::astype;
 use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, Tensor};
@@ -50,7 +50,7 @@ impl Endpoint {
 
 #[cold]
 fn no_graph(op: &'static str, tensor: &Tensor) -> Box<Error> {
-    let why = match tensor.cut_because() {
+    let why = match tensor.cut_message() {
         Some(why) => format!(": {why}"),
         None => "; set requires_grad=True on an input and compute outside no_grad()".to_owned(),
     };
@@ -89,7 +89,7 @@ pub struct GradOptions {
     /// An input that was not used yields zeros.
     pub materialize: bool,
     /// What was recorded earlier is left to the pass around this one.
-    pub since: Since,
+    pub since: NestedStart,
 }
 
 /// A complex result names no direction in which it grows.
@@ -196,7 +196,7 @@ pub fn backward_from(
             None => Targets::Leaves,
             Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
         },
-        since: Since::default(),
+        since: NestedStart::default(),
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,

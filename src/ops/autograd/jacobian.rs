@@ -5,7 +5,7 @@
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
-use crate::graph::{Host, ModeGuard, Pass, Since, Targets, detach_if_long, estimate};
+use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets, detach_if_long, estimate};
 use crate::kernels;
 use crate::ops::autograd::backward::{Endpoint, GradOptions, fill_unused};
 use crate::ops::core::broadcast::reshape_dims;
@@ -132,7 +132,7 @@ impl Passes<'_> {
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
-                since: Since::default(),
+                since: NestedStart::default(),
                 retain_graph: retain_graph || start + rows < size,
                 create_graph,
                 host,
@@ -164,7 +164,7 @@ fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor>
     let mut dims = ShapeVec::new();
     dims.extend(batched.then_some(rows));
     dims.extend_from_slice(&spec.dims);
-    Ok(seed.relaid(Layout::contiguous(&dims)?))
+    Ok(seed.into_layout(Layout::contiguous(&dims)?))
 }
 
 /// The derivatives by one input, as far as they are known.

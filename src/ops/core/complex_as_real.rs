@@ -62,7 +62,7 @@ pub(crate) fn as_parts(x: Tensor) -> Tensor {
         return x;
     }
     let (layout, dtype) = (x.layout().refine(2), x.dtype().real());
-    x.recast(layout, dtype)
+    x.with_layout_and_dtype(layout, dtype)
 }
 
 /// The parts of complex numbers along a new last axis of size 2; a view.

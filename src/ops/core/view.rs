@@ -119,7 +119,7 @@ pub(crate) fn shown(x: &Tensor, name: &'static str, steps: Steps) -> Result<Tens
     }
     let out = x.with_layout(steps.replay(x.layout()));
     if x.was_written()
-        && let Some(edge) = x.last_written(out.layout())
+        && let Some(edge) = x.edge_of_last_write(out.layout())
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
@@ -138,7 +138,7 @@ pub(crate) fn element(x: &Tensor, choices: StepList) -> Result<Tensor> {
     let place = Layout::scalar().with_offset(layout.offset() + ahead);
     let out = element_at(x, &place)?.read_as_element();
     if x.was_written()
-        && let Some(edge) = x.last_written(&place)
+        && let Some(edge) = x.edge_of_last_write(&place)
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
@@ -173,13 +173,13 @@ fn seen(
         let small = dims.iter().product::<usize>() <= SMALL;
         let plain = !cx.create_graph();
         let added = |sum: &mut Tensor| sum.shape() == &dims[..] && steps.add(&g, sum);
-        if small && plain && cx.sum(0).is_some_and(added) {
+        if small && plain && cx.partial_sum(0).is_some_and(added) {
             return Ok(());
         }
         if small || !plain {
             return cx.give_with(0, |_| placed(&g, &dims, steps));
         }
-        cx.give_part(0, Part { g, dims, shown: Shown::Steps(steps.clone()) })
+        cx.give_slice(0, Part { g, dims, shown: Shown::Steps(steps.clone()) })
     })
 }
 

@@ -69,7 +69,7 @@ fn empty_in_order(dims: &[usize], axes: &[usize], dtype: DType) -> Result<Tensor
         back[axis] = place;
     }
     let layout = out.layout().permute(&back);
-    Ok(out.relaid(layout))
+    Ok(out.into_layout(layout))
 }
 
 impl Tensor {
@@ -84,7 +84,7 @@ impl Tensor {
 
 /// The values of `x` in `out`, a new tensor; without axes, of the kind of `x`.
 fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    broadcast::converted_aloud(x, out).map(|copy| copy.in_kind_of(x))
+    broadcast::converted_aloud(x, out).map(|copy| copy.with_kind_of(x))
 }
 
 crate::operations! { family "casting";

@@ -20,7 +20,7 @@ use crate::ops::inplace::methods::{
     Value, Written, admit_write, finish_write, overwrite, recorded,
 };
 use crate::ops::inplace::write_access::writing;
-use crate::tensor::{Creation, Tensor, same_elements};
+use crate::tensor::{Tensor, ViewOrigin, same_elements};
 
 /// The value in the dtype and dims of the region; as in NumPy, leading axes of size 1 are dropped.
 fn fitted(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
@@ -66,7 +66,7 @@ fn scattered(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result
             cx.give_with(1, |_| advanced.arranged(&take_last_written(&g, &advanced.row_indices)?))?;
             cx.give_with(0, |cx| {
                 let plain = !cx.create_graph() && cx.batch().is_empty();
-                let ours = plain && g.lends_memory();
+                let ours = plain && g.is_overwritable();
                 if ours { cleared(g, advanced) } else { clear_rows(&g, &advanced.row_indices) }
             })
         },
@@ -88,7 +88,7 @@ fn is_itself(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.storage().is_data_handle() == x.storage().is_data_handle()
         && same_elements(value, target)
         && value.requires_grad() == x.requires_grad()
-        && value.creation() == Creation::Plain
+        && value.view_origin() == ViewOrigin::Plain
 }
 
 /// Whether a program that is being recorded finds the positions anew in each run.
@@ -136,7 +136,7 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
         return overwrite("setitem", x, &all, Value::ComputedHere);
     }
     let plan = subscript(x.shape(), items)?;
-    let view = x.detach().relaid(replay(x.layout(), &plan.steps));
+    let view = x.detach().into_layout(replay(x.layout(), &plan.steps));
     let dims =
         plan.advanced.as_ref().map_or_else(|| view.shape().into(), AdvancedIndex::result_dims);
     let value = fitted(x, &dims, value)?;

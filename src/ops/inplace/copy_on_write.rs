@@ -35,7 +35,7 @@ impl Tensor {
     pub(crate) fn whole_memory(&self) -> Tensor {
         let n = self.storage().nbytes() / self.dtype().size();
         let layout = Layout::contiguous(&[n]).unwrap_or_else(|_| self.layout().clone());
-        self.detach().relaid(layout)
+        self.detach().into_layout(layout)
     }
 
     /// Copies what saved values need of these elements, which are about to be written, but for a leaf that requires grad.
@@ -50,7 +50,7 @@ impl Tensor {
     #[cold]
     pub(crate) fn copy_saved(&self) -> Result<()> {
         if self.storage().user_bit()
-            || self.shows_leaf()
+            || self.shows_requiring_leaf()
             || Mode::current().has(DISALLOW_SAVED_MUTATION)
         {
             self.storage().invalidate_saved();

@@ -18,7 +18,9 @@ use crate::ops::core::elementwise::{Elementwise, Slot, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::inplace::loop_choice::loop_of;
-use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
+use crate::tensor::{
+    AtomicCause, CutCause, Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_elements,
+};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -38,7 +40,7 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// An element that was read is a value of its own: a write to it would not reach the memory that it was read from.
 fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.creation() != Creation::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
+    if x.view_origin() != ViewOrigin::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
         return Ok(());
     }
     let what = "the tensor is one element read by x[i], which is a value of its own: nothing would be written to x";
@@ -51,7 +53,8 @@ fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Whether writing something that does or does not require grad to `x` makes history, or would have to.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
-    let concerns = || x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
+    let concerns =
+        || x.requires_grad() || x.flags().has(TensorFlags::HIDES_GRAD) || x.shows_requiring_leaf();
     graph::recording() && (value_requires_grad || concerns())
 }
 
@@ -62,12 +65,12 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
             "a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or compute a new tensor",
         )
-    } else if x.shows_leaf() {
+    } else if x.shows_requiring_leaf() {
         (
             "a view of a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or change a clone() of the leaf",
         )
-    } else if let Some(both) = x.creation().refusal() {
+    } else if let Some(both) = x.view_origin().refusal() {
         both
     } else {
         return Ok(());
@@ -111,7 +114,8 @@ pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
 /// Whether an unrecorded write to the elements would be admitted and none of them has a history.
 #[cfg(feature = "python")]
 pub(crate) fn is_plain_memory(x: &Tensor) -> bool {
-    let concerns = x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
+    let concerns =
+        x.requires_grad() || x.flags().has(TensorFlags::HIDES_GRAD) || x.shows_requiring_leaf();
     !concerns && admit_memory("numpy", x).is_ok()
 }
 
@@ -156,11 +160,11 @@ pub(crate) fn finish_write(
 ) {
     let version = x.changed_in_place(op);
     if let Some(Written { edge, own_node }) = history {
-        x.wrote(Write { op, region: Region::of(region), edge, own_node, version });
+        x.note_write(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
-        x.set_cause(&CutCause::here(Cause::NoGrad));
+        x.set_cause(&AtomicCause::here(CutCause::NoGrad));
         if Mode::current().has(FORWARD) {
-            x.wrote_cut();
+            x.note_cut_write();
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::ops::core::view::Part;
 use crate::ops::inplace::complex_units::{
     Place, as_values, in_each, in_units, span, units_of, values_of,
 };
-use crate::tensor::{Creation, Edge, Marks, Region, Tensor, Write, same_places};
+use crate::tensor::{Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_positions};
 
 /// Where the elements of a tensor and those of the writes lie in the part of memory that both touch.
 struct Slices {
@@ -66,7 +66,7 @@ impl Slices {
             own.extent().is_none_or(|(first, last)| low <= first && last <= high)
         };
         self.writes.iter().any(|Place { layout, .. }| {
-            same_places(layout, own) || (layout.is_dense() && layout.extent().is_some_and(holds))
+            same_positions(layout, own) || (layout.is_dense() && layout.extent().is_some_and(holds))
         })
     }
 
@@ -79,17 +79,17 @@ impl Slices {
             add_at(&memory, own, &g)?;
             return Ok(memory);
         }
-        let ours = reuse && g.is_changeable();
+        let ours = reuse && g.is_overwritable_in_capture();
         let memory = if ours { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
-        Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))
+        Ok(memory.into_layout(Layout::contiguous(&[self.size])?.with_offset(offset)))
     }
 
     /// The parts of a gradient that belong to those taken, in their order. Records nothing; writes to `g` if it may.
     fn split(&self, g: Tensor, reuse: bool, taken: &Taken) -> Result<Vec<Tensor>> {
         let whole = self.own.layout.is_injective();
         let kept = if whole || !taken[0] { None } else { Some(g.duplicate()?) };
-        let settled = g.marks().has(Marks::SETTLED);
+        let settled = g.flags().has(TensorFlags::ZERO_PADDED);
         let memory = self.memory(g, reuse)?;
         let mut parts = Vec::new();
         for (place, taken) in self.writes.iter().zip(&taken[1..]).rev() {
@@ -106,7 +106,7 @@ impl Slices {
             }
             None if taken[0] => {
                 let past = as_values(memory.relaid_view(&self.own.layout), self.own.dtype)?;
-                parts.push(if settled { past.marked(Marks::SETTLED) } else { past });
+                parts.push(if settled { past.marked(TensorFlags::ZERO_PADDED) } else { past });
             }
             None => {}
         }
@@ -154,7 +154,7 @@ impl Slices {
         let zero = Tensor::zeros(&[], self.unit)?;
         let zeros = zero.layout().broadcast_to(x.shape())?;
         let untouched = memory.relaid_view(&self.own.layout);
-        let kept = choose(&untouched, &x, &zero.relaid(zeros))?;
+        let kept = choose(&untouched, &x, &zero.into_layout(zeros))?;
         kernels::copy(kept.view_of(), x.view_mut());
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Tensor {
         let (unit, low, size) = span([base, &own].into_iter());
         let place = |region| Place::of(region, unit, low);
         let (params, cost) = ((unit, size, place(base), place(&own)), VIEW_COST + move_cost(self));
-        let rule = if self.creation() == Creation::CustomFunction {
+        let rule = if self.view_origin() == ViewOrigin::CustomFunction {
             RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _, _| {
                 Err(bypassed())
             })))
@@ -269,7 +269,7 @@ impl Tensor {
                         && !cx.create_graph()
                         && cx.batch().is_empty()
                     {
-                        return cx.give_part(0, Part::at(g, base.layout.dims(), places));
+                        return cx.give_slice(0, Part::at(g, base.layout.dims(), places));
                     }
                     cx.give_with(0, |_| {
                         let memory = spread(&units_of(&g, *unit)?, *size, &own.layout)?;
@@ -335,7 +335,7 @@ fn add_at(memory: &Tensor, region: &Layout, g: &Tensor) -> Result<()> {
         return Ok(());
     };
     for i in 0..size {
-        let part = g.detach().relaid(g.layout().select(axis, i));
+        let part = g.detach().into_layout(g.layout().select(axis, i));
         add_at(memory, &region.select(axis, i), &part)?;
     }
     Ok(())
@@ -345,7 +345,7 @@ impl Tensor {
     /// These elements of a contiguous memory, outside the graph.
     fn relaid_view(&self, region: &Layout) -> Tensor {
         let offset = self.layout().offset() + region.offset();
-        self.detach().relaid(region.with_offset(offset))
+        self.detach().into_layout(region.with_offset(offset))
     }
 }
 

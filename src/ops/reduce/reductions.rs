@@ -66,7 +66,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     }
     let out = reduced(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
-    let out = out.relaid(Layout::contiguous(&dims)?);
+    let out = out.into_layout(Layout::contiguous(&dims)?);
     finish(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
@@ -180,10 +180,10 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     let kept: usize = x.shape()[..last].iter().product();
     let out = Tensor::empty(&[kept], x.dtype())?;
     let dims = Layout::contiguous(&[kept, count(&x, axes)])?.with_offset(x.layout().offset());
-    let lines = x.detach().relaid(dims);
+    let lines = x.detach().into_layout(dims);
     kernels::normalize::variance(lines.view_of(), divisor, out.view_mut());
     let dims = if keepdims { kept_dims(x.shape(), axes) } else { x.shape()[..last].into() };
-    let out = out.relaid(Layout::contiguous(&dims)?);
+    let out = out.into_layout(Layout::contiguous(&dims)?);
     finish(out, &[&x], |_| Record {
         name: "var",
         cost: 3.0 * move_cost(&x),

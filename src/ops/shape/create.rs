@@ -10,7 +10,7 @@ use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range::in_range;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::tensor::{Cause, CutCause, Marks, Tensor};
+use crate::tensor::{AtomicCause, CutCause, Tensor, TensorFlags};
 
 /// An empty list with room for `n` elements; an error where the system refuses the memory.
 pub(crate) fn room<T>(n: usize) -> Result<Vec<T>> {
@@ -130,7 +130,7 @@ impl Tensor {
             return Ok(self.clone());
         }
         let copy = self.copied("contiguous")?;
-        Ok(if self.is_inference() { copy.marked(Marks::INFERENCE) } else { copy })
+        Ok(if self.is_inference() { copy.marked(TensorFlags::INFERENCE) } else { copy })
     }
 
     /// A copy with storage of its own, recorded as the identity.
@@ -148,8 +148,8 @@ impl Tensor {
     /// This tensor's data where nobody else holds it: in place if that is so already, else a copy.
     #[cfg(feature = "python")]
     pub(crate) fn into_owned(mut self) -> Result<Tensor> {
-        if self.lends_memory() {
-            self.forget();
+        if self.is_overwritable() {
+            self.clear_history();
             Ok(self)
         } else {
             self.duplicate()
@@ -162,10 +162,10 @@ impl Tensor {
         match (create_graph, alone) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),
-            (false, true) => self.forget(),
+            (false, true) => self.clear_history(),
             (false, false) => self = self.duplicate()?,
         }
-        self.set_cause(&CutCause::here(Cause::Backward));
+        self.set_cause(&AtomicCause::here(CutCause::Backward));
         Ok(self)
     }
 }
@@ -174,7 +174,7 @@ crate::operations! { family "creation";
     /// A copy with storage of its own. Derivative: `g`.
     [numpy("copy"), aliases("copy"), ignores(("order", None))]
     fn clone_(x: Tensor) -> Tensor {
-        x.copied("clone").map(|copy| copy.in_kind_of(x))
+        x.copied("clone").map(|copy| copy.with_kind_of(x))
     }
     /// Zeros of the same shape and dtype.
     [numpy("zeros_like"), constant, memory]

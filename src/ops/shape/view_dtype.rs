@@ -95,5 +95,5 @@ pub(crate) fn as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     let Some(layout) = layout_of(x, dtype, &dims) else {
         return Err(apart("view", x));
     };
-    Ok(x.detached().recast(layout, dtype).underived([x].into_iter()))
+    Ok(x.detached().with_layout_and_dtype(layout, dtype).underived([x].into_iter()))
 }

@@ -84,7 +84,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
-        effects::touch(&leaf, true);
+        effects::note_grad_access(&leaf, true);
         leaf.accumulate(grad.separate(create_graph)?, create_graph)
     }
 

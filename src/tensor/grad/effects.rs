@@ -25,14 +25,14 @@ thread_local! {
 
 /// Notes that the gradient of a leaf is about to be read or replaced.
 #[inline]
-pub(crate) fn touch(meta: &Arc<Meta>, read: bool) {
+pub(crate) fn note_grad_access(meta: &Arc<Meta>, read: bool) {
     if capture::active() {
-        list(meta, read);
+        note_slow(meta, read);
     }
 }
 
 #[cold]
-fn list(meta: &Arc<Meta>, read: bool) {
+fn note_slow(meta: &Arc<Meta>, read: bool) {
     LEAVES.with_borrow_mut(|leaves| {
         if !leaves.iter().any(|leaf| Arc::ptr_eq(&leaf.meta, meta)) {
             let before = meta.grad();
@@ -48,14 +48,14 @@ fn list(meta: &Arc<Meta>, read: bool) {
 
 /// The leaves touched during one capture; an enclosing capture has a list of its own.
 #[must_use = "the leaves of the outer recording come back when this ends"]
-pub(crate) struct Scope {
+pub(crate) struct EffectScope {
     outer: Vec<TouchedLeaf>,
 }
 
-impl Scope {
+impl EffectScope {
     /// Begins a list.
-    pub(crate) fn begin() -> Scope {
-        Scope { outer: LEAVES.take() }
+    pub(crate) fn begin() -> EffectScope {
+        EffectScope { outer: LEAVES.take() }
     }
 
     /// Ends the list and returns the touched leaves, except those that no longer exist.

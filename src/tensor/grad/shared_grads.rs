@@ -10,33 +10,33 @@ use crate::threads::{OriginThread, has_host_lock};
 pub(crate) enum Holders {
     /// None: a pass made the gradient.
     #[default]
-    Not,
+    Nobody,
     /// One thread.
-    To(OriginThread),
+    Thread(OriginThread),
     /// Several threads, or an unknown one.
-    Abroad,
+    Unknown,
 }
 
 impl Holders {
     /// The current thread.
     #[inline]
-    pub(crate) fn here() -> Holders {
-        if has_host_lock() { Holders::To(OriginThread::current()) } else { Holders::Abroad }
+    pub(crate) fn current_thread() -> Holders {
+        if has_host_lock() { Holders::Thread(OriginThread::current()) } else { Holders::Unknown }
     }
 
     /// These, and the current thread.
     #[inline]
-    pub(crate) fn also_here(self) -> Holders {
-        match (self, Holders::here()) {
-            (Holders::Not, here) => here,
+    pub(crate) fn with_current_thread(self) -> Holders {
+        match (self, Holders::current_thread()) {
+            (Holders::Nobody, here) => here,
             (now, here) if now == here => now,
-            _ => Holders::Abroad,
+            _ => Holders::Unknown,
         }
     }
 
     /// Whether another thread than that of the running pass may hold it.
-    pub(crate) fn is_abroad(self) -> bool {
-        self != Holders::Not && (self == Holders::Abroad || self != Holders::here())
+    pub(crate) fn includes_other_threads(self) -> bool {
+        self != Holders::Nobody && (self == Holders::Unknown || self != Holders::current_thread())
     }
 }
 
@@ -46,15 +46,15 @@ mod tests {
 
     #[test]
     fn without_a_host_whatever_was_given_is_abroad() {
-        assert!(!Holders::Not.is_abroad());
-        assert_eq!(Holders::here(), Holders::Abroad);
-        assert!(Holders::Not.also_here().is_abroad());
+        assert!(!Holders::Nobody.includes_other_threads());
+        assert_eq!(Holders::current_thread(), Holders::Unknown);
+        assert!(Holders::Nobody.with_current_thread().includes_other_threads());
     }
 
     #[test]
     fn what_another_thread_was_given_is_abroad() {
-        let other = Holders::To(std::thread::spawn(OriginThread::current).join().unwrap());
-        assert!(other.is_abroad());
-        assert_eq!(other.also_here(), Holders::Abroad);
+        let other = Holders::Thread(std::thread::spawn(OriginThread::current).join().unwrap());
+        assert!(other.includes_other_threads());
+        assert_eq!(other.with_current_thread(), Holders::Unknown);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use crate::array::Layout;
 use crate::graph::{Flags, GRAD, Mode, TRANSFORM};
-use crate::tensor::{Edge, Marks, Meta, Region, Tensor, retain_grad};
+use crate::tensor::{Edge, Meta, Region, Tensor, TensorFlags, retain_grad};
 use crate::threads::{Lock, LockGuard};
 
 /// A recorded in-place write.
@@ -72,7 +72,7 @@ fn newer(a: u32, b: u32) -> bool {
 
 impl State {
     /// The writes later than version `since`.
-    fn since(&self, since: u32) -> Arc<Vec<Write>> {
+    fn writes_since(&self, since: u32) -> Arc<Vec<Write>> {
         if self.writes.iter().all(|write| newer(write.version, since)) {
             return Arc::clone(&self.writes);
         }
@@ -81,9 +81,9 @@ impl State {
 
     /// Makes `base` the base of the family, if there is none. Not possible if its elements overlap: a position would have
     /// several gradients.
-    fn declare(&mut self, base: &Tensor, edge: Option<Edge>, since: u32) {
+    fn set_base(&mut self, base: &Tensor, edge: Option<Edge>, since: u32) {
         if self.base.is_none() && base.layout().is_injective() {
-            self.writes = self.since(since);
+            self.writes = self.writes_since(since);
             self.base = Some(Base { region: Region::of(base), edge, detached: false });
         }
     }
@@ -112,18 +112,18 @@ impl History {
 
     /// The edge of the last write to exactly these elements, if it is among the latest writes and no tensor of the family
     /// retains its gradient: then reading them needs no node for the whole memory.
-    fn last_written(&self, region: &Region) -> Option<Option<Edge>> {
+    fn edge_of_last_write(&self, region: &Region) -> Option<Option<Edge>> {
         let state = self.lock();
         if !state.retained.is_empty() {
             return None;
         }
-        for write in state.writes.iter().rev().take(LATEST) {
-            if write.region.is(region) {
+        for write in state.writes.iter().rev().take(MAX_SEARCHED_WRITES) {
+            if write.region.same_as(region) {
                 // An element of a leaf is not the leaf.
                 let leaf = |edge: &Edge| edge.node().flags().has(Flags::ACCUMULATOR);
                 return (!write.edge.as_ref().is_some_and(leaf)).then(|| write.edge.clone());
             }
-            if !write.region.is_apart(region) {
+            if !write.region.is_disjoint(region) {
                 return None;
             }
         }
@@ -132,19 +132,19 @@ impl History {
 
     /// The edge of elements of a view that reads the base directly, if no tensor of the family retains its gradient. Through the
     /// view, the gradient would be padded with zeros for each read between two writes.
-    fn read_of_base(&self, part: &Tensor) -> Option<Edge> {
-        self.advance();
+    fn edge_bypassing_view(&self, view: &Tensor) -> Option<Edge> {
+        self.rebase();
         let state = self.lock();
         let base = state.base.as_ref().filter(|base| !base.detached)?;
         let (edge, region) = (base.edge.clone()?, base.region.clone());
-        let seen = !state.retained.is_empty() || !state.writes.is_empty();
+        let observed = !state.retained.is_empty() || !state.writes.is_empty();
         drop(state);
-        (!seen).then(|| part.as_strided_edge(&region, edge))
+        (!observed).then(|| view.as_strided_edge(&region, edge))
     }
 
     /// Gives the base the edge of its values after all writes. No lock is held while the node is made: in anomaly mode that
     /// asks the host for the call site.
-    fn advance(&self) {
+    fn rebase(&self) {
         loop {
             let state = self.lock();
             let Some(base) = state.base.as_ref().filter(|_| !state.writes.is_empty()) else {
@@ -155,7 +155,7 @@ impl History {
             drop(state);
             let edge = match writes.last() {
                 Some(Write { own_node: true, edge: Some(edge), region, .. })
-                    if region.is(&own_region) =>
+                    if region.same_as(&own_region) =>
                 {
                     edge.clone()
                 }
@@ -175,7 +175,7 @@ impl History {
             drop(state);
             drop((done, before, writes));
             for meta in retained.iter().filter_map(Weak::upgrade) {
-                retain_grad::follow(&meta, Some(&edge));
+                retain_grad::move_sink(&meta, Some(&edge));
             }
         }
     }
@@ -185,22 +185,22 @@ impl History {
         let mut state = self.lock();
         let version = state.last.filter(|last| newer(*last, since))?;
         if !tensor.is_view() {
-            state.declare(tensor, own.cloned(), since);
+            state.set_base(tensor, own.cloned(), since);
         }
         if state.base.is_none() {
-            let writes = state.since(since);
+            let writes = state.writes_since(since);
             drop(state);
             let edge = Tensor::copy_slices(&Region::of(tensor), own.cloned(), &writes);
             return Some(CurrentEdge { edge, version, of_base: false });
         }
         if !state.writes.is_empty() {
             drop(state);
-            self.advance();
+            self.rebase();
             state = self.lock();
         }
         let base = state.base.as_ref()?;
         let edge = base.edge.clone()?;
-        if !tensor.is_view() && base.region.is_of(tensor) {
+        if !tensor.is_view() && base.region.is_of_tensor(tensor) {
             return Some(CurrentEdge { edge, version, of_base: true });
         }
         let region = base.region.clone();
@@ -219,7 +219,7 @@ struct CurrentEdge {
 }
 
 /// How many of the latest writes are searched for the one that wrote what is read.
-const LATEST: usize = 4;
+const MAX_SEARCHED_WRITES: usize = 4;
 
 impl Tensor {
     /// Whether the memory was written since this handle was made.
@@ -228,18 +228,18 @@ impl Tensor {
         self.version != self.storage().version()
     }
 
-    /// The edge of the elements `place` of this tensor's memory, if it is that of the last write to them, or if this is a view.
+    /// The edge of the elements `elements` of this tensor's memory, if it is that of the last write to them, or if this is a view.
     /// In transforms only, where gradients of the memory itself cannot be observed: the edge bypasses them.
     #[cold]
-    pub(crate) fn last_written(&self, place: &Layout) -> Option<Option<Edge>> {
+    pub(crate) fn edge_of_last_write(&self, elements: &Layout) -> Option<Option<Edge>> {
         if !Mode::current().has(GRAD | TRANSFORM) {
             return None;
         }
-        let region = Region { layout: place.clone(), dtype: self.dtype() };
+        let region = Region { layout: elements.clone(), dtype: self.dtype() };
         let history = self.history()?;
-        history.last_written(&region).or_else(|| {
-            let part = self.is_view().then(|| self.with_layout(place.clone()))?;
-            history.read_of_base(&part).map(Some)
+        history.edge_of_last_write(&region).or_else(|| {
+            let view = self.is_view().then(|| self.with_layout(elements.clone()))?;
+            history.edge_bypassing_view(&view).map(Some)
         })
     }
 
@@ -260,32 +260,32 @@ impl Tensor {
 
     /// Adds `view`, a view of a detached tensor, to its family.
     #[cold]
-    pub(in crate::tensor) fn link(&self, view: &Tensor) {
+    pub(in crate::tensor) fn join_history(&self, view: &Tensor) {
         view.ensure_meta().set_history(self.ensure_meta().history_or_new());
     }
 
     /// Notes a recorded write to elements of this tensor, at the current version.
-    pub(crate) fn wrote(&self, write: Write) {
+    pub(crate) fn note_write(&self, write: Write) {
         let whole = write.region.is_whole(self.storage().nbytes());
         let history = self.history_or_new();
         if !self.is_view() {
             let (own, since) = self.own_edge();
-            history.lock().declare(self, own, since);
+            history.lock().set_base(self, own, since);
         }
         history.push(write, whole);
         let retained: Vec<_> =
             history.lock().retained.iter().filter_map(|one| one.meta.upgrade()).collect();
-        retained.iter().for_each(retain_grad::lift);
+        retained.iter().for_each(retain_grad::remove_sink);
     }
 
     /// Called after a write through this view: `base` is its base, or another view of it.
     #[cfg(feature = "python")]
-    pub(crate) fn is_view_of(&self, base: &Tensor) {
+    pub(crate) fn set_base_of_view(&self, base: &Tensor) {
         if !base.is_view()
             && let Some(history) = self.history()
         {
             let (own, since) = base.own_edge();
-            history.lock().declare(base, own, since);
+            history.lock().set_base(base, own, since);
         }
     }
 
@@ -306,13 +306,13 @@ impl Tensor {
         if !of_base {
             let meta = self.ensure_meta();
             meta.rebase(Some(edge.clone()), version);
-            retain_grad::follow(meta, Some(&edge));
+            retain_grad::move_sink(meta, Some(&edge));
         }
         Some(edge)
     }
 
     /// Notes that `meta` retains the gradient of this tensor, so that its sink follows the writes.
-    pub(in crate::tensor) fn retains_with(&self, meta: &Arc<Meta>) {
+    pub(in crate::tensor) fn note_retention(&self, meta: &Arc<Meta>) {
         let history = self.history_or_new();
         let mut state = history.lock();
         state.retained.retain(|one| one.meta.strong_count() > 0);
@@ -325,7 +325,7 @@ impl Tensor {
         let Some(history) = self.history() else {
             return;
         };
-        history.advance();
+        history.rebase();
         if let Some(base) = &mut history.lock().base {
             base.detached = true;
         }
@@ -353,7 +353,7 @@ impl Tensor {
     }
 
     /// Whether this shows memory of a leaf that requires grad.
-    pub(crate) fn shows_leaf(&self) -> bool {
+    pub(crate) fn shows_requiring_leaf(&self) -> bool {
         if !self.storage().is_data_handle() {
             return self.storage().user_bit();
         }
@@ -363,13 +363,13 @@ impl Tensor {
     pub(in crate::tensor) fn mark_leaf(&self, on: bool) {
         if !self.storage().is_data_handle() {
             self.storage().set_user_bit(on);
-        } else if self.marks().has(Marks::DETACHED) {
+        } else if self.flags().has(TensorFlags::DETACHED) {
             self.history_or_new().leaf.store(on, Ordering::Relaxed);
         }
     }
 
     /// Notes that a custom function's forward wrote cut values.
-    pub(crate) fn wrote_cut(&self) {
+    pub(crate) fn note_cut_write(&self) {
         self.history_or_new().cut.store(true, Ordering::Relaxed);
     }
 

@@ -22,18 +22,18 @@ impl Region {
     }
 
     /// Whether a tensor has the same elements in the same order.
-    pub(crate) fn is_of(&self, x: &Tensor) -> bool {
-        self.dtype == x.dtype() && same_places(&self.layout, x.layout())
+    pub(crate) fn is_of_tensor(&self, x: &Tensor) -> bool {
+        self.dtype == x.dtype() && same_positions(&self.layout, x.layout())
     }
 
     /// Whether another region has the same elements in the same order.
-    pub(crate) fn is(&self, other: &Region) -> bool {
-        self.dtype == other.dtype && same_places(&self.layout, &other.layout)
+    pub(crate) fn same_as(&self, other: &Region) -> bool {
+        self.dtype == other.dtype && same_positions(&self.layout, &other.layout)
     }
 
     /// Whether the regions are disjoint by a cheap, conservative test: one ends before the other begins, or both have the same
     /// stride and never meet.
-    pub(crate) fn is_apart(&self, other: &Region) -> bool {
+    pub(crate) fn is_disjoint(&self, other: &Region) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         if self.dtype != other.dtype {
             return false;
@@ -71,10 +71,10 @@ impl Region {
 
 /// Whether two tensors of one memory have the same elements in the same order.
 pub(crate) fn same_elements(a: &Tensor, b: &Tensor) -> bool {
-    a.dtype() == b.dtype() && same_places(a.layout(), b.layout())
+    a.dtype() == b.dtype() && same_positions(a.layout(), b.layout())
 }
 
 /// Whether two layouts have the same positions in the same order.
-pub(crate) fn same_places(a: &Layout, b: &Layout) -> bool {
+pub(crate) fn same_positions(a: &Layout, b: &Layout) -> bool {
     a.offset() == b.offset() && a.dims() == b.dims() && a.strides() == b.strides()
 }

@@ -4,7 +4,7 @@
 
 /// How a view was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Creation {
+pub(crate) enum ViewOrigin {
     /// By a recorded operation with one output; also for tensors that are no views.
     #[default]
     Plain,
@@ -20,24 +20,24 @@ pub(crate) enum Creation {
     Element,
 }
 
-impl Creation {
+impl ViewOrigin {
     /// Why such a view may not be written in place while recording, and the remedy.
     pub(crate) fn refusal(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Creation::Plain | Creation::Element => None,
-            Creation::CustomFunction => Some((
+            ViewOrigin::Plain | ViewOrigin::Element => None,
+            ViewOrigin::CustomFunction => Some((
                 "a view that a custom function returned cannot be changed in place: its backward would be bypassed",
                 "return a clone() from forward, or change a clone()",
             )),
-            Creation::MultipleOutputs => Some((
+            ViewOrigin::MultipleOutputs => Some((
                 "one of several views that one operation made cannot be changed in place",
                 "index the tensor instead, or compute a new tensor",
             )),
-            Creation::InferenceMode => Some((
+            ViewOrigin::InferenceMode => Some((
                 "a view made in inference mode cannot be changed in place while recording",
                 "make the view and the change both inside inference_mode() or both outside",
             )),
-            Creation::NoGrad => Some((
+            ViewOrigin::NoGrad => Some((
                 "a view made under no_grad() cannot be changed in place while recording",
                 "make the view and the change both inside no_grad() or both outside",
             )),

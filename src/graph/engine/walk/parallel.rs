@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use super::grad_slots::Slots;
+use super::grad_slots::GradSlots;
 use super::schedule::{NO_POSITION, Schedule};
 use super::serial;
 use super::worker;
-use super::worker::Lane;
+use super::worker::Worker;
 use crate::error::{Error, Result};
 use crate::graph::call_site;
 use crate::graph::engine::host::Host;
@@ -23,17 +23,17 @@ use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
 use crate::graph::value::Value;
 use crate::threads::{self, Mutex, OriginThread};
 
-// The thresholds were measured with `benches/lanes.py 9`, whose graphs have nodes of 2 to 300 µs; figures are speeds
+// The thresholds were measured with `benches/workers.py 9`, whose graphs have nodes of 2 to 300 µs; figures are speeds
 // relative to one thread, on two cores.
 
 /// Cheaper work is neither offered to others nor kept alone when offering. At 2.5 µs, the lattice of 24² products falls
 /// from 0.99 to 0.90; at 10 µs the one of 40² products from 1.34 to 1.05, and 64 branches of 3 000 elements lose their 1.3.
 pub(super) const OFFER_NS: f32 = 5_000.0;
 /// Cheaper nodes run first when enough work depends on them.
-pub(super) const SPINE_NS: f32 = 1_000.0;
+pub(super) const CHEAP_NS: f32 = 1_000.0;
 
 /// The state shared by the workers of a pass.
-pub(super) struct Shared<'s, 'g, V: Value> {
+pub(super) struct SharedState<'s, 'g, V: Value> {
     pub(in crate::graph::engine) plan: &'s Plan<'g, V>,
     pub(in crate::graph::engine) schedule: &'s Schedule,
     pub(in crate::graph::engine) options: PassOptions,
@@ -41,7 +41,7 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     pub(in crate::graph::engine) site: Option<Arc<str>>,
     /// The thread that started the pass.
     pub(in crate::graph::engine) origin: OriginThread,
-    pub(super) slots: Slots<V>,
+    pub(super) slots: GradSlots<V>,
     /// For each node, the number of consumers that have not delivered.
     pub(super) awaited: Vec<AtomicU32>,
     /// Nodes that any worker may take.
@@ -64,24 +64,24 @@ pub(super) struct Shared<'s, 'g, V: Value> {
     pub(super) caller_sleeps: AtomicBool,
 }
 
-/// Runs the plan on up to `lanes` threads, the caller included.
+/// Runs the plan on up to `workers` threads, the caller included.
 pub(in crate::graph::engine) fn walk<V: Value>(
     plan: &Plan<'_, V>,
     schedule: &Schedule,
     options: PassOptions,
     host: &dyn Host,
     seeds: Seeds<V>,
-    lanes: usize,
+    workers: usize,
 ) -> Result<Outcome<V>> {
-    let shared = Shared::new(plan, schedule, options, lanes);
+    let shared = SharedState::new(plan, schedule, options, workers);
     options.enter();
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         shared.slots.seed(output, seed)?;
     }
-    threads::with_team(&|team| worker::help(&shared, team), |team| {
-        let mut lane = Lane::new(&shared, team, Some(host));
-        lane.begin();
-        lane.work();
+    threads::with_team(&|team| worker::run_helper(&shared, team), |team| {
+        let mut worker = Worker::new(&shared, team, Some(host));
+        worker.begin();
+        worker.work();
     });
     if let Some((_, error)) = shared.failure.lock().take() {
         return Err(error);
@@ -95,24 +95,24 @@ pub(in crate::graph::engine) fn walk<V: Value>(
     }
     // In the order of the serial walk.
     outcome.commits.sort_unstable_by_key(|(k, _)| schedule.positions[*k as usize]);
-    serial::leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
+    serial::collect_leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
     Ok(outcome)
 }
 
-impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
+impl<'s, 'g, V: Value> SharedState<'s, 'g, V> {
     fn new(
         plan: &'s Plan<'g, V>,
         schedule: &'s Schedule,
         options: PassOptions,
-        lanes: usize,
-    ) -> Shared<'s, 'g, V> {
-        Shared {
+        workers: usize,
+    ) -> SharedState<'s, 'g, V> {
+        SharedState {
             plan,
             schedule,
             options,
-            site: call_site::here(),
+            site: call_site::current_call_site(),
             origin: OriginThread::current(),
-            slots: Slots::new(plan.outputs as usize, options),
+            slots: GradSlots::new(plan.outputs as usize, options),
             awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),
             public_len: AtomicUsize::new(0),
@@ -124,7 +124,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             outcomes: Mutex::new(Vec::new()),
             idle: AtomicUsize::new(0),
             helpers: AtomicUsize::new(0),
-            most_helpers: lanes.saturating_sub(1),
+            most_helpers: workers.saturating_sub(1),
             caller: std::thread::current(),
             caller_sleeps: AtomicBool::new(false),
         }
@@ -200,19 +200,19 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         Some(k)
     }
 
-    pub(super) fn post(&self, k: u32) {
+    pub(super) fn post_foreign_node(&self, k: u32) {
         self.inbox.lock().push(k);
         self.inbox_len.fetch_add(1, Ordering::SeqCst);
         self.wake_caller();
     }
 
     #[inline]
-    pub(super) fn has_mail(&self) -> bool {
+    pub(super) fn has_foreign_nodes(&self) -> bool {
         self.inbox_len.load(Ordering::SeqCst) > 0
     }
 
     /// Takes the inbox node that comes first in the order.
-    pub(super) fn read_mail(&self) -> Option<u32> {
+    pub(super) fn take_foreign_node(&self) -> Option<u32> {
         let mut inbox = self.inbox.lock();
         let position = |k: &u32| self.schedule.positions[*k as usize];
         let (i, _) = inbox.iter().enumerate().min_by_key(|(_, k)| position(k))?;

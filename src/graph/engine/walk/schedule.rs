@@ -5,11 +5,11 @@
 use super::parallel::OFFER_NS;
 use crate::graph::engine::plan::Plan;
 use crate::graph::node::Flags;
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
 
 /// The rank of an edge to an output that an earlier edge of the same node leads to.
-pub(super) const SAME: u32 = u32::MAX;
+pub(super) const DUPLICATE: u32 = u32::MAX;
 /// The position of a node that is not in the order (a leaf).
 pub(super) const NO_POSITION: u32 = u32::MAX;
 
@@ -17,7 +17,7 @@ pub(super) const NO_POSITION: u32 = u32::MAX;
 pub(in crate::graph::engine) struct Schedule {
     /// For each output, its node.
     pub(in crate::graph::engine) owner: Vec<u32>,
-    /// For each edge, its rank among the consumers of its target, or `SAME`.
+    /// For each edge, its rank among the consumers of its target, or `DUPLICATE`.
     pub(super) ranks: Vec<u32>,
     /// For each node, the number of (consumer, output) pairs that it waits for.
     pub(super) awaited: Vec<u32>,
@@ -34,19 +34,19 @@ impl Schedule {
         let nodes = plan.items.len();
         let mut schedule = Schedule {
             owner: plan.owners(),
-            ranks: vec![SAME; plan.targets.len()],
+            ranks: vec![DUPLICATE; plan.targets.len()],
             awaited: vec![0; nodes],
             cones: vec![0.0; nodes],
             positions: vec![NO_POSITION; nodes],
             forkable: 0.0,
         };
-        schedule.rank(plan);
-        schedule.weigh(plan);
+        schedule.compute_ranks(plan);
+        schedule.compute_costs(plan);
         schedule
     }
 
     /// Consumers first: counts consumers, and ranks their contributions.
-    fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
+    fn compute_ranks<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut next = vec![0u32; plan.outputs as usize];
         // The last consumer of each output, to recognise a second edge of the same node.
         let mut last = vec![u32::MAX; plan.outputs as usize];
@@ -54,7 +54,7 @@ impl Schedule {
             self.positions[k as usize] = position as u32;
             let first = plan.items[k as usize].edges as usize;
             for (i, &target) in plan.targets_of(k).iter().enumerate() {
-                if target == NOWHERE {
+                if target == NO_TARGET {
                     continue;
                 }
                 let target = target as usize;
@@ -70,7 +70,7 @@ impl Schedule {
     }
 
     /// Producers first: cones, the critical path, and the work that can run in parallel to it.
-    fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
+    fn compute_costs<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut path = vec![0f32; plan.items.len()];
         let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
         let (mut pieces, mut roots) = (0f64, Fork::default());
@@ -79,7 +79,7 @@ impl Schedule {
             let (mut cone, mut below, mut fork) = (node.cost(), 0f32, Fork::default());
             let first = plan.items[k as usize].edges as usize;
             for (i, &target) in plan.targets_of(k).iter().enumerate() {
-                if target == NOWHERE || self.ranks[first + i] == SAME {
+                if target == NO_TARGET || self.ranks[first + i] == DUPLICATE {
                     continue;
                 }
                 let input = self.owner[target as usize] as usize;
@@ -90,7 +90,7 @@ impl Schedule {
                 }
             }
             self.cones[k as usize] = cone;
-            pieces += fork.given();
+            pieces += fork.offered();
             match self.awaited[k as usize] {
                 0 => roots.add(cone),
                 1 => {}
@@ -105,7 +105,7 @@ impl Schedule {
                 native += f64::from(node.cost());
             }
         }
-        pieces += roots.given();
+        pieces += roots.offered();
         self.forkable = (all - f64::from(longest)).min(native).min(pieces) as f32;
     }
 }
@@ -125,7 +125,7 @@ impl Fork {
         }
     }
 
-    fn given(&self) -> f64 {
+    fn offered(&self) -> f64 {
         self.sum - f64::from(self.largest)
     }
 }

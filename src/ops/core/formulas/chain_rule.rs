@@ -72,11 +72,11 @@ impl Rule<Tensor> for Elementwise {
         Cow::Borrowed(self.name)
     }
 
-    fn batches(&self) -> bool {
+    fn supports_batch(&self) -> bool {
         true
     }
 
-    fn local(&self) -> Option<&dyn Any> {
+    fn elementwise(&self) -> Option<&dyn Any> {
         Some(self)
     }
 
@@ -93,7 +93,7 @@ impl Rule<Tensor> for Elementwise {
         };
         let plain = !cx.create_graph() && cx.batch().is_empty();
         // The derivative that may use up the gradient comes last. Those that have a sum to be added to need no memory.
-        let free = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
+        let free = |&i: &usize| cx.wants(i) && !(plain && cx.partial_sum(i).is_some());
         let last = (0..self.by.len()).rev().find(free);
         let mut small = match g.flat() {
             flat if !plain || flat.is_some() => Small::new(flat.filter(|_| plain)),
@@ -115,11 +115,11 @@ impl Rule<Tensor> for Elementwise {
         }
         match last {
             Some(i) if given && self.added(cx, i, g, &small) => Ok(()),
-            Some(i) if self.rewritten(i, g, &small) => cx.pass(i, place),
+            Some(i) if self.rewritten(i, g, &small) => cx.give_from(i, place),
             Some(i) => {
                 let mut made = self.made(i, g, &small);
                 if made.is_some() {
-                    return cx.pass(i, &mut made);
+                    return cx.give_from(i, &mut made);
                 }
                 let Some(g) = place.take() else { return Ok(()) };
                 let gradient = self.derived(cx, &self.by[i], g, &mut operands)?;
@@ -188,7 +188,7 @@ impl Elementwise {
     /// Adds the gradient of operand `i` to what that has been given so far; false where this takes more than a small loop.
     #[inline(never)]
     fn added(&self, cx: &mut Context<'_, Tensor>, i: usize, g: &Tensor, small: &Small<'_>) -> bool {
-        let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
+        let Some(sum) = cx.partial_sum(i).filter(|_| small.is_open()) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
         let Some(place) = sum.flat().filter(|_| fits) else { return false };
         match &self.by[i] {
@@ -211,7 +211,7 @@ impl Elementwise {
         if small.is_one(self.numbered(uses)) {
             let out = Tensor::empty_as(&Layout::scalar(), g.dtype()).ok()?;
             let done = small.write_one(table, self.numbered(uses), out.flat()?);
-            return done.then(|| out.relaid(g.layout().with_offset(0)));
+            return done.then(|| out.into_layout(g.layout().with_offset(0)));
         }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
         small.write(table, self.numbered(uses), out.flat()?).then_some(out)
@@ -235,7 +235,7 @@ impl Elementwise {
 /// Where a derivative is written: the gradient's own buffer when nobody else has it.
 #[inline]
 fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
-    if g.lends_memory() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
+    if g.is_overwritable() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
 }
 
 /// Reads the derivative as one loop; writes into the gradient's own buffer when nobody else has it.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Context, Together};
+use crate::graph::{Context, FusedNodes};
 use crate::kernels::fused::{Tile, Tiles};
 use crate::ops::core::chain_rule::{Operands, Read};
 use crate::ops::core::elementwise::{Derivative, Elementwise};
@@ -46,7 +46,7 @@ enum Gradient {
 }
 
 /// Runs the nodes; false where an operand of one lies otherwise than in a row, and that one is named.
-pub(in crate::ops) fn together(run: &mut Together<'_, Tensor>) -> Result<bool> {
+pub(in crate::ops) fn backward_fused(run: &mut FusedNodes<'_, Tensor>) -> Result<bool> {
     if !run.grads()[0].as_ref().is_some_and(suits) {
         return Ok(false);
     }
@@ -200,7 +200,8 @@ fn results(
         |at: usize| places.iter().any(|p| matches!(p, Some(Gradient::Given(k, _)) if *k == at));
     let mut spare: Vec<Tensor> = Vec::new();
     for (at, grad) in given.iter().enumerate() {
-        spare.extend(grad.as_ref().filter(|g| !kept(at) && g.lends_memory()).map(Tensor::detach));
+        spare
+            .extend(grad.as_ref().filter(|g| !kept(at) && g.is_overwritable()).map(Tensor::detach));
     }
     let mut out: Vec<Option<Tensor>> = Vec::with_capacity(places.len());
     let mut made: Vec<(Tile, usize)> = Vec::new();

@@ -20,7 +20,7 @@ pub(crate) fn fits(op: &Elementwise, a: &Tensor, b: &Tensor, over: &Tensor) -> b
         && op.takes(a.dtype())
         && op.forward.result(a.dtype()) == a.dtype()
         && over.is_data()
-        && over.lends_memory()
+        && over.is_overwritable()
         && Mode(mode.0 & !GRAD) == Mode(0)
         && !recorded()
         && !capture::active()

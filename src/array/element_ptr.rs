@@ -10,12 +10,15 @@ use crate::dtype::DType;
 use crate::error::Result;
 
 /// Space for one element of any dtype (16 bytes).
-pub type Word = [u64; 2];
+pub type ElementWord = [u64; 2];
 
 const _: () = {
     let mut i = 0;
     while i < DType::ALL.len() {
-        assert!(DType::ALL[i].size() <= size_of::<Word>(), "a word holds an element of any dtype");
+        assert!(
+            DType::ALL[i].size() <= size_of::<ElementWord>(),
+            "a word holds an element of any dtype"
+        );
         i += 1;
     }
 };
@@ -51,7 +54,7 @@ impl<'a> Elements<'a> {
     }
 
     /// A null pointer, for an argument that the program does not read.
-    pub fn unread() -> Elements<'a> {
+    pub fn null() -> Elements<'a> {
         Elements { ptr: std::ptr::null(), lifetime: PhantomData }
     }
 
@@ -87,7 +90,7 @@ impl<'a> ElementsMut<'a> {
     }
 
     /// A word that holds one element.
-    pub fn word(word: &'a mut Word) -> ElementsMut<'a> {
+    pub fn word(word: &'a mut ElementWord) -> ElementsMut<'a> {
         ElementsMut { ptr: std::ptr::from_mut(word).cast(), lifetime: PhantomData }
     }
 
