@@ -1,9 +1,8 @@
-//! Element types: one table with a row for each dtype, and what follows from it.
+//! Element types: one table with a row per dtype, and what follows from it.
 //!
-//! Owns: `DType`, the table (name, size, kind, accumulation, codes of NumPy and DLPack), the traits
-//! that tie a Rust type to its dtype, and `with_dtype!`, the only choice of a Rust type by a dtype.
-//! Never touches a buffer.
-//! Invariant: the rows stand in the order of the discriminants.
+//! `DType`, the table (name, size, kind, accumulator, codes of NumPy and DLPack), and `with_dtype!`, which dispatches
+//! from a dtype to its Rust type.
+//! Invariant: the rows are in the order of the discriminants.
 
 mod element;
 mod promotion;
@@ -12,15 +11,15 @@ use std::fmt;
 #[cfg(feature = "python")]
 use std::sync::LazyLock;
 
-/// The kind of a dtype, in the order in which NumPy's `same_kind` lets one be put into another.
+/// The kind of a dtype, in the order of NumPy's `same_kind` casting: a kind can be cast to itself or a later one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Truth values.
+    /// Booleans.
     Bool,
-    /// Integers without a sign.
+    /// Unsigned integers.
     Unsigned,
-    /// Integers with a sign.
+    /// Signed integers.
     Signed,
     /// Floating-point numbers.
     Float,
@@ -28,21 +27,20 @@ pub enum Kind {
     Complex,
 }
 
-/// What there is to know of a dtype: a row of the table.
+/// The properties of a dtype: a row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct DTypeRow {
     /// The dtype of this row.
     pub dtype: DType,
     /// NumPy's name.
     pub name: &'static str,
     /// Bytes of one element.
     pub size: usize,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// The dtype in which its sums and products are accumulated and given back.
+    /// The dtype of sums and products of its elements.
     pub accumulates: DType,
-    /// The dtype whose loops compute with it where it has none: its values are converted, and the result is rounded
-    /// to the dtype.
+    /// The dtype whose loops compute for it where it has none of its own: elements are converted, and results rounded back.
     pub computes: DType,
     /// NumPy's type number.
     pub numpy: i32,
@@ -50,25 +48,25 @@ pub struct Row {
     pub dlpack: u8,
 }
 
-/// A boolean as it lies in memory: any byte, where other than 0 means true.
+/// A boolean in memory: any nonzero byte is true.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 #[repr(transparent)]
 pub struct Truth(pub(crate) u8);
 
 impl Truth {
-    /// Whether the byte means true.
+    /// Whether it is true.
     #[inline(always)]
     pub fn holds(self) -> bool {
         self.0 != 0
     }
 }
 
-/// NumPy's number of an eight-byte integer: `long`, and `long long` where that is short.
+/// NumPy's type number of int64: `long`, or `long long` where `long` has 32 bits.
 const NUMPY_I64: i32 = if cfg!(windows) { 9 } else { 7 };
-/// NumPy's number of one without a sign.
+/// NumPy's type number of uint64.
 const NUMPY_U64: i32 = NUMPY_I64 + 1;
 
-/// A float of 16 bits. It is stored, and converted to compute with it.
+/// float16: storage only; computations convert it to float32.
 pub type Half = half::f16;
 pub(crate) use num_complex::Complex;
 /// A complex number of two float64.
@@ -78,8 +76,8 @@ pub type Complex64 = Complex<f32>;
 
 pub use element::Element;
 use element::sealed;
-pub(crate) use element::{half_of, sticky};
-pub use promotion::Weak;
+pub(crate) use element::{f16_from_f64, round_to_odd};
+pub use promotion::WeakScalar;
 
 /// Makes the enum, its table, the elements and the dispatch from the rows. `$d` is a dollar sign.
 macro_rules! dtypes {
@@ -109,20 +107,20 @@ macro_rules! dtypes {
             pub const ALL: [DType; COUNT] =
                 [$(DType::$f,)* $(DType::$h,)* $(DType::$c,)* $(DType::$i,)* $(DType::$n,)* DType::$b];
 
-            /// Whether kernels have loops of this dtype's own: it is none that is only stored.
+            /// Whether kernels have loops for this dtype; others are storage only.
             #[inline]
             pub const fn has_loops(self) -> bool {
                 !matches!(self, $(DType::$h)|* | $(DType::$n)|*)
             }
         }
 
-        /// How many dtypes there are.
+        /// The number of dtypes.
         const COUNT: usize = [
             $(stringify!($f),)* $(stringify!($h),)* $(stringify!($c),)* $(stringify!($i),)* $(stringify!($n),)* stringify!($b)
         ].len();
 
         /// The table, in the order of the discriminants.
-        const ROWS: &[Row; COUNT] = &[
+        const ROWS: &[DTypeRow; COUNT] = &[
             $(dtypes!(@row $f $ft $frow),)*
             $(dtypes!(@row $h $ht $hrow),)*
             $(dtypes!(@row $c $ct $crow),)*
@@ -135,14 +133,14 @@ macro_rules! dtypes {
         $(dtypes!(@element $i $it);)*
         $(dtypes!(@element $n $nt);)*
 
-        /// Runs a body with `T` bound to the Rust type of a dtype, the only choice of a type by a dtype.
+        /// Runs a body with `T` bound to the Rust type of a dtype.
         ///
         /// * `with_dtype!(dtype, T => body)`: every dtype; a boolean is `bool`.
-        /// * `with_dtype!(stored dtype, T => body)`: every dtype as it lies in memory; a boolean is `Truth`.
-        /// * `with_dtype!(ring dtype, T => body)`: those with loops of their own, and `Truth`; a rare one panics.
-        /// * `with_dtype!(number dtype, T => body)`: the same without truth values.
+        /// * `with_dtype!(stored dtype, T => body)`: every dtype as stored in memory; a boolean is `Truth`.
+        /// * `with_dtype!(ring dtype, T => body)`: dtypes with loops of their own, and `Truth`; others panic.
+        /// * `with_dtype!(number dtype, T => body)`: the same without booleans.
         /// * `with_dtype!(real dtype, T => body)`: the same without complex numbers.
-        /// * `with_dtype!(float dtype, T => body)`: float64 and float32; the others panic.
+        /// * `with_dtype!(float dtype, T => body)`: float64 and float32; others panic.
         macro_rules! with_dtype {
             (stored $d dtype:expr, $d T:ident => $d body:expr) => {
                 match $d dtype {
@@ -194,7 +192,7 @@ macro_rules! dtypes {
         }
     };
     (@row $dtype:ident $t:ident ($kind:ident $name:literal accumulates $acc:ident computes $computes:ident numpy $numpy:tt dlpack $dlpack:literal)) => {
-        Row {
+        DTypeRow {
             dtype: DType::$dtype,
             name: $name,
             size: size_of::<$t>(),
@@ -225,8 +223,8 @@ macro_rules! dtypes {
     };
 }
 
-// A new dtype is a row here, a Rust type for it, and its conversions in `kernels/copying/cast.rs`. In `halves` and `narrow` it has
-// no other loops: `computes` names the dtype whose loops do its work.
+// A new dtype is a row here, a Rust type, and its conversions in `kernels/copying/cast.rs`. Dtypes in `halves` and `narrow`
+// are storage only: `computes` names the dtype whose loops compute for them.
 dtypes! {
     $
     floats {
@@ -256,7 +254,7 @@ dtypes! {
 }
 pub(crate) use with_dtype;
 
-/// The remedy for a dtype that no tensor has.
+/// The remedy for an unsupported dtype.
 #[cfg(feature = "python")]
 pub(crate) static CONVERT: LazyLock<String> = LazyLock::new(|| {
     let names = DType::ALL.map(DType::name);
@@ -264,7 +262,7 @@ pub(crate) static CONVERT: LazyLock<String> = LazyLock::new(|| {
     format!("use {} or {last}, for example a.astype(np.float64)", others.join(", "))
 });
 
-/// The panic of a kernel that was given a dtype it has no loop for: a bug of its caller.
+/// The panic of a kernel that has no loop for a dtype: a bug of the caller.
 #[cold]
 #[inline(never)]
 pub(crate) fn no_loop(takes: &str, got: DType) -> ! {
@@ -272,9 +270,9 @@ pub(crate) fn no_loop(takes: &str, got: DType) -> ! {
 }
 
 impl DType {
-    /// What the table says.
+    /// The row of the table.
     #[inline]
-    pub const fn row(self) -> &'static Row {
+    pub const fn row(self) -> &'static DTypeRow {
         &ROWS[self as usize]
     }
 
@@ -297,42 +295,42 @@ impl DType {
         }
     }
 
-    /// The dtype of this kind and size.
+    /// The dtype of a kind and size.
     pub fn from_kind(kind: Kind, size: usize) -> Option<DType> {
         ROWS.iter().find(|row| row.kind == kind && row.size == size).map(|row| row.dtype)
     }
 
-    /// The dtype of this DLPack type code and number of bits.
+    /// The dtype of a DLPack type code and number of bits.
     pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
         let found = ROWS.iter().find(|row| row.dlpack == code && row.size * 8 == bits as usize);
         found.map(|row| row.dtype)
     }
 
-    /// Whether the elements are floating-point numbers (complex ones are not).
+    /// Whether it is a (real) floating-point dtype.
     #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.row().kind, Kind::Float)
     }
 
-    /// Whether the elements are complex numbers.
+    /// Whether it is a complex dtype.
     #[inline]
     pub const fn is_complex(self) -> bool {
         matches!(self.row().kind, Kind::Complex)
     }
 
-    /// Whether a tensor of this dtype can require a gradient: floats and complex numbers.
+    /// Whether tensors of this dtype can require gradients: floats and complex numbers.
     #[inline]
     pub const fn is_inexact(self) -> bool {
         matches!(self.row().kind, Kind::Float | Kind::Complex)
     }
 
-    /// Whether the elements are whole numbers (booleans are not).
+    /// Whether it is an integer dtype (bool is not).
     #[inline]
     pub const fn is_integer(self) -> bool {
         matches!(self.row().kind, Kind::Signed | Kind::Unsigned)
     }
 
-    /// The dtype of the real part: a complex number's float; every other dtype is its own.
+    /// The dtype of the real part: the component of a complex dtype, else the dtype itself.
     pub const fn real(self) -> DType {
         match self {
             DType::C128 => DType::F64,
@@ -341,7 +339,7 @@ impl DType {
         }
     }
 
-    /// A dtype whose elements are so many bytes long, for elements that are only copied.
+    /// A dtype with elements of this size, for kernels that only copy.
     pub(crate) const fn of_bytes(size: usize) -> DType {
         match size {
             8 => DType::F64,
@@ -351,24 +349,23 @@ impl DType {
         }
     }
 
-    /// The complex dtype that holds values of this dtype.
+    /// The complex dtype that can hold values of this dtype.
     pub const fn to_complex(self) -> DType {
         self.promote(DType::C64)
     }
 
-    /// The dtype whose loops compute with elements of this dtype.
+    /// The dtype whose loops compute for this dtype.
     #[inline]
     pub const fn computes(self) -> DType {
         ROWS[self as usize].computes
     }
 
-    /// The dtype in which a mean or a norm of this dtype is computed: integers become float64.
+    /// The dtype of means and norms: integers become float64.
     pub const fn to_float(self) -> DType {
         if self.is_inexact() { self } else { DType::F64 }
     }
 
-    /// The dtype of a NumPy ufunc that has loops of floats only: that of the smallest float for which the integers
-    /// of this size convert safely.
+    /// The result dtype of a float-only NumPy ufunc: for integers, the smallest float to which they convert safely.
     pub const fn to_ufunc_float(self) -> DType {
         match (self.row().kind, self.size()) {
             (Kind::Float | Kind::Complex, _) => self,
@@ -378,12 +375,12 @@ impl DType {
         }
     }
 
-    /// The dtype of sums and products of elements.
+    /// The dtype of sums and products.
     pub const fn accumulates(self) -> DType {
         ROWS[self as usize].accumulates
     }
 
-    /// Whether an integer is a value of this integer dtype; every other dtype converts it.
+    /// Whether an integer fits this integer dtype; true for every other dtype.
     pub const fn holds(self, value: i64) -> bool {
         let bits = 8 * self.size() as u32;
         match self.row().kind {

@@ -1,8 +1,6 @@
-//! Every way an operation can fail: one enum, its message and its Python class, declared once.
+//! Errors: one enum with the message and the Python class of every variant, and the warnings of conversions.
 //!
-//! Owns: `Error`, `Result`, the table of exception classes that the bindings create, and the warnings of conversions.
-//! Never formats anything on a path that succeeds.
-//! Invariant: a message reads `operation: what happened, with both values; what to do`.
+//! A message reads `operation: what happened, with the values; what to do`.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,10 +9,10 @@ use std::sync::OnceLock;
 
 use crate::dtype::DType;
 
-/// Results of the crate; the error is boxed so that the happy path moves one word.
+/// Results of the crate; the error is boxed so that success moves one word.
 pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
 
-/// An exception of a host language (Python), carried through Rust unchanged.
+/// An exception of the host language (Python), passed through Rust unchanged.
 pub struct ForeignError {
     /// The host's exception object.
     pub payload: Box<dyn Any + Send + Sync>,
@@ -28,7 +26,7 @@ impl fmt::Debug for ForeignError {
     }
 }
 
-/// A shape as messages print it: `(2, 3)`, `(4,)`, `()`.
+/// A shape as printed in messages: `(2, 3)`, `(4,)`, `()`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dims(pub Vec<usize>);
 
@@ -63,41 +61,41 @@ impl fmt::Display for CalledAt {
 /// The name of an operation in a message.
 pub type Op = Cow<'static, str>;
 
-/// Which axes there are.
-fn axes(ndim: usize) -> String {
+/// The valid axes.
+fn axis_remedy(ndim: usize) -> String {
     match ndim.checked_sub(1) {
         Some(last) => format!("use an axis from -{ndim} to {last}"),
         None => "leave the axis out".to_owned(),
     }
 }
 
-/// What holds an integer that a dtype does not.
-fn holder(dtype: DType) -> &'static str {
+/// How to store an integer that is out of the dtype's range.
+fn integer_remedy(dtype: DType) -> &'static str {
     match dtype {
         DType::I64 | DType::U64 => "give a float",
         _ => "convert the tensor with astype(fg.int64) first, or give a float",
     }
 }
 
-/// Which indices there are.
-fn indices(size: usize) -> String {
+/// The valid indices.
+fn index_remedy(size: usize) -> String {
     match size.checked_sub(1) {
         Some(last) => format!("use an index from -{size} to {last}"),
         None => "the axis is empty".to_owned(),
     }
 }
 
-/// What a conversion loses without failing. The host says it in its own way; without a host nothing is said.
+/// A lossy conversion that does not fail. The host reports it; without a host nothing is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Warning {
-    /// The imaginary part of complex numbers that become real.
+    /// Complex numbers become real and lose their imaginary part.
     Imaginary,
-    /// A float that no integer stands for.
+    /// A float is out of range for the integer dtype, or NaN.
     InvalidCast,
 }
 
 impl Warning {
-    /// NumPy's words.
+    /// NumPy's text.
     pub fn text(self) -> &'static str {
         match self {
             Warning::Imaginary => "Casting complex values to real discards the imaginary part",
@@ -106,20 +104,20 @@ impl Warning {
     }
 }
 
-/// Says a warning; an error where the host makes one of it.
-type Warn = fn(Warning) -> Result<()>;
+/// Reports a warning; an error where the host turns warnings into errors.
+type WarningHandler = fn(Warning) -> Result<()>;
 
-static WARN: OnceLock<Warn> = OnceLock::new();
+static WARNING_HANDLER: OnceLock<WarningHandler> = OnceLock::new();
 
-/// Names the way in which this process says warnings; the first one stays.
-pub fn set_warn(way: Warn) {
-    let _ = WARN.set(way);
+/// Sets the host's handler; the first one stays.
+pub fn set_warn(handler: WarningHandler) {
+    let _ = WARNING_HANDLER.set(handler);
 }
 
-/// Says a warning.
+/// Reports a warning.
 #[cold]
 pub(crate) fn warn(warning: Warning) -> Result<()> {
-    WARN.get().map_or(Ok(()), |way| way(warning))
+    WARNING_HANDLER.get().map_or(Ok(()), |handler| handler(warning))
 }
 
 macro_rules! errors {
@@ -183,13 +181,13 @@ errors! {
         "allocation: {bytes} bytes could not be allocated; free some tensors or use smaller ones";
     /// An axis outside the array.
     Axis { op: Op, axis: isize, ndim: usize } => AxisError,
-        "{op}: axis {axis} is out of bounds for an array of {ndim} dimensions; {}", axes(*.ndim);
+        "{op}: axis {axis} is out of bounds for an array of {ndim} dimensions; {}", axis_remedy(*.ndim);
     /// The same axis named twice.
     RepeatedAxis { op: Op, axis: isize } => AxisError,
         "{op}: axis {axis} is named more than once; name each axis once";
     /// An index outside its axis.
     IndexRange { op: Op, index: i64, axis: usize, size: usize } => IndexOutOfRangeError,
-        "{op}: index {index} is out of range for axis {axis} of size {size}; {}", indices(*.size);
+        "{op}: index {index} is out of range for axis {axis} of size {size}; {}", index_remedy(*.size);
     /// An index of a kind that does not index.
     BadIndex { op: Op, what: String, remedy: &'static str } => IndexOutOfRangeError,
         "{op}: {what}; {remedy}";
@@ -207,7 +205,7 @@ errors! {
         "{op}: {what}; {remedy}";
     /// A Python integer that is no value of the dtype it meets.
     IntegerRange { op: Op, value: String, dtype: DType } => IntegerRangeError,
-        "{op}: the Python integer {value} does not fit {dtype}; {}", holder(*.dtype);
+        "{op}: the Python integer {value} does not fit {dtype}; {}", integer_remedy(*.dtype);
     /// A float that is to become an integer and is none.
     NoInteger { op: Op, value: f64, dtype: DType } => IntegerRangeError,
         "{op}: {value} cannot become an element of {dtype}; give a finite number, or use a float dtype";

@@ -1,15 +1,14 @@
-//! The one private thread pool, shared by kernels and the backward engine.
+//! The thread pool shared by kernels and the backward engine.
 //!
-//! Owns the pool (built on first use), the limit on threads, and the teams that form around one caller's work.
-//! It never runs foreign work on a waiting thread: whoever waits helps with its own blocks only; a lane of the engine
-//! that has nothing to do may help with the blocks of others, because it holds no lock and no mode at that moment.
-//! Invariant: a team's work is borrowed, so the caller leaves only after every helper that entered has left.
-//! A child process after `fork` has none of these threads: a handler forgets the pool, and the child builds its own.
+//! Callers form teams: helpers run the caller's closure. A thread that waits for its team runs blocks of that team only; an
+//! idle worker of the engine may help any open team, because it holds no lock and no mode then.
+//! Invariant: the work of a team is borrowed, so the caller returns only after every helper that entered has left.
+//! After `fork`, the child forgets the pool and builds its own.
 
-mod caller;
 mod held_locks;
 mod lock;
 mod mutex;
+mod origin_thread;
 mod parallel_for;
 pub mod signals;
 mod single_thread;
@@ -24,69 +23,69 @@ use std::sync::{Arc, Once, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-pub use caller::Caller;
 pub use held_locks::assert_no_lock_held;
-pub use lock::{Guard, Lock, wait_while};
+pub use lock::{Lock, LockGuard, wait_while};
 pub use mutex::{Mutex, MutexGuard};
-pub use parallel_for::{parallel_apart, parallel_for};
+pub use origin_thread::OriginThread;
+pub use parallel_for::{parallel_for, parallel_for_two_ended};
 #[cfg(feature = "python")]
-pub use single_thread::host_has_a_lock;
+pub use single_thread::set_host_lock;
 pub use single_thread::{
-    NotAlone, add_alone, alone, count_alone, hosted, replace_alone, step_alone,
+    NotAlone, alone, compare_exchange_alone, fetch_add_alone, fetch_add_alone_u32, has_host_lock,
+    increment_alone,
 };
 
-/// The limit on threads, the caller included; 0 = not decided yet.
+/// The limit on threads, the caller included; 0 = not initialised.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
-/// The pool; replaced pools are leaked, because their idle workers cost nothing and others may still be using them.
+/// The pool. Replaced pools are leaked: their idle workers cost nothing, and others may still use them.
 static POOL: AtomicPtr<rayon::ThreadPool> = AtomicPtr::new(ptr::null_mut());
-/// Helpers called and not yet back.
+/// Helpers called and not yet returned.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
-/// Helpers that are back and stay awake for the next call.
+/// Helpers that have returned and spin for the next call.
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
-/// Lanes with nothing to do that look for blocks to help with.
+/// Idle workers of backward passes that look for blocks to help with.
 static IDLE: AtomicUsize = AtomicUsize::new(0);
-/// Teams that idle lanes may join.
-static OFFERS: Offers = Offers(UnsafeCell::new(Mutex::new(Vec::new())));
+/// Teams that idle workers may join.
+static OPEN_TEAMS: OpenTeams = OpenTeams(UnsafeCell::new(Mutex::new(Vec::new())));
 
-const MOST_THREADS: usize = 512;
-/// How long a helper looks for work before it leaves.
-pub const PATIENCE: Duration = Duration::from_micros(100);
+const MAX_THREADS: usize = 512;
+/// How long a helper spins for work before it leaves.
+pub const HELPER_SPIN_TIME: Duration = Duration::from_micros(100);
 
-/// How many threads may work at once, the caller included.
-///
-/// `FERROGRAD_NUM_THREADS`, or the number of available cores, unless `set_num_threads` decided.
+/// The limit on threads, the caller included: that of `set_num_threads`, else `FERROGRAD_NUM_THREADS`, else the number of
+/// available cores.
 pub fn num_threads() -> usize {
     match LIMIT.load(Ordering::Relaxed) {
-        0 => decide_limit(),
+        0 => init_limit(),
         n => n,
     }
 }
 
-/// How many threads a backward pass may run nodes on: `FERROGRAD_LANES`, else as many as may work at once. With 1, nodes
-/// run one after the other and threads help only within them.
-pub fn num_lanes() -> usize {
-    static WISH: OnceLock<usize> = OnceLock::new();
-    let wish = WISH.get_or_init(|| {
+/// The most threads that a backward pass runs nodes on: `FERROGRAD_LANES`, at most `num_threads`. With 1, nodes run one
+/// after the other and threads only share the work within a node.
+pub fn max_pass_threads() -> usize {
+    static REQUESTED: OnceLock<usize> = OnceLock::new();
+    let requested = REQUESTED.get_or_init(|| {
         let text = std::env::var("FERROGRAD_LANES").ok();
         text.and_then(|text| text.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(usize::MAX)
     });
-    num_threads().min(*wish)
+    num_threads().min(*requested)
 }
 
-/// Limits the threads that work at once, the caller included; 0 restores the default.
+/// Sets the limit on threads, the caller included; 0 restores the default.
 pub fn set_num_threads(n: usize) {
-    LIMIT.store(n.min(MOST_THREADS), Ordering::Relaxed);
+    LIMIT.store(n.min(MAX_THREADS), Ordering::Relaxed);
 }
 
 #[cold]
-fn decide_limit() -> usize {
-    let wish =
+fn init_limit() -> usize {
+    let requested =
         std::env::var("FERROGRAD_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
-    let n = match wish {
+    let n = match requested {
         None | Some(0) => available(),
         Some(n) => n,
     };
-    let n = n.min(MOST_THREADS);
+    let n = n.min(MAX_THREADS);
     LIMIT.store(n, Ordering::Relaxed);
     n
 }
@@ -97,20 +96,19 @@ fn available() -> usize {
 
 /// The pool, with at least `workers` workers; `None` if the system refuses threads.
 fn pool(workers: usize) -> Option<&'static rayon::ThreadPool> {
-    let now = POOL.load(Ordering::Acquire);
+    let old = POOL.load(Ordering::Acquire);
     // SAFETY: pools are leaked boxes, published by a release exchange.
-    match unsafe { now.as_ref() } {
+    match unsafe { old.as_ref() } {
         Some(pool) if pool.current_num_threads() >= workers => Some(pool),
-        _ => build_pool(now, workers),
+        _ => build_pool(old, workers),
     }
 }
 
-/// As large as a main thread's: passes within passes nest as deep on a worker as on the caller.
-/// Only what is touched costs memory.
+/// As a main thread's: nested passes go as deep on a worker as on the caller. Only touched pages cost memory.
 const WORKER_STACK: usize = 8 << 20;
 
 #[cold]
-fn build_pool(now: *mut rayon::ThreadPool, workers: usize) -> Option<&'static rayon::ThreadPool> {
+fn build_pool(old: *mut rayon::ThreadPool, workers: usize) -> Option<&'static rayon::ThreadPool> {
     forget_pool_at_fork();
     let workers = workers.max(available().saturating_sub(1)).max(1);
     let built = rayon::ThreadPoolBuilder::new()
@@ -120,11 +118,11 @@ fn build_pool(now: *mut rayon::ThreadPool, workers: usize) -> Option<&'static ra
         .build()
         .ok()?;
     let built = Box::into_raw(Box::new(built));
-    match POOL.compare_exchange(now, built, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: just leaked, never freed from here on.
+    match POOL.compare_exchange(old, built, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: leaked just now, never freed.
         Ok(_) => Some(unsafe { &*built }),
         Err(other) => {
-            // SAFETY: `built` was never shared; `other` is a leaked pool that somebody else published.
+            // SAFETY: `built` was never shared; `other` is a leaked pool that another thread published.
             unsafe {
                 drop(Box::from_raw(built));
                 other.as_ref()
@@ -133,10 +131,10 @@ fn build_pool(now: *mut rayon::ThreadPool, workers: usize) -> Option<&'static ra
     }
 }
 
-/// Has the child of a `fork` forget the threads that it does not have.
+/// Registers the handler that makes a forked child forget threads it does not have.
 fn forget_pool_at_fork() {
     static ONCE: Once = Once::new();
-    // SAFETY: the handler only stores to atomics and to a static that no other thread of the child can touch.
+    // SAFETY: the handler only stores to atomics and to a static that no other thread of the child can access.
     ONCE.call_once(|| unsafe {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
     });
@@ -147,27 +145,27 @@ extern "C" fn after_fork_in_child() {
     CALLED.store(0, Ordering::Relaxed);
     AWAKE.store(0, Ordering::Relaxed);
     IDLE.store(0, Ordering::Relaxed);
-    // SAFETY: the child has one thread, and it is here; the old list may be locked by a thread that is no more, so it
-    // is overwritten without being dropped.
-    unsafe { OFFERS.0.get().write(Mutex::new(Vec::new())) };
+    // SAFETY: the child has only this thread; the old list may be locked by a thread that is gone, so it is overwritten
+    // without being dropped.
+    unsafe { OPEN_TEAMS.0.get().write(Mutex::new(Vec::new())) };
 }
 
 /// The list of open teams.
-struct Offers(UnsafeCell<Mutex<Vec<Arc<Gate>>>>);
+struct OpenTeams(UnsafeCell<Mutex<Vec<Arc<Gate>>>>);
 
-// SAFETY: shared access goes through the mutex; the only exclusive access is that of a child of `fork`.
-unsafe impl Sync for Offers {}
+// SAFETY: shared access goes through the mutex; the only exclusive access is in the child of a `fork`.
+unsafe impl Sync for OpenTeams {}
 
-impl Offers {
+impl OpenTeams {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Gate>>> {
         // SAFETY: see `Sync`.
         unsafe { &*self.0.get() }.lock()
     }
 }
 
-/// The entrance to a team's work: counts who is inside, and closes.
+/// The entrance to a team's work: counts the helpers inside, and closes.
 struct Gate {
-    /// `CLOSED` and the number of helpers inside.
+    /// `CLOSED`, and the number of helpers inside.
     state: AtomicUsize,
     leader: Thread,
     work: *const (dyn Fn(&Team) + Sync),
@@ -176,19 +174,19 @@ struct Gate {
 
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
-// SAFETY: `work` points to a `Sync` closure and is called only inside the gate, which the leader outwaits.
+// SAFETY: `work` points to a `Sync` closure that is called only inside the gate; the leader waits until it is empty.
 unsafe impl Send for Gate {}
 // SAFETY: as above; everything else is atomic or locked.
 unsafe impl Sync for Gate {}
 
 impl Gate {
-    /// Enters, works, leaves; false if the gate was closed.
-    fn pass(self: &Arc<Gate>) -> bool {
+    /// Enters, works and leaves; false if the gate was closed.
+    fn enter(self: &Arc<Gate>) -> bool {
         if self.state.fetch_add(1, Ordering::Acquire) & CLOSED != 0 {
             self.leave();
             return false;
         }
-        // SAFETY: counted as inside an open gate: the leader is still in `with_team` and keeps the closure alive.
+        // SAFETY: counted inside an open gate: the leader is still in `with_team` and keeps the closure alive.
         let work = unsafe { &*self.work };
         let team = Team { gate: Arc::clone(self) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&team))) {
@@ -204,65 +202,64 @@ impl Gate {
         }
     }
 
-    /// Lets nobody in any more and waits for those inside.
+    /// Closes the gate and waits for the helpers inside.
     fn close(&self) {
         self.state.fetch_or(CLOSED, Ordering::Relaxed);
-        let mut turns = 0u32;
+        let mut spins = 0u32;
         while self.state.load(Ordering::Acquire) != CLOSED {
-            turns += 1;
-            if turns < 2000 { std::hint::spin_loop() } else { thread::park() }
+            spins += 1;
+            if spins < 2000 { std::hint::spin_loop() } else { thread::park() }
         }
     }
 }
 
-/// A caller's team: helpers run the same closure as long as the caller leads.
+/// A team: helpers run the same closure while the caller leads.
 pub struct Team {
     gate: Arc<Gate>,
 }
 
 impl Team {
-    /// Calls one more helper, if a thread is to spare. Detached: it enters when a worker wakes, unless it is too late.
+    /// Calls one more helper, if a thread is free. It enters when a worker wakes, unless the gate is closed by then.
     pub fn call(&self) -> bool {
-        let most = num_threads() - 1;
-        if CALLED.fetch_add(1, Ordering::Relaxed) >= most {
+        let max_helpers = num_threads() - 1;
+        if CALLED.fetch_add(1, Ordering::Relaxed) >= max_helpers {
             CALLED.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
-        let Some(pool) = pool(most) else {
+        let Some(pool) = pool(max_helpers) else {
             CALLED.fetch_sub(1, Ordering::Relaxed);
             return false;
         };
         let gate = Arc::clone(&self.gate);
         pool.spawn(move || {
-            gate.pass();
+            gate.enter();
             drop(gate);
             CALLED.fetch_sub(1, Ordering::Relaxed);
-            stay_awake();
+            spin_for_next_call();
         });
         true
     }
 }
 
-/// Waits for the next call of a helper for a moment: waking a worker takes as long as a small operation. Gives way to other
-/// threads meanwhile.
-fn stay_awake() {
+/// Spins briefly for the next call, yielding to other threads: waking a worker takes as long as a small operation.
+fn spin_for_next_call() {
     AWAKE.fetch_add(1, Ordering::Relaxed);
     let begin = Instant::now();
-    while CALLED.load(Ordering::Relaxed) == 0 && begin.elapsed() < PATIENCE {
+    while CALLED.load(Ordering::Relaxed) == 0 && begin.elapsed() < HELPER_SPIN_TIME {
         (0..32).for_each(|_| std::hint::spin_loop());
         thread::yield_now();
     }
     AWAKE.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// Whether a helper would come at once.
-pub fn awake() -> bool {
+/// Whether a spinning helper would come at once.
+pub fn has_awake_helper() -> bool {
     AWAKE.load(Ordering::Relaxed) > 0
 }
 
-/// Runs `lead` while helpers that it calls run `work`; returns when all who entered have left.
+/// Runs `lead` while helpers that it calls run `work`; returns when all that entered have left.
 ///
-/// A panic of a helper goes on in the caller.
+/// A panic of a helper is resumed in the caller.
 pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R) -> R {
     /// Closes the gate also when `lead` unwinds.
     struct Closing<'a>(&'a Gate);
@@ -271,8 +268,8 @@ pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R
             self.0.close();
         }
     }
-    // SAFETY: only the lifetime changes: the pointer is used inside the gate only, and `Closing` keeps this frame, and
-    // with it the borrow of `work`, until the gate is closed and empty.
+    // SAFETY: only the lifetime changes: the pointer is used inside the gate only, and `Closing` keeps this frame, and so
+    // the borrow of `work`, until the gate is closed and empty.
     let work: *const (dyn Fn(&Team) + Sync) = unsafe {
         std::mem::transmute::<
             *const (dyn Fn(&Team) + Sync + '_),
@@ -299,35 +296,35 @@ pub fn with_team<R>(work: &(dyn Fn(&Team) + Sync), lead: impl FnOnce(&Team) -> R
 }
 
 /// How many threads could help the caller now.
-pub fn spare() -> usize {
+pub fn spare_threads() -> usize {
     let free = (num_threads() - 1).saturating_sub(CALLED.load(Ordering::Relaxed));
     free.max(IDLE.load(Ordering::Relaxed))
 }
 
-/// Marks the current thread as looking for work while the value lives.
-pub struct Idle(());
+/// Marks the current thread as idle while the value lives.
+pub struct IdleWorker(());
 
-impl Idle {
-    /// Begins to look for work. The thread must hold no lock and be in the middle of nothing.
+impl IdleWorker {
+    /// Marks the thread as idle. It must hold no lock and must not be inside an operation.
     #[allow(clippy::new_without_default)]
-    pub fn new() -> Idle {
+    pub fn new() -> IdleWorker {
         IDLE.fetch_add(1, Ordering::Relaxed);
-        Idle(())
+        IdleWorker(())
     }
 
-    /// Helps with the blocks of another thread, if any are offered.
+    /// Helps an open team, if there is one.
     pub fn help(&self) -> bool {
-        let Some(gate) = OFFERS.lock().last().map(Arc::clone) else {
+        let Some(gate) = OPEN_TEAMS.lock().last().map(Arc::clone) else {
             return false;
         };
-        // Nobody shall cut an operation for a thread that is busy; a panic of the work ends in the gate.
+        // While it helps, the thread is not idle: others must not split work for it. Panics of the work end in the gate.
         IDLE.fetch_sub(1, Ordering::Relaxed);
-        let passed = gate.pass();
+        let entered = gate.enter();
         IDLE.fetch_add(1, Ordering::Relaxed);
-        passed
+        entered
     }
 
-    /// Helps others until `done`; false if there was nothing to help with for too long.
+    /// Helps others until `done`; false if there was no work for `HELPER_SPIN_TIME`.
     pub fn help_until(&self, done: impl Fn() -> bool) -> bool {
         let mut begin = Instant::now();
         loop {
@@ -339,14 +336,14 @@ impl Idle {
             }
             if self.help() {
                 begin = Instant::now();
-            } else if begin.elapsed() > PATIENCE {
+            } else if begin.elapsed() > HELPER_SPIN_TIME {
                 return false;
             }
         }
     }
 }
 
-impl Drop for Idle {
+impl Drop for IdleWorker {
     fn drop(&mut self) {
         IDLE.fetch_sub(1, Ordering::Relaxed);
     }

@@ -93,7 +93,7 @@ fn large_blocks_are_reused() {
 fn handles_share_counts_versions_and_exports() {
     let _alone = alone();
     let a = Storage::alloc(8).unwrap();
-    assert!(a.is_unique() && a.is_writable() && !a.may_be_written_elsewhere());
+    assert!(a.is_unique() && a.is_writable() && !a.has_external_writer());
     let b = a.clone();
     assert!(!a.is_unique() && a.same(&b) && !a.same(&Storage::alloc(8).unwrap()));
     assert_eq!((a.version(), a.changed_by()), (0, ""));
@@ -105,10 +105,10 @@ fn handles_share_counts_versions_and_exports() {
     a.export_writable();
     a.export_writable();
     a.release_export();
-    assert!(a.may_be_written_elsewhere());
+    assert!(a.has_external_writer());
     a.release_export();
     a.release_export();
-    assert!(!a.may_be_written_elsewhere());
+    assert!(!a.has_external_writer());
 }
 
 struct Bytes(Arc<AtomicUsize>, Vec<u8>);
@@ -126,13 +126,13 @@ fn adopted_memory_lives_as_long_as_a_handle() {
     let _alone = alone();
     let before = live_bytes();
     let drops = Arc::new(AtomicUsize::new(0));
-    for access in [Access::Ours, Access::Foreign, Access::Shared] {
+    for access in [Access::Exclusive, Access::Foreign, Access::Shared] {
         let mut owner = Box::new(Bytes(drops.clone(), vec![7; 100]));
         let ptr = owner.1.as_mut_ptr();
         // SAFETY: the vector is valid until its owner is dropped.
         let storage = unsafe { Storage::adopt(ptr, 100, access, owner) };
         assert_eq!(storage.is_writable(), access != Access::Foreign);
-        assert_eq!(storage.may_be_written_elsewhere(), access != Access::Ours);
+        assert_eq!(storage.has_external_writer(), access != Access::Exclusive);
         let other = storage.clone();
         drop(storage);
         // SAFETY: `other` keeps the memory alive.
@@ -176,7 +176,7 @@ fn arrays_are_taken_over() {
     assert_eq!(taken.ptr() as usize, address as usize);
     assert_eq!((layout.dims(), layout.strides()), (&[60, 50][..], &[-1, 60][..]));
     assert_eq!(layout.offset(), 59);
-    assert!(!taken.may_be_written_elsewhere() && taken.is_writable());
+    assert!(!taken.has_external_writer() && taken.is_writable());
     assert_eq!(live_bytes() - before, 32 + 50 * 60 * 4);
     drop((storage, taken));
     assert_eq!(live_bytes(), before);
@@ -212,21 +212,21 @@ fn data_is_lent_only_where_nobody_keeps_it() {
     let _alone = alone();
     let storage = Storage::zeroed(64).unwrap();
     let (full, export) = (storage.clone(), storage.data_handle());
-    assert!(export.export_if_free(1));
+    assert!(export.export_unless_saved(1));
     let again = storage.data_handle();
-    assert!(again.export_if_free(1), "each export has a handle");
+    assert!(again.export_unless_saved(1), "each export has a handle");
     let kept = storage.data_handle();
     let third = storage.data_handle();
-    assert!(!third.export_if_free(1));
-    assert!(kept.may_be_written_elsewhere());
+    assert!(!third.export_unless_saved(1));
+    assert!(kept.has_external_writer());
     drop((kept, third));
     for export in [export, again] {
         export.release_export();
         drop(export);
     }
-    assert!(!full.may_be_written_elsewhere());
+    assert!(!full.has_external_writer());
     let detached = full.data_handle();
-    assert!(detached.data_handle().export_if_free(2), "the handle of whoever asks is known");
+    assert!(detached.data_handle().export_unless_saved(2), "the handle of whoever asks is known");
     // Whoever keeps and whoever lends see each other, or one the other.
     for _ in 0..20_000 {
         let storage = Storage::zeroed(64).unwrap();
@@ -234,11 +234,11 @@ fn data_is_lent_only_where_nobody_keeps_it() {
         let (shared, lent) = std::thread::scope(|scope| {
             let keeper = scope.spawn(move || {
                 let kept = keeper.data_handle();
-                (!kept.may_be_written_elsewhere()).then_some(kept)
+                (!kept.has_external_writer()).then_some(kept)
             });
             let lender = scope.spawn(move || {
                 let export = lender.data_handle();
-                export.export_if_free(1).then_some(export)
+                export.export_unless_saved(1).then_some(export)
             });
             (keeper.join().unwrap(), lender.join().unwrap())
         });

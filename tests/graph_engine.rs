@@ -3,7 +3,7 @@
 mod graph_support;
 
 use ferrograd::error::Error;
-use ferrograd::graph::{NoHost, Pass, Rule, Since, Targets};
+use ferrograd::graph::{NestedStart, NoHost, Pass, Rule, Targets};
 use smallvec::smallvec;
 
 fn variant<T>(result: Result<T, Box<Error>>) -> &'static str {
@@ -94,7 +94,7 @@ fn several_roots_are_summed() {
         let leaf_edge = x.edge.clone().unwrap();
         let roots = vec![(edge.clone(), plain(1.0)), (edge, plain(0.5)), (leaf_edge, plain(7.0))];
         let pass = Pass {
-            since: Since::default(),
+            since: NestedStart::default(),
             roots,
             targets: Targets::Leaves,
             retain_graph: false,

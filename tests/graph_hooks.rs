@@ -41,14 +41,20 @@ fn hooks_at_a_leaf_run_in_order_right_after_its_last_consumer() {
         let log = Log::default();
         let says = |name| Arc::new(Says(name, Arc::clone(&log)));
         let ((x, gx), (w, gw)) = (leaf(2.0), leaf(3.0));
-        let extras = w.edge.as_ref().unwrap().node().extras_or_new();
-        extras.after(says("after"));
-        extras.committed(says("committed"));
-        extras.before(says("before"));
-        extras.on_output(0, says("output"));
+        let attachments = w.edge.as_ref().unwrap().node().attachments_or_new();
+        attachments.add_post_hook(says("after"));
+        attachments.add_commit_hook(says("committed"));
+        attachments.add_pre_hook(says("before"));
+        attachments.add_output_hook(0, says("output"));
         for _ in 0..2 {
             let early = mul(&x, &x);
-            early.edge.as_ref().unwrap().node().extras_or_new().on_output(0, says("early"));
+            early
+                .edge
+                .as_ref()
+                .unwrap()
+                .node()
+                .attachments_or_new()
+                .add_output_hook(0, says("early"));
             let y = mul(&early, &w);
             pass(&y, Targets::Leaves, true, false).unwrap();
             let seen = std::mem::take(&mut *log.lock().unwrap());
@@ -103,7 +109,7 @@ fn a_hook_learns_what_its_pass_reaches() {
             tokens: Mutex::default(),
         });
         let h = mul(&x, &w);
-        h.edge.as_ref().unwrap().node().extras_or_new().on_output(0, asks.clone());
+        h.edge.as_ref().unwrap().node().attachments_or_new().add_output_hook(0, asks.clone());
         let y = mul(&h, &h);
         pass(&y, Targets::Leaves, true, false).unwrap();
         assert_eq!(asks.reached.load(Ordering::Relaxed), 2);

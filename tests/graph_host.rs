@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ferrograd::error::Result;
 use ferrograd::graph::{
-    Context, Edge, Flags, Host, Pass, Rule, RuleRef, Saved, Since, Targets, record,
+    Context, Edge, Flags, Host, NestedStart, Pass, Rule, RuleRef, Saved, Targets, record,
 };
 use ferrograd::threads::{parallel_for, set_num_threads};
 use graph_support::{Random, on_a_main_stack};
@@ -106,7 +106,7 @@ fn foreign_nodes_run_on_the_caller() {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         let retain_graph = false;
         let pass = Pass {
-            since: Since::default(),
+            since: NestedStart::default(),
             roots,
             targets: Targets::Leaves,
             retain_graph,
@@ -149,7 +149,7 @@ fn an_interrupt_ends_the_pass_soon() {
         let begin = Instant::now();
         let retain_graph = false;
         let pass = Pass {
-            since: Since::default(),
+            since: NestedStart::default(),
             roots,
             targets: Targets::Leaves,
             retain_graph,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ferrograd::error::Result;
 use ferrograd::graph::{
-    Context, Edge, Flags, Host, NoHost, Pass, Rule, RuleRef, Saved, Since, Targets, record,
+    Context, Edge, Flags, Host, NestedStart, NoHost, Pass, Rule, RuleRef, Saved, Targets, record,
 };
 use ferrograd::threads::set_num_threads;
 use graph_support::Random;
@@ -167,7 +167,7 @@ fn two_orders(root: &Bits, leaves: &[Bits], host: &dyn Host, threads: usize) -> 
     let run = |root: &Bits, create_graph, threads| {
         let roots = vec![(root.edge.clone().unwrap(), plain(1.0))];
         Pass {
-            since: Since::default(),
+            since: NestedStart::default(),
             roots,
             targets: Targets::Capture(edges()),
             retain_graph: true,

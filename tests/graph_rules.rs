@@ -238,28 +238,28 @@ fn hooks_see_and_replace_gradients() {
         let h = mul(&x, &w);
         let y = mul(&h, &plain(10.0));
         let node = h.edge.as_ref().unwrap().node();
-        let extras = node.extras_or_new();
+        let attachments = node.attachments_or_new();
         let keep = Arc::new(Keep(Mutex::default()));
         let (before, after) = (Arc::new(See::default()), Arc::new(See::default()));
-        extras.on_output(0, Arc::new(Times(1.0)));
-        extras.on_output(0, Arc::new(Times(0.5)));
-        extras.retain(0, keep.clone());
-        extras.before(before.clone());
-        extras.after(after.clone());
+        attachments.add_output_hook(0, Arc::new(Times(1.0)));
+        attachments.add_output_hook(0, Arc::new(Times(0.5)));
+        attachments.add_sink(0, keep.clone());
+        attachments.add_pre_hook(before.clone());
+        attachments.add_post_hook(after.clone());
         let doubled = Arc::new(See { answer: Some(vec![100.0, 200.0]), ..See::default() });
-        let key = extras.after(doubled);
+        let key = attachments.add_post_hook(doubled);
         let leaf_node = x.edge.as_ref().unwrap().node();
-        leaf_node.extras_or_new().on_output(0, Arc::new(Times(-1.0)));
+        leaf_node.attachments_or_new().add_output_hook(0, Arc::new(Times(-1.0)));
         pass(&y, Targets::Leaves, true, false).unwrap();
         assert_eq!(*keep.0.lock().unwrap(), Some(5.0));
         assert_eq!(*before.seen.lock().unwrap(), [(None, 5.0)]);
         assert_eq!(*after.seen.lock().unwrap(), [(Some(vec![15.0, 10.0]), 5.0)]);
         assert_eq!((value_of(&gx), value_of(&gw)), (Some(-100.0), Some(200.0)));
-        extras.remove(key);
+        attachments.remove(key);
         // Captured gradients have passed the hooks too.
         let got = grad(&y, &[&x, &h], true).unwrap();
         assert_eq!(got.iter().map(|g| g.as_ref().unwrap().x).collect::<Vec<_>>(), [-15.0, 5.0]);
-        extras.after(Arc::new(See { answer: Some(vec![1.0]), ..See::default() }));
+        attachments.add_post_hook(Arc::new(See { answer: Some(vec![1.0]), ..See::default() }));
         let wrong = pass(&y, Targets::Leaves, true, false);
         assert!(
             wrong.as_ref().unwrap_err().to_string().contains("returned 1 gradients for 2 inputs")
@@ -286,7 +286,7 @@ impl Rule<AtOnce> for Tell {
         self.0.lock().unwrap().push("commit");
         Ok(())
     }
-    fn commits_at_once(&self) -> bool {
+    fn commits_immediately(&self) -> bool {
         true
     }
 }

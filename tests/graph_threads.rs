@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ferrograd::threads::{num_threads, parallel_apart, parallel_for, set_num_threads};
+use ferrograd::threads::{num_threads, parallel_for, parallel_for_two_ended, set_num_threads};
 
 fn enough_threads() {
     set_num_threads(8);
@@ -13,7 +13,7 @@ fn enough_threads() {
 fn parallel_for_runs_every_block_once() {
     enough_threads();
     assert_eq!(num_threads(), 8);
-    for run in [parallel_for, parallel_apart] {
+    for run in [parallel_for, parallel_for_two_ended] {
         for blocks in [0, 1, 2, 3, 100, 10_000] {
             let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
             run(blocks, &|i| {

@@ -1,117 +1,117 @@
-//! Who reads the elements of a storage, and who writes them in place.
+//! Read and write guards of a storage's elements, and the count of exported `ndarray` views.
 //!
-//! Owns: the count of views that are lent, and of the threads that are in the middle of a copy or of a write. It orders
-//! those against each other; operations that compute with the elements are not counted. Never reads or writes an element.
-//! Invariant: nobody is in the middle of a copy and nobody has a view while somebody is in the middle of a write. A thread
-//! that is alone in the engine counts its views only: nobody else can be in the middle of anything.
+//! The guards order copies and in-place writes against each other; ordinary reads by kernels are not counted.
+//! Invariant: no copy runs and no view exists while a write runs. A thread that is alone in the engine
+//! (`threads::alone`) takes no guard: no other thread can be reading or writing.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::Storage;
-use super::storage::VIEW;
+use super::storage::VIEW_UNIT;
 use crate::threads::{alone, wait_while};
 
-/// Threads in the middle of a copy in the lowest bits, of a write in those above, and whether somebody waits to write.
+/// Readers in the lowest bits, writers in the bits above, and a flag that a writer waits.
 #[derive(Default)]
-pub(super) struct Busy(AtomicU8);
+pub(super) struct AccessCounts(AtomicU8);
 
 const READER: u8 = 1;
 const READERS: u8 = 0x0f;
 const WRITER: u8 = 0x10;
 const WRITERS: u8 = 0x70;
-const WAITS: u8 = 0x80;
+const WRITER_WAITS: u8 = 0x80;
 
-impl Busy {
-    fn enter_reading(&self) {
-        let free = |busy: u8| busy & (WRITERS | WAITS) == 0 && busy & READERS != READERS;
-        let more = |busy: u8| free(busy).then(|| busy + READER);
-        while self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_err() {
+impl AccessCounts {
+    fn acquire_read(&self) {
+        let free =
+            |counts: u8| counts & (WRITERS | WRITER_WAITS) == 0 && counts & READERS != READERS;
+        let one_more = |counts: u8| free(counts).then(|| counts + READER);
+        while self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_err() {
             wait_while(|| !free(self.0.load(Ordering::Relaxed)));
         }
     }
 
-    fn enter_writing(&self) {
-        let free = |busy: u8| busy & READERS == 0 && busy & WRITERS != WRITERS;
-        let more = |busy: u8| free(busy).then(|| (busy & !WAITS) + WRITER);
-        while self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_err() {
-            // Readers who come now wait, or there might always be one.
-            self.0.fetch_or(WAITS, Ordering::Relaxed);
+    fn acquire_write(&self) {
+        let free = |counts: u8| counts & READERS == 0 && counts & WRITERS != WRITERS;
+        let one_more = |counts: u8| free(counts).then(|| (counts & !WRITER_WAITS) + WRITER);
+        while self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_err() {
+            // New readers wait while a writer waits; otherwise a stream of readers could block it for ever.
+            self.0.fetch_or(WRITER_WAITS, Ordering::Relaxed);
             wait_while(|| !free(self.0.load(Ordering::Relaxed)));
         }
     }
 
-    fn leave(&self, unit: u8) {
+    fn release(&self, unit: u8) {
         self.0.fetch_sub(unit, Ordering::Release);
     }
 }
 
-/// While it lives nobody is in the middle of a write: what it is for is short, and waits for nobody.
+/// While it lives, no in-place write runs. Hold it only for a short copy, and do not block.
 #[must_use = "writers wait only as long as this lives"]
-pub(crate) struct Reading<'a>(Option<&'a Storage>);
+pub(crate) struct ReadGuard<'a>(Option<&'a Storage>);
 
-/// While it lives nobody has a view, and nobody is in the middle of a copy: what it is for is one kernel, or one run of a
-/// program. Several threads may write at once; one thread has one of each storage, for there is room for seven.
+/// While it lives, no view exists and no copy runs. Hold it for one kernel or one run of a program. Several threads may
+/// write at once (up to seven; each thread has at most one guard of a storage).
 #[must_use = "readers wait only as long as this lives"]
-pub(crate) struct Writing<'a>(Option<&'a Storage>);
+pub(crate) struct WriteGuard<'a>(Option<&'a Storage>);
 
 impl Storage {
-    /// Waits for those who are in the middle of a write, and keeps others from it.
+    /// Waits until no write runs, and blocks new writes while the guard lives.
     #[inline]
-    pub(crate) fn reading(&self) -> Reading<'_> {
+    pub(crate) fn read_guard(&self) -> ReadGuard<'_> {
         if alone() {
-            return Reading(None);
+            return ReadGuard(None);
         }
-        self.header().busy.enter_reading();
-        Reading(Some(self))
+        self.header().access.acquire_read();
+        ReadGuard(Some(self))
     }
 
-    /// Waits for those who are in the middle of a copy, and keeps others from it; `None` while a view lives.
+    /// Waits until no copy runs, and blocks new copies while the guard lives; `None` if a view exists.
     #[inline(always)]
-    pub(crate) fn writing(&self) -> Option<Writing<'_>> {
-        let writing = if alone() { Writing(None) } else { self.enter_writing() };
-        if self.is_viewed() { None } else { Some(writing) }
+    pub(crate) fn try_write_guard(&self) -> Option<WriteGuard<'_>> {
+        let guard = if alone() { WriteGuard(None) } else { self.wait_to_write() };
+        if self.is_viewed() { None } else { Some(guard) }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_writing(&self) -> Writing<'_> {
-        self.header().busy.enter_writing();
-        Writing(Some(self))
+    fn wait_to_write(&self) -> WriteGuard<'_> {
+        self.header().access.acquire_write();
+        WriteGuard(Some(self))
     }
 
-    /// Whether a view lives.
+    /// Whether an exported view exists.
     #[inline(always)]
     pub(crate) fn is_viewed(&self) -> bool {
-        self.header().lent.load(Ordering::Acquire) >= VIEW
+        self.header().export_counts.load(Ordering::Acquire) >= VIEW_UNIT
     }
 
-    /// Counts a view, unless there are too many; `end_view` ends it. The caller is `reading`.
+    /// Counts one more view; false if there are too many. `end_view` undoes it. The caller holds a read guard.
     pub(crate) fn begin_view(&self) -> bool {
-        let more = |lent: u32| lent.checked_add(VIEW);
-        let lent = &self.header().lent;
-        lent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        let one_more = |export_counts: u32| export_counts.checked_add(VIEW_UNIT);
+        let export_counts = &self.header().export_counts;
+        export_counts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// Ends one view.
+    /// Counts one view less.
     pub(crate) fn end_view(&self) {
-        self.header().lent.fetch_sub(VIEW, Ordering::Release);
+        self.header().export_counts.fetch_sub(VIEW_UNIT, Ordering::Release);
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for ReadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(storage) = self.0 {
-            storage.header().busy.leave(READER);
+            storage.header().access.release(READER);
         }
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WriteGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(storage) = self.0 {
-            storage.header().busy.leave(WRITER);
+            storage.header().access.release(WRITER);
         }
     }
 }
@@ -125,12 +125,12 @@ mod tests {
     fn no_write_under_a_view() {
         let storage = Storage::zeroed(8).unwrap();
         assert!(storage.begin_view() && storage.begin_view());
-        assert!(storage.writing().is_none());
+        assert!(storage.try_write_guard().is_none());
         storage.end_view();
-        assert!(storage.writing().is_none());
+        assert!(storage.try_write_guard().is_none());
         storage.end_view();
-        assert!(storage.writing().is_some());
-        let most = u32::MAX / VIEW;
+        assert!(storage.try_write_guard().is_some());
+        let most = u32::MAX / VIEW_UNIT;
         assert!((0..most).all(|_| storage.begin_view()) && !storage.begin_view());
     }
 
@@ -138,8 +138,8 @@ mod tests {
     fn a_refused_write_keeps_nobody_waiting() {
         let storage = Storage::zeroed(8).unwrap();
         assert!(storage.begin_view());
-        assert!(storage.writing().is_none());
-        drop(storage.reading());
+        assert!(storage.try_write_guard().is_none());
+        drop(storage.read_guard());
     }
 
     #[test]
@@ -157,14 +157,14 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
-                        let _reading = storage.reading();
+                        let _reading = storage.read_guard();
                         inside(&readers, &writers);
                     }
                 });
             }
             let write = || {
                 (0..500).for_each(|_| {
-                    let _writing = storage.writing().unwrap();
+                    let _writing = storage.try_write_guard().unwrap();
                     inside(&writers, &readers);
                 });
             };

@@ -1,37 +1,36 @@
-//! The buffers of a capture by address.
+//! The buffers of a capture, by address.
 //!
-//! Owns: finding the buffer that begins at an address, and the one in which an element lies. Never knows what a capture
-//! does with them. Invariant: the addresses in order are those of the buffers.
+//! Invariant: `in_order` has exactly the keys of `by_address`.
 
 use std::collections::BTreeSet;
 
 use super::capture::Buffer;
 use super::hash::FastMap;
 
-/// Buffers by the address of their first byte. Most are looked up by this, and few by an element inside.
+/// Buffers by the address of their first byte: a hash map for exact lookups, an ordered set for addresses inside buffers.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct BufferIndex {
     by_address: FastMap<usize, Buffer>,
     in_order: BTreeSet<usize>,
 }
 
-impl Seen {
-    /// How many there are.
+impl BufferIndex {
+    /// The number of buffers.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
 
-    /// The buffer that begins at an address.
+    /// The buffer that begins at `address`.
     pub(super) fn get(&self, address: usize) -> Option<&Buffer> {
         self.by_address.get(&address)
     }
 
-    /// The same, to be changed.
+    /// The buffer that begins at `address`, mutably.
     pub(super) fn get_mut(&mut self, address: usize) -> Option<&mut Buffer> {
         self.by_address.get_mut(&address)
     }
 
-    /// The buffer that begins at an address, a new one if there is none.
+    /// The buffer that begins at `address`, inserted if there is none.
     pub(super) fn get_or_insert(
         &mut self,
         address: usize,
@@ -43,21 +42,21 @@ impl Seen {
         })
     }
 
-    /// All of them.
+    /// All buffers.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Buffer> {
         self.by_address.values_mut()
     }
 
-    /// The address of the buffer in which an element lies.
-    pub(super) fn holding(&self, element: usize) -> Option<usize> {
+    /// The start of the buffer that contains the address `element`.
+    pub(super) fn containing(&self, element: usize) -> Option<usize> {
         if self.by_address.contains_key(&element) {
             return Some(element);
         }
-        // Memory outside may overlap: the nearest beginning need not be that of a buffer that reaches so far.
-        let holds = |start: &&usize| {
+        // Foreign buffers may overlap, so the nearest start below is not always the buffer that contains it.
+        let contains = |start: &&usize| {
             let buffer = self.get(**start);
             buffer.is_some_and(|buffer| element < **start + buffer.storage.nbytes().max(1))
         };
-        self.in_order.range(..element).rev().find(holds).copied()
+        self.in_order.range(..element).rev().find(contains).copied()
     }
 }

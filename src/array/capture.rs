@@ -1,85 +1,85 @@
-//! What a capture of this thread knows of memory: which buffers there are, and whose contents may not be read.
+//! Buffers seen while a function is traced (`fg.compile`): where each came from, and which contents may not be read.
 //!
-//! Owns: the note that this thread captures, the buffers seen since the capture began, and the guard of their contents.
-//! Never knows a kernel or a program: `kernels::launch` and `program` stand above. Invariant: every buffer seen is kept
-//! alive until the capture ends, so that an address means one buffer; outside a capture all of this is one load.
+//! The state is per thread. `kernels::launch` and `compile` use it; it knows neither kernels nor programs.
+//! Invariant: every buffer seen stays alive until the capture ends, so an address identifies one buffer. Outside a capture,
+//! each check costs one load.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
-use super::buffer_index::Seen;
+use super::buffer_index::BufferIndex;
 use crate::error::{Error, Result};
 
-/// Where a buffer of a capture came from.
+/// Where a buffer came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// It was there before the capture, or belongs to somebody else.
+    /// It existed before the capture, or belongs to another library.
     Outside,
-    /// An operation of the capture allocated it.
-    Made,
-    /// It was filled with values of the program (numbers, lists, NumPy arrays), which count as constants.
+    /// An operation allocated it during the capture.
+    Allocated,
+    /// It was filled from Python values (numbers, lists, NumPy arrays), which are constants of the program.
     Constant,
     /// It holds an argument of the captured function.
     Input(usize),
-    /// Host code made it, which a step of the program calls again: what it holds is nobody else's business.
+    /// Host code of a host-call step made it: each run of the program makes it anew.
     Host,
 }
 
-/// A buffer of a capture.
+/// A buffer seen by the capture.
 pub struct Buffer {
-    /// Keeps the memory, and so the address.
+    /// Keeps the memory alive, and so its address unique.
     pub storage: Storage,
     /// Where it came from.
     pub origin: Origin,
-    /// Whether its contents depend on the arguments, or on memory that may change between calls.
+    /// Whether the contents depend on the arguments, or on memory that may change between calls.
     pub traced: bool,
-    /// Whether host code looks at it without having been given it: then nothing may write to it later.
-    pub settled: bool,
-    /// Memory outside, and its version, of which this is one element that was read: it may leave as that memory may.
+    /// Host code reads it although it is not one of its arguments: no later step may write to it.
+    pub read_by_host: bool,
+    /// For a copy of one element of outside memory: that memory and its version. Reading the copy counts as reading the memory.
     element_of: Option<(Storage, u32)>,
-    /// How many buffers were known before it.
-    born: usize,
+    /// How many buffers were known before this one.
+    number: usize,
 }
 
-/// The buffers that a capture has seen, by the address of their first byte.
+/// The state of one capture.
 #[derive(Default)]
 pub struct Buffers {
-    seen: Seen,
-    /// Memory outside whose contents left for the program, with the version that it had.
-    read_outside: Vec<(Storage, u32)>,
-    /// The capture around this one, of which this one records a part.
+    index: BufferIndex,
+    /// Outside memory whose contents became constants of the program, with its version then.
+    outside_reads: Vec<(Storage, u32)>,
+    /// The enclosing capture, if this is the capture of a subprogram.
     outer: Option<Box<Buffers>>,
-    /// The stretches of host code that are running, the innermost last.
-    stretches: Vec<Stretch>,
-    /// Whether contents were refused to a reader, who may have gone on without them.
+    /// The host calls that are running, the innermost last.
+    host_spans: Vec<HostSpan>,
+    /// Whether a read was refused; the caller may have caught the error.
     refused_read: bool,
-    /// Whether this is a part of another program, or of a loop or a branch by itself.
-    part: bool,
-    /// Whether it began while a transform differentiated a function.
+    /// Whether this captures a subprogram (the body of a loop or branch).
+    is_subprogram: bool,
+    /// Whether a transform (`grad`, `vjp`, …) was differentiating when the capture began.
     in_transform: bool,
-    /// Whether a change in place was refused, which its author may have ignored.
-    refused_change: bool,
+    /// Whether an in-place write was refused; the caller may have caught the error.
+    refused_write: bool,
 }
 
-/// A part of a capture in which host code runs that a step of the program may call again.
-struct Stretch {
-    /// Buffers that are born from here on are its own.
-    since: usize,
-    /// The addresses of the buffers that it was given.
-    given: Vec<usize>,
-    /// Whether it read contents that vary: then it is no part of the program itself.
-    reads: bool,
-    /// How much memory outside had been read before.
-    read_outside: usize,
+/// A span of the capture in which host code runs; a host-call step of the program may run that code again.
+struct HostSpan {
+    /// Buffers with this number or a later one were made in the span.
+    first_buffer: usize,
+    /// The addresses of the buffers passed to the host code.
+    arguments: Vec<usize>,
+    /// Whether it read traced contents: then it cannot be executed once and dropped.
+    reads_traced: bool,
+    /// The length of `outside_reads` before the span.
+    outside_reads: usize,
 }
 
-impl Stretch {
-    /// Whether host code that is called again finds there what it finds now.
+impl HostSpan {
+    /// Whether the host code finds the same buffer here when it is called again.
     fn admits(&self, address: usize, buffer: &Buffer) -> bool {
-        buffer.born >= self.since
+        buffer.number >= self.first_buffer
             || matches!(buffer.origin, Origin::Outside | Origin::Host)
-            || self.given.contains(&address)
+            || self.arguments.contains(&address)
     }
 }
 
@@ -87,10 +87,10 @@ thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
     static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
-/// How many captures run in this process: no thread looks at its own note while there is none.
+/// The number of captures in the process: while it is 0, no thread reads its thread-local flag.
 static CAPTURES: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this thread captures and is not inside a kernel. Its own note is looked for only where there is a capture.
+/// Whether this thread captures, and is not inside a kernel (see `Pause`).
 #[inline(always)]
 pub fn active() -> bool {
     CAPTURES.load(Ordering::Relaxed) != 0 && active_here()
@@ -102,7 +102,7 @@ fn active_here() -> bool {
     ACTIVE.get()
 }
 
-/// Begins a capture on this thread; `false` if one is going on.
+/// Begins a capture on this thread; `false` if there is one already.
 pub fn begin() -> bool {
     let begun = BUFFERS.with_borrow_mut(|buffers| {
         let begun = buffers.is_none();
@@ -116,17 +116,17 @@ pub fn begin() -> bool {
     begun
 }
 
-/// Begins a capture of a part of what this thread captures, if it does: the other capture waits for its end.
-pub fn begin_part() {
+/// Begins the capture of a subprogram; the enclosing capture of this thread, if any, is suspended until `end`.
+pub fn begin_subprogram() {
     BUFFERS.with_borrow_mut(|buffers| {
         let outer = buffers.take().map(Box::new);
-        *buffers = Some(Buffers { outer, part: true, ..Buffers::default() });
+        *buffers = Some(Buffers { outer, is_subprogram: true, ..Buffers::default() });
     });
     CAPTURES.fetch_add(1, Ordering::Relaxed);
     ACTIVE.set(true);
 }
 
-/// Ends the capture of this thread; one that waited for it goes on.
+/// Ends this thread's capture and resumes the enclosing one.
 pub fn end() {
     let ended = BUFFERS.take();
     if ended.is_some() {
@@ -137,21 +137,21 @@ pub fn end() {
     BUFFERS.set(outer.map(|outer| *outer));
 }
 
-/// Calls `body` in the capture around this one; `None` if there is none.
-pub(super) fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
-    let mut part = BUFFERS.take()?;
-    let Some(outer) = part.outer.take() else {
-        BUFFERS.set(Some(part));
+/// Calls `body` in the enclosing capture; `None` if there is none.
+pub(super) fn in_enclosing<T>(body: impl FnOnce() -> T) -> Option<T> {
+    let mut inner = BUFFERS.take()?;
+    let Some(outer) = inner.outer.take() else {
+        BUFFERS.set(Some(inner));
         return None;
     };
     BUFFERS.set(Some(*outer));
     let done = body();
-    part.outer = BUFFERS.take().map(Box::new);
-    BUFFERS.set(Some(part));
+    inner.outer = BUFFERS.take().map(Box::new);
+    BUFFERS.set(Some(inner));
     Some(done)
 }
 
-/// Suspends the capture of this thread until it is dropped: what a kernel does inside belongs to the kernel.
+/// Suspends this thread's capture while it lives: what a kernel does inside is part of the kernel's own step.
 #[must_use = "the capture goes on when this is dropped"]
 pub struct Pause(bool);
 
@@ -174,51 +174,51 @@ impl Drop for Pause {
     }
 }
 
-fn note(storage: &Storage, origin: Origin) {
+fn register(storage: &Storage, origin: Origin) {
     let key = storage.ptr().addr();
     BUFFERS.with_borrow_mut(|buffers| {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
-        let born = buffers.seen.len();
+        let number = buffers.index.len();
         let new = || Buffer {
             storage: storage.data_handle(),
             origin,
             traced,
-            settled: false,
+            read_by_host: false,
             element_of: None,
-            born,
+            number,
         };
-        let known = buffers.seen.get_or_insert(key, new);
-        // Memory of somebody else may be adopted twice, the second time more of it.
+        let known = buffers.index.get_or_insert(key, new);
+        // Foreign memory may be adopted twice, the second time with a larger range.
         if known.storage.nbytes() < storage.nbytes() {
             known.storage = storage.data_handle();
         }
     });
 }
 
-/// Tells of new memory.
+/// Registers newly allocated memory.
 #[cold]
-pub fn made(storage: &Storage) {
-    note(storage, Origin::Made);
+pub fn register_new(storage: &Storage) {
+    register(storage, Origin::Allocated);
 }
 
-/// Tells that memory was filled by other means than a kernel: its contents are constants.
+/// Registers memory whose contents were written by other code than a kernel: they are constants.
 #[inline]
-pub fn filled(storage: &Storage) {
+pub fn register_constant(storage: &Storage) {
     if active() {
-        mark_constant(storage);
+        register_constant_slow(storage);
     }
 }
 
 #[cold]
-fn mark_constant(storage: &Storage) {
-    note(storage, Origin::Constant);
+fn register_constant_slow(storage: &Storage) {
+    register(storage, Origin::Constant);
     with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
 }
 
-/// Tells that memory holds an element that was read from other memory.
+/// Registers that `element` holds a copy of one element of `memory`.
 #[cold]
-pub fn element_of(element: &Storage, memory: &Storage) {
+pub fn register_element_copy(element: &Storage, memory: &Storage) {
     let outside = with_buffer(memory.ptr().addr(), |buffer| {
         buffer.origin == Origin::Outside && !buffer.traced
     });
@@ -228,30 +228,30 @@ pub fn element_of(element: &Storage, memory: &Storage) {
     }
 }
 
-/// Tells of memory that a kernel is about to see.
+/// Registers memory that a kernel is about to use.
 #[cold]
-pub fn seen(storage: &Storage) {
-    note(storage, Origin::Outside);
+pub fn register_outside(storage: &Storage) {
+    register(storage, Origin::Outside);
 }
 
-/// Makes memory the argument of this number.
-pub fn input(storage: &Storage, number: usize) {
-    note(storage, Origin::Input(number));
+/// Registers memory as argument `number` of the traced function.
+pub fn register_input(storage: &Storage, number: usize) {
+    register(storage, Origin::Input(number));
 }
 
-/// How many of the handles of a storage belong to captures of this thread.
-pub(super) fn handles_of(storage: &Storage) -> u64 {
+/// How many handles of a storage belong to captures of this thread.
+pub(super) fn count_handles(storage: &Storage) -> u64 {
     if !active() {
         return 0;
     }
     let address = storage.ptr().addr();
-    // A handle may be dropped while the list of buffers is changed.
+    // A handle may be dropped while `BUFFERS` is borrowed.
     BUFFERS.with(|buffers| {
         let Ok(buffers) = buffers.try_borrow() else { return 0 };
         let mut capture = buffers.as_ref();
         let mut count = 0;
         while let Some(buffers) = capture {
-            let known = buffers.seen.get(address);
+            let known = buffers.index.get(address);
             count += u64::from(known.is_some_and(|buffer| buffer.storage.same(storage)));
             capture = buffers.outer.as_deref();
         }
@@ -259,12 +259,12 @@ pub(super) fn handles_of(storage: &Storage) -> u64 {
     })
 }
 
-/// Calls `body` with the buffer at an address, if the capture has seen it.
+/// Calls `body` with the buffer at `address`, if the capture has seen it.
 pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Option<T> {
-    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.seen.get_mut(address).map(body))
+    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.index.get_mut(address).map(body))
 }
 
-/// Refuses to let contents out that depend on an argument: the program would keep them for ever.
+/// Refuses to read contents that depend on an argument: the program would keep the value as a constant.
 #[inline]
 pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
     if active() { refuse_traced(op, storage) } else { Ok(()) }
@@ -272,15 +272,15 @@ pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
 
 #[cold]
 fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
-    seen(storage);
-    if !leaves_for_program(storage.ptr().addr()) {
+    register_outside(storage);
+    if !is_forbidden_read(storage.ptr().addr()) {
         return Ok(());
     }
     with_buffers(|buffers| buffers.refused_read = true);
     Err(read_refused(op))
 }
 
-/// Why contents were refused to a reader.
+/// The error of a refused read.
 pub fn read_refused(op: &'static str) -> Box<Error> {
     Box::new(Error::Captured {
         op: op.into(),
@@ -294,42 +294,42 @@ pub fn read_refused(op: &'static str) -> Box<Error> {
     })
 }
 
-/// Whether contents were refused to a reader since the capture began.
+/// Whether a read was refused since the capture began.
 pub fn was_read_refused() -> bool {
     with_buffers(|buffers| buffers.refused_read) == Some(true)
 }
 
-/// Takes note that a transform differentiates the function around the capture.
-pub fn begins_in_transform(in_transform: bool) {
+/// Notes whether a transform was differentiating when the capture began.
+pub fn set_began_in_transform(in_transform: bool) {
     with_buffers(|buffers| buffers.in_transform = in_transform);
 }
 
-/// Whether one did so when the capture began.
+/// Whether a transform was differentiating when the capture began.
 pub fn began_in_transform() -> bool {
     with_buffers(|buffers| buffers.in_transform) == Some(true)
 }
 
-/// Refuses a change in place, before anything is written, that a program cannot repeat, and the recording of which could not be
-/// taken back: in a part, of memory that the part did not make; in a function, one of memory outside with a `history`.
+/// Refuses an in-place write that the program could not repeat, or whose recording could not be rolled back: in a
+/// subprogram, to memory that it did not allocate; in a function, to outside memory with a `history`. Called before the write.
 ///
 /// # Errors
 /// `Captured`.
 #[cold]
-pub fn admit_change(storage: &Storage, history: bool) -> Result<()> {
+pub fn check_write(storage: &Storage, history: bool) -> Result<()> {
     let refused = with_buffers(|buffers| {
-        let origin = buffers.seen.get(storage.ptr().addr()).map(|buffer| buffer.origin);
+        let origin = buffers.index.get(storage.ptr().addr()).map(|buffer| buffer.origin);
         let outside = matches!(origin, None | Some(Origin::Outside)) && storage.nbytes() > 0;
-        let refused = outside && (buffers.part || history)
-            || buffers.part && matches!(origin, Some(Origin::Input(_)));
-        buffers.refused_change |= refused;
+        let refused = outside && (buffers.is_subprogram || history)
+            || buffers.is_subprogram && matches!(origin, Some(Origin::Input(_)));
+        buffers.refused_write |= refused;
         refused
     });
-    if refused == Some(true) { Err(change_refused()) } else { Ok(()) }
+    if refused == Some(true) { Err(write_refused()) } else { Ok(()) }
 }
 
-/// Why a change in place was refused.
-pub fn change_refused() -> Box<Error> {
-    if with_buffers(|buffers| buffers.part) == Some(true) {
+/// The error of a refused in-place write.
+pub fn write_refused() -> Box<Error> {
+    if with_buffers(|buffers| buffers.is_subprogram) == Some(true) {
         return Box::new(Error::Captured {
             op: "compile".into(),
             what: "the body of a loop or a branch changes a tensor in place that it did not make"
@@ -344,36 +344,36 @@ pub fn change_refused() -> Box<Error> {
     })
 }
 
-/// Whether a change in place was refused since the capture began.
-pub fn was_change_refused() -> bool {
-    with_buffers(|buffers| buffers.refused_change) == Some(true)
+/// Whether an in-place write was refused since the capture began.
+pub fn was_write_refused() -> bool {
+    with_buffers(|buffers| buffers.refused_write) == Some(true)
 }
 
-/// Takes note that contents of memory outside became part of the program: it serves while they have this version.
-fn read_outside(storage: &Storage) {
+/// Notes that contents of outside memory became constants of the program, which is valid for this version of the memory.
+fn note_outside_read(storage: &Storage) {
     BUFFERS.with_borrow_mut(|buffers| {
         if let Some(buffers) = buffers {
-            buffers.read_outside.push((storage.data_handle(), storage.version()));
+            buffers.outside_reads.push((storage.data_handle(), storage.version()));
         }
     });
 }
 
-/// The same for memory that the program knows already, here and in the captures around this one.
-pub fn serve_version(storage: &Storage) {
-    read_outside(storage);
-    in_outer(|| serve_version(storage));
+/// As `outside_reads`, here and in all enclosing captures, for memory that the program already knows.
+pub fn require_version(storage: &Storage) {
+    note_outside_read(storage);
+    in_enclosing(|| require_version(storage));
 }
 
-/// Memory outside whose contents became part of the program, with the version that it had.
-pub fn take_read_outside() -> Vec<(Storage, u32)> {
+/// Takes the list of outside memory that was read, with the versions.
+pub fn take_outside_reads() -> Vec<(Storage, u32)> {
     BUFFERS.with_borrow_mut(|buffers| {
-        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.read_outside))
+        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.outside_reads))
     })
 }
 
-/// Whether contents at an address depend on an argument, and are read by the function itself: host code that is called
-/// again may read them. Contents of memory outside become part of the program, which takes note of their version.
-pub fn leaves_for_program(address: usize) -> bool {
+/// Whether a read of the contents at `address` must be refused: they depend on an argument, and no host call may read them.
+/// Contents of outside memory become constants of the program, and their version is noted.
+pub fn is_forbidden_read(address: usize) -> bool {
     let element = with_buffer(address, |buffer| {
         let (memory, version) = buffer.element_of.as_ref()?;
         (memory.version() == *version).then(|| memory.ptr().addr())
@@ -383,16 +383,16 @@ pub fn leaves_for_program(address: usize) -> bool {
         (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
     });
     match outside {
-        Some((true, _)) => return !read_by_host(address),
+        Some((true, _)) => return !admitted_by_host_span(address),
         Some((false, Some(storage))) => {
-            read_outside(&storage);
-            let outer = in_outer(|| {
-                seen(&storage);
-                leaves_for_program(address)
+            note_outside_read(&storage);
+            let outer = in_enclosing(|| {
+                register_outside(&storage);
+                is_forbidden_read(address)
             });
             return outer == Some(true);
         }
-        Some((false, None)) => drop(host_finds(address)),
+        Some((false, None)) => drop(host_read_is_repeatable(address)),
         None => {}
     }
     false
@@ -402,68 +402,71 @@ fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
     BUFFERS.with_borrow_mut(|buffers| buffers.as_mut().map(body))
 }
 
-/// Whether varying contents are read by a stretch of host code that may; the innermost such stretch takes note of it.
-fn read_by_host(address: usize) -> bool {
+/// Whether traced contents are read by a host call that may read them; the innermost such span notes it.
+fn admitted_by_host_span(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let buffer = buffers.seen.get(address)?;
-        let mut stretches = buffers.stretches.iter_mut().rev();
-        stretches
-            .find(|stretch| stretch.admits(address, buffer))
-            .map(|stretch| stretch.reads = true)
+        let buffer = buffers.index.get(address)?;
+        let mut host_spans = buffers.host_spans.iter_mut().rev();
+        host_spans.find(|span| span.admits(address, buffer)).map(|span| span.reads_traced = true)
     });
     found.flatten().is_some()
 }
 
-/// Begins a stretch of host code that was given these buffers.
-pub fn begin_stretch(given: Vec<usize>) {
+/// Begins a host-call span with these argument buffers.
+pub fn begin_host_span(arguments: Vec<usize>) {
     with_buffers(|buffers| {
-        let (since, read_outside) = (buffers.seen.len(), buffers.read_outside.len());
-        buffers.stretches.push(Stretch { since, given, reads: false, read_outside });
+        let (first_buffer, outside_reads) = (buffers.index.len(), buffers.outside_reads.len());
+        buffers.host_spans.push(HostSpan {
+            first_buffer,
+            arguments,
+            reads_traced: false,
+            outside_reads,
+        });
     });
 }
 
-/// Whether this thread captures, and no host code runs that a step may call again.
-pub fn is_function_itself() -> bool {
-    active() && with_buffers(|buffers| buffers.stretches.is_empty()) == Some(true)
+/// Whether this thread captures outside any host call.
+pub fn active_outside_host_code() -> bool {
+    active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
 }
 
-/// Whether the innermost stretch read contents that vary.
-pub fn stretch_reads() -> bool {
-    with_buffers(|buffers| buffers.stretches.last().is_some_and(|stretch| stretch.reads))
+/// Whether the innermost host-call span read traced contents.
+pub fn host_span_reads_traced() -> bool {
+    with_buffers(|buffers| buffers.host_spans.last().is_some_and(|span| span.reads_traced))
         == Some(true)
 }
 
-/// Whether host code of the innermost stretch, called again, finds at an address what it found: its own memory, what it
-/// was given, memory outside, or a value that is the same in every run, which is settled by this.
-pub fn host_finds(address: usize) -> bool {
+/// Whether host code called again would read the same at `address`: its own memory, an argument, outside memory, or a
+/// value that every run computes alike (which no later step may overwrite, so it is marked).
+pub fn host_read_is_repeatable(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let Some(stretch) = buffers.stretches.last() else { return true };
-        let Some(buffer) = buffers.seen.get_mut(address) else { return true };
-        let admitted = stretch.admits(address, buffer);
-        buffer.settled |= !admitted;
+        let Some(span) = buffers.host_spans.last() else { return true };
+        let Some(buffer) = buffers.index.get_mut(address) else { return true };
+        let admitted = span.admits(address, buffer);
+        buffer.read_by_host |= !admitted;
         admitted || !buffer.traced
     });
     found != Some(false)
 }
 
-/// Whether the innermost stretch may write to a buffer: it made it, or the memory is outside.
+/// Whether host code of the innermost span may write to a buffer: it made it, or the memory is outside.
 pub fn host_may_write(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let (stretch, buffer) = (buffers.stretches.last()?, buffers.seen.get(address)?);
-        Some(buffer.born >= stretch.since || buffer.origin == Origin::Outside)
+        let (span, buffer) = (buffers.host_spans.last()?, buffers.index.get(address)?);
+        Some(buffer.number >= span.first_buffer || buffer.origin == Origin::Outside)
     });
     found.flatten() != Some(false)
 }
 
-/// Ends the innermost stretch. With `again`, a step will call the host code: what it made and read is its own.
-pub fn end_stretch(again: bool) {
+/// Ends the innermost host-call span. `will_repeat`: a step will call the host code, which makes and reads its own buffers.
+pub fn end_host_span(will_repeat: bool) {
     with_buffers(|buffers| {
-        let Some(stretch) = buffers.stretches.pop() else { return };
-        if !again {
+        let Some(span) = buffers.host_spans.pop() else { return };
+        if !will_repeat {
             return;
         }
-        buffers.read_outside.truncate(stretch.read_outside);
-        for buffer in buffers.seen.values_mut().filter(|b| b.born >= stretch.since) {
+        buffers.outside_reads.truncate(span.outside_reads);
+        for buffer in buffers.index.values_mut().filter(|b| b.number >= span.first_buffer) {
             if buffer.origin != Origin::Outside {
                 (buffer.origin, buffer.traced) = (Origin::Host, true);
             }
@@ -471,17 +474,17 @@ pub fn end_stretch(again: bool) {
     });
 }
 
-/// The address of the buffer in which an element lies.
+/// The start of the buffer that contains the address `element`.
 pub fn buffer_of(element: usize) -> Option<usize> {
-    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.seen.holding(element))
+    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.index.containing(element))
 }
 
-/// Whether the contents where an element lies may differ from run to run.
+/// Whether the contents at the address `element` may differ from run to run.
 pub fn varies_at(element: usize) -> bool {
     buffer_of(element).is_none_or(varies)
 }
 
-/// Whether contents of the buffer at an address may differ from run to run.
+/// Whether the contents of the buffer at `address` may differ from run to run.
 pub fn varies(address: usize) -> bool {
     with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
 }

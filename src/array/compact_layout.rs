@@ -1,29 +1,28 @@
-//! Layouts as saved values keep them: in two words.
+//! A `Layout` in two words, for saved values.
 //!
-//! Owns: the short form of a layout in C order from offset 0 with few axes, which nearly all have; any other is kept whole.
-//! Never a view. Invariant: what comes back equals what was given, stride by stride; `first` is 0 exactly where `rest` is
-//! the address of a box.
+//! C order from offset 0 with at most three axes is stored inline, which covers nearly all; any other layout is boxed.
+//! Invariant: `layout()` equals the original, stride by stride; `first` is 0 exactly if `rest` is the address of a box.
 
 use super::layout::Layout;
 
-/// Axes of the short form.
-const AXES: usize = 3;
-/// In the first word of a short form; the number of axes stands above it.
-const SHORT: u64 = 1;
+/// The most axes of the inline form.
+const MAX_INLINE_AXES: usize = 3;
+/// Marks an inline form in the first word; the number of axes is in the byte above.
+const INLINE_FLAG: u64 = 1;
 
-/// A layout that is kept. Two words travel in registers.
-pub struct BriefLayout {
+/// A compact layout; its two words are passed in registers.
+pub struct CompactLayout {
     first: u64,
     rest: u64,
 }
 
-impl BriefLayout {
-    /// Keeps a layout.
+impl CompactLayout {
+    /// Stores a layout.
     #[inline(always)]
-    pub fn of(layout: &Layout) -> BriefLayout {
+    pub fn of(layout: &Layout) -> CompactLayout {
         let (dims, strides) = (layout.dims(), layout.strides());
         let step = |dim: usize| dim.max(1) as isize;
-        // Case by case: a loop over so few axes becomes a call that copies them.
+        // One case per rank: LLVM turns a loop over so few axes into a call of memcpy.
         let ([a, b, c], ordered) = match (dims, strides) {
             ([], []) => ([1, 1, 1], true),
             (&[a], &[s]) => ([a, 1, 1], s == 1),
@@ -35,40 +34,40 @@ impl BriefLayout {
         };
         let fits = ordered && layout.offset() == 0 && (a | b | c) <= u32::MAX as usize;
         if !fits {
-            return BriefLayout::whole(layout);
+            return CompactLayout::boxed(layout);
         }
         let (ndim, [a, b, c]) = (dims.len() as u64, [a, b, c].map(|dim| dim as u64));
-        BriefLayout { first: SHORT | ndim << 8 | a << 32, rest: b | c << 32 }
+        CompactLayout { first: INLINE_FLAG | ndim << 8 | a << 32, rest: b | c << 32 }
     }
 
     #[inline(never)]
-    fn whole(layout: &Layout) -> BriefLayout {
+    fn boxed(layout: &Layout) -> CompactLayout {
         let address = Box::into_raw(Box::new(layout.clone())).expose_provenance();
-        BriefLayout { first: 0, rest: address as u64 }
+        CompactLayout { first: 0, rest: address as u64 }
     }
 
-    /// The layout, where it is kept whole.
+    /// The boxed layout, if it is boxed.
     #[inline(always)]
-    fn boxed(&self) -> Option<&Layout> {
-        // SAFETY: without a short form the word is the address of a box, which is dropped with this value.
-        (self.first == 0).then(|| unsafe { &*self.place() })
+    fn as_boxed(&self) -> Option<&Layout> {
+        // SAFETY: `first` is 0, so `rest` is the address of a box that this value owns.
+        (self.first == 0).then(|| unsafe { &*self.box_ptr() })
     }
 
     #[inline(always)]
-    fn place(&self) -> *mut Layout {
+    fn box_ptr(&self) -> *mut Layout {
         std::ptr::with_exposed_provenance_mut(self.rest as usize)
     }
 
     #[inline(always)]
-    fn dims(&self) -> [usize; AXES] {
+    fn dims(&self) -> [usize; MAX_INLINE_AXES] {
         let low = |word: u64| word as u32 as usize;
         [low(self.first >> 32), low(self.rest), low(self.rest >> 32)]
     }
 
-    /// The layout again.
+    /// The layout.
     #[inline]
     pub fn layout(&self) -> Layout {
-        match self.boxed() {
+        match self.as_boxed() {
             Some(layout) => layout.clone(),
             None => {
                 Layout::contiguous_unchecked(&self.dims()[..usize::from((self.first >> 8) as u8)])
@@ -76,10 +75,10 @@ impl BriefLayout {
         }
     }
 
-    /// The first position and the number of elements, if they lie in C order without gaps.
+    /// The offset and the number of elements, if they are contiguous in C order.
     #[inline(always)]
-    pub fn run(&self) -> Option<(isize, usize)> {
-        match self.boxed() {
+    pub fn contiguous_range(&self) -> Option<(isize, usize)> {
+        match self.as_boxed() {
             Some(layout) => layout.is_contiguous().then(|| (layout.offset(), layout.numel())),
             None => {
                 let [a, b, c] = self.dims();
@@ -89,22 +88,22 @@ impl BriefLayout {
     }
 }
 
-impl Clone for BriefLayout {
+impl Clone for CompactLayout {
     #[inline]
-    fn clone(&self) -> BriefLayout {
-        match self.boxed() {
-            Some(layout) => BriefLayout::whole(layout),
-            None => BriefLayout { first: self.first, rest: self.rest },
+    fn clone(&self) -> CompactLayout {
+        match self.as_boxed() {
+            Some(layout) => CompactLayout::boxed(layout),
+            None => CompactLayout { first: self.first, rest: self.rest },
         }
     }
 }
 
-impl Drop for BriefLayout {
+impl Drop for CompactLayout {
     #[inline(always)]
     fn drop(&mut self) {
         if self.first == 0 {
-            // SAFETY: without a short form the word is the address of a box, which nobody uses any more.
-            drop(unsafe { Box::from_raw(self.place()) });
+            // SAFETY: `first` is 0, so `rest` is the address of a box that this value owns; it is not used again.
+            drop(unsafe { Box::from_raw(self.box_ptr()) });
         }
     }
 }
@@ -121,10 +120,11 @@ mod tests {
             let canonical = Layout::contiguous(dims).unwrap();
             let odd: Vec<isize> = canonical.strides().iter().map(|&s| 2 * s + 1).collect();
             for layout in [canonical.with_offset(3), Layout::raw(dims, &odd, 0), canonical] {
-                let brief = BriefLayout::of(&layout).clone();
-                assert_eq!(format!("{:?}", brief.layout()), format!("{layout:?}"));
-                let run = layout.is_contiguous().then(|| (layout.offset(), layout.numel()));
-                assert_eq!(brief.run(), run, "{layout:?}");
+                let compact = CompactLayout::of(&layout).clone();
+                assert_eq!(format!("{:?}", compact.layout()), format!("{layout:?}"));
+                let contiguous_range =
+                    layout.is_contiguous().then(|| (layout.offset(), layout.numel()));
+                assert_eq!(compact.contiguous_range(), contiguous_range, "{layout:?}");
             }
         }
     }

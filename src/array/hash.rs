@@ -1,23 +1,22 @@
-//! A fast hash for keys that the crate makes itself: addresses, numbers, steps.
+//! A fast hash for keys made by the crate itself: addresses, indices, program steps.
 //!
-//! Owns: the hasher. Never hashes what others choose, who could make keys collide.
-//! Invariant: equal keys have equal hashes, in one process and in the next.
+//! Not for keys chosen by users: it does not resist collisions made on purpose. Deterministic across processes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with this hash.
-pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+/// A hash map with this hasher.
+pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Multiplies and rotates.
+/// Rotate, xor, multiply.
 #[derive(Default)]
-pub(crate) struct Mixer(u64);
+pub(crate) struct FastHasher(u64);
 
-impl Hasher for Mixer {
+impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
-        for piece in bytes.chunks(8) {
+        for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
-            word[..piece.len()].copy_from_slice(piece);
+            word[..chunk.len()].copy_from_slice(chunk);
             self.write_u64(u64::from_ne_bytes(word));
         }
     }
@@ -39,7 +38,7 @@ impl Hasher for Mixer {
     }
 
     fn finish(&self) -> u64 {
-        // The low bits of a product of multiples of 64 are zeros.
+        // The keys are often multiples of 64, so the low bits of the product are zero.
         self.0 ^ (self.0 >> 32)
     }
 }

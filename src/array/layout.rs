@@ -1,8 +1,7 @@
-//! Shape, strides and offset of an array within its storage.
+//! Shape, strides and offset of an array within its storage, in elements.
 //!
-//! Owns: `Layout`, its representation and its queries. Never touches data, never knows a dtype:
-//! strides and offset count elements. Views of a layout are made in `restride`.
-//! Invariant: the cached contiguity is that of dims and strides, and the words are on the heap exactly above `INLINE` axes.
+//! Views of a layout are in `views.rs`.
+//! Invariant: `contiguous` agrees with dims and strides, and the words are on the heap exactly above `INLINE_AXES` axes.
 
 use std::mem::ManuallyDrop;
 
@@ -11,19 +10,19 @@ use smallvec::SmallVec;
 use super::shape::checked_numel;
 use crate::error::{Error, Result};
 
-/// Dimensions kept without the heap.
-const INLINE: usize = 4;
+/// The most axes stored inline.
+const INLINE_AXES: usize = 4;
 
-/// Dims and strides. Which field it is follows from the number of axes.
+/// Dims and strides; the number of axes says which field is valid.
 union Words {
-    /// Dims from 0 on, the unused ones 1; strides from `INLINE` on.
-    inline: [usize; 2 * INLINE],
-    /// Dims from 0 on, strides from `ndim` on.
+    /// Dims from index 0, padded with 1; strides from index `INLINE_AXES`.
+    inline: [usize; 2 * INLINE_AXES],
+    /// Dims from index 0, strides from index `ndim`.
     heap: ManuallyDrop<Box<[usize]>>,
 }
 
-/// The words of no axes.
-const NO_AXES: [usize; 2 * INLINE] = [1, 1, 1, 1, 0, 0, 0, 0];
+/// The words of a scalar layout.
+const SCALAR_WORDS: [usize; 2 * INLINE_AXES] = [1, 1, 1, 1, 0, 0, 0, 0];
 
 /// Dims, signed strides and offset, in elements.
 pub struct Layout {
@@ -40,21 +39,21 @@ impl Layout {
     /// The layout of one element.
     #[inline]
     pub const fn scalar() -> Layout {
-        Layout { words: Words { inline: NO_AXES }, offset: 0, ndim: 0, contiguous: true }
+        Layout { words: Words { inline: SCALAR_WORDS }, offset: 0, ndim: 0, contiguous: true }
     }
 
     /// C order from offset 0; an error when the size is not addressable.
     #[inline]
     pub fn contiguous(dims: &[usize]) -> Result<Layout> {
         // Three dimensions below 2^16 are below the limit of checked_numel.
-        let small = dims.len() < INLINE && dims.iter().all(|&d| d < 1 << 16);
+        let small = dims.len() < INLINE_AXES && dims.iter().all(|&d| d < 1 << 16);
         if !small {
             checked_numel("shape", dims)?;
         }
         Ok(Layout::contiguous_unchecked(dims))
     }
 
-    /// C order from offset 0, for dims whose size was checked before.
+    /// C order from offset 0, for dims that were checked before.
     #[inline]
     pub(super) fn contiguous_unchecked(dims: &[usize]) -> Layout {
         let n = dims.len();
@@ -66,11 +65,11 @@ impl Layout {
                 stride *= dims[axis].max(1);
             }
         };
-        Layout::filled(n, 0, true, fill)
+        Layout::with_words(n, 0, true, fill)
     }
 
-    /// A layout from its parts, for memory that others laid out. The caller answers for the strides
-    /// staying inside the storage; `View::of` checks it before a kernel runs.
+    /// A layout of foreign memory. The caller makes sure that it stays inside the storage; `View::of` checks it before a
+    /// kernel runs.
     pub fn strided(dims: &[usize], strides: &[isize], offset: isize) -> Result<Layout> {
         checked_numel("shape", dims)?;
         if dims.len() != strides.len() {
@@ -90,21 +89,21 @@ impl Layout {
                 *word = stride as usize;
             }
         };
-        Layout::filled(n, offset, is_c_order(dims, strides), fill)
+        Layout::with_words(n, offset, is_c_order(dims, strides), fill)
     }
 
-    /// A layout whose words `fill` writes: dims from 0 on, strides from the number that it is given on.
+    /// A layout whose words `fill` writes: dims from index 0, strides from the index that it is passed.
     #[inline(always)]
-    fn filled(
+    fn with_words(
         n: usize,
         offset: isize,
         contiguous: bool,
         fill: impl FnOnce(&mut [usize], usize),
     ) -> Layout {
         let ndim = n as u32;
-        if n <= INLINE {
-            let mut inline = NO_AXES;
-            fill(&mut inline, INLINE);
+        if n <= INLINE_AXES {
+            let mut inline = SCALAR_WORDS;
+            fill(&mut inline, INLINE_AXES);
             return Layout { words: Words { inline }, offset, ndim, contiguous };
         }
         let mut words = vec![0; 2 * n].into_boxed_slice();
@@ -113,19 +112,19 @@ impl Layout {
         Layout { words, offset, ndim, contiguous }
     }
 
-    /// Whether dims and strides are kept without the heap.
+    /// Whether dims and strides are stored inline.
     #[inline(always)]
     fn is_inline(&self) -> bool {
-        self.ndim as usize <= INLINE
+        self.ndim as usize <= INLINE_AXES
     }
 
-    /// The first word, and where the strides begin.
+    /// A pointer to the words, and the index where the strides begin.
     #[inline(always)]
     fn words(&self) -> (*const usize, usize) {
-        // SAFETY: the number of axes says which field was written.
+        // SAFETY: the number of axes says which field is valid.
         unsafe {
             if self.is_inline() {
-                (self.words.inline.as_ptr(), INLINE)
+                (self.words.inline.as_ptr(), INLINE_AXES)
             } else {
                 (self.words.heap.as_ptr(), self.ndim as usize)
             }
@@ -135,16 +134,16 @@ impl Layout {
     /// The size of each axis.
     #[inline(always)]
     pub fn dims(&self) -> &[usize] {
-        // SAFETY: the words hold as many dims as there are axes, and live as long as the layout.
+        // SAFETY: the words hold `ndim` dims and live as long as the layout.
         unsafe { std::slice::from_raw_parts(self.words().0, self.ndim as usize) }
     }
 
-    /// The distance between neighbours along each axis, in elements.
+    /// The stride of each axis, in elements.
     #[inline(always)]
     pub fn strides(&self) -> &[isize] {
         let (words, strides) = self.words();
-        // SAFETY: behind the dims there are as many strides; isize and usize have the same size and alignment, and
-        // every bit pattern is valid.
+        // SAFETY: `ndim` strides follow the dims; isize and usize have the same size and alignment, and every bit pattern
+        // is valid.
         unsafe { std::slice::from_raw_parts(words.add(strides).cast(), self.ndim as usize) }
     }
 
@@ -164,22 +163,22 @@ impl Layout {
     #[inline(always)]
     pub fn numel(&self) -> usize {
         if !self.is_inline() {
-            return self.product();
+            return self.heap_numel();
         }
-        // SAFETY: there are few axes, so the words are inline. Unused dims are 1.
+        // SAFETY: the words are inline. Unused dims are 1.
         let words = unsafe { &self.words.inline };
         (words[0] * words[1]) * (words[2] * words[3])
     }
 
-    /// The product of many dims.
+    /// The number of elements of a layout on the heap.
     #[cold]
     #[inline(never)]
-    fn product(&self) -> usize {
+    fn heap_numel(&self) -> usize {
         self.dims().iter().product()
     }
 
-    /// Whether what another layout shows broadcasts to these dims.
-    pub fn takes_in(&self, other: &Layout) -> bool {
+    /// Whether `other` broadcasts to these dims.
+    pub fn can_broadcast_from(&self, other: &Layout) -> bool {
         let mut pairs = self.dims().iter().rev().zip(other.dims().iter().rev());
         other.ndim() <= self.ndim() && pairs.all(|(&own, &dim)| dim == own || dim == 1)
     }
@@ -190,32 +189,32 @@ impl Layout {
         if !self.is_inline() || !other.is_inline() {
             return self.dims() == other.dims();
         }
-        // SAFETY: there are few axes, so the words are inline. Unused dims are 1.
+        // SAFETY: the words are inline. Unused dims are 1.
         let (own, others) = unsafe { (&self.words.inline, &other.words.inline) };
-        self.ndim == other.ndim && own[..INLINE] == others[..INLINE]
+        self.ndim == other.ndim && own[..INLINE_AXES] == others[..INLINE_AXES]
     }
 
-    /// Whether the elements lie in C order without gaps (whatever the offset).
+    /// Whether the elements are contiguous in C order (at any offset).
     #[inline(always)]
     pub fn is_contiguous(&self) -> bool {
         self.contiguous
     }
 
-    /// Whether the axes are few and in C order.
+    /// Whether the layout is contiguous and stored inline.
     #[cfg(feature = "python")]
     #[inline(always)]
-    pub(crate) fn is_short(&self) -> bool {
+    pub(crate) fn is_inline_contiguous(&self) -> bool {
         self.contiguous && self.is_inline()
     }
 
-    /// The same axes from offset 0, where `is_short`; no axes otherwise.
+    /// The same dims from offset 0, if the layout is contiguous and inline; else a scalar layout.
     #[cfg(feature = "python")]
     #[inline(always)]
-    pub(crate) fn packed(&self) -> Layout {
-        // One place is read, whichever it is, so that the words go straight to where the layout will stay.
-        // SAFETY: with few axes the words are inline.
+    pub(crate) fn compacted(&self) -> Layout {
+        // One source is copied in either case, so the words go directly to their destination.
+        // SAFETY: the words are inline.
         let (inline, ndim) = unsafe {
-            if self.is_inline() { (&self.words.inline, self.ndim) } else { (&NO_AXES, 0) }
+            if self.is_inline() { (&self.words.inline, self.ndim) } else { (&SCALAR_WORDS, 0) }
         };
         Layout { words: Words { inline: *inline }, offset: 0, ndim, contiguous: true }
     }
@@ -226,7 +225,7 @@ impl Layout {
         Layout::raw(self.dims(), self.strides(), self.offset)
     }
 
-    /// The smallest and largest position addressed, inclusive; `None` when there is no element.
+    /// The smallest and the largest position, inclusive; `None` without elements.
     pub fn extent(&self) -> Option<(isize, isize)> {
         let (mut low, mut high) = (self.offset, self.offset);
         for (&d, &s) in self.dims().iter().zip(self.strides()) {
@@ -240,8 +239,7 @@ impl Layout {
         Some((low, high))
     }
 
-    /// Whether no two elements share a position. A layout may be called overlapping although it is not when
-    /// its axes interleave.
+    /// Whether no two elements share a position. Conservative: interleaving axes may be called overlapping.
     pub fn is_injective(&self) -> bool {
         if self.contiguous {
             return true;
@@ -259,27 +257,27 @@ impl Layout {
         axes.sort_unstable();
         let mut reach = 0;
         axes.iter().all(|&(stride, size)| {
-            let apart = stride > reach;
+            let disjoint = stride > reach;
             reach += stride * (size - 1);
-            apart
+            disjoint
         })
     }
 
-    /// Whether the elements fill a range of positions without gaps.
+    /// Whether the elements fill a range of positions without gaps, each once.
     pub fn is_dense(&self) -> bool {
         let span = self.extent().map_or(0, |(low, high)| high - low + 1);
         self.is_injective() && span as usize == self.numel()
     }
 
-    /// The same axes but one, from another offset.
+    /// The layout with one axis and the offset replaced.
     #[inline]
     pub(super) fn with_axis(&self, axis: usize, dim: usize, stride: isize, at: isize) -> Layout {
         let mut out = self.with_offset(at);
         let n = out.ndim();
-        // SAFETY: the number of axes says which field was written.
+        // SAFETY: the number of axes says which field is valid.
         let (words, strides) = unsafe {
             if out.is_inline() {
-                (&mut out.words.inline[..], INLINE)
+                (&mut out.words.inline[..], INLINE_AXES)
             } else {
                 (&mut (*out.words.heap)[..], n)
             }
@@ -289,33 +287,33 @@ impl Layout {
         out
     }
 
-    /// The same without an axis, from another offset, when the axes are inline.
+    /// The layout without an axis and with another offset; `None` unless it is stored inline.
     #[inline]
     pub(super) fn without_inline(&self, axis: usize, offset: isize) -> Option<Layout> {
         let ndim = self.ndim.checked_sub(1).filter(|_| self.is_inline())?;
-        // SAFETY: there are few axes, so the words are inline.
+        // SAFETY: the words are inline.
         let own = unsafe { &self.words.inline };
-        let mut inline = NO_AXES;
+        let mut inline = SCALAR_WORDS;
         for k in 0..ndim as usize {
             let from = k + usize::from(k >= axis);
-            (inline[k], inline[INLINE + k]) = (own[from], own[INLINE + from]);
+            (inline[k], inline[INLINE_AXES + k]) = (own[from], own[INLINE_AXES + from]);
         }
         let mut out = Layout { words: Words { inline }, offset, ndim, contiguous: false };
         out.contiguous = is_c_order(out.dims(), out.strides());
         Some(out)
     }
 
-    /// Two axes exchanged in place, when they are inline.
+    /// The layout with two axes swapped; `None` unless it is stored inline.
     #[inline]
     pub(super) fn swapped_inline(&self, a: usize, b: usize) -> Option<Layout> {
         if !self.is_inline() {
             return None;
         }
         let n = self.ndim();
-        // SAFETY: there are few axes, so the words are inline.
+        // SAFETY: the words are inline.
         let mut inline = unsafe { self.words.inline };
         inline[..n].swap(a, b);
-        inline[INLINE..INLINE + n].swap(a, b);
+        inline[INLINE_AXES..INLINE_AXES + n].swap(a, b);
         let mut out = Layout {
             words: Words { inline },
             offset: self.offset,
@@ -326,7 +324,7 @@ impl Layout {
         Some(out)
     }
 
-    /// The same axes from another offset; the caller answers for its staying inside the storage.
+    /// The layout with another offset; the caller makes sure that it stays inside the storage.
     #[inline]
     pub fn with_offset(&self, offset: isize) -> Layout {
         let mut same = self.clone();
@@ -341,7 +339,7 @@ impl Clone for Layout {
         if !self.is_inline() {
             return self.clone_heap();
         }
-        // SAFETY: there are few axes, so the words are inline.
+        // SAFETY: the words are inline.
         let words = Words { inline: unsafe { self.words.inline } };
         Layout { words, offset: self.offset, ndim: self.ndim, contiguous: self.contiguous }
     }
@@ -351,7 +349,7 @@ impl Drop for Layout {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.is_inline() {
-            // SAFETY: with this many axes the words are on the heap; nobody uses them again.
+            // SAFETY: with this many axes the words are on the heap; they are not used again.
             unsafe { ManuallyDrop::drop(&mut self.words.heap) };
         }
     }
@@ -378,7 +376,7 @@ impl std::fmt::Debug for Layout {
 
 const _: () = assert!(size_of::<Layout>() <= 80);
 
-/// Sorts axes, of which there are so few that insertion is the shortest way; `before` is strict, and equals stay as they are.
+/// Stable insertion sort of axes (there are few); `before` is a strict order.
 pub fn sort_axes(axes: &mut [usize], before: impl Fn(usize, usize) -> bool) {
     for end in 1..axes.len() {
         let mut at = end;

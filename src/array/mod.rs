@@ -1,15 +1,14 @@
-//! Buffers, their pool, shapes, strides and ndarray views: the bottom layer.
+//! Storages (counted buffers), their memory pool, layouts (shapes and strides), and the bridge to ndarray: the bottom layer.
 //!
-//! Owns: storages, who reads them and what they remember of writes, layouts, the pool, and what a capture knows of memory.
-//! Never computes with elements. Invariant: memory lives as long as a handle counts it.
+//! Also what the layers above keep with a storage: the write log, copies for saved values, and the state of a capture.
 
 mod access;
-mod argument_words;
 mod bitset;
 mod buffer_index;
 pub mod capture;
 mod compact_layout;
 mod copy_on_write;
+mod element_ptr;
 pub(crate) mod hash;
 mod last_writer;
 mod layout;
@@ -22,18 +21,18 @@ mod thread_cache;
 mod views;
 mod write_log;
 
-pub(crate) use access::Writing;
-pub use argument_words::{Elements, ElementsMut, Word};
-pub use compact_layout::BriefLayout;
+pub(crate) use access::WriteGuard;
+pub use compact_layout::CompactLayout;
 pub use copy_on_write::Snapshot;
+pub use element_ptr::{ElementWord, Elements, ElementsMut};
 pub use layout::{Layout, sort_axes};
 pub(crate) use ndarray_bridge::{array_view, fits};
 pub use ndarray_bridge::{from_array, from_slice, from_vec};
-pub use pool::{afford, cached_bytes, collected, repeated, room_for, trim};
+pub use pool::{afford, cached_bytes, repeated, trim, try_collect, try_with_capacity};
 pub use shape::{
-    ShapeVec, broadcast_shapes, checked_numel, is_axis_of_number, normalize_axes, normalize_axis,
+    ShapeVec, broadcast_shapes, checked_numel, is_axis_of_scalar, normalize_axes, normalize_axis,
 };
 pub use storage::{Access, Owner, Storage};
 pub use strided_set::StridedSet;
 pub use thread_cache::live_bytes;
-pub use write_log::{Earlier, ElementLayout};
+pub use write_log::{ElementLayout, VersionContents};

@@ -1,7 +1,7 @@
-//! The bridge to the ndarray crate: arrays in without a copy, typed views out.
+//! Conversions between storages and arrays of the `ndarray` crate: owned arrays in without a copy, typed views out.
 //!
-//! Owns: both conversions. Never exposes memory that somebody else could write meanwhile.
-//! Invariant: a view borrows the storage, has the dtype that was stored, and lies inside it.
+//! Invariant: a view borrows the storage, has the stored dtype, lies inside the storage, and exists only while no other
+//! code may write the memory.
 
 use ndarray::{Array, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
 
@@ -9,10 +9,10 @@ use super::{Layout, Storage, capture};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
-/// Below this size a copy is cheaper than keeping a vector alive.
+/// Smaller arrays are copied: keeping the vector alive costs more.
 const COPY_BELOW: usize = 1 << 12;
 
-/// The storage and layout of an owned array, whose buffer is taken over (or copied, if small).
+/// The storage and layout of an owned array; its buffer is adopted (or copied, if small).
 pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Storage, Layout)> {
     if array.len() * size_of::<T>() < COPY_BELOW {
         let elements: Vec<T> = array.iter().copied().collect();
@@ -24,7 +24,7 @@ pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> Result<(Stora
     Ok((Storage::from_vec(data), layout))
 }
 
-/// The storage of a vector, which is taken over (or copied, if small).
+/// The storage of a vector, which is adopted (or copied, if small).
 pub fn from_vec<T: Element>(data: Vec<T>) -> Result<Storage> {
     if size_of_val(&data[..]) < COPY_BELOW {
         return from_slice(&data);
@@ -32,30 +32,30 @@ pub fn from_vec<T: Element>(data: Vec<T>) -> Result<Storage> {
     Ok(Storage::from_vec(data))
 }
 
-/// The storage of a copy of elements.
+/// A storage with a copy of the elements.
 pub fn from_slice<T: Element>(data: &[T]) -> Result<Storage> {
-    // SAFETY: elements have no bytes between them that nobody wrote.
+    // SAFETY: element types have no padding, so all bytes are initialised.
     unsafe { from_bytes(data.as_ptr().cast(), size_of_val(data)) }
 }
 
 /// # Safety
-/// There are so many initialised bytes.
+/// `data` points to `nbytes` initialised bytes.
 unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
     let storage = Storage::alloc(nbytes)?;
-    // SAFETY: the caller's contract; the storage is new and has room for them.
+    // SAFETY: the caller's contract; the storage is new and `nbytes` long.
     unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
-    capture::filled(&storage);
+    capture::register_constant(&storage);
     Ok(storage)
 }
 
-/// A view of initialised elements of dtype `dtype`; `None` when `T` is another type or the memory
-/// may be written by others. The caller vouches that the storage holds elements of `dtype`.
+/// A typed view; `None` if `T` is not `dtype`, if external code may write the memory, or if the elements are misaligned.
+/// The caller makes sure that the storage holds initialised elements of `dtype`.
 pub(crate) fn array_view<'a, T: Element>(
     storage: &'a Storage,
     layout: &Layout,
     dtype: DType,
 ) -> Option<ArrayViewD<'a, T>> {
-    if T::DTYPE != dtype || storage.may_be_written_elsewhere() || !fits(storage, layout, dtype) {
+    if T::DTYPE != dtype || storage.has_external_writer() || !fits(storage, layout, dtype) {
         return None;
     }
     let mut start = storage.ptr().cast::<T>().cast_const();
@@ -75,8 +75,8 @@ pub(crate) fn array_view<'a, T: Element>(
         return None;
     }
     let shape = IxDyn(layout.dims()).strides(IxDyn(&strides));
-    // SAFETY: `fits` holds the layout inside the storage, which the view borrows; ndarray wants
-    // positive strides, so negative axes start at their end and are inverted below.
+    // SAFETY: `fits` checked that the layout lies inside the storage, which the view borrows; ndarray takes positive
+    // strides only, so negative axes start at their end and are inverted below.
     let mut view = unsafe { ArrayViewD::from_shape_ptr(shape, start) };
     for axis in reversed {
         view.invert_axis(Axis(axis));
@@ -84,7 +84,7 @@ pub(crate) fn array_view<'a, T: Element>(
     Some(view)
 }
 
-/// Whether every element of a layout lies inside a storage.
+/// Whether all elements of a layout lie inside a storage.
 #[inline]
 pub(crate) fn fits(storage: &Storage, layout: &Layout, dtype: DType) -> bool {
     if !layout.is_contiguous() {

@@ -1,32 +1,29 @@
-//! A caching pool for blocks of 32 KB and more.
+//! Caching allocator for blocks of 32 KB and more, by size class and up to a cap.
 //!
-//! Owns: freed blocks, by size class, up to a cap. Fresh pages cost as much as the arithmetic done on
-//! them, or several times that, so a block is reused before the system is asked.
-//! Never waits: when its lock is taken (or was taken by a thread that a fork left behind) the caller
-//! goes to the system allocator.
-//! Invariant: every block it holds has the size and alignment of its class and no owner.
+//! Fresh pages cost as much as the arithmetic done on them, or several times that, so freed blocks are reused.
+//! It never blocks: if its lock is taken (or was taken by a thread that a fork left behind), the system allocator is used.
+//! Invariant: every cached block has the size and alignment of its class and no owner.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
 
 use crate::error::{Error, Result};
 use crate::threads::{Mutex, MutexGuard};
 
-/// Storages from here on use the pool: below, the system's allocator rarely gives pages back. With
-/// 1 MB here, 64 branches of 147 KB gradients spent a quarter of their time in page faults
-/// (`benches/run.py --only branches`).
+/// Storages of this size or more use the pool; below, the system's allocator rarely returns pages. With 1 MB, 64 branches
+/// of 147 KB gradients spent a quarter of their time in page faults (`benches/run.py --only branches`).
 pub(super) const POOLED_FROM: usize = 1 << 15;
-/// Blocks from here on begin at a page.
+/// Blocks of this size or more are page-aligned.
 const PAGED_FROM: usize = 1 << 20;
-/// Blocks from here on ask for huge pages.
+/// Blocks of this size or more ask for huge pages.
 const HUGE_FROM: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
-/// What the pool holds at most, in bytes.
+/// The most bytes that the pool caches.
 const CAP_BYTES: usize = 1 << 30;
 /// Size classes: eight per power of two.
 const CLASSES: usize = 8 * (usize::BITS - POOLED_FROM.ilog2()) as usize;
 
 struct Cache {
-    /// Addresses by class, the latest last.
+    /// Addresses by class; the most recently freed last.
     free: [Vec<usize>; CLASSES],
     bytes: usize,
 }
@@ -37,7 +34,7 @@ impl Cache {
 
 static CACHE: Mutex<Cache> = Mutex::new(Cache::EMPTY);
 
-/// Tries the lock for about a microsecond; the holder only moves a few words.
+/// Tries the lock for about a microsecond: the holder only moves a few words.
 fn lock() -> Option<MutexGuard<'static, Cache>> {
     for _ in 0..64 {
         if let Some(guard) = CACHE.try_lock() {
@@ -48,7 +45,7 @@ fn lock() -> Option<MutexGuard<'static, Cache>> {
     None
 }
 
-/// The block that serves `size` bytes: eight classes per power of two.
+/// The block (size and alignment) for a request of `size` bytes.
 fn class(size: usize) -> Option<Block> {
     let step = 1usize << (size.ilog2() - 3);
     let rounded = size.checked_next_multiple_of(step)?;
@@ -60,18 +57,18 @@ fn class(size: usize) -> Option<Block> {
     Block::from_size_align(rounded, align).ok()
 }
 
-/// The index of a size class.
+/// The index of a block's size class.
 fn class_index(block: Block) -> usize {
     let power = block.size().ilog2();
     8 * (power - POOLED_FROM.ilog2()) as usize + ((block.size() >> (power - 3)) & 7)
 }
 
-/// The block size of a size class by its index.
+/// The block size of the class with this index.
 fn class_size(at: usize) -> usize {
     (8 + at % 8) << (POOLED_FROM.ilog2() as usize - 3 + at / 8)
 }
 
-/// A block of at least `size` bytes, uninitialised; null when the system refuses.
+/// A block of at least `size` bytes, uninitialised; null when out of memory.
 pub(super) fn take(size: usize) -> *mut u8 {
     let Some(block) = class(size) else {
         return std::ptr::null_mut();
@@ -95,16 +92,16 @@ fn system(block: Block) -> *mut u8 {
     let ptr = unsafe { alloc(block) };
     #[cfg(target_os = "linux")]
     if !ptr.is_null() && block.size() >= HUGE_FROM {
-        // SAFETY: the range is ours; the advice changes no content, and its failure is harmless.
+        // SAFETY: the range was just allocated; the advice changes no content, and its failure is harmless.
         unsafe { libc::madvise(ptr.cast(), block.size(), libc::MADV_HUGEPAGE) };
     }
     ptr
 }
 
-/// Gives a block back.
+/// Returns a block to the pool, or to the system.
 ///
 /// # Safety
-/// `ptr` came from `take(size)` with the same `size`, and nobody uses it any more.
+/// `ptr` came from `take(size)` with the same `size`, and is not used any more.
 pub(super) unsafe fn give(ptr: *mut u8, size: usize) {
     let Some(block) = class(size) else { return };
     let mut evicted: Vec<(usize, usize)> = Vec::new();
@@ -122,7 +119,7 @@ pub(super) unsafe fn give(ptr: *mut u8, size: usize) {
     release(&evicted);
 }
 
-/// Takes out the largest blocks until the rest is within the cap.
+/// Removes the largest blocks until the rest is within the cap.
 #[cold]
 fn evict(cache: &mut Cache, evicted: &mut Vec<(usize, usize)>) {
     for at in (0..CLASSES).rev() {
@@ -136,17 +133,17 @@ fn evict(cache: &mut Cache, evicted: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// Returns blocks to the system; the lock is not held.
+/// Frees blocks to the system; called without the lock.
 fn release(blocks: &[(usize, usize)]) {
     for &(address, size) in blocks {
         if let Some(block) = class(size) {
-            // SAFETY: allocated by `system` with this class (a class size is its own class), unused.
+            // SAFETY: `system` allocated it with this class (a class size is its own class), and it is unused.
             unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), block) };
         }
     }
 }
 
-/// Returns every cached block to the system.
+/// Frees every cached block to the system.
 pub fn trim() {
     let cache = match lock() {
         Some(mut cache) => std::mem::replace(&mut *cache, Cache::EMPTY),
@@ -159,44 +156,44 @@ pub fn trim() {
     }
 }
 
-/// Requests of fewer bytes are not asked for beforehand.
-const AFFORDED: usize = 1 << 20;
+/// Smaller requests are not probed.
+const PROBE_FROM: usize = 1 << 20;
 
-/// Whether the system would give so many bytes now: an error where a vector of them would end the
-/// process. For operations whose working memory is proportional to their input.
+/// Fails with `Memory` if the system would not grant `bytes` now. For operations whose workspace grows with their input,
+/// where a failing `Vec` allocation would abort the process.
 pub fn afford(bytes: usize) -> Result<()> {
-    if bytes < AFFORDED {
+    if bytes < PROBE_FROM {
         return Ok(());
     }
     let mut probe: Vec<u8> = Vec::new();
     let refused = probe.try_reserve_exact(bytes).is_err();
-    // Seen by somebody, so that the request is made.
+    // Keeps the optimiser from removing the allocation.
     std::hint::black_box(&mut probe);
     if refused { Err(Box::new(Error::Memory { bytes })) } else { Ok(()) }
 }
 
-/// An empty vector with room for `n` elements: an error where the system refuses it, which would end the process otherwise.
-pub fn room_for<T>(n: usize) -> Result<Vec<T>> {
-    let mut made = Vec::new();
-    match made.try_reserve_exact(n) {
-        Ok(()) => Ok(made),
+/// An empty vector with capacity `n`; `Memory` where a plain `Vec` would abort the process.
+pub fn try_with_capacity<T>(n: usize) -> Result<Vec<T>> {
+    let mut vec = Vec::new();
+    match vec.try_reserve_exact(n) {
+        Ok(()) => Ok(vec),
         Err(_) => Err(Box::new(Error::Memory { bytes: n.saturating_mul(size_of::<T>()) })),
     }
 }
 
-/// A vector of the first `n` items, as `room_for`.
-pub fn collected<T>(items: impl IntoIterator<Item = T>, n: usize) -> Result<Vec<T>> {
-    let mut made = room_for(n)?;
-    made.extend(items.into_iter().take(n));
-    Ok(made)
+/// A vector of the first `n` items; fails as `try_with_capacity`.
+pub fn try_collect<T>(items: impl IntoIterator<Item = T>, n: usize) -> Result<Vec<T>> {
+    let mut vec = try_with_capacity(n)?;
+    vec.extend(items.into_iter().take(n));
+    Ok(vec)
 }
 
-/// A vector of so many equal elements, as `room_for`.
+/// A vector of `n` clones of an element; fails as `try_with_capacity`.
 pub fn repeated<T: Clone>(element: T, n: usize) -> Result<Vec<T>> {
-    collected(std::iter::repeat_n(element, n), n)
+    try_collect(std::iter::repeat_n(element, n), n)
 }
 
-/// The bytes that the pool holds for reuse.
+/// The bytes that the pool has cached.
 pub fn cached_bytes() -> usize {
     lock().map_or(0, |cache| cache.bytes)
 }

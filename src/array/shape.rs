@@ -1,19 +1,18 @@
 //! Arithmetic on shapes: broadcasting, axis normalisation, element counts.
 //!
-//! Owns: the checks that turn a user's axes and shapes into valid ones. Never sees strides or data.
-//! Invariant: what these functions return needs no further check.
+//! Checks user input; what these functions return needs no further check.
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
 /// The most axes of an array, as in NumPy.
-const MOST_AXES: usize = 64;
+const MAX_AXES: usize = 64;
 
-/// A list of dimensions or axes; four fit without the heap.
+/// A list of dimensions or axes, four of them inline.
 pub type ShapeVec = SmallVec<[usize; 4]>;
 
-/// The shape that all of `shapes` broadcast to, by NumPy's rules.
+/// The broadcast shape of all `shapes`, by NumPy's rules.
 pub fn broadcast_shapes(op: &'static str, shapes: &[&[usize]]) -> Result<ShapeVec> {
     let mut out = ShapeVec::from_slice(shapes.first().copied().unwrap_or(&[]));
     for &shape in shapes.get(1..).unwrap_or(&[]) {
@@ -24,11 +23,11 @@ pub fn broadcast_shapes(op: &'static str, shapes: &[&[usize]]) -> Result<ShapeVe
         for _ in out.len()..shape.len() {
             out.insert(0, 1);
         }
-        let lead = out.len() - shape.len();
-        for (have, &want) in out[lead..].iter_mut().zip(shape) {
-            match (*have, want) {
+        let leading = out.len() - shape.len();
+        for (dim, &other) in out[leading..].iter_mut().zip(shape) {
+            match (*dim, other) {
                 (a, b) if a == b => {}
-                (1, b) => *have = b,
+                (1, b) => *dim = b,
                 (_, 1) => {}
                 _ => return Err(mismatch(op, &seen, shape)),
             }
@@ -42,7 +41,7 @@ fn mismatch(op: &'static str, a: &[usize], b: &[usize]) -> Box<Error> {
     Box::new(Error::Broadcast { op: op.into(), a: a.into(), b: b.into() })
 }
 
-/// An axis counted from the front.
+/// A non-negative axis.
 #[inline]
 pub fn normalize_axis(op: &'static str, axis: isize, ndim: usize) -> Result<usize> {
     let n = ndim as isize;
@@ -52,12 +51,12 @@ pub fn normalize_axis(op: &'static str, axis: isize, ndim: usize) -> Result<usiz
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
 
-/// Whether an axis is the first one of a number, which PyTorch lets name it although there is none.
-pub fn is_axis_of_number(axis: isize, ndim: usize) -> bool {
+/// Whether `axis` is 0 or -1 of a 0-d array, which PyTorch accepts although there is no axis.
+pub fn is_axis_of_scalar(axis: isize, ndim: usize) -> bool {
     ndim == 0 && matches!(axis, 0 | -1)
 }
 
-/// Axes counted from the front, in the order given, each at most once.
+/// Non-negative axes in the given order, without repetition.
 pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<ShapeVec> {
     let mut out = ShapeVec::new();
     for &axis in axes {
@@ -70,12 +69,11 @@ pub fn normalize_axes(op: &'static str, axes: &[isize], ndim: usize) -> Result<S
     Ok(out)
 }
 
-/// The number of elements of a shape; an error when 8-byte elements would not be addressable.
+/// The number of elements of a shape; `TooLarge` when 8-byte elements would not be addressable.
 ///
-/// A dimension of 0 does not excuse the others: their product must be addressable, too, so that
-/// strides never overflow.
+/// With a dimension of 0, the product of the others must be addressable as well, so that strides never overflow.
 pub fn checked_numel(op: &'static str, dims: &[usize]) -> Result<usize> {
-    if dims.len() > MOST_AXES {
+    if dims.len() > MAX_AXES {
         return Err(too_many(op, dims.len()));
     }
     let mut numel = 1usize;

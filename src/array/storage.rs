@@ -1,37 +1,34 @@
-//! Counted buffers: one heap allocation holds the header and the data.
+//! Reference-counted buffers: header and data in one allocation, or adopted memory with its owner.
 //!
-//! Owns: the reference counts, the version counter, the counts of live writable exports and of views, the attachment
-//! that the layers above keep, and the memory (or the owner of adopted memory). Never knows dtypes or shapes, never
-//! reads the data.
-//! Invariant: `ptr` is valid for `nbytes` bytes as long as one handle lives, aligned to 64 bytes
-//! from 1 KiB and to 16 below (adopted memory: as its owner aligned it). A full handle shares data, version and
-//! attachment, a data handle all but the attachment, which goes with the last full handle: so an attachment may lead to
-//! data handles without a cycle.
+//! The header has the counts, the version, the counts of writable exports and views, and the write log.
+//! Invariant: `ptr` is valid for `nbytes` bytes while a handle lives, aligned to 64 bytes from 1 KiB on and to 16 below
+//! (adopted memory: as its owner aligned it). A full handle shares data, version and attachment; a data handle shares data
+//! and version. The attachment is dropped with the last full handle, so it may own data handles without a cycle.
 
 use std::alloc::{Layout as Block, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::access::Busy;
-use super::write_log::Changes;
+use super::access::AccessCounts;
+use super::write_log::WriteLog;
 use super::{capture, pool, thread_cache};
 use crate::error::{Error, Result};
-use crate::threads::{add_alone, alone};
+use crate::threads::{alone, fetch_add_alone};
 
 /// Who may write to adopted memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// We and its owner.
+    /// The engine and the memory's owner.
     Shared,
-    /// Its owner only.
+    /// Only the owner.
     Foreign,
-    /// We alone.
-    Ours,
+    /// Only the engine.
+    Exclusive,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Header and data in one block of the allocator.
+    /// Header and data in one block of the system allocator or the thread cache.
     Block,
     /// Header and data in one block of the pool.
     Pooled,
@@ -40,7 +37,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether the data belongs to somebody else.
+    /// Whether the data is adopted memory.
     #[inline(always)]
     pub(super) fn is_adopted(self) -> bool {
         matches!(self, Kind::Adopted(_))
@@ -55,100 +52,100 @@ impl Kind {
 
 #[repr(C, align(16))]
 pub(super) struct Header {
-    /// Data handles in the upper half, full handles in the lower.
+    /// Data handles in the upper half, full handles in the lower half.
     pub(super) count: AtomicU64,
     ptr: *mut u8,
     nbytes: usize,
-    pub(super) changes: Changes,
+    pub(super) writes: WriteLog,
     pub(super) version: AtomicU32,
-    /// Writable exports that live, and from `VIEW` on views.
-    pub(super) lent: AtomicU32,
-    /// Saved values that no record counts.
-    pub(super) saved: AtomicU32,
+    /// Live writable exports in the low bits, live views in units of `VIEW_UNIT`.
+    pub(super) export_counts: AtomicU32,
+    /// Saved values that no write record counts.
+    pub(super) saved_count: AtomicU32,
     pub(super) kind: Kind,
-    pub(super) busy: Busy,
-    /// How often a tensor over this memory began or ceased to require a gradient, from `SWITCH` on; below, a bit for the layers
-    /// above.
+    pub(super) access: AccessCounts,
+    /// How often a tensor over this memory began or ceased to require a gradient, in units of `SWITCH_UNIT`; the lowest bit is
+    /// the user bit.
     pub(super) switches: AtomicU16,
 }
 
 #[repr(C)]
 struct Adopted {
     header: Header,
-    /// Bytes counted as ours: a vector we were given, not memory of another library.
+    /// Bytes that count as live memory: those of an adopted vector, none of another library's memory.
     counted: usize,
     owner: Box<dyn Owner>,
 }
 
-/// What keeps adopted memory alive.
+/// Keeps adopted memory alive.
 pub trait Owner: Send + Sync {
-    /// Whether nobody beside this owner can reach the memory, as far as it knows.
-    fn is_alone(&self) -> bool {
+    /// Whether, as far as is known, only this owner can reach the memory.
+    fn is_sole_owner(&self) -> bool {
         false
     }
 }
 
 impl<T: Send + Sync> Owner for Vec<T> {}
 
-const HEADER: usize = size_of::<Header>();
-const _: () = assert!(HEADER == 48);
-/// What a view counts in `Header::lent`. So many exports and more are never seen to end.
-pub(super) const VIEW: u32 = 1 << 20;
-const ENDLESS: u32 = VIEW - 1;
-/// What a change counts in `Header::switches`.
-pub(super) const SWITCH: u16 = 2;
-const WIDE: usize = 64;
-/// From this size on, the data is aligned to `WIDE` bytes.
-const WIDE_FROM: usize = 1 << 10;
+const HEADER_BYTES: usize = size_of::<Header>();
+const _: () = assert!(HEADER_BYTES == 48);
+/// The unit of views in `Header::export_counts`. With so many exports, the count stays saturated.
+pub(super) const VIEW_UNIT: u32 = 1 << 20;
+const MAX_EXPORTS: u32 = VIEW_UNIT - 1;
+/// The unit of `Header::switches`.
+pub(super) const SWITCH_UNIT: u16 = 2;
+const DATA_ALIGN: usize = 64;
+/// Data of this size or more is aligned to `DATA_ALIGN` bytes.
+const ALIGNED_FROM: usize = 1 << 10;
 const MAX_BYTES: usize = isize::MAX as usize / 2;
-/// What a data handle counts.
+/// The unit of data handles in `Header::count`.
 pub(super) const DATA_HANDLE: u64 = 1 << 32;
-/// Counts above these mean handles forgotten in a loop; wrapping would be unsound.
-const OVERFLOW: u64 = DATA_HANDLE << 31 | 1 << 31;
+/// Larger counts mean leaked handles; a wrapping count would be unsound.
+const OVERFLOW_BITS: u64 = DATA_HANDLE << 31 | 1 << 31;
 
-/// A counted buffer of raw bytes; `clone` shares it. The lowest bit of the address marks a data handle.
+/// A reference-counted buffer of bytes; `clone` shares it. The lowest bit of the pointer marks a data handle.
 pub struct Storage(NonNull<Header>);
 
-// SAFETY: the header's mutable fields are atomics; the data is plain bytes behind a raw pointer, and
-// whoever dereferences that pointer answers for races; owners of adopted memory are Send + Sync.
+// SAFETY: the header's mutable fields are atomics; the data is plain bytes behind a raw pointer, whose users prevent
+// races; owners of adopted memory are Send + Sync.
 unsafe impl Send for Storage {}
 // SAFETY: as above.
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// A buffer of `nbytes` uninitialised bytes.
+    /// An uninitialised buffer of `nbytes` bytes.
     #[inline]
     pub fn alloc(nbytes: usize) -> Result<Storage> {
-        if nbytes >= WIDE_FROM {
-            return Storage::alloc_wide(nbytes);
+        if nbytes >= ALIGNED_FROM {
+            return Storage::alloc_aligned(nbytes);
         }
-        let base = thread_cache::take(HEADER + nbytes);
-        // SAFETY: the header fits at the base and the data behind it.
-        unsafe { Storage::init(base, HEADER, nbytes, Kind::Block) }
+        let base = thread_cache::take(HEADER_BYTES + nbytes);
+        // SAFETY: the block has room for the header and, behind it, the data.
+        unsafe { Storage::init(base, HEADER_BYTES, nbytes, Kind::Block) }
     }
 
     /// A buffer of `nbytes` zero bytes.
     pub fn zeroed(nbytes: usize) -> Result<Storage> {
         let storage = Storage::alloc(nbytes)?;
-        // SAFETY: a new storage is exclusively ours and `nbytes` long.
+        // SAFETY: the storage is new and `nbytes` long.
         unsafe { storage.ptr().write_bytes(0, nbytes) };
         Ok(storage)
     }
 
     #[inline(never)]
-    fn alloc_wide(nbytes: usize) -> Result<Storage> {
+    fn alloc_aligned(nbytes: usize) -> Result<Storage> {
         if nbytes > MAX_BYTES {
             return Err(out_of_memory(nbytes));
         }
         if nbytes >= pool::POOLED_FROM {
-            let base = pool::take(nbytes + WIDE);
-            // SAFETY: a pool block is page-aligned and holds the header and, 64 bytes on, the data.
-            return unsafe { Storage::init(base, WIDE, nbytes, Kind::Pooled) };
+            let base = pool::take(nbytes + DATA_ALIGN);
+            // SAFETY: a pool block is page-aligned and holds the header and, at offset 64, the data.
+            return unsafe { Storage::init(base, DATA_ALIGN, nbytes, Kind::Pooled) };
         }
         // SAFETY: the size is not zero.
-        let base = unsafe { alloc(wide_block(nbytes)) };
-        let offset = (base.addr() + HEADER).next_multiple_of(WIDE) - base.addr();
-        // SAFETY: `wide_block` leaves room for the header and the alignment.
+        let base = unsafe { alloc(aligned_block(nbytes)) };
+        let offset = (base.addr() + HEADER_BYTES).next_multiple_of(DATA_ALIGN) - base.addr();
+        // SAFETY: `aligned_block` leaves room for the header and the alignment.
         unsafe { Storage::init(base, offset, nbytes, Kind::Block) }
     }
 
@@ -164,7 +161,7 @@ impl Storage {
         thread_cache::add(nbytes as isize);
         let storage = Storage(header);
         if capture::active() {
-            capture::made(&storage);
+            capture::register_new(&storage);
         }
         Ok(storage)
     }
@@ -184,13 +181,14 @@ impl Storage {
         Storage::boxed(Adopted { header, counted: 0, owner })
     }
 
-    /// Takes a vector over without copying it; nobody else can write to it.
+    /// Adopts a vector without a copy; no other code can write to it.
     pub(super) fn from_vec<T: Send + Sync + 'static>(mut data: Vec<T>) -> Storage {
         let nbytes = data.len() * size_of::<T>();
-        let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
+        let header =
+            Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Exclusive));
         thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
-        capture::filled(&storage);
+        capture::register_constant(&storage);
         storage
     }
 
@@ -209,26 +207,26 @@ impl Storage {
         unsafe { &*self.base() }
     }
 
-    /// What this handle counts.
+    /// What this handle adds to the count.
     #[inline(always)]
-    pub(super) fn unit(&self) -> u64 {
+    pub(super) fn count_unit(&self) -> u64 {
         1 << ((self.0.addr().get() as u64 & 1) << 5)
     }
 
-    /// Whether this handle shares the data but not the attachment.
+    /// Whether this is a data handle, which does not share the attachment.
     #[inline(always)]
     pub fn is_data_handle(&self) -> bool {
-        self.unit() == DATA_HANDLE
+        self.count_unit() == DATA_HANDLE
     }
 
-    /// A handle that shares the data but not the attachment.
+    /// A new data handle.
     #[inline(always)]
     pub fn data_handle(&self) -> Storage {
         self.count_up(DATA_HANDLE);
         Storage(self.0.map_addr(|address| address | 1))
     }
 
-    /// A handle that shares the attachment as well; for memory that has none.
+    /// A new full handle; for memory without an attachment.
     pub fn full_handle(&self) -> Storage {
         self.count_up(1);
         Storage(NonNull::new(self.base()).unwrap_or(self.0))
@@ -236,9 +234,9 @@ impl Storage {
 
     #[inline(always)]
     fn count_up(&self, unit: u64) {
-        // In one order with the exports: whoever keeps data and whoever lends them see each other, or one the other.
-        let before = add_alone(&self.header().count, unit, Ordering::SeqCst);
-        if before & OVERFLOW != 0 {
+        // SeqCst with the exports: a thread that saves data and a thread that exports them cannot both miss each other.
+        let before = fetch_add_alone(&self.header().count, unit, Ordering::SeqCst);
+        if before & OVERFLOW_BITS != 0 {
             std::process::abort();
         }
     }
@@ -264,11 +262,10 @@ impl Storage {
     /// Whether this handle is the only one.
     #[inline(always)]
     pub fn is_unique(&self) -> bool {
-        self.header().count.load(Ordering::Acquire) == self.unit()
+        self.header().count.load(Ordering::Acquire) == self.count_unit()
     }
 
-    /// Whether this handle is the only one and the memory is ours alone, so that it may be written
-    /// anew without anybody noticing.
+    /// Whether this is the only handle of memory that only the engine can reach, so that it may be overwritten.
     #[inline(always)]
     pub fn is_reusable(&self) -> bool {
         let header = self.header();
@@ -281,57 +278,58 @@ impl Storage {
         self.base() == other.base()
     }
 
-    /// Whether we may write to the data at all.
+    /// Whether the engine may write to the data.
     #[inline(always)]
     pub fn is_writable(&self) -> bool {
         self.header().kind != Kind::Adopted(Access::Foreign)
     }
 
-    /// Whether somebody outside the engine can write to the data.
+    /// Whether code outside the engine can write to the data.
     #[inline(always)]
-    pub fn may_be_written_elsewhere(&self) -> bool {
+    pub fn has_external_writer(&self) -> bool {
         let header = self.header();
         header.kind.has_foreign_writer() || header.is_exported()
     }
 
-    /// Whether the memory is that of an array of another library.
-    pub fn is_lent(&self) -> bool {
+    /// Whether the memory belongs to an array of another library.
+    pub fn is_external_memory(&self) -> bool {
         self.header().kind.has_foreign_writer()
     }
 
-    /// Whether nobody outside the engine can reach adopted memory.
-    pub fn is_abandoned(&self) -> bool {
+    /// Whether only the engine can reach adopted memory any more.
+    pub fn is_externally_unreachable(&self) -> bool {
         if !self.header().kind.is_adopted() {
             return false;
         }
-        // SAFETY: the header of adopted memory stands first in an `Adopted`, which this handle keeps.
-        unsafe { self.base().cast::<Adopted>().as_ref() }.is_some_and(|it| it.owner.is_alone())
+        // SAFETY: the header of adopted memory is the first field of an `Adopted`, which this handle keeps alive.
+        unsafe { self.base().cast::<Adopted>().as_ref() }.is_some_and(|it| it.owner.is_sole_owner())
     }
 
-    /// Counts an export through which others can write; `release_export` ends it.
+    /// Counts a writable export; `release_export` undoes it.
     pub fn export_writable(&self) {
         self.header().export();
     }
 
     /// Ends one writable export.
     pub fn release_export(&self) {
-        let fewer = |n: u32| (!matches!(n % VIEW, 0 | ENDLESS)).then(|| n - 1);
-        let _ = self.header().lent.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
+        let fewer = |n: u32| (!matches!(n % VIEW_UNIT, 0 | MAX_EXPORTS)).then(|| n - 1);
+        let _ =
+            self.header().export_counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer);
     }
 }
 
 impl Header {
-    /// Whether somebody outside the engine can write to the data through an export.
+    /// Whether a writable export exists.
     #[inline(always)]
     pub(super) fn is_exported(&self) -> bool {
-        !self.lent.load(Ordering::SeqCst).is_multiple_of(VIEW)
+        !self.export_counts.load(Ordering::SeqCst).is_multiple_of(VIEW_UNIT)
     }
 
-    /// Counts an export; returns how many there were.
+    /// Counts an export; returns how many there were before.
     pub(super) fn export(&self) -> u32 {
-        let more = |n: u32| (n % VIEW != ENDLESS).then(|| n + 1);
-        let before = self.lent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-        before.unwrap_or_else(|full| full) % VIEW
+        let more = |n: u32| (n % VIEW_UNIT != MAX_EXPORTS).then(|| n + 1);
+        let before = self.export_counts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        before.unwrap_or_else(|full| full) % VIEW_UNIT
     }
 
     #[inline(always)]
@@ -340,12 +338,12 @@ impl Header {
             count: AtomicU64::new(1),
             ptr,
             nbytes,
-            changes: Changes::none(),
+            writes: WriteLog::none(),
             version: AtomicU32::new(0),
-            lent: AtomicU32::new(0),
-            saved: AtomicU32::new(0),
+            export_counts: AtomicU32::new(0),
+            saved_count: AtomicU32::new(0),
             kind,
-            busy: Busy::default(),
+            access: AccessCounts::default(),
             switches: AtomicU16::new(0),
         }
     }
@@ -354,7 +352,7 @@ impl Header {
 impl Clone for Storage {
     #[inline(always)]
     fn clone(&self) -> Storage {
-        self.count_up(self.unit());
+        self.count_up(self.count_unit());
         Storage(self.0)
     }
 }
@@ -362,13 +360,13 @@ impl Clone for Storage {
 impl Drop for Storage {
     #[inline(always)]
     fn drop(&mut self) {
-        let (header, unit) = (self.header(), self.unit());
+        let (header, unit) = (self.header(), self.count_unit());
         let mut count = header.count.load(Ordering::Acquire);
-        // The only handle cannot be cloned while it is being dropped, so it needs no decrement.
+        // The only handle cannot be cloned while it is dropped, so the count needs no decrement.
         while count != unit {
-            // Another thread may write the first attachment now. If its handle has not gone by the time of the exchange,
-            // it will see to it; if it has, the count differs, and the next round sees the attachment.
-            if !header.changes.is_empty() {
+            // Another thread may store the first attachment now. If its handle lives at the exchange below, that handle will drop
+            // it; if not, the count differs, and the next round sees the attachment.
+            if !header.writes.is_empty() {
                 return self.drop_counted();
             }
             let less = count - unit;
@@ -391,22 +389,22 @@ impl Drop for Storage {
 }
 
 /// # Safety
-/// Nobody uses the storage any more.
+/// The storage is not used any more.
 #[inline(always)]
 pub(super) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the header is alive until the deallocation below.
-    let (nbytes, kind, changed) = unsafe {
+    let (nbytes, kind, written) = unsafe {
         let header = header.as_ref();
-        (header.nbytes, header.kind, !header.changes.is_empty())
+        (header.nbytes, header.kind, !header.writes.is_empty())
     };
-    if changed {
-        // SAFETY: the field is not used again; adopted memory drops it a second time, empty.
-        unsafe { (*header.as_ptr()).changes = Changes::none() };
+    if written {
+        // SAFETY: the field is not used again, except that dropping an `Adopted` drops it once more, empty.
+        unsafe { (*header.as_ptr()).writes = WriteLog::none() };
     }
-    if kind == Kind::Block && nbytes < WIDE_FROM {
+    if kind == Kind::Block && nbytes < ALIGNED_FROM {
         thread_cache::add(-(nbytes as isize));
         // SAFETY: `alloc` took the same size.
-        unsafe { thread_cache::give(header.as_ptr().cast(), HEADER + nbytes) };
+        unsafe { thread_cache::give(header.as_ptr().cast(), HEADER_BYTES + nbytes) };
     } else {
         // SAFETY: the caller's contract.
         unsafe { free_other(header, nbytes, kind) };
@@ -414,19 +412,19 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
 }
 
 /// # Safety
-/// Nobody uses the storage any more, and it is not a small block.
+/// The storage is not used any more, and is not a small block.
 #[inline(never)]
 unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
     match kind {
         Kind::Block => {
             thread_cache::add(-(nbytes as isize));
-            // SAFETY: `alloc_wide` used the same layout.
-            unsafe { dealloc(header.as_ptr().cast(), wide_block(nbytes)) };
+            // SAFETY: `alloc_aligned` used the same layout.
+            unsafe { dealloc(header.as_ptr().cast(), aligned_block(nbytes)) };
         }
         Kind::Pooled => {
             thread_cache::add(-(nbytes as isize));
-            // SAFETY: `alloc_wide` took the block with the same size.
-            unsafe { pool::give(header.as_ptr().cast(), nbytes + WIDE) };
+            // SAFETY: `alloc_aligned` took the block with the same size.
+            unsafe { pool::give(header.as_ptr().cast(), nbytes + DATA_ALIGN) };
         }
         Kind::Adopted(_) => {
             // SAFETY: `boxed` leaked this box.
@@ -437,9 +435,9 @@ unsafe fn free_other(header: NonNull<Header>, nbytes: usize, kind: Kind) {
 }
 
 #[inline(always)]
-fn wide_block(nbytes: usize) -> Block {
+fn aligned_block(nbytes: usize) -> Block {
     // SAFETY: `nbytes` is at most `MAX_BYTES`, so nothing overflows; 16 is a power of two.
-    unsafe { Block::from_size_align_unchecked(HEADER + WIDE + nbytes, 16) }
+    unsafe { Block::from_size_align_unchecked(HEADER_BYTES + DATA_ALIGN + nbytes, 16) }
 }
 
 #[cold]

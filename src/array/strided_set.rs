@@ -1,8 +1,8 @@
-//! Sets of positions in a memory: what a view shows, whatever the order of its axes.
+//! Sets of positions in a memory: the elements of a view, regardless of the order of its axes.
 //!
-//! A set is the sums of an offset and multiples of strides. Strides are positive and descending, each larger than what the axes
-//! behind it reach, and axes that continue each other are one: so two views of the same elements are the same set, and a
-//! position is found in it by division.
+//! A set is an offset plus multiples of strides. Strides are positive and descending, each larger than the reach of the
+//! inner axes, and adjacent axes that continue each other are merged: equal sets have equal representations, and the rank
+//! of a position is found by division.
 
 use smallvec::SmallVec;
 
@@ -15,7 +15,7 @@ struct Axis {
     dim: usize,
 }
 
-/// Positions, in units of the memory: the elements of one dtype, or the parts of complex numbers.
+/// A set of positions, counted in elements of one dtype, or in the real components of complex numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct StridedSet {
     offset: usize,
@@ -23,8 +23,8 @@ pub struct StridedSet {
 }
 
 impl StridedSet {
-    /// The positions that a layout shows, whose elements are `units` units long. Where elements overlap or interleave, all
-    /// positions from the first to the last.
+    /// The positions of a layout whose elements are `units` units long. If elements overlap or interleave: all positions from
+    /// the first to the last.
     pub fn of(layout: &Layout, units: usize) -> StridedSet {
         let Some((low, high)) = layout.extent() else {
             return StridedSet::run(0, 0);
@@ -51,7 +51,7 @@ impl StridedSet {
         if set.is_nested() { set } else { StridedSet::run(low, high - low) }
     }
 
-    /// The positions from `start` on.
+    /// The positions `start .. start + len`.
     pub(super) fn run(start: usize, len: usize) -> StridedSet {
         let mut axes = SmallVec::new();
         if len != 1 {
@@ -60,27 +60,27 @@ impl StridedSet {
         StridedSet { offset: start, axes }
     }
 
-    /// Whether each stride is larger than what the axes behind it reach.
+    /// Whether each stride is larger than the reach of the inner axes.
     fn is_nested(&self) -> bool {
         let mut reach = 0;
         self.axes.iter().rev().all(|axis| {
-            let beyond = axis.stride > reach;
+            let larger_than_reach = axis.stride > reach;
             reach += axis.stride * (axis.dim - 1);
-            beyond
+            larger_than_reach
         })
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     pub fn len(&self) -> usize {
         self.axes.iter().map(|axis| axis.dim).product()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first position and the one behind the last.
+    /// The first position, and one past the last.
     pub(super) fn extent(&self) -> (usize, usize) {
         if self.is_empty() {
             return (self.offset, self.offset);
@@ -89,7 +89,7 @@ impl StridedSet {
         (self.offset, self.offset + reach + 1)
     }
 
-    /// The same positions in units that are `1 / k` as long.
+    /// The same positions in units `k` times finer.
     pub(super) fn refined(&self, k: usize) -> StridedSet {
         let layout = self.layout();
         StridedSet::of(&layout, k)
@@ -104,8 +104,8 @@ impl StridedSet {
         layout.expect("positions of a memory that exists")
     }
 
-    /// Calls `f` with the start and the length of each run of neighbours, in ascending order.
-    pub(super) fn runs(&self, mut f: impl FnMut(usize, usize)) {
+    /// Calls `f` with (start, length) of each contiguous run, in ascending order.
+    pub(super) fn for_each_run(&self, mut f: impl FnMut(usize, usize)) {
         let (outer, len) = match self.axes.split_last() {
             Some((last, outer)) if last.stride == 1 => (outer, last.dim),
             _ => (&self.axes[..], 1),
@@ -134,7 +134,7 @@ impl StridedSet {
         }
     }
 
-    /// Where a position stands among all, if it is one of them.
+    /// The rank of a position in the set; `None` if it is not in the set.
     fn rank(&self, position: usize) -> Option<usize> {
         let mut rest = position.checked_sub(self.offset)?;
         let mut rank = 0;
@@ -149,8 +149,8 @@ impl StridedSet {
         (rest == 0).then_some(rank)
     }
 
-    /// The elements that a layout shows, in a copy of this set without gaps; `None` where not all are in it.
-    pub fn place(&self, layout: &Layout, units: usize) -> Option<Layout> {
+    /// The elements of `layout` within a contiguous copy of this set; `None` if some are not in the set.
+    pub fn layout_in_copy(&self, layout: &Layout, units: usize) -> Option<Layout> {
         let first = usize::try_from(layout.offset()).ok()? * units;
         let start = self.rank(first)?;
         if !start.is_multiple_of(units) {
@@ -162,18 +162,18 @@ impl StridedSet {
                 strides.push(0);
                 continue;
             }
-            let step = self.step(stride.unsigned_abs() * units)?;
+            let step = self.stride_in_copy(stride.unsigned_abs() * units)?;
             if !step.is_multiple_of(units) {
                 return None;
             }
             strides.push((step / units) as isize * stride.signum());
         }
         let placed = Layout::strided(layout.dims(), &strides, (start / units) as isize).ok()?;
-        self.shows(layout, &placed, units).then_some(placed)
+        self.corners_match(layout, &placed, units).then_some(placed)
     }
 
-    /// How far a stride leads in the copy without gaps, if it goes along one axis.
-    fn step(&self, stride: usize) -> Option<usize> {
+    /// The stride in the contiguous copy for a stride in the memory, if it goes along one axis of the set.
+    fn stride_in_copy(&self, stride: usize) -> Option<usize> {
         let mut behind = 1;
         let mut found = None;
         for axis in self.axes.iter().rev() {
@@ -185,9 +185,9 @@ impl StridedSet {
         found
     }
 
-    /// Whether the corners of a layout lie where those of the placed one say: then all its elements do, since along an axis
-    /// both go by equal steps.
-    fn shows(&self, layout: &Layout, placed: &Layout, units: usize) -> bool {
+    /// Whether the corners of a layout have the ranks that the placed layout says; then all its elements do, since along an
+    /// axis both have constant steps.
+    fn corners_match(&self, layout: &Layout, placed: &Layout, units: usize) -> bool {
         let axes = layout.ndim();
         let corner = |of: &Layout, bits: usize| -> isize {
             let along = |(k, (&d, &s)): (usize, (&usize, &isize))| {
@@ -207,34 +207,34 @@ impl StridedSet {
             })
     }
 
-    /// Which positions of two sets are the same: pairs of equal sets of ranks, in this one and in the other.
-    pub fn shared(&self, other: &StridedSet) -> Vec<(StridedSet, StridedSet)> {
-        let mut pairs: Vec<Stretch> = Vec::new();
+    /// The intersection with another set: pairs of sets of equal ranks, in this set and in the other.
+    pub fn intersection(&self, other: &StridedSet) -> Vec<(StridedSet, StridedSet)> {
+        let mut pairs: Vec<RankRun> = Vec::new();
         let swapped = self.len() > other.len();
-        let (few, many) = if swapped { (other, self) } else { (self, other) };
+        let (smaller, larger) = if swapped { (other, self) } else { (self, other) };
         let mut rank = 0;
-        few.runs(|start, len| {
+        smaller.for_each_run(|start, len| {
             for position in start..start + len {
-                if let Some(found) = many.rank(position) {
-                    Stretch::add(&mut pairs, rank, found);
+                if let Some(found) = larger.rank(position) {
+                    RankRun::add(&mut pairs, rank, found);
                 }
                 rank += 1;
             }
         });
-        let sets = |stretch: Stretch| {
-            let (few, many) = (stretch.set(0), stretch.set(1));
-            if swapped { (many, few) } else { (few, many) }
+        let sets = |run: RankRun| {
+            let (smaller, larger) = (run.set(0), run.set(1));
+            if swapped { (larger, smaller) } else { (smaller, larger) }
         };
         pairs.into_iter().map(sets).collect()
     }
 
-    /// Sets that hold the same positions as these runs, in ascending order: equal runs at equal distances are one set.
-    pub(super) fn grouped(runs: &[(usize, usize)]) -> Vec<StridedSet> {
+    /// Sets with the positions of these ascending runs: equal runs at equal distances become one set.
+    pub(super) fn from_runs(runs: &[(usize, usize)]) -> Vec<StridedSet> {
         let mut sets: Vec<StridedSet> =
             runs.iter().map(|&(start, len)| StridedSet::run(start, len)).collect();
         loop {
             let before = sets.len();
-            sets = joined(sets);
+            sets = merge_neighbours(sets);
             if sets.len() == before {
                 return sets;
             }
@@ -242,8 +242,8 @@ impl StridedSet {
     }
 }
 
-/// Neighbouring sets of one form at equal distances as one set with an axis more.
-fn joined(sets: Vec<StridedSet>) -> Vec<StridedSet> {
+/// Merges neighbouring sets of equal shape at equal distances into one set with one more axis.
+fn merge_neighbours(sets: Vec<StridedSet>) -> Vec<StridedSet> {
     let mut out: Vec<StridedSet> = Vec::new();
     let mut i = 0;
     while i < sets.len() {
@@ -267,16 +267,16 @@ fn joined(sets: Vec<StridedSet>) -> Vec<StridedSet> {
     out
 }
 
-/// Ranks in two sets that go on by equal steps.
-struct Stretch {
+/// Pairs of ranks in two sets, with constant steps.
+struct RankRun {
     first: [usize; 2],
     step: [isize; 2],
     count: usize,
 }
 
-impl Stretch {
-    /// Adds a pair of ranks, to the last stretch where it goes on.
-    fn add(all: &mut Vec<Stretch>, a: usize, b: usize) {
+impl RankRun {
+    /// Appends a pair of ranks, to the last run if it continues it.
+    fn add(all: &mut Vec<RankRun>, a: usize, b: usize) {
         if let Some(last) = all.last_mut() {
             let step = [0, 1].map(|k| {
                 let end = last.first[k] as isize + last.step[k] * (last.count as isize - 1);
@@ -291,7 +291,7 @@ impl Stretch {
                 return;
             }
         }
-        all.push(Stretch { first: [a, b], step: [1, 1], count: 1 });
+        all.push(RankRun { first: [a, b], step: [1, 1], count: 1 });
     }
 
     fn set(&self, k: usize) -> StridedSet {

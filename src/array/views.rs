@@ -1,8 +1,6 @@
-//! Views of a layout: the same storage under other dims, strides and offset.
+//! Constructors of views: layouts of the same storage with other dims, strides and offset.
 //!
-//! Owns: the constructor of every view. Never touches data.
-//! Invariant: a constructor returns a layout that addresses only elements its source addresses, so a
-//! layout that fits a storage has only views that fit it.
+//! Invariant: a view addresses only elements that its source addresses, so views of a layout that fits a storage fit it.
 
 use smallvec::SmallVec;
 
@@ -10,14 +8,13 @@ use super::layout::{Dims, Layout, Strides};
 use super::shape::{ShapeVec, checked_numel};
 use crate::error::{Error, Result};
 
-/// Views. Arguments are valid axes and ranges (`normalize_axis` and the callers' checks come
-/// first); a violation is a bug of the caller and panics.
+/// Views. Arguments are valid axes and ranges, checked by the caller (`normalize_axis` and others); a violation panics.
 impl Layout {
-    fn parts(&self) -> (Dims, Strides) {
+    fn dims_and_strides(&self) -> (Dims, Strides) {
         (Dims::from_slice(self.dims()), Strides::from_slice(self.strides()))
     }
 
-    /// Repeats axes of size 1, and adds leading axes, with stride 0.
+    /// Repeats axes of size 1 and adds leading axes, with stride 0.
     pub fn broadcast_to(&self, dims: &[usize]) -> Result<Layout> {
         checked_numel("broadcast_to", dims)?;
         let (own, own_strides) = (self.dims(), self.strides());
@@ -53,13 +50,13 @@ impl Layout {
         Layout::raw(&dims, &strides, self.offset())
     }
 
-    /// Exchanges two axes.
+    /// Swaps two axes.
     #[inline]
     pub fn swap(&self, a: usize, b: usize) -> Layout {
         if let Some(out) = self.swapped_inline(a, b) {
             return out;
         }
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         dims.swap(a, b);
         strides.swap(a, b);
         Layout::raw(&dims, &strides, self.offset())
@@ -73,7 +70,7 @@ impl Layout {
 
     /// Inserts an axis of size 1 before `axis` (`ndim` appends).
     pub fn insert_axis(&self, axis: usize) -> Layout {
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         let stride = match dims.get(axis) {
             Some(&d) => strides[axis].wrapping_mul(d as isize),
             None => 1,
@@ -83,7 +80,7 @@ impl Layout {
         Layout::raw(&dims, &strides, self.offset())
     }
 
-    /// Element `i` of an axis, which disappears.
+    /// Element `i` of an axis, which is removed.
     pub fn select(&self, axis: usize, i: usize) -> Layout {
         let (dim, stride) = (self.dims()[axis], self.strides()[axis]);
         assert!(i < dim, "index {i} on an axis of size {dim}");
@@ -91,7 +88,7 @@ impl Layout {
         if let Some(out) = self.without_inline(axis, offset) {
             return out;
         }
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         dims.remove(axis);
         strides.remove(axis);
         Layout::raw(&dims, &strides, offset)
@@ -111,8 +108,8 @@ impl Layout {
         self.with_axis(axis, len, if len > 1 { stride * step } else { stride }, offset)
     }
 
-    /// What this view of `whole` shows and `other` does not, as views. `None` unless both are blocks of `whole`: slices
-    /// with unit steps along its axes. `whole` lies in C order.
+    /// The elements of this view of `whole` that are not in `other`, as views. `None` unless both are blocks of `whole`
+    /// (slices with unit steps along its axes). `whole` is contiguous.
     pub(crate) fn difference(
         &self,
         other: &Layout,
@@ -140,25 +137,25 @@ impl Layout {
         Some(found)
     }
 
-    /// The index of the first element of a block of `whole`, which lies in C order.
+    /// The index in `whole` (contiguous) of the first element of this block.
     fn block_start(&self, whole: &Layout) -> Option<ShapeVec> {
         if self.strides() != whole.strides() || self.numel() == 0 {
             return None;
         }
-        let mut left = self.offset() - whole.offset();
+        let mut rest = self.offset() - whole.offset();
         let axes = whole.strides().iter().zip(whole.dims()).zip(self.dims());
         axes.map(|((&stride, &dim), &shown)| {
-            let at = left.checked_div(stride)?;
-            left -= at * stride;
+            let at = rest.checked_div(stride)?;
+            rest -= at * stride;
             usize::try_from(at).ok().filter(|at| at + shown <= dim)
         })
         .collect()
     }
 
-    /// The diagonal of two axes, which disappear, as a new last axis; `k > 0` lies above it.
+    /// The diagonal of two axes, which are removed, as a new last axis; `k > 0` lies above the main diagonal.
     pub fn diagonal(&self, k: isize, axis1: usize, axis2: usize) -> Layout {
         assert_ne!(axis1, axis2, "diagonal needs two axes");
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         let (row, column) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
         let rows = dims[axis1].saturating_sub(row);
         let len = rows.min(dims[axis2].saturating_sub(column));
@@ -176,9 +173,9 @@ impl Layout {
         Layout::raw(&dims, &strides, offset)
     }
 
-    /// Windows of `size` along an axis, `step` apart; the window's elements are a new last axis.
+    /// Windows of `size` along an axis, `step` apart; a new last axis has the elements of a window.
     pub fn unfold(&self, axis: usize, size: usize, step: usize) -> Layout {
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         assert!(size <= dims[axis] && step > 0, "windows of {size}, {step} apart");
         dims.push(size);
         strides.push(strides[axis]);
@@ -187,33 +184,33 @@ impl Layout {
         Layout::raw(&dims, &strides, self.offset())
     }
 
-    /// Each element as `k` smaller ones beside each other, which are a new last axis. Strides and offset count the smaller
-    /// ones.
+    /// Each element split into `k` adjacent smaller ones, along a new last axis. Strides and offset count the smaller ones.
     pub fn refine(&self, k: usize) -> Layout {
-        let (mut dims, mut strides) = self.parts();
+        let (mut dims, mut strides) = self.dims_and_strides();
         strides.iter_mut().for_each(|stride| *stride = stride.wrapping_mul(k as isize));
         dims.push(k);
         strides.push(1);
         Layout::raw(&dims, &strides, self.offset().wrapping_mul(k as isize))
     }
 
-    /// The `k` elements along the last axis as one larger one, the inverse of `refine`; `None` where they do not lie beside
-    /// each other, or the distances are no multiples of the larger one.
+    /// The inverse of `refine`: `k` adjacent elements along the last axis as one; `None` if they are not adjacent, or if
+    /// offset or strides are not multiples of `k`.
     pub fn coarsen(&self, k: usize) -> Option<Layout> {
-        let (mut dims, mut strides) = self.parts();
-        let beside = (dims.pop()?, strides.pop()?) == (k, 1);
+        let (mut dims, mut strides) = self.dims_and_strides();
+        let adjacent = (dims.pop()?, strides.pop()?) == (k, 1);
         let k = k as isize;
-        let moves = |(d, s): (&usize, &isize)| *d > 1 && s % k != 0;
+        let misaligned = |(d, s): (&usize, &isize)| *d > 1 && s % k != 0;
         let empty = self.numel() == 0;
-        if !empty && (!beside || self.offset() % k != 0 || dims.iter().zip(&strides).any(moves)) {
+        if !empty
+            && (!adjacent || self.offset() % k != 0 || dims.iter().zip(&strides).any(misaligned))
+        {
             return None;
         }
         strides.iter_mut().for_each(|stride| *stride /= k);
         Some(Layout::raw(&dims, &strides, self.offset() / k))
     }
 
-    /// The same elements in C order under other dims; `None` when that needs a copy (or the number
-    /// of elements differs).
+    /// The same elements in C order with other dims; `None` if that needs a copy or the number of elements differs.
     pub fn reshape(&self, dims: &[usize]) -> Option<Layout> {
         let numel = checked_numel("reshape", dims).ok()?;
         if numel != self.numel() {
@@ -222,35 +219,35 @@ impl Layout {
         if self.is_contiguous() {
             return Some(Layout::contiguous_unchecked(dims).with_offset(self.offset()));
         }
-        let strides = regroup(self.dims(), self.strides(), dims)?;
+        let strides = reshape_strides(self.dims(), self.strides(), dims)?;
         Some(Layout::raw(dims, &strides, self.offset()))
     }
 }
 
-/// Strides for `new` dims over the elements of an old layout that is not empty: runs of old axes
-/// that multiply to a run of new axes must be evenly spaced.
-fn regroup(old: &[usize], old_strides: &[isize], new: &[usize]) -> Option<Strides> {
-    let kept: ShapeVec = (0..old.len()).filter(|&i| old[i] != 1).collect();
+/// Strides of `new` dims over the elements of a non-empty old layout: the old axes that multiply to a group of new axes
+/// must be evenly spaced.
+fn reshape_strides(old: &[usize], old_strides: &[isize], new: &[usize]) -> Option<Strides> {
+    let axes: ShapeVec = (0..old.len()).filter(|&i| old[i] != 1).collect();
     let mut strides: Strides = SmallVec::from_elem(1, new.len());
     let (mut i, mut j) = (0, 0);
-    while i < kept.len() && j < new.len() {
+    while i < axes.len() && j < new.len() {
         let (first_old, first_new) = (i, j);
-        let (mut have, mut want) = (old[kept[i]], new[j]);
-        while have != want {
-            if have < want {
+        let (mut old_size, mut new_size) = (old[axes[i]], new[j]);
+        while old_size != new_size {
+            if old_size < new_size {
                 i += 1;
-                have *= old[*kept.get(i)?];
+                old_size *= old[*axes.get(i)?];
             } else {
                 j += 1;
-                want *= *new.get(j)?;
+                new_size *= *new.get(j)?;
             }
         }
-        for pair in kept[first_old..=i].windows(2) {
+        for pair in axes[first_old..=i].windows(2) {
             if old_strides[pair[0]] != old_strides[pair[1]].wrapping_mul(old[pair[1]] as isize) {
                 return None;
             }
         }
-        let mut stride = old_strides[kept[i]];
+        let mut stride = old_strides[axes[i]];
         for axis in (first_new..=j).rev() {
             strides[axis] = stride;
             stride = stride.wrapping_mul(new[axis] as isize);

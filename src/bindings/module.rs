@@ -140,7 +140,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     object::free_list::begin(py)?;
     tensor::slots::begin(py);
     if object::free_list::HAS_GIL {
-        threads::host_has_a_lock();
+        threads::set_host_lock();
     }
     make::fill(&class)?;
     members.set_item("__getattr__", wrap_pyfunction!(__getattr__, m)?)?;

@@ -115,7 +115,7 @@ impl Leaves {
     /// Copies the gradients that a run adds to, where others may be reading them.
     pub(super) fn own(&self) -> Result<()> {
         let added = |leaf: &&Leaf| matches!(&leaf.expects, Expected::Like(form) if form.written);
-        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.own_grad())
+        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.unshare_grad())
     }
 
     /// Those of the gradients that a run adds to.
@@ -215,7 +215,7 @@ impl Expected {
                 layout: grad.layout().clone(),
                 dtype: grad.dtype(),
                 nbytes: memory.nbytes(),
-                switches: memory.switches(),
+                switches: memory.requires_grad_switches(),
                 written,
             }),
             None => Expected::Memory(memory.data_handle()),
@@ -231,8 +231,8 @@ impl Form {
             == (before.offset(), before.dims(), before.strides())
             && grad.dtype() == self.dtype
             && memory.nbytes() == self.nbytes
-            && memory.switches() == self.switches
-            && memory.is_own()
+            && memory.requires_grad_switches() == self.switches
+            && memory.owns_memory()
             && !grad.is_read_only()
             && !grad.requires_grad()
     }

@@ -60,8 +60,8 @@ pub(crate) fn tried<T, R, E: From<Box<Error>>>(
 ) -> Result<R, E> {
     let _mode = ModeGuard::switch(SERIAL, true);
     let _recording = Recording::begin(&[], &[], false)?;
-    capture::begins_in_transform(Mode::current().has(TRANSFORM));
-    let touched = effects::Scope::begin();
+    capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+    let touched = effects::EffectScope::begin();
     let found = f();
     let touched = touched.end();
     let taken = found.and_then(|found| {
@@ -128,8 +128,8 @@ impl Replay {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        capture::begins_in_transform(Mode::current().has(TRANSFORM));
-        let touched = effects::Scope::begin();
+        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+        let touched = effects::EffectScope::begin();
         let results = f(&copies);
         let touched = touched.end();
         let results = results.inspect_err(|_| restore_grads(&touched))?;
@@ -341,7 +341,7 @@ impl Replay {
 /// Copies of the arguments of a call, memory where they are memory; those that require grad are leaves.
 pub(crate) fn copied_in_kind(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
     let copies = copied(arguments, requires)?;
-    Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.in_kind_of(x)).collect())
+    Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.with_kind_of(x)).collect())
 }
 
 /// Copies of arguments, values where they have no axes; those that require grad are leaves.

@@ -1,7 +1,4 @@
-//! The Rust types that are elements.
-//!
-//! Owns: `Element`, and what of it the table's macro does not write. Never converts between dtypes as arrays do.
-//! Invariant: only the types of the table's rows implement it.
+//! `Element`: the Rust types of array elements, one per row of the table.
 
 use std::fmt;
 
@@ -11,15 +8,15 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that is the element of some dtype. Sealed: the rows of the table are all there are.
+/// A Rust type that is the element type of a dtype. Sealed.
 pub trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// The value as a float64 (rounded for large integers; the real part of a complex number).
+    /// The value as float64 (large integers are rounded; the real part of a complex number).
     fn to_f64(self) -> f64;
-    /// The value nearest to a float64, as Rust's `as` converts.
+    /// Converts a float64 as Rust's `as` does.
     fn from_f64(v: f64) -> Self;
-    /// The value of an integer; those that do not fit wrap.
+    /// Converts an integer; values out of range wrap.
     fn from_i64(v: i64) -> Self;
 }
 
@@ -40,10 +37,10 @@ impl Element for bool {
     }
 }
 
-/// The float32 of a float64 that is cut off and keeps in its last bit whether anything was, so that rounding it again is
-/// as rounding once.
+/// Rounds a float64 to float32 by round-to-odd: the last bit is set if the result is inexact, so that a second rounding
+/// gives the same as a single one.
 #[inline(always)]
-pub(crate) fn sticky(v: f64) -> f32 {
+pub(crate) fn round_to_odd(v: f64) -> f32 {
     const BELOW: u64 = (1 << 29) - 1;
     let bits = v.to_bits();
     f64::from_bits((bits | ((bits & BELOW) + BELOW)) & !BELOW) as f32
@@ -51,8 +48,8 @@ pub(crate) fn sticky(v: f64) -> f32 {
 
 /// The float16 nearest to a float64, ties to even.
 #[inline]
-pub(crate) fn half_of(v: f64) -> Half {
-    Half::from_f32(sticky(v))
+pub(crate) fn f16_from_f64(v: f64) -> Half {
+    Half::from_f32(round_to_odd(v))
 }
 
 impl sealed::Sealed for Half {}
@@ -64,12 +61,12 @@ impl Element for Half {
     }
     #[inline(always)]
     fn from_f64(v: f64) -> Self {
-        half_of(v)
+        f16_from_f64(v)
     }
     #[inline(always)]
     fn from_i64(v: i64) -> Self {
-        // Beyond 2^53 every integer is beyond the range, so that the two roundings are one.
-        half_of(v as f64)
+        // Integers beyond 2^53 are out of float16's range, so double rounding cannot occur.
+        f16_from_f64(v as f64)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The table against itself. Owns nothing.
+//! Consistency of the table.
 
 use super::*;
 

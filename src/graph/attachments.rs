@@ -1,7 +1,6 @@
-//! What only some nodes have: hooks, retained gradients, metadata, a call site.
+//! Attachments that few nodes have: hooks, retained gradients, metadata, a call site.
 //!
-//! Owns the lists and the keys by which entries are removed; what a hook captures is its owner's business.
-//! Invariant: no hook, sink or metadata is called or dropped while the lock is held.
+//! Entries are removed by key. Invariant: no hook, sink or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::hook::{Foreign, Hook, NodeHook, Sink};
 use super::value::Value;
-use crate::threads::{Guard, Lock};
+use crate::threads::{Lock, LockGuard};
 
-/// Entries under their keys, in the order of registration.
+/// Entries with their keys, in the order of registration.
 type Keyed<T> = Vec<(u64, T)>;
 
 /// The attachments of one node.
-pub struct Extras<V: Value> {
+pub struct Attachments<V: Value> {
     lists: Lock<Lists<V>>,
     next_key: AtomicU64,
     nan: AtomicBool,
@@ -24,25 +23,29 @@ pub struct Extras<V: Value> {
 struct Lists<V: Value> {
     outputs: Keyed<(u32, Arc<dyn Hook<V>>)>,
     sinks: Keyed<(u32, Arc<dyn Sink<V>>)>,
-    before: Keyed<Arc<dyn NodeHook<V>>>,
-    committed: Keyed<Arc<dyn NodeHook<V>>>,
-    after: Keyed<Arc<dyn NodeHook<V>>>,
+    pre_hooks: Keyed<Arc<dyn NodeHook<V>>>,
+    commit_hooks: Keyed<Arc<dyn NodeHook<V>>>,
+    post_hooks: Keyed<Arc<dyn NodeHook<V>>>,
     metadata: Option<Arc<dyn Any + Send + Sync>>,
     call_site: Option<Arc<str>>,
 }
 
-impl<V: Value> Default for Extras<V> {
-    fn default() -> Extras<V> {
+impl<V: Value> Default for Attachments<V> {
+    fn default() -> Attachments<V> {
         let lists = Lists {
             outputs: Vec::new(),
             sinks: Vec::new(),
-            before: Vec::new(),
-            committed: Vec::new(),
-            after: Vec::new(),
+            pre_hooks: Vec::new(),
+            commit_hooks: Vec::new(),
+            post_hooks: Vec::new(),
             metadata: None,
             call_site: None,
         };
-        Extras { lists: Lock::new(lists), next_key: AtomicU64::new(1), nan: AtomicBool::new(false) }
+        Attachments {
+            lists: Lock::new(lists),
+            next_key: AtomicU64::new(1),
+            nan: AtomicBool::new(false),
+        }
     }
 }
 
@@ -54,8 +57,8 @@ fn take<T>(list: &mut Keyed<T>, key: u64) -> Option<(u64, T)> {
     list.iter().position(|(known, _)| *known == key).map(|i| list.remove(i))
 }
 
-impl<V: Value> Extras<V> {
-    fn lists(&self) -> Guard<'_, Lists<V>> {
+impl<V: Value> Attachments<V> {
+    fn lists(&self) -> LockGuard<'_, Lists<V>> {
         self.lists.lock()
     }
 
@@ -65,41 +68,41 @@ impl<V: Value> Extras<V> {
         key
     }
 
-    /// Attaches a hook to the gradient of one output; returns the key for `remove`.
-    pub fn on_output(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
+    /// Adds a hook on the gradient of one output; returns its key.
+    pub fn add_output_hook(&self, output: u32, hook: Arc<dyn Hook<V>>) -> u64 {
         self.add((output, hook), |lists| &mut lists.outputs)
     }
 
-    /// Attaches a sink that stores one output's gradient after the pass.
-    pub fn retain(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
+    /// Adds a sink that stores one output's gradient after the pass; returns its key.
+    pub fn add_sink(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
         self.add((output, sink), |lists| &mut lists.sinks)
     }
 
-    /// Attaches a hook that runs before the rule.
-    pub fn before(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.before)
+    /// Adds a hook that runs before the rule; returns its key.
+    pub fn add_pre_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.pre_hooks)
     }
 
-    /// Attaches a hook that runs after the rule; at a leaf, after the commit.
-    pub fn after(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.after)
+    /// Adds a hook that runs after the rule (at a leaf: after the commit); returns its key.
+    pub fn add_post_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.post_hooks)
     }
 
-    /// Accumulator nodes only: attaches a hook that runs as soon as the gradient is committed, before those of `after`;
-    /// what it returns is ignored.
-    pub fn committed(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
-        self.add(hook, |lists| &mut lists.committed)
+    /// Accumulator nodes only: adds a hook that runs as soon as the gradient is committed, before the post-hooks; its result
+    /// is ignored. Returns its key.
+    pub fn add_commit_hook(&self, hook: Arc<dyn NodeHook<V>>) -> u64 {
+        self.add(hook, |lists| &mut lists.commit_hooks)
     }
 
-    /// Detaches what `key` names; the hook is dropped with no lock held.
+    /// Removes the entry with this key; it is dropped without the lock.
     pub fn remove(&self, key: u64) {
         let mut lists = self.lists();
         let gone = (
             take(&mut lists.outputs, key),
             take(&mut lists.sinks, key),
-            take(&mut lists.before, key),
-            take(&mut lists.committed, key),
-            take(&mut lists.after, key),
+            take(&mut lists.pre_hooks, key),
+            take(&mut lists.commit_hooks, key),
+            take(&mut lists.post_hooks, key),
         );
         drop(lists);
         drop(gone);
@@ -116,73 +119,73 @@ impl<V: Value> Extras<V> {
     }
 
     /// The hooks that run before the rule.
-    pub fn before_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().before)
+    pub fn pre_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().pre_hooks)
     }
 
     /// The hooks that run when a leaf's gradient is committed.
-    pub fn committed_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().committed)
+    pub fn commit_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().commit_hooks)
     }
 
     /// The hooks that run after the rule.
-    pub fn after_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
-        values(&self.lists().after)
+    pub fn post_hooks(&self) -> Vec<Arc<dyn NodeHook<V>>> {
+        values(&self.lists().post_hooks)
     }
 
-    /// Whether a hook sees or changes gradients here.
-    pub fn hooked(&self) -> bool {
+    /// Whether hooks see or change gradients at this node.
+    pub fn has_hooks(&self) -> bool {
         let lists = self.lists();
-        !(lists.outputs.is_empty() && lists.before.is_empty() && lists.after.is_empty())
+        !(lists.outputs.is_empty() && lists.pre_hooks.is_empty() && lists.post_hooks.is_empty())
     }
 
-    /// Whether somebody waits for the commit of a leaf's gradient.
+    /// Whether hooks wait for the commit of a leaf's gradient.
     pub(super) fn awaits_commit(&self) -> bool {
         let lists = self.lists();
-        !lists.committed.is_empty() || !lists.after.is_empty()
+        !lists.commit_hooks.is_empty() || !lists.post_hooks.is_empty()
     }
 
-    /// Shows every owner of host objects among the hooks; none if another thread is changing them.
+    /// Visits the host objects of the hooks; none if another thread holds the lock.
     pub fn foreign(&self, found: &mut dyn FnMut(&dyn Foreign)) {
         let Some(lists) = self.lists.try_lock() else {
             return;
         };
         let outputs = values(&lists.outputs);
-        let mut nodes = values(&lists.before);
-        nodes.extend(values(&lists.committed));
-        nodes.extend(values(&lists.after));
+        let mut nodes = values(&lists.pre_hooks);
+        nodes.extend(values(&lists.commit_hooks));
+        nodes.extend(values(&lists.post_hooks));
         drop(lists);
         outputs.iter().filter_map(|(_, hook)| hook.foreign()).for_each(&mut *found);
         nodes.iter().filter_map(|hook| hook.foreign()).for_each(found);
     }
 
-    /// The user's object attached to the node.
+    /// The user's metadata.
     pub fn metadata(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.lists().metadata.clone()
     }
 
-    /// Attaches an object to the node.
+    /// Sets the user's metadata.
     pub fn set_metadata(&self, metadata: Arc<dyn Any + Send + Sync>) {
         let before = self.lists().metadata.replace(metadata);
         drop(before);
     }
 
-    /// Whether the operation's result held NaN when it was recorded (anomaly mode).
+    /// Whether the operation's result had NaN when it was recorded (anomaly mode).
     pub fn holds_nan(&self) -> bool {
         self.nan.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the operation's result holds NaN.
+    /// Notes that the operation's result has NaN.
     pub fn mark_nan(&self) {
         self.nan.store(true, Ordering::Relaxed);
     }
 
-    /// Where the operation was called, one line for each call, if a mode asked for it.
+    /// The call stack of the operation, one line per call, if a mode asked for it.
     pub fn call_site(&self) -> Option<Arc<str>> {
         self.lists().call_site.clone()
     }
 
-    /// Remembers where the operation was called.
+    /// Sets the call stack.
     pub fn set_call_site(&self, site: Arc<str>) {
         let before = self.lists().call_site.replace(site);
         drop(before);

@@ -1,59 +1,59 @@
-//! Nodes of a pass whose rules are to run at once.
+//! Fused nodes of a pass, as `Value::backward_fused` sees them.
 //!
-//! Owns their gradients while they run. Never says which nodes those are: the engine does, nor how they run: the values do.
-//! Invariant: the place of a node has a smaller number than those of what it gives to.
+//! The nodes are picked by `engine/fusion.rs`; `Value::backward_fused` fuses their loops.
+//! Invariant: the index of a node is smaller than those of its targets.
 
 use std::any::Any;
 
-use super::arena::{InUse, NodeBorrow};
+use super::arena::{NodeBorrow, SavedUse};
 use super::engine::InputGrads;
 use super::rule_context::Context;
 use super::value::Value;
 use crate::error::Result;
 
-/// One of the nodes.
-pub(super) struct Member<'a, V: Value> {
+/// One node.
+pub(super) struct FusedNode<'a, V: Value> {
     pub(super) node: NodeBorrow<'a, V>,
-    pub(super) saved: InUse<'a, V>,
-    /// The places of its inputs' gradients.
+    pub(super) saved: SavedUse<'a, V>,
+    /// The indices of its inputs' gradients.
     pub(super) targets: &'a [u32],
 }
 
-/// Nodes with one output each, consumers first, and the gradients there are before they run.
-pub struct Together<'a, V: Value> {
-    pub(super) members: Vec<Member<'a, V>>,
-    /// By place: those of the nodes in their order, then those of outputs beyond.
+/// Nodes with one output each, consumers first, and the gradients that exist before they run.
+pub struct FusedNodes<'a, V: Value> {
+    pub(super) members: Vec<FusedNode<'a, V>>,
+    /// The gradients of the nodes in their order, then those of outputs outside the group.
     pub(super) grads: Vec<Option<V>>,
-    /// The node that was shown last, or that refused.
-    pub(super) at: usize,
+    /// The node that was visited last, or that refused.
+    pub(super) current: usize,
 }
 
-/// Nothing is given one by one.
-struct Nowhere;
+/// Discards gradients: fused nodes give none one by one.
+struct DiscardGrads;
 
-impl<V: Value> InputGrads<V> for Nowhere {
+impl<V: Value> InputGrads<V> for DiscardGrads {
     fn give(&mut self, _input: usize, _target: u32, _v: V) -> Result<()> {
         Ok(())
     }
 }
 
-impl<V: Value> Together<'_, V> {
-    /// How many nodes there are: the places from here on are those of outputs beyond.
+impl<V: Value> FusedNodes<'_, V> {
+    /// The number of nodes; larger indices of gradients are outputs outside the group.
     pub fn nodes(&self) -> usize {
         self.members.len()
     }
 
-    /// The gradients by place. They are sums so far: what the nodes give is added to them.
+    /// The gradients by index: sums so far, to which those of the nodes are added.
     pub fn grads(&mut self) -> &mut Vec<Option<V>> {
         &mut self.grads
     }
 
-    /// Says which node does not run together with those before it.
+    /// Says that node `k` cannot be fused with those before it.
     pub fn refuse(&mut self, k: usize) {
-        self.at = k;
+        self.current = k;
     }
 
-    /// What the rule of a node sees, and the rule; gradients are neither there nor given.
+    /// Calls `see` with the context (without gradients) and the rule of node `k`; `None` if the rule is not element-wise.
     ///
     /// # Errors
     /// Those of `see`.
@@ -62,12 +62,12 @@ impl<V: Value> Together<'_, V> {
         k: usize,
         see: impl FnOnce(&mut Context<'_, V>, &dyn Any) -> Result<R>,
     ) -> Result<Option<R>> {
-        self.at = k;
+        self.current = k;
         let member = &self.members[k];
-        let Some(rule) = member.node.get().rule().local() else { return Ok(None) };
+        let Some(rule) = member.node.get().rule().elementwise() else { return Ok(None) };
         let saved = member.saved.values();
-        let mut nowhere = Nowhere;
-        let mut cx = Context::new(member.node, &mut [], saved, member.targets, &mut nowhere, false);
+        let mut discard = DiscardGrads;
+        let mut cx = Context::new(member.node, &mut [], saved, member.targets, &mut discard, false);
         see(&mut cx, rule).map(Some)
     }
 }

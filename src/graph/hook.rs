@@ -1,7 +1,6 @@
-//! Callbacks that others attach to nodes, and the view of host objects that a garbage collector needs.
+//! Traits of hooks, sinks and host objects, implemented by the tensor layer and the bindings.
 //!
-//! Declares traits only; the bindings and the tensor layer implement them.
-//! Invariant: hooks are called with no lock held, on the lane that runs the node.
+//! Invariant: hooks are called with no lock held, on the thread that runs the node.
 
 use std::any::Any;
 use std::sync::Weak;
@@ -12,35 +11,35 @@ use crate::error::Result;
 
 /// The pass that calls a hook.
 pub trait RunningPass<V: Value> {
-    /// Alive until the pass ends: tells this pass from all others.
+    /// Alive until the pass ends; identifies the pass.
     fn token(&self) -> Weak<()>;
 
-    /// Whether this pass computes the gradient of an output (unless every derivative on the way gives none).
+    /// Whether the pass computes the gradient of an output (unless every derivative on the path gives none).
     fn reaches(&self, node: &NodeId<V>, output: u32) -> bool;
 
-    /// For each of these leaves with hooks, whether this pass is to add to its gradient; `None` if the pass hands
-    /// gradients to its caller.
+    /// For each of these leaves with hooks, whether the pass will add to its gradient; `None` if the pass returns gradients to
+    /// its caller.
     fn commits(&self, leaves: &[NodeId<V>]) -> Option<Vec<bool>>;
 
-    /// Calls a function after the last commit, unless the pass fails.
+    /// Calls `then` after the last commit, unless the pass fails.
     fn at_end(&self, then: AtEnd);
 }
 
-/// What is left to do at the end of a pass.
+/// A callback at the end of a pass.
 pub type AtEnd = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// A hook on one output's gradient; it may replace the gradient.
 pub trait Hook<V: Value>: Send + Sync {
-    /// Sees the finished gradient; `Some` replaces it.
+    /// Called with the complete gradient; `Some` replaces it.
     fn call(&self, grad: V, pass: &dyn RunningPass<V>) -> Result<Option<V>>;
 
-    /// Host-language objects that the hook owns.
+    /// The host objects of the hook.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// A hook on a whole node: before its rule (`inputs` is `None`) or after it.
+/// A hook on a node: before its rule (`inputs` is `None`) or after it.
 pub trait NodeHook<V>: Send + Sync {
     /// Before: may replace the gradients of the outputs. After: may replace those of the inputs.
     fn call(
@@ -49,19 +48,19 @@ pub trait NodeHook<V>: Send + Sync {
         outputs: &[Option<V>],
     ) -> Result<Option<Vec<Option<V>>>>;
 
-    /// Host-language objects that the hook owns.
+    /// The host objects of the hook.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// Where a retained intermediate gradient goes once the pass has succeeded.
+/// Stores a retained gradient of a non-leaf once the pass has succeeded.
 pub trait Sink<V>: Send + Sync {
     /// Stores the gradient.
     fn store(&self, grad: V, create_graph: bool) -> Result<()>;
 }
 
-/// Objects of a host language that a rule or hook owns.
+/// Host-language objects owned by a rule or a hook, for the host's garbage collector.
 pub trait Foreign: Send + Sync {
     /// Calls `visit` with each object.
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any));
@@ -69,7 +68,7 @@ pub trait Foreign: Send + Sync {
     /// Drops the objects (the collector found a cycle).
     fn clear(&self);
 
-    /// For an owner that several nodes share: what identifies it, and how many hold it.
+    /// For an owner shared by several nodes: its identity, and the number of nodes that hold it.
     fn shared(&self) -> Option<(usize, usize)> {
         None
     }

@@ -1,33 +1,33 @@
-//! The modes of a thread: one word, one compare on the hot path.
+//! The modes of a thread (recording, inference, anomaly, …) as bits of one thread-local word.
 //!
-//! Owns the thread-local word. It never crosses threads by itself: the engine sets it on every lane and restores it.
-//! Invariant: a `ModeGuard` puts back exactly the word it found, in the reverse order of creation.
+//! The engine sets the word on every thread of a pass and restores it.
+//! Invariant: a `ModeGuard` restores exactly the word it found, in the reverse order of creation.
 
 use std::cell::Cell;
 
-/// Operations record.
+/// Operations record (grad mode).
 pub const GRAD: u32 = 1;
-/// Results never take part in autograd.
+/// Inference mode: results never take part in autograd.
 pub const INFERENCE: u32 = 2;
-/// Errors of backward name the forward call, and its passes are serial.
+/// Anomaly mode: errors of backward name the forward call, and passes are serial.
 pub const ANOMALY: u32 = 4;
 /// Operations are logged for introspection.
 pub const TRACING: u32 = 8;
-/// The forward of a custom function runs: results that vary with an input are marked.
+/// The forward of a custom function runs: results that depend on an input are marked.
 pub const FORWARD: u32 = 16;
-/// A transform is differentiating a function: leaving the graph there would lose a gradient silently.
+/// A transform is differentiating a function: leaving the graph would silently lose a gradient.
 pub const TRANSFORM: u32 = 32;
-/// What operations save is packed by the thread's saved-value hooks.
+/// Saved-value hooks pack what operations save.
 pub const PACKING: u32 = 64;
-/// Backward passes run their nodes on the calling thread only.
+/// Backward passes run nodes on the calling thread only.
 pub const SERIAL: u32 = 128;
-/// Nodes and in-place changes remember where the program called them.
-pub const SITES: u32 = 256;
-/// Saved values are not copied before a write: a backward that needs one is an error.
+/// Nodes and in-place writes note their call site.
+pub const CALL_SITES: u32 = 256;
+/// Writes do not copy saved values: a backward that needs an overwritten one fails.
 pub const DISALLOW_SAVED_MUTATION: u32 = 1024;
-/// Arrays that a program makes take tensors, as in a transform.
+/// Array creation functions return tensors, as in a transform.
 pub const RECORDED_ARRAYS: u32 = 2048;
-/// Anomaly mode also looks for NaN.
+/// Anomaly mode also checks for NaN.
 pub const CHECK_NAN: u32 = 512;
 
 thread_local! {
@@ -39,13 +39,13 @@ thread_local! {
 pub struct Mode(pub u32);
 
 impl Mode {
-    /// This thread's word.
+    /// The current thread's word.
     #[inline]
     pub fn current() -> Mode {
         Mode(MODE.get())
     }
 
-    /// Makes `self` this thread's word and returns the one before.
+    /// Sets the current thread's word and returns the previous one.
     #[inline]
     pub fn set(self) -> Mode {
         Mode(MODE.replace(self.0))
@@ -57,13 +57,13 @@ impl Mode {
         self.0 & bits == bits
     }
 
-    /// Whether operations on plain data give plain data: they record, and no result is marked.
+    /// Whether results of unrecorded operations on plain tensors need no marks: recording is on, inference off.
     #[inline]
     pub fn plain_results(self) -> bool {
         self.0 & (GRAD | INFERENCE) == GRAD
     }
 
-    /// The word with `bits` on or off.
+    /// The word with `bits` set or cleared.
     #[inline]
     #[must_use]
     pub fn with(self, bits: u32, on: bool) -> Mode {
@@ -77,7 +77,7 @@ pub fn grad_enabled() -> bool {
     Mode::current().has(GRAD)
 }
 
-/// Switches recording on this thread and returns the previous state.
+/// Sets grad mode on this thread and returns the previous state.
 #[inline]
 pub fn set_grad_enabled(on: bool) -> bool {
     let before = Mode::current();
@@ -99,17 +99,17 @@ impl ModeGuard {
         ModeGuard { before: mode.set(), not_send: std::marker::PhantomData }
     }
 
-    /// Switches `bits`, keeping the others.
+    /// Sets or clears `bits`.
     pub fn switch(bits: u32, on: bool) -> ModeGuard {
         ModeGuard::new(Mode::current().with(bits, on))
     }
 
-    /// The mode in which the forward of a custom function runs: recording off.
+    /// The mode of a custom function's forward: recording off.
     pub fn forward() -> ModeGuard {
         ModeGuard::new(Mode::current().with(GRAD, false).with(FORWARD, true))
     }
 
-    /// Switches recording.
+    /// Sets or clears grad mode.
     pub fn grad(on: bool) -> ModeGuard {
         ModeGuard::switch(GRAD, on)
     }

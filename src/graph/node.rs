@@ -1,7 +1,7 @@
-//! A node: one recorded operation.
+//! A node: one recorded operation with its rule, input edges and saved values.
 //!
-//! Owns its rule, its counted input edges and its saved values; it never owns a tensor's `.grad` or its own outputs.
-//! Invariant: everything but the saved state, the stamp, the flags and the extras is fixed at creation.
+//! A node never owns a tensor's `.grad` or its own outputs.
+//! Invariant: everything but the saved values, the stamp, the flags and the attachments is fixed at creation.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -12,34 +12,34 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
-use super::attachments::Extras;
+use super::attachments::Attachments;
 use super::hook::Foreign;
 use super::rule::{Rule, RuleRef};
 use super::saved::{Packed, Saved};
 use super::saved_value_hooks::PackedValue;
 use super::value::Value;
 
-/// The inputs of a node: `None` where the operand needs no gradient.
+/// The input edges of a node: `None` where the operand needs no gradient.
 pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
-/// What a node keeps for its derivative.
+/// The saved values of a node.
 pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;
 
-/// Where the label begins in the word of the flags.
-const LABEL: u32 = 16;
+/// The bit position of the label in the flags word.
+const LABEL_SHIFT: u32 = 16;
 
 /// Properties of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u32);
 
 impl Flags {
-    /// Nothing special.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
-    /// Holds host-language objects: must run on the caller's thread, attached to the host.
+    /// The node owns host objects: it must run on the caller's thread, attached to the host.
     pub const FOREIGN: Flags = Flags(1);
-    /// Ends at a leaf: its rule commits instead of giving.
+    /// The accumulator of a leaf: its rule commits the gradient.
     pub const ACCUMULATOR: Flags = Flags(2);
 
-    /// Whether all of `other` is set.
+    /// Whether all flags of `other` are set.
     #[inline]
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -53,7 +53,7 @@ impl std::ops::BitOr for Flags {
     }
 }
 
-/// One recorded operation. What discovery reads comes first: long graphs do not fit the caches.
+/// One recorded operation. The fields that discovery reads come first: long graphs do not fit in cache.
 #[repr(C)]
 pub struct Node<V: Value> {
     seq: u64,
@@ -62,14 +62,14 @@ pub struct Node<V: Value> {
     outputs: u32,
     flags: AtomicU32,
     cost: f32,
-    extras: OnceLock<Box<Extras<V>>>,
+    attachments: OnceLock<Box<Attachments<V>>>,
     rule: RuleRef<V>,
     pub(super) saved: SavedCell<V>,
     call: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl<V: Value> Node<V> {
-    /// A node whose number, inputs and saved values are still to come.
+    /// A node that is completed by `contents` and `complete`.
     #[inline(always)]
     pub(super) fn new(rule: RuleRef<V>, outputs: u32, cost: f32) -> Node<V> {
         Node {
@@ -79,20 +79,20 @@ impl<V: Value> Node<V> {
             outputs,
             flags: AtomicU32::new(0),
             cost,
-            extras: OnceLock::new(),
+            attachments: OnceLock::new(),
             rule,
             saved: SavedCell::new(),
             call: OnceLock::new(),
         }
     }
 
-    /// What is still to come of a node that nobody has seen, beside its rule.
+    /// The rule, and the edges and saved values to be filled in; before the node is published.
     #[inline(always)]
     pub(super) fn contents(&mut self) -> (&RuleRef<V>, &mut Edges<V>, &mut SavedValues<V>) {
         (&self.rule, &mut self.edges, self.saved.values_mut())
     }
 
-    /// Makes the node whole; before anybody sees it.
+    /// Completes the node; before it is published.
     #[inline(always)]
     pub(super) fn complete(&mut self, seq: u64, flags: Flags) {
         self.seq = seq;
@@ -100,7 +100,7 @@ impl<V: Value> Node<V> {
         self.saved.complete();
     }
 
-    /// Creation order: greater than every input's.
+    /// The sequence number: greater than those of the inputs.
     #[inline]
     pub fn seq(&self) -> u64 {
         self.seq
@@ -117,70 +117,70 @@ impl<V: Value> Node<V> {
         Cow::Owned(self.rule.name().into_owned())
     }
 
-    /// Where the gradients of the inputs go; `None` where none is needed.
+    /// The edges to the inputs' nodes; `None` where no gradient is needed.
     #[inline]
     pub fn edges(&self) -> &[Option<Edge<V>>] {
         &self.edges
     }
 
-    /// How many outputs the operation has.
+    /// The number of outputs.
     #[inline]
     pub fn outputs(&self) -> u32 {
         self.outputs
     }
 
-    /// The estimated nanoseconds of this node's backward.
+    /// The estimated nanoseconds of the backward.
     #[inline]
     pub fn cost(&self) -> f32 {
         self.cost
     }
 
-    /// The node's properties.
+    /// The flags.
     #[inline]
     pub fn flags(&self) -> Flags {
-        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL) - 1))
+        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL_SHIFT) - 1))
     }
 
-    /// Whether there is one output, no property and no attachment.
+    /// Whether there is one output, and no flag and no attachment.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        self.outputs == 1 && self.flags() == Flags::NONE && self.extras().is_none()
+        self.outputs == 1 && self.flags() == Flags::NONE && self.attachments().is_none()
     }
 
-    /// Adds properties, e.g. `FOREIGN` when a host's hook is attached.
+    /// Sets flags, e.g. `FOREIGN` when a host's hook is attached.
     pub fn add_flags(&self, flags: Flags) {
         self.flags.fetch_or(flags.0, Ordering::Relaxed);
     }
 
-    /// The number by which the host knows the operation that was called; 0: none was told.
+    /// The host's number of the called operation; 0 if none was set.
     #[inline]
     pub fn label(&self) -> u16 {
-        (self.flags.load(Ordering::Relaxed) >> LABEL) as u16
+        (self.flags.load(Ordering::Relaxed) >> LABEL_SHIFT) as u16
     }
 
-    /// Tells which operation the host called. Only once, by whoever made the node and before others see it.
+    /// Sets the label; once, by the maker of the node, before it is published.
     #[inline]
     pub fn set_label(&self, label: u16) {
         let flags = self.flags.load(Ordering::Relaxed);
-        self.flags.store(flags | u32::from(label) << LABEL, Ordering::Relaxed);
+        self.flags.store(flags | u32::from(label) << LABEL_SHIFT, Ordering::Relaxed);
     }
 
-    /// What the host remembers of the call that made this node.
+    /// The host's record of the call that made this node.
     pub fn call(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.call.get().map(Box::as_ref)
     }
 
-    /// Remembers the call; the first one stays.
+    /// Sets the host's record of the call; the first one stays.
     pub fn set_call(&self, call: Box<dyn Any + Send + Sync>) {
         let _ = self.call.set(call);
     }
 
-    /// Looks at the saved values (introspection); `None` when they were freed.
+    /// Calls `f` with the saved values (introspection); `None` if they were freed.
     pub fn with_saved<R>(&self, f: impl FnOnce(&[Saved<V>]) -> R) -> Option<R> {
         self.saved.enter(false).map(|saved| f(saved.values()))
     }
 
-    /// Keeps saved value `i` in its packed form from now on; false if it is packed already, gone, or used at this moment.
+    /// Replaces saved value `i` by its packed form; false if it is packed already, freed, or in use.
     pub fn pack_saved(&self, i: usize, packed: Arc<dyn PackedValue<V>>) -> bool {
         let origin = self.with_saved(|saved| saved.get(i).and_then(Saved::origin)).flatten();
         let Some(origin) = origin else { return false };
@@ -192,7 +192,7 @@ impl<V: Value> Node<V> {
         replaced.is_ok()
     }
 
-    /// Shows every owner of host objects among the packed saved values.
+    /// Visits the host objects of the packed saved values.
     pub fn foreign_saved(&self, found: &mut dyn FnMut(&dyn Foreign)) {
         self.with_saved(|saved| {
             for entry in saved {
@@ -205,26 +205,26 @@ impl<V: Value> Node<V> {
         });
     }
 
-    /// Drops the saved values; later passes through this node fail as after a backward.
+    /// Frees the saved values; later passes through this node fail as after a backward.
     pub fn free_saved(&self) {
         drop(self.saved.enter(true));
     }
 
-    /// The rare attachments, if any.
+    /// The attachments, if any.
     #[inline]
-    pub fn extras(&self) -> Option<&Extras<V>> {
-        self.extras.get().map(Box::as_ref)
+    pub fn attachments(&self) -> Option<&Attachments<V>> {
+        self.attachments.get().map(Box::as_ref)
     }
 
-    /// The rare attachments, made on first use.
-    pub fn extras_or_new(&self) -> &Extras<V> {
-        self.extras.get_or_init(Box::default)
+    /// The attachments, created on first use.
+    pub fn attachments_or_new(&self) -> &Attachments<V> {
+        self.attachments.get_or_init(Box::default)
     }
 
-    /// Accumulator nodes only: whether the gradient is committed as soon as it is complete, because somebody waits for
-    /// it.
-    pub(super) fn commits_at_once(&self) -> bool {
-        self.rule.commits_at_once() || self.extras().is_some_and(Extras::awaits_commit)
+    /// Accumulator nodes only: whether the gradient is committed as soon as it is complete, because a hook waits for it.
+    pub(super) fn commits_immediately(&self) -> bool {
+        self.rule.commits_immediately()
+            || self.attachments().is_some_and(Attachments::awaits_commit)
     }
 
     #[inline]

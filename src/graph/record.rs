@@ -1,9 +1,9 @@
-//! The one gate through which every operation enters the graph.
+//! `record`: the only way to make nodes.
 //!
-//! Owns nothing; asks whether the saved values may be saved, lets the saved-value hooks pack them, assigns sequence
-//! numbers and hands the node to the arena.
-//! Invariant: the inputs are counted before the node is visible, and `seq` exceeds that of every input. A node that is
-//! refused leaves no trace.
+//! Checks whether the values may be saved, packs them by saved-value hooks, assigns the sequence number and allocates the
+//! node.
+//! Invariant: the inputs are counted before the node is published, and `seq` exceeds that of every input. A refused node
+//! leaves no trace.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,18 +18,18 @@ use super::value::Value;
 use super::{Edges, SavedValues};
 use crate::error::Result;
 
-/// Whether operations of this thread record.
+/// Whether this thread records.
 #[inline]
 pub fn recording() -> bool {
     mode::grad_enabled()
 }
 
-/// The least number that the next node of this thread can have: what is recorded from here on has this or a greater one.
-pub fn next_node() -> u64 {
+/// The least sequence number of nodes that this thread will record from now on.
+pub fn next_node_seq() -> u64 {
     arena::last_seq() + 1
 }
 
-/// Creates the node of an operation whose output is already computed.
+/// Makes the node of an operation whose outputs are already computed.
 ///
 /// `cost_ns` estimates the node's backward. The caller attaches `Edge::new(node, k)` to output `k`.
 ///
@@ -46,7 +46,7 @@ pub fn record<V: Value>(
     record_with(rule, (outputs, cost_ns, flags), |to, values| (*to, *values) = (inputs, saved))
 }
 
-/// The same; `fill` writes the inputs and the saved values where they stay.
+/// As `record`; `fill` writes the inputs and the saved values in place.
 ///
 /// # Errors
 /// As `record`.
@@ -62,18 +62,22 @@ pub fn record_with<V: Value>(
         |node| {
             let (rule, inputs, saved) = node.contents();
             fill(inputs, saved);
-            let flags = flags | admitted(rule, saved, mode)?;
+            let flags = flags | check_and_pack(rule, saved, mode)?;
             let seq = next_seq(inputs);
             node.complete(seq, flags);
             Ok(())
         },
     );
-    node.inspect(|node| watched(node, mode))
+    node.inspect(|node| note_call_site(node, mode))
 }
 
-/// Asks whether the values may be saved, and has them packed; what that makes of the node.
+/// Checks whether the values may be saved, and packs them; returns the flags that follow.
 #[inline(always)]
-fn admitted<V: Value>(rule: &RuleRef<V>, saved: &mut SavedValues<V>, mode: Mode) -> Result<Flags> {
+fn check_and_pack<V: Value>(
+    rule: &RuleRef<V>,
+    saved: &mut SavedValues<V>,
+    mode: Mode,
+) -> Result<Flags> {
     for entry in saved.iter() {
         entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
@@ -82,7 +86,7 @@ fn admitted<V: Value>(rule: &RuleRef<V>, saved: &mut SavedValues<V>, mode: Mode)
     Ok(if foreign { Flags::FOREIGN } else { Flags::NONE })
 }
 
-/// The number of a node with these inputs.
+/// The sequence number of a node with these inputs.
 #[inline(always)]
 fn next_seq<V: Value>(inputs: &Edges<V>) -> u64 {
     let mut newest = 0;
@@ -92,7 +96,7 @@ fn next_seq<V: Value>(inputs: &Edges<V>) -> u64 {
     arena::next_seq(newest)
 }
 
-/// Creates the node of an operation that saves nothing, which nobody can refuse.
+/// Makes the node of an operation that saves nothing, which cannot be refused.
 pub fn record_plain<V: Value>(
     rule: RuleRef<V>,
     inputs: Edges<V>,
@@ -107,14 +111,14 @@ pub fn record_plain<V: Value>(
         Ok(())
     };
     let Ok(node) = V::arena().insert(|| Node::new(rule, outputs, cost_ns), fill);
-    watched(&node, Mode::current());
+    note_call_site(&node, Mode::current());
     node
 }
 
-/// Has the node remember where the program called it, if the mode asks for that.
+/// Notes the call site, if the mode asks for it.
 #[inline(always)]
-fn watched<V: Value>(node: &NodeRef<V>, mode: Mode) {
-    if call_site::watched(mode) {
-        call_site::remember(node);
+fn note_call_site<V: Value>(node: &NodeRef<V>, mode: Mode) {
+    if call_site::wants_call_site(mode) {
+        call_site::note_call_site(node);
     }
 }

@@ -1,7 +1,7 @@
-//! The one trait behind every derivative, built-in or the user's.
+//! `Rule`: the VJP of an operation, built-in or the user's.
 //!
-//! A rule is stateless for built-ins (`Static`) or owns its parameters (`Boxed`); the node owns edges and saved values.
-//! It never touches the engine: it reads gradients and saved values from a `Context` and gives gradients back.
+//! Built-in rules are static (`Static`); others own their parameters (`Boxed`). The node owns edges and saved values; the rule
+//! reads gradients and saved values from a `Context` and gives gradients back.
 //! Invariant: a rule's gradients depend only on the context, so that every schedule yields the same bits.
 
 use std::any::Any;
@@ -14,28 +14,28 @@ use super::rule_context::Context;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// How a node turns the gradients of its outputs into those of its inputs.
+/// Computes the gradients of a node's inputs from those of its outputs.
 pub trait Rule<V: Value>: Send + Sync {
     /// The operation's name, e.g. `mul`.
     fn name(&self) -> Cow<'_, str>;
 
-    /// Gives a gradient to every input that `cx.wants`.
+    /// Gives a gradient to every input that the context wants.
     fn backward(&self, cx: &mut Context<'_, V>) -> Result<()>;
 
-    /// Whether `backward` understands gradients of a batched pass, see [`Context::batch`]; if not, it is called for
-    /// each row of the batch.
-    fn batches(&self) -> bool {
+    /// Whether `backward` supports the gradients of a batched pass, see [`Context::batch`]; if not, it is called for each row
+    /// of the batch.
+    fn supports_batch(&self) -> bool {
         false
     }
 
-    /// Whether the gradient of an input is zero wherever there is one, as that of a step.
+    /// Whether the gradient of an input is zero everywhere, as for a step function.
     fn is_zero(&self, _input: usize) -> bool {
         false
     }
 
-    /// The rule itself, where each element of a gradient it gives follows from those at the same place of what it reads:
-    /// such rules may run together, see [`Value::together`].
-    fn local(&self) -> Option<&dyn Any> {
+    /// The rule itself, if it is element-wise (each element of a gradient depends on the elements at the same index only):
+    /// such rules may be fused, see [`Value::backward_fused`].
+    fn elementwise(&self) -> Option<&dyn Any> {
         None
     }
 
@@ -44,7 +44,7 @@ pub trait Rule<V: Value>: Send + Sync {
         None
     }
 
-    /// Accumulator nodes only: adds a finished gradient to the leaf.
+    /// Accumulator nodes only: adds a complete gradient to the leaf.
     fn commit(&self, _grad: V, _create_graph: bool) -> Result<()> {
         Err(Error::Internal {
             op: self.name().into_owned().into(),
@@ -54,19 +54,19 @@ pub trait Rule<V: Value>: Send + Sync {
     }
 
     /// Accumulator nodes only: commit as soon as the gradient is complete instead of after the pass.
-    fn commits_at_once(&self) -> bool {
+    fn commits_immediately(&self) -> bool {
         false
     }
 
-    /// Host-language objects that the rule owns, for the host's garbage collector.
+    /// The host objects of the rule.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// A node's rule: built-ins cost no allocation.
+/// A node's rule; built-in rules need no allocation.
 pub enum RuleRef<V: Value> {
-    /// A rule without state of its own.
+    /// A rule without parameters.
     Static(&'static dyn Rule<V>),
     /// A rule with parameters.
     Boxed(Box<dyn Rule<V>>),

@@ -1,8 +1,7 @@
-//! What a derivative rule sees while it runs.
+//! `Context`: what a rule sees while it runs.
 //!
-//! Lends the gradients of the outputs and the saved values, and carries the gradients of the inputs to the engine.
-//! It never shows the engine's tables.
-//! Invariant: a gradient given to an input that the pass does not want is dropped, so rules may give unconditionally.
+//! The gradients of the outputs, the saved values, and the receiver of the inputs' gradients.
+//! Invariant: a gradient of an input that the pass does not need is dropped, so rules may give unconditionally.
 
 use super::arena::{Edge, NodeBorrow};
 use super::engine::InputGrads;
@@ -11,7 +10,7 @@ use super::saved::Saved;
 use super::value::Value;
 use crate::error::{Error, Result};
 
-/// A running node: its gradients, its saved values, and where the gradients it gives go.
+/// A running node: its gradients, its saved values, and the targets of its inputs' gradients.
 pub struct Context<'a, V: Value> {
     node: NodeBorrow<'a, V>,
     grads: &'a mut [Option<V>],
@@ -35,14 +34,14 @@ impl<'a, V: Value> Context<'a, V> {
         Context { node, grads, saved, targets, input_grads, create_graph, batch: None }
     }
 
-    /// The same for gradients that are batches of this many rows.
+    /// For gradients with a batch of this many rows.
     #[inline]
     pub(super) fn with_batch(self, batch: Option<usize>) -> Context<'a, V> {
         Context { batch, ..self }
     }
 
-    /// The axes that gradients have before those of their values: one in a batched pass, otherwise none.
-    /// Only rules that say so ([`Rule::batches`](super::rule::Rule::batches)) ever see one.
+    /// The leading axes of gradients beyond those of their values: one in a batched pass, otherwise none. Only rules that
+    /// support batches ([`Rule::supports_batch`](super::rule::Rule::batches)) see one.
     #[inline]
     pub fn batch(&self) -> &[usize] {
         self.batch.as_slice()
@@ -54,13 +53,13 @@ impl<'a, V: Value> Context<'a, V> {
         self.grads.get(k)?.as_ref()
     }
 
-    /// The gradient of output `k`, owned: its buffer may be reused when nobody else shares it.
+    /// Takes the gradient of output `k`: its buffer may be reused if it is not shared.
     #[inline]
     pub fn take_grad(&mut self, k: usize) -> Option<V> {
         self.grads.get_mut(k)?.take()
     }
 
-    /// The gradients of the outputs, to be read while others are given; the context has none of them any more.
+    /// Takes all gradients of the outputs, to be read while others are given.
     #[inline]
     pub(crate) fn take_grads(&mut self) -> &'a mut [Option<V>] {
         std::mem::take(&mut self.grads)
@@ -84,37 +83,37 @@ impl<'a, V: Value> Context<'a, V> {
         self.target(i).is_some()
     }
 
-    /// Where the pass keeps the gradient of input `i`, if it needs one.
+    /// The target of input `i`, if it needs a gradient.
     #[inline(always)]
     pub(crate) fn target(&self, i: usize) -> Option<u32> {
-        self.targets.get(i).copied().filter(|target| *target != NOWHERE)
+        self.targets.get(i).copied().filter(|target| *target != NO_TARGET)
     }
 
-    /// Whether the gradients are themselves recorded.
+    /// Whether the gradients are recorded.
     #[inline]
     pub fn create_graph(&self) -> bool {
         self.create_graph
     }
 
-    /// The node whose rule is to run, for as long as its pass.
+    /// The running node, borrowed for the pass.
     #[inline]
-    pub(super) fn running(&self) -> NodeBorrow<'a, V> {
+    pub(super) fn borrow_node(&self) -> NodeBorrow<'a, V> {
         self.node
     }
 
-    /// The node whose rule is running.
+    /// The running node.
     #[inline]
     pub fn node(&self) -> &Node<V> {
         self.node.get()
     }
 
-    /// Where the gradient of input `i` goes.
+    /// The edge of input `i`.
     #[inline]
     pub fn edge(&self, i: usize) -> Option<&Edge<V>> {
         self.node.get().edges().get(i)?.as_ref()
     }
 
-    /// Rebuilds saved entry `i`, with its edge if the pass records; fails if it was changed in place meanwhile.
+    /// Restores saved value `i`, with its edge if the pass records; fails if it was changed in place.
     #[inline]
     pub fn saved(&self, i: usize) -> Result<V> {
         match self.saved.get(i) {
@@ -123,7 +122,7 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// The same with its edge in every pass: what a rule that the user wrote is given.
+    /// As `saved`, with the edge in every pass: for rules written by users.
     #[inline]
     pub fn saved_with_edge(&self, i: usize) -> Result<V> {
         match self.saved.get(i) {
@@ -132,7 +131,7 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// The data of saved entry `i` in place, without its edge; the caller checks that it is unchanged.
+    /// The data of saved value `i` in place, without its edge; the caller checks that it is unchanged.
     #[inline]
     pub fn payload(&self, i: usize) -> Option<&'a V::Payload> {
         self.saved.get(i)?.payload()
@@ -147,7 +146,7 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// The same, `None` where the entry is no number.
+    /// Saved number `i`; `None` if the entry is not a number.
     #[inline]
     pub(crate) fn number(&self, i: usize) -> Option<f64> {
         match self.saved.get(i) {
@@ -156,17 +155,17 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// How many entries were saved.
+    /// The number of saved entries.
     pub fn saved_count(&self) -> usize {
         self.saved.len()
     }
 
-    /// Whether entry `i` holds a value (not `Saved::None`, not a number).
+    /// Whether entry `i` is a value (not `Saved::None`, not a number).
     pub fn has_saved(&self, i: usize) -> bool {
         self.saved.get(i).is_some_and(|entry| !matches!(entry, Saved::None | Saved::Scalar(_)))
     }
 
-    /// Gives `v` as the gradient of input `i`, adding to what that input has. Dropped if the pass does not want it.
+    /// Adds `v` to the gradient of input `i`; dropped if the pass does not need it.
     #[inline]
     pub fn give(&mut self, i: usize, v: V) -> Result<()> {
         match self.target(i) {
@@ -179,33 +178,32 @@ impl<'a, V: Value> Context<'a, V> {
         }
     }
 
-    /// The same of a gradient that is zero but for a part: several such cost what the parts do. For passes that record
-    /// nothing.
+    /// As `give`, for a gradient that is zero outside a slice: several of them cost what the slices cost. For passes that do
+    /// not record.
     #[inline]
-    pub fn give_part(&mut self, i: usize, part: V::Part) -> Result<()> {
+    pub fn give_slice(&mut self, i: usize, slice: V::Slice) -> Result<()> {
         match self.target(i) {
-            Some(target) => self.input_grads.give_part(i, target, part),
+            Some(target) => self.input_grads.give_slice(i, target, slice),
             None => Ok(()),
         }
     }
 
-    /// What input `i` has been given so far, if it is a sum that may be added to in place of a `give`. Only rules that do
-    /// not record may.
+    /// The gradient of input `i` so far, if it may be added to in place instead of a `give`. For rules that do not record.
     #[inline]
-    pub(crate) fn sum(&mut self, i: usize) -> Option<&mut V> {
-        self.target(i).and_then(|target| self.input_grads.sum(target))
+    pub(crate) fn partial_sum(&mut self, i: usize) -> Option<&mut V> {
+        self.target(i).and_then(|target| self.input_grads.partial_sum(target))
     }
 
-    /// Gives what lies there as the gradient of input `i`, as `give` does; it is taken only if the pass wants it.
+    /// As `give`, taking the value out of `from` only if the pass needs it.
     #[inline]
-    pub(crate) fn pass(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
+    pub(crate) fn give_from(&mut self, i: usize, from: &mut Option<V>) -> Result<()> {
         match self.target(i) {
-            Some(target) => self.input_grads.pass(i, target, from),
+            Some(target) => self.input_grads.give_from(i, target, from),
             None => Ok(()),
         }
     }
 
-    /// Gives what `compute` makes as the gradient of input `i`, if the pass wants it.
+    /// Gives the result of `compute` as the gradient of input `i`, if the pass needs it.
     #[inline]
     pub fn give_with(&mut self, i: usize, compute: impl FnOnce(&Self) -> Result<V>) -> Result<()> {
         if !self.wants(i) {
@@ -222,4 +220,4 @@ impl<'a, V: Value> Context<'a, V> {
 }
 
 /// The target of an input that needs no gradient in this pass.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_TARGET: u32 = u32::MAX;

@@ -1,6 +1,6 @@
-//! What a node keeps from the forward computation.
+//! Saved values of a node.
 //!
-//! Owns payloads, never values: a payload carries no edge, so a node that saves its own output does not count itself.
+//! They hold payloads (data without an edge), so a node that saves its own output does not count itself.
 //! Invariant: an edge is rebuilt only when the pass records (`create_graph`).
 
 use std::borrow::Cow;
@@ -13,12 +13,12 @@ use super::value::Value;
 use crate::error::{CalledAt, Error, Result};
 
 /// Where the gradient of a packed value goes.
-pub enum Origin<V: Value> {
-    /// To the node's own edge of this input.
+pub enum SavedOrigin<V: Value> {
+    /// To the node's edge of this input.
     Input(u32),
     /// To the node itself: the value is this output.
     Output(u32),
-    /// Elsewhere.
+    /// To another edge, if any.
     Edge(Option<Edge<V>>),
 }
 
@@ -30,24 +30,24 @@ pub struct SavedValue<V: Value> {
     pub edge: Option<Edge<V>>,
 }
 
-/// What saved-value hooks made of a saved value.
+/// A saved value packed by saved-value hooks.
 pub struct Packed<V: Value> {
     /// The packed form.
     pub packed: Arc<dyn PackedValue<V>>,
     /// Where its gradient goes.
-    pub origin: Origin<V>,
+    pub origin: SavedOrigin<V>,
 }
 
-/// One entry of a node's saved state.
+/// One saved entry of a node.
 pub enum Saved<V: Value> {
-    /// An input of the node: its edge is the node's own edge `input`.
+    /// An input of the node: its edge is the node's edge `input`.
     Input {
         /// The data.
         payload: V::Payload,
         /// Which input.
         input: u32,
     },
-    /// Any other value, with its edge. Few nodes have one, and each has room for the largest entry.
+    /// Any other value, with its edge. Boxed, because it is rare and an entry is as large as its largest variant.
     Value(Box<SavedValue<V>>),
     /// An output of the node itself: its edge is rebuilt from the running node.
     Output {
@@ -60,7 +60,7 @@ pub enum Saved<V: Value> {
     Scalar(f64),
     /// A value packed by saved-value hooks.
     Packed(Box<Packed<V>>),
-    /// Nothing: keeps the positions of the others.
+    /// Nothing; keeps the positions of the other entries.
     None,
 }
 
@@ -82,13 +82,13 @@ impl<V: Value> Saved<V> {
         Saved::Output { payload: value.pack(), index }
     }
 
-    /// Refuses a value that may not be saved.
+    /// Fails if the value may not be saved.
     #[inline]
     pub(super) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
         self.payload().map_or(Ok(()), |payload| V::admit(payload, op))
     }
 
-    /// The data, if the entry holds a value as it is.
+    /// The data, if the entry is an unpacked value.
     #[inline(always)]
     pub fn payload(&self) -> Option<&V::Payload> {
         match self {
@@ -98,16 +98,16 @@ impl<V: Value> Saved<V> {
         }
     }
 
-    /// Where the gradient of the value goes, if there is one.
-    pub fn origin(&self) -> Option<Origin<V>> {
+    /// Where the gradient of the value goes, if the entry is a value.
+    pub fn origin(&self) -> Option<SavedOrigin<V>> {
         Some(match self {
-            Saved::Input { input, .. } => Origin::Input(*input),
-            Saved::Output { index, .. } => Origin::Output(*index),
-            Saved::Value(value) => Origin::Edge(value.edge.clone()),
+            Saved::Input { input, .. } => SavedOrigin::Input(*input),
+            Saved::Output { index, .. } => SavedOrigin::Output(*index),
+            Saved::Value(value) => SavedOrigin::Edge(value.edge.clone()),
             Saved::Packed(packed) => match &packed.origin {
-                Origin::Input(input) => Origin::Input(*input),
-                Origin::Output(index) => Origin::Output(*index),
-                Origin::Edge(edge) => Origin::Edge(edge.clone()),
+                SavedOrigin::Input(input) => SavedOrigin::Input(*input),
+                SavedOrigin::Output(index) => SavedOrigin::Output(*index),
+                SavedOrigin::Edge(edge) => SavedOrigin::Edge(edge.clone()),
             },
             Saved::Scalar(_) | Saved::None => return None,
         })
@@ -118,21 +118,21 @@ impl<V: Value> Saved<V> {
         self.payload().map_or(0, V::bytes)
     }
 
-    /// Takes the value out of its node, to be rebuilt outside; `None` if the entry holds none.
+    /// The value, to be restored outside the node; `None` if the entry is not a value.
     pub fn to_ref(&self, node: &NodeRef<V>) -> Option<SavedRef<V>> {
         let data = match self {
-            Saved::Packed(packed) => Data::Packed(Arc::clone(&packed.packed)),
-            plain => Data::Plain(plain.payload()?.clone()),
+            Saved::Packed(packed) => RefData::Packed(Arc::clone(&packed.packed)),
+            plain => RefData::Plain(plain.payload()?.clone()),
         };
         Some(SavedRef { data, edge: self.edge(Some(node.borrow())) })
     }
 
-    /// Rebuilds a value that was saved outside a node, with its edge.
+    /// Restores a value that was saved outside a node, with its edge.
     pub fn restore(&self, op: &str) -> Result<V> {
         self.rebuild(self.edge(None), op)
     }
 
-    /// Where the value's gradient goes.
+    /// The edge of the value.
     #[inline]
     fn edge(&self, node: Option<NodeBorrow<'_, V>>) -> Option<Edge<V>> {
         let input = |i: u32| node?.get().edges().get(i as usize).cloned().flatten();
@@ -142,9 +142,9 @@ impl<V: Value> Saved<V> {
             Saved::Output { index: k, .. } => output(*k),
             Saved::Value(value) => value.edge.clone(),
             Saved::Packed(packed) => match &packed.origin {
-                Origin::Input(i) => input(*i),
-                Origin::Output(k) => output(*k),
-                Origin::Edge(edge) => edge.clone(),
+                SavedOrigin::Input(i) => input(*i),
+                SavedOrigin::Output(k) => output(*k),
+                SavedOrigin::Edge(edge) => edge.clone(),
             },
             Saved::Scalar(_) | Saved::None => None,
         }
@@ -164,44 +164,44 @@ impl<V: Value> Saved<V> {
         }
     }
 
-    /// Rebuilds the value; its edge only if the pass records.
+    /// Restores the value, with its edge if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
         let edge = if record { self.edge(Some(node)) } else { None };
         let restored = self.rebuild(edge, &node.get().rule().name());
-        restored.map_err(|error| located(node, error))
+        restored.map_err(|error| with_save_site(node, error))
     }
 }
 
-enum Data<V: Value> {
+enum RefData<V: Value> {
     Plain(V::Payload),
     Packed(Arc<dyn PackedValue<V>>),
 }
 
 /// A saved value taken out of its node.
 pub struct SavedRef<V: Value> {
-    data: Data<V>,
+    data: RefData<V>,
     edge: Option<Edge<V>>,
 }
 
 impl<V: Value> SavedRef<V> {
-    /// Rebuilds the value that `op` saved.
+    /// Restores the value that `op` saved.
     #[inline]
     pub fn restore(self, op: &str) -> Result<V> {
         match self.data {
-            Data::Plain(payload) => V::unpack(payload, self.edge, op),
-            Data::Packed(packed) => packed.unpack(self.edge, op),
+            RefData::Plain(payload) => V::unpack(payload, self.edge, op),
+            RefData::Packed(packed) => packed.unpack(self.edge, op),
         }
     }
 }
 
-/// The error with the call site of the operation that saved, where it is known.
+/// Adds the call site of the operation that saved the value to a `Modified` error, if it is known.
 #[cold]
-fn located<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
+fn with_save_site<V: Value>(node: NodeBorrow<'_, V>, mut error: Box<Error>) -> Box<Error> {
     if let Error::Modified { saved_at, .. } = &mut *error
-        && let Some(site) = node.get().extras().and_then(|extras| extras.call_site())
+        && let Some(site) = node.get().attachments().and_then(|attachments| attachments.call_site())
     {
-        *saved_at = CalledAt(Some(call_site::latest(&site).to_owned()));
+        *saved_at = CalledAt(Some(call_site::innermost_line(&site).to_owned()));
     }
     error
 }

@@ -1,7 +1,6 @@
-//! Saved-value hooks: what is about to be saved is packed, and rebuilt when a derivative asks for it.
+//! Saved-value hooks: values are packed when saved and unpacked when a derivative needs them.
 //!
-//! Owns the traits and the packing of one node's entries. Never decides what is packed how: the value type does.
-//! Invariant: packing runs with recording and packing off, and an operation whose values cannot be packed fails.
+//! Invariant: packing runs with recording and packing off; if it fails, the operation fails.
 
 use std::sync::Arc;
 
@@ -9,28 +8,28 @@ use super::SavedValues;
 use super::arena::Edge;
 use super::hook::Foreign;
 use super::mode::{GRAD, Mode, ModeGuard, PACKING, TRACING};
-use super::saved::{Origin, Packed, Saved};
+use super::saved::{Packed, Saved, SavedOrigin};
 use super::value::Value;
 use crate::error::Result;
 
-/// What packs the values that operations save.
+/// Packs the values that operations save.
 pub trait Pack<V: Value>: Send + Sync {
-    /// Packs a value that `op` saves; it comes without its edge.
+    /// Packs a value, without its edge, that `op` saves.
     fn pack(&self, value: V, op: &str) -> Result<Arc<dyn PackedValue<V>>>;
 }
 
 /// A packed saved value.
 pub trait PackedValue<V: Value>: Send + Sync {
-    /// Rebuilds the value, in the place of the graph that `edge` gives it.
+    /// Restores the value with this edge.
     fn unpack(&self, edge: Option<Edge<V>>, op: &str) -> Result<V>;
 
-    /// Host-language objects that the packed form owns.
+    /// The host objects of the packed form.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// Packs the entries of a node that is about to be recorded; says whether host objects are among them.
+/// Packs the entries of a node that is about to be recorded; returns whether they have host objects.
 #[cold]
 pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<bool> {
     let Some(packer) = V::packer() else {
@@ -40,9 +39,9 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
     let mut foreign = false;
     for entry in saved.iter_mut() {
         let (payload, origin) = match std::mem::replace(entry, Saved::None) {
-            Saved::Input { payload, input } => (payload, Origin::Input(input)),
-            Saved::Output { payload, index } => (payload, Origin::Output(index)),
-            Saved::Value(value) => (value.payload, Origin::Edge(value.edge)),
+            Saved::Input { payload, input } => (payload, SavedOrigin::Input(input)),
+            Saved::Output { payload, index } => (payload, SavedOrigin::Output(index)),
+            Saved::Value(value) => (value.payload, SavedOrigin::Edge(value.edge)),
             other => {
                 *entry = other;
                 continue;
@@ -56,11 +55,11 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
 }
 
 impl<V: Value> Saved<V> {
-    /// Saves a value outside a node, packed if this thread packs.
+    /// Saves a value outside a node; packed if this thread packs.
     ///
     /// # Errors
     /// `Inference` for a value that may not be saved; whatever the packer reports.
-    pub fn outside(value: &V, op: &str) -> Result<Saved<V>> {
+    pub fn without_node(value: &V, op: &str) -> Result<Saved<V>> {
         let mut saved: SavedValues<V> = SavedValues::new();
         saved.push(Saved::value(value));
         saved[0].admit(|| op.to_owned().into())?;

@@ -66,13 +66,13 @@ impl HostSpan {
             return None;
         }
         let mark = launch::with_tracer(|tracer| tracer.mark())?;
-        capture::begin_stretch(given);
+        capture::begin_host_span(given);
         Some(HostSpan { mark, open: true })
     }
 
     /// Whether the code read values, so that only calling it again repeats it.
     pub fn reads_values(&self) -> bool {
-        capture::stretch_reads()
+        capture::host_span_reads_traced()
     }
 
     /// Drops the traced launches of the code: a step will call it again.
@@ -82,7 +82,7 @@ impl HostSpan {
     pub fn give_way(mut self) -> Result<()> {
         self.open = false;
         let dropped = launch::with_tracer(|tracer| tracer.drop_since(self.mark));
-        capture::end_stretch(true);
+        capture::end_host_span(true);
         dropped.unwrap_or(Ok(()))
     }
 }
@@ -95,7 +95,7 @@ impl Drop for HostSpan {
             if replays {
                 let _ = launch::with_tracer(|tracer| tracer.drop_since(self.mark));
             }
-            capture::end_stretch(replays);
+            capture::end_host_span(replays);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::number::ring::Ring;
 use super::view::{Axes, View, ViewMut, one_dtype, with_computing, with_float};
 use crate::dtype::{Complex64, Complex128, DType, Element};
 use crate::error::Result;
-use crate::threads::{parallel_apart, parallel_for};
+use crate::threads::{parallel_for, parallel_for_two_ended};
 
 /// Elements per block of a split.
 const BLOCK_ELEMENTS: usize = 1 << 15;
@@ -174,7 +174,7 @@ fn fold_strips<T: Copy>(
             }
         }
     };
-    parallel_apart(blocks, &|b| {
+    parallel_for_two_ended(blocks, &|b| {
         for unit in b * units / blocks..(b + 1) * units / blocks {
             let (position, at) = (unit / strips, unit % strips * STRIP_LINES);
             others.for_range(position, position + 1, &mut |[from, to]| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
-use crate::graph::{self, Arena, Pack, Together, Value};
+use crate::graph::{self, Arena, FusedNodes, Pack, Value};
 use crate::kernels::elementwise::{FlatOperand, In, apply, apply_flat};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{binary, binary_scalar};
@@ -17,13 +17,13 @@ use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::view::{PartialGradient, ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
-use crate::tensor::{Edge, Marks, SavedTensor, Tensor, saved_tensor_hooks};
+use crate::tensor::{Edge, SavedTensor, Tensor, TensorFlags, saved_tensor_hooks};
 
 static ARENA: Arena<Tensor> = Arena::new();
 
 impl Value for Tensor {
     type Payload = SavedTensor;
-    type Part = PartialGradient;
+    type Slice = PartialGradient;
 
     fn arena() -> &'static Arena<Tensor> {
         &ARENA
@@ -87,26 +87,28 @@ impl Value for Tensor {
         join(&pieces?, 0).map(Some)
     }
 
-    fn together(nodes: &mut Together<'_, Tensor>) -> Result<bool> {
+    fn backward_fused(nodes: &mut FusedNodes<'_, Tensor>) -> Result<bool> {
         run_fused(nodes)
     }
 
     fn accumulate(acc: Tensor, new: &Tensor) -> Result<Tensor> {
         let plain = !graph::recording() || !(acc.requires_grad() || new.requires_grad());
-        let reusable =
-            plain && acc.lends_memory() && acc.shape() == new.shape() && acc.dtype() == new.dtype();
+        let reusable = plain
+            && acc.is_overwritable()
+            && acc.shape() == new.shape()
+            && acc.dtype() == new.dtype();
         if reusable {
             acc.add_into(new);
-            return Ok(acc.unmarked(Marks::SETTLED));
+            return Ok(acc.unmarked(TensorFlags::ZERO_PADDED));
         }
         binary(&ADD, &acc, new)
     }
 
-    fn place(part: &PartialGradient) -> Result<Tensor> {
+    fn pad(part: &PartialGradient) -> Result<Tensor> {
         part.padded()
     }
 
-    fn accumulate_part(
+    fn accumulate_slice(
         acc: Tensor,
         last: Option<&PartialGradient>,
         part: &PartialGradient,
@@ -115,9 +117,9 @@ impl Value for Tensor {
         if !part.matches_base(&acc) || capture::active() {
             return Tensor::accumulate(acc, &part.padded()?);
         }
-        let acc = if acc.lends_memory() { acc } else { acc.duplicate()? };
+        let acc = if acc.is_overwritable() { acc } else { acc.duplicate()? };
         if accumulate_block(&acc, last, part) {
-            return Ok(acc.marked(Marks::SETTLED));
+            return Ok(acc.marked(TensorFlags::ZERO_PADDED));
         }
         let zeros_added = |x: Tensor| binary_scalar(&ADD, &x, Scalar::Int(0));
         let before = part.read(&acc)?;
@@ -127,11 +129,11 @@ impl Value for Tensor {
         // that came last, because everything before it has had zeros added. A whole gradient has them added once.
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
-            None if acc.marks().has(Marks::SETTLED) => {}
+            None if acc.flags().has(TensorFlags::ZERO_PADDED) => {}
             None => add_to_view(&acc, In::Int(0)),
         }
         part.write(&acc, &sum)?;
-        Ok(acc.marked(Marks::SETTLED))
+        Ok(acc.marked(TensorFlags::ZERO_PADDED))
     }
 }
 
@@ -149,7 +151,7 @@ fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &Partial
         Some(last) => last.layout_in(acc),
         None => Some(whole.clone()),
     };
-    let settled = last.is_none() && acc.marks().has(Marks::SETTLED);
+    let settled = last.is_none() && acc.flags().has(TensorFlags::ZERO_PADDED);
     let Some(outside) = before.and_then(|before| before.difference(&block, whole)) else {
         return false;
     };

@@ -1,12 +1,11 @@
-//! A tensor's edge in the graph: whether it has one, which, and how it gets and leaves it.
+//! The edge of a tensor in the graph: `requires_grad`, `grad_fn`, leaves, and `detach`.
 //!
-//! Owns: the edge that consumers record, the state of leaves, and every form of `detach`. Never records.
-//! Invariant: the edge is that of the values as they are now, whoever changed them in place.
+//! Invariant: the edge is that of the current values, also after in-place writes through other handles.
 
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
 use crate::tensor::cut_edge::cut_edge;
-use crate::tensor::{Cause, Creation, Edge, Marks, Tensor};
+use crate::tensor::{CutCause, Edge, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
     /// Whether operations on this tensor are recorded.
@@ -14,13 +13,15 @@ impl Tensor {
     pub fn requires_grad(&self) -> bool {
         match self.meta() {
             None if self.edge.is_some() => true,
-            None if self.version == self.storage.version() && !self.marks.has(Marks::CUT) => false,
+            None if self.version == self.storage.version() && !self.flags.has(TensorFlags::CUT) => {
+                false
+            }
             Some(meta) if meta.requires_grad() => true,
             Some(meta) if !meta.is_rebased() && self.edge.is_some() => true,
             Some(meta)
                 if !meta.is_rebased()
                     && self.version == self.storage.version()
-                    && !self.marks.has(Marks::CUT) =>
+                    && !self.flags.has(TensorFlags::CUT) =>
             {
                 false
             }
@@ -28,15 +29,15 @@ impl Tensor {
         }
     }
 
-    /// Whether a change in place gave this tensor a history, or a custom function's forward a reason to refuse one. Asks
-    /// for no edge: that would make a node for every write of a loop.
+    /// Whether an in-place write gave this tensor a history, or a custom function's forward made it a cut tensor. Does not ask
+    /// for the edge: that would make a node for every write of a loop.
     #[cold]
     fn was_given_history(&self) -> bool {
         let (own, since) = self.own_edge();
         own.is_some() || self.written_since(since) || (self.is_cut() && cut_edge().is_some())
     }
 
-    /// The edge of this tensor's values at some version, and that version.
+    /// The edge of this handle's own values, and the version it belongs to.
     pub(super) fn own_edge(&self) -> (Option<Edge>, u32) {
         match self.meta() {
             Some(meta) if meta.is_rebased() => meta.rebased(),
@@ -51,7 +52,7 @@ impl Tensor {
         own.is_none_or(led_to) && !self.written_since(since)
     }
 
-    /// The edge a consumer of this tensor records: its producer's output, or a leaf's accumulator.
+    /// The edge that a consumer of this tensor records: its producer's output, or a leaf's accumulator.
     #[inline]
     pub fn grad_edge(&self) -> Option<Edge> {
         let edge = match self.meta() {
@@ -61,7 +62,7 @@ impl Tensor {
         edge.or_else(|| if self.is_cut() { cut_edge() } else { None })
     }
 
-    /// The history of the values as they are now.
+    /// The edge of the current values.
     #[inline]
     fn produced_edge(&self) -> Option<Edge> {
         let version = self.storage.version();
@@ -80,7 +81,7 @@ impl Tensor {
         self.producer_edge().map(|edge| edge.node().clone())
     }
 
-    /// The node that produced this tensor, if it has no state and was not changed since.
+    /// The node that produced this tensor, if the tensor has no meta and was not written since.
     #[cfg(feature = "python")]
     pub(crate) fn own_producer(&self) -> Option<&crate::tensor::Node> {
         let own = self.meta().is_none() && self.version == self.storage.version();
@@ -97,15 +98,15 @@ impl Tensor {
         }
     }
 
-    /// The edge to the producer; a leaf has none.
+    /// The edge to the producer; `None` for a leaf.
     pub(crate) fn producer_edge(&self) -> Option<Edge> {
         self.produced_edge().filter(|edge| !edge.node().flags().has(Flags::ACCUMULATOR))
     }
 
-    /// Marks a leaf as requiring a gradient, or takes the mark away. Whoever asks for that wants memory, also without axes.
+    /// Sets `requires_grad` of a leaf. A 0-d value becomes memory, since it can now receive a gradient.
     pub fn set_requires_grad(&self, on: bool) -> Result<()> {
         if self.is_leaf() && on != self.requires_grad() {
-            self.storage.note_switch();
+            self.storage.count_requires_grad_switch();
         }
         self.make_leaf(on)?;
         if on {
@@ -114,7 +115,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The same for a tensor that is new, whatever else sees its memory.
+    /// As `set_requires_grad`, for a new tensor.
     pub(crate) fn make_leaf(&self, on: bool) -> Result<()> {
         if !self.is_leaf() {
             if on {
@@ -147,60 +148,61 @@ impl Tensor {
         self
     }
 
-    /// The same data outside the graph; storage and version are shared.
+    /// The same data outside the graph; storage, version and history of the memory are shared.
     #[inline]
     pub fn detach(&self) -> Tensor {
         let mut same =
             Tensor::assemble(self.storage.clone(), self.layout.clone(), self.dtype, None);
-        // What is made of a sum in its memory is another sum.
-        (same.marks, same.creation) = (self.marks.without(Marks::SETTLED), self.creation);
-        same.in_kind_of(self).cut_from(self, Cause::Detach)
+        // Only the sum itself has `ZERO_PADDED`: another sum may be computed in the memory.
+        (same.flags, same.view_origin) =
+            (self.flags.without(TensorFlags::ZERO_PADDED), self.view_origin);
+        same.with_kind_of(self).cut_from(self, CutCause::Detach)
     }
 
-    /// The same data as a tensor with a history of its own: `detach` as users know it.
+    /// The same data as a tensor with its own history: the users' `detach()`.
     pub(crate) fn detached(&self) -> Tensor {
         let shared = self.storage.data_handle();
         let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
-        detached.marks = Marks::DETACHED;
+        detached.flags = TensorFlags::DETACHED;
         if self.is_read_only() {
-            detached.marks = detached.marks.and(Marks::READ_ONLY);
+            detached.flags = detached.flags.and(TensorFlags::READ_ONLY);
         }
         if self.is_inference() {
-            detached.marks = detached.marks.and(Marks::INFERENCE);
+            detached.flags = detached.flags.and(TensorFlags::INFERENCE);
         }
-        if self.creation == Creation::Element && self.is_value() {
-            detached.creation = Creation::Element;
+        if self.view_origin == ViewOrigin::Element && self.is_value() {
+            detached.view_origin = ViewOrigin::Element;
         }
-        detached.in_kind_of(self).cut_from(self, Cause::Detach)
+        detached.with_kind_of(self).cut_from(self, CutCause::Detach)
     }
 
-    /// The data of a custom function's result outside the graph, with no mark of how forward made it; `shared` says
-    /// whether something that lives on shows the same memory.
-    pub(crate) fn returned(&self, shared: bool) -> Tensor {
+    /// The data of a custom function's result outside the graph, with the flags of its forward reset; `shared`: another live
+    /// tensor shows the same memory.
+    pub(crate) fn as_function_output(&self, shared: bool) -> Tensor {
         let mut returned = self.detach();
-        returned.marks = if shared { Marks::VIEW } else { Marks::default() };
+        returned.flags = if shared { TensorFlags::VIEW } else { TensorFlags::default() };
         if self.storage.is_data_handle() {
-            returned.marks = returned.marks.and(Marks::DETACHED);
+            returned.flags = returned.flags.and(TensorFlags::DETACHED);
         }
-        returned.creation = Creation::Plain;
-        returned.created(Creation::CustomFunction)
+        returned.view_origin = ViewOrigin::Plain;
+        returned.with_origin(ViewOrigin::CustomFunction)
     }
 }
 
-/// What only objects of a host language need: there, several tensors may change one memory.
+/// For the host language, where several tensors may write to one memory.
 #[cfg(feature = "python")]
 impl Tensor {
-    /// This new tensor, marked when it is made in inference mode.
+    /// Marks this new tensor if it is made in inference mode.
     pub(crate) fn in_mode(self) -> Tensor {
-        if Mode::current().has(INFERENCE) { self.marked(Marks::INFERENCE) } else { self }
+        if Mode::current().has(INFERENCE) { self.marked(TensorFlags::INFERENCE) } else { self }
     }
 
-    /// This restored value as one that users may take views of and change.
+    /// This restored value as a tensor that users may view and write.
     pub(crate) fn into_detached(self) -> Tensor {
-        if self.meta().is_some() { self } else { self.marked(Marks::DETACHED) }
+        if self.meta().is_some() { self } else { self.marked(TensorFlags::DETACHED) }
     }
 
-    /// Takes this tensor out of the graph; its leaf state goes, too. Views keep the history they have.
+    /// `detach_`: takes this tensor out of the graph, with its leaf state. Views keep their history.
     pub(crate) fn detach_in_place(&self) -> Result<()> {
         if self.is_view() {
             return Err(Box::new(Error::State {

@@ -1,8 +1,7 @@
-//! Tensors from Rust data, and Rust data from tensors.
+//! Conversions between tensors and Rust data: slices, vectors, `ndarray` arrays, single elements.
 //!
-//! Owns: conversions with slices, vectors, `ndarray` arrays and single elements.
-//! Never records: a constructor's result is a leaf outside the graph.
-//! Invariant: data that leaves is copied or borrowed under a guard that keeps the storage alive.
+//! A constructor's result is a leaf outside the graph.
+//! Invariant: data that leaves is copied, or borrowed under a guard that keeps the storage alive.
 
 use ndarray::{Array, ArrayViewD, Dimension};
 
@@ -12,7 +11,7 @@ use crate::error::{Dims, Error, Result};
 use crate::tensor::Tensor;
 
 impl Tensor {
-    /// A contiguous tensor whose elements are not yet written.
+    /// A contiguous, uninitialised tensor.
     #[inline]
     pub(crate) fn empty(dims: &[usize], dtype: DType) -> Result<Tensor> {
         let layout = Layout::contiguous(dims)?;
@@ -26,14 +25,13 @@ impl Tensor {
         Ok(Tensor::assemble(array::from_slice(&[value])?, layout, DType::F64, None))
     }
 
-    /// A contiguous tensor of the dims of a layout, its elements not yet written.
+    /// A contiguous, uninitialised tensor with the dims of a layout.
     #[inline]
     pub(crate) fn empty_as(like: &Layout, dtype: DType) -> Result<Tensor> {
         if !like.is_contiguous() {
             return Tensor::empty(like.dims(), dtype);
         }
-        // Dims that one contiguous tensor has are known to be addressable; a wider dtype is checked
-        // by the allocation.
+        // The dims of an existing layout are addressable; for a wider dtype, the allocation checks the size.
         let storage = Storage::alloc(like.numel().saturating_mul(dtype.size()))?;
         Ok(Tensor::assemble(storage, like.with_offset(0), dtype, None))
     }
@@ -46,7 +44,7 @@ impl Tensor {
     pub fn from_vec<T: Element>(data: Vec<T>, dims: &[usize]) -> Result<Tensor> {
         let layout = Layout::contiguous(dims)?;
         if layout.numel() != data.len() {
-            return Err(unfilled(data.len(), dims));
+            return Err(size_mismatch(data.len(), dims));
         }
         Ok(Tensor::assemble(array::from_vec(data)?, layout, T::DTYPE, None))
     }
@@ -67,14 +65,14 @@ impl Tensor {
         Ok(self.to_vec::<T>()?[0])
     }
 
-    /// A read-only `ndarray` view of the elements; it keeps the storage alive, and nobody writes to it meanwhile.
+    /// A read-only `ndarray` view of the elements; it keeps the storage alive, and the memory is not written meanwhile.
     ///
     /// # Errors
     /// `DType` when `T` is not the tensor's element type.
     pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
         self.check_element::<T>("view")?;
         array::capture::check_read("compile", self.storage())?;
-        let _reading = self.storage().reading();
+        let _reading = self.storage().read_guard();
         let mut tensor = self.stable_data()?;
         if !tensor.storage().begin_view() {
             tensor = tensor.duplicate()?;
@@ -90,7 +88,7 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
         array::capture::check_read("compile", self.storage())?;
-        let _reading = self.storage().reading();
+        let _reading = self.storage().read_guard();
         self.stable_data()?.view_of().try_to_vec()
     }
 
@@ -107,7 +105,7 @@ impl Tensor {
 }
 
 #[cold]
-fn unfilled(len: usize, dims: &[usize]) -> Box<Error> {
+fn size_mismatch(len: usize, dims: &[usize]) -> Box<Error> {
     Box::new(Error::Shape {
         op: "from_vec".into(),
         what: format!("{len} elements do not fill shape {}", Dims::from(dims)),
@@ -115,26 +113,26 @@ fn unfilled(len: usize, dims: &[usize]) -> Box<Error> {
     })
 }
 
-/// The tensor of elements that were brought into a storage.
+/// A tensor from a new storage.
 ///
 /// # Panics
 /// When the system refused the memory.
-fn made(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
+fn from_parts(parts: Result<(Storage, Layout)>, dtype: DType) -> Tensor {
     match parts {
         Ok((storage, layout)) => Tensor::assemble(storage, layout, dtype, None),
         Err(error) => panic!("{error}"),
     }
 }
 
-/// The tensor of a copy of elements in C order.
-fn copied<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
+/// A tensor with a copy of elements in C order.
+fn from_copy<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
     let layout = Layout::contiguous(dims);
-    made(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
+    from_parts(array::from_slice(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
 }
 
-/// A borrowed view of a tensor's elements. As long as it lives, the memory is not written: an in-place change of the
-/// tensor, or of any other that shares its memory, is refused with an `InPlace` error, which operators such as `+=` panic
-/// with, and `backward` makes a new gradient where it would add to this one.
+/// A borrowed view of a tensor's elements. While it lives, the memory is not written: an in-place write to the tensor, or
+/// to another one that shares its memory, fails with an `InPlace` error (operators such as `+=` panic with it), and
+/// `backward` makes a new gradient where it would add to this one.
 ///
 /// ```
 /// use ferrograd::Tensor;
@@ -154,7 +152,7 @@ fn copied<T: Element>(data: &[T], dims: &[usize]) -> Tensor {
 /// assert_eq!(array.sum(), 3.0);
 /// ```
 pub struct ViewGuard<T: Element> {
-    /// Counts one of the views of its memory.
+    /// Counted as a view of its storage.
     tensor: Tensor,
     element: std::marker::PhantomData<T>,
 }
@@ -182,40 +180,40 @@ impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
     /// # Panics
     /// When the system refuses the memory.
     fn from(data: Array<T, D>) -> Tensor {
-        made(array::from_array(data), T::DTYPE)
+        from_parts(array::from_array(data), T::DTYPE)
     }
 }
 
 impl<T: Element> From<Vec<T>> for Tensor {
     fn from(data: Vec<T>) -> Tensor {
         let layout = Layout::contiguous(&[data.len()]);
-        made(array::from_vec(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
+        from_parts(array::from_vec(data).and_then(|storage| Ok((storage, layout?))), T::DTYPE)
     }
 }
 
 impl<T: Element> From<&[T]> for Tensor {
     /// Copies the elements.
     fn from(data: &[T]) -> Tensor {
-        copied(data, &[data.len()])
+        from_copy(data, &[data.len()])
     }
 }
 
 impl<T: Element, const N: usize> From<[T; N]> for Tensor {
     fn from(data: [T; N]) -> Tensor {
-        copied(&data, &[N])
+        from_copy(&data, &[N])
     }
 }
 
 impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Tensor {
     /// A matrix, row by row.
     fn from(data: [[T; N]; M]) -> Tensor {
-        copied(data.as_flattened(), &[M, N])
+        from_copy(data.as_flattened(), &[M, N])
     }
 }
 
 impl<T: Element> From<T> for Tensor {
     /// A 0-d tensor.
     fn from(value: T) -> Tensor {
-        copied(&[value], &[])
+        from_copy(&[value], &[])
     }
 }

@@ -1,8 +1,7 @@
-//! Where the history of a custom function's intermediate results would be, while its backward is recorded.
+//! The edge of cut tensors while a custom function's backward is recorded.
 //!
-//! Owns: the edge, of this thread, that operations on cut tensors record; it leads to a refusal.
-//! Never set outside such a backward: there a cut tensor is a constant.
-//! Invariant: the edge before is restored however the body ends.
+//! Operations on cut tensors (intermediate results of the unrecorded forward) record this thread-local edge, whose node
+//! refuses a second derivative. Outside such a backward, a cut tensor is a constant.
 
 use std::cell::RefCell;
 
@@ -12,21 +11,21 @@ thread_local! {
     static EDGE: RefCell<Option<Edge>> = const { RefCell::new(None) };
 }
 
-struct Restore(Option<Edge>);
+struct RestoreEdge(Option<Edge>);
 
-impl Drop for Restore {
+impl Drop for RestoreEdge {
     fn drop(&mut self) {
         let _ended = EDGE.replace(self.0.take());
     }
 }
 
-/// Runs a recorded backward; what it computes from cut tensors gets `edge`.
+/// Runs a recorded backward, in which cut tensors have `edge`.
 pub(crate) fn with_cut_edge<R>(edge: Edge, body: impl FnOnce() -> R) -> R {
-    let _restore = Restore(EDGE.replace(Some(edge)));
+    let _restore = RestoreEdge(EDGE.replace(Some(edge)));
     body()
 }
 
-/// The edge that a cut tensor has here.
+/// The current edge of cut tensors.
 #[cold]
 pub(super) fn cut_edge() -> Option<Edge> {
     EDGE.with_borrow(Option::clone)

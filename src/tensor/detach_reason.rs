@@ -1,8 +1,7 @@
-//! Why a tensor has no history although what it was computed from had one.
+//! Why a tensor has no history although its inputs had one, for `explain_no_grad`.
 //!
-//! Owns the reason, a byte in every handle, and the places in the program that a mode asked to remember.
-//! Never changes what a gradient is: it is read by `explain_no_grad` alone.
-//! Invariant: a reason passes from operands to results that are not recorded; zero means that none is known.
+//! A byte in every handle: the reason, and optionally the index of a call site.
+//! Invariant: unrecorded results inherit the reason of their operands; zero means unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,9 +10,9 @@ use crate::graph::{self, FORWARD, GRAD, INFERENCE, Mode};
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
-/// What cut a tensor from the graph.
+/// The reason why a tensor is not in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum CutCause {
     /// `detach()`, or `.data`.
     Detach,
     /// An operation with recording off.
@@ -32,36 +31,38 @@ pub enum Cause {
     Backward,
 }
 
-impl Cause {
-    /// What happened, and what to do instead.
-    fn words(self) -> (&'static str, &'static str) {
+impl CutCause {
+    /// What happened, and the remedy.
+    fn text(self) -> (&'static str, &'static str) {
         match self {
-            Cause::Detach => (
+            CutCause::Detach => (
                 "detach() (or .data) cut it from the graph",
                 "leave detach() out where a gradient is meant",
             ),
-            Cause::NoGrad => (
+            CutCause::NoGrad => (
                 "it was computed with recording off: inside no_grad() or set_grad_enabled(False)",
                 "compute it outside, or inside enable_grad()",
             ),
-            Cause::Inference => ("it was computed inside inference_mode()", "compute it outside"),
-            Cause::NotDifferentiable => (
+            CutCause::Inference => {
+                ("it was computed inside inference_mode()", "compute it outside")
+            }
+            CutCause::NotDifferentiable => (
                 "an operation without a derivative made it: a cast to integers or booleans, a comparison, an index \
                  such as argmax, or a step such as floor or sign",
                 "use a differentiable operation instead",
             ),
-            Cause::Array => (
+            CutCause::Array => (
                 "its values went through a NumPy array (numpy() or np.asarray), which has no history",
                 "keep the tensor: NumPy's functions take it and record",
             ),
-            Cause::Copy => {
+            CutCause::Copy => {
                 ("fg.tensor(t) copied the values of a tensor, not its history", "use t.clone()")
             }
-            Cause::Forward => (
+            CutCause::Forward => (
                 "the forward of a custom function computed it, and it is not a differentiable result of that function",
                 "return it from forward, or leave mark_non_differentiable out",
             ),
-            Cause::Backward => (
+            CutCause::Backward => (
                 "it is a gradient, and the backward that computed it was not recorded",
                 "pass create_graph=True to backward or grad",
             ),
@@ -69,43 +70,43 @@ impl Cause {
     }
 }
 
-/// In the order of their numbers, which begin at 1.
-const CAUSES: [Cause; 8] = [
-    Cause::Detach,
-    Cause::NoGrad,
-    Cause::Inference,
-    Cause::NotDifferentiable,
-    Cause::Array,
-    Cause::Copy,
-    Cause::Forward,
-    Cause::Backward,
+/// By number, from 1.
+const CAUSES: [CutCause; 8] = [
+    CutCause::Detach,
+    CutCause::NoGrad,
+    CutCause::Inference,
+    CutCause::NotDifferentiable,
+    CutCause::Array,
+    CutCause::Copy,
+    CutCause::Forward,
+    CutCause::Backward,
 ];
-/// From here on a number stands for a cause and a call site.
-const WITH_SITE: u8 = 16;
-/// More sites than this are not remembered: a byte keeps a tensor small enough to be moved without a call.
-const MOST_SITES: usize = (u8::MAX - WITH_SITE) as usize;
+/// Numbers from here on are indices of (cause, call site) pairs.
+const FIRST_SITE: u8 = 16;
+/// The most call sites that are kept: a byte keeps tensors small enough to be moved without a call of memcpy.
+const MAX_SITES: usize = (u8::MAX - FIRST_SITE) as usize;
 
-static SITES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
+static CALL_SITES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
 
-/// A handle's reason.
+/// The reason of a handle, as an atomic byte.
 #[derive(Default)]
-pub(crate) struct CutCause(AtomicU8);
+pub(crate) struct AtomicCause(AtomicU8);
 
-impl Clone for CutCause {
+impl Clone for AtomicCause {
     #[inline]
-    fn clone(&self) -> CutCause {
-        CutCause(AtomicU8::new(self.get()))
+    fn clone(&self) -> AtomicCause {
+        AtomicCause(AtomicU8::new(self.get()))
     }
 }
 
-impl CutCause {
-    /// None is known.
+impl AtomicCause {
+    /// No known reason.
     #[inline]
-    pub(crate) const fn unknown() -> CutCause {
-        CutCause(AtomicU8::new(0))
+    pub(crate) const fn unknown() -> AtomicCause {
+        AtomicCause(AtomicU8::new(0))
     }
 
-    /// Whether none is known.
+    /// Whether the reason is unknown.
     #[inline(always)]
     pub(super) fn is_unknown(&self) -> bool {
         self.get() == 0
@@ -116,51 +117,51 @@ impl CutCause {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The reason of a result that is not recorded.
+    /// The reason for a result that was not recorded.
     #[inline]
-    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> CutCause {
-        let mut passed_on = 0;
+    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> AtomicCause {
+        let mut inherited = 0;
         for input in inputs {
             if input.requires_grad() {
-                return CutCause::here(if mode.has(FORWARD) {
-                    Cause::Forward
+                return AtomicCause::here(if mode.has(FORWARD) {
+                    CutCause::Forward
                 } else if mode.has(INFERENCE) {
-                    Cause::Inference
+                    CutCause::Inference
                 } else if !mode.has(GRAD) {
-                    Cause::NoGrad
+                    CutCause::NoGrad
                 } else {
-                    Cause::NotDifferentiable
+                    CutCause::NotDifferentiable
                 });
             }
-            if passed_on == 0 {
-                passed_on = input.cut_cause.get();
+            if inherited == 0 {
+                inherited = input.cut_cause.get();
             }
         }
-        CutCause(AtomicU8::new(passed_on))
+        AtomicCause(AtomicU8::new(inherited))
     }
 
-    /// A cause that acts here, with the call site if a mode asks for it.
+    /// A reason that arises here, with the call site if a mode asks for it.
     #[inline]
-    pub(crate) fn here(cause: Cause) -> CutCause {
+    pub(crate) fn here(cause: CutCause) -> AtomicCause {
         let number = cause as u8 + 1;
-        match graph::here() {
-            None => CutCause(AtomicU8::new(number)),
-            Some(site) => CutCause(AtomicU8::new(with_site(number, site))),
+        match graph::current_call_site() {
+            None => AtomicCause(AtomicU8::new(number)),
+            Some(site) => AtomicCause(AtomicU8::new(with_site(number, site))),
         }
     }
 
     #[inline]
-    pub(crate) fn set(&self, other: &CutCause) {
+    pub(crate) fn set(&self, other: &AtomicCause) {
         self.0.store(other.get(), Ordering::Relaxed);
     }
 
-    /// The cause and, if it was remembered, the call site.
-    pub(crate) fn cause(&self) -> Option<(Cause, Option<Arc<str>>)> {
+    /// The cause and the call site, if it was noted.
+    pub(crate) fn cause(&self) -> Option<(CutCause, Option<Arc<str>>)> {
         let number = self.get();
-        let (number, site) = match number.checked_sub(WITH_SITE) {
+        let (number, site) = match number.checked_sub(FIRST_SITE) {
             None => (number, None),
             Some(i) => {
-                let sites = SITES.lock();
+                let sites = CALL_SITES.lock();
                 let (number, site) = sites.get(i as usize)?;
                 (*number, Some(Arc::clone(site)))
             }
@@ -172,47 +173,47 @@ impl CutCause {
 
 #[cold]
 fn with_site(number: u8, site: Arc<str>) -> u8 {
-    let mut sites = SITES.lock();
+    let mut sites = CALL_SITES.lock();
     let known = sites.iter().position(|(n, s)| *n == number && *s == site);
     let index = match known {
         Some(index) => index,
-        None if sites.len() >= MOST_SITES => return number,
+        None if sites.len() >= MAX_SITES => return number,
         None => {
             sites.push((number, site));
             sites.len() - 1
         }
     };
-    WITH_SITE + index as u8
+    FIRST_SITE + index as u8
 }
 
 impl Tensor {
-    /// The cause for tensors that get these values by way of `cause`.
-    pub(crate) fn cause_by(&self, cause: Cause) -> CutCause {
-        if self.requires_grad() { CutCause::here(cause) } else { self.cut_cause.clone() }
+    /// The reason for tensors that get these values through `cause`.
+    pub(crate) fn cause_through(&self, cause: CutCause) -> AtomicCause {
+        if self.requires_grad() { AtomicCause::here(cause) } else { self.cut_cause.clone() }
     }
 
-    /// Notes why this tensor has no history.
-    pub(crate) fn set_cause(&self, cause: &CutCause) {
+    /// Sets the reason why this tensor has no history.
+    pub(crate) fn set_cause(&self, cause: &AtomicCause) {
         self.cut_cause.set(cause);
     }
 
-    /// This tensor, which has no history because of `cause`, if `from` would have given it one.
+    /// This tensor, with `cause` as the reason if `from` would have given it a history.
     #[inline]
-    pub(crate) fn cut_from(self, from: &Tensor, cause: Cause) -> Tensor {
-        self.set_cause(&from.cause_by(cause));
+    pub(crate) fn cut_from(self, from: &Tensor, cause: CutCause) -> Tensor {
+        self.set_cause(&from.cause_through(cause));
         self
     }
 
-    /// What cut this tensor from the graph of what it was computed from, and where, as far as that is known.
-    pub fn cut_by(&self) -> Option<(Cause, Option<Arc<str>>)> {
+    /// What cut this tensor from the graph, and the call site, if known.
+    pub fn cut_cause_and_site(&self) -> Option<(CutCause, Option<Arc<str>>)> {
         self.cut_cause.cause()
     }
 
-    /// The same in words: what cut it and where, and what to do instead.
-    pub fn cut_because(&self) -> Option<String> {
-        let (cause, site) = self.cut_by()?;
-        let (what, remedy) = cause.words();
-        let at = site.map(|site| format!(" (called at {})", graph::latest(&site)));
+    /// `cut_cause_and_site` as text: what cut it, where, and the remedy.
+    pub fn cut_message(&self) -> Option<String> {
+        let (cause, site) = self.cut_cause_and_site()?;
+        let (what, remedy) = cause.text();
+        let at = site.map(|site| format!(" (called at {})", graph::innermost_line(&site)));
         Some(format!("{what}{}; {remedy}", at.unwrap_or_default()))
     }
 }

@@ -1,8 +1,4 @@
-//! Tensors as text: `Display` prints the values as NumPy's `str` does, `Debug` one short line.
-//!
-//! Owns: the choice of digits, the columns, the line breaks and the summary of large tensors.
-//! Never fails and never changes a tensor; the Python face has NumPy print its arrays.
-//! Invariant: the text is NumPy's with its default print options.
+//! `Display` and `Debug` of tensors: the text of NumPy's `str` with its default print options, and one short line.
 
 use std::fmt;
 
@@ -12,14 +8,14 @@ use crate::dtype::{Complex, Complex64, Complex128, DType, Element, Half, with_dt
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// NumPy's print options: digits after the point, columns of a line, elements that are all shown, and items kept at
-/// either end of an axis that is not.
+/// NumPy's print options: digits after the point, columns of a line, the size above which a tensor is summarised, and the
+/// items then kept at either end of an axis.
 const PRECISION: usize = 8;
-const LINE: usize = 75;
+const LINE_WIDTH: usize = 75;
 const THRESHOLD: usize = 1000;
-const EDGE: usize = 3;
-/// Floats below it have an exponent.
-const SMALL: f64 = 1e-4;
+const EDGE_ITEMS: usize = 3;
+/// Smaller floats are printed with an exponent.
+const EXPONENT_BELOW: f64 = 1e-4;
 /// Tensors up to this size show their values in `Debug`.
 const DEBUG_VALUES: usize = 8;
 
@@ -31,11 +27,12 @@ impl fmt::Display for Tensor {
             DType::C128 => text::<Complex128>(self, complex::<f64>, scalar_complex::<f64>),
             DType::C64 => text::<Complex64>(self, complex::<f32>, scalar_complex::<f32>),
             d if d.is_integer() => {
-                with_dtype!(d, T => text::<T>(self, aligned, |v| format!("{v:?}")))
+                with_dtype!(d, T => text::<T>(self, format_aligned, |v| format!("{v:?}")))
             }
             _ => {
                 let word = |v: bool| if v { "True" } else { "False" };
-                let words = |all: &[bool]| right(all.iter().map(|v| word(*v).into()).collect());
+                let words =
+                    |all: &[bool]| align_right(all.iter().map(|v| word(*v).into()).collect());
                 text::<bool>(self, words, |v| word(v).into())
             }
         };
@@ -57,7 +54,7 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// The text of a tensor whose shown elements `words` formats together, and a 0-d one `scalar`.
+/// The text of a tensor; `words` formats the shown elements together, `scalar` a 0-d tensor.
 fn text<T: Element>(
     tensor: &Tensor,
     words: impl Fn(&[T]) -> Vec<String>,
@@ -75,12 +72,12 @@ fn text<T: Element>(
     let mut shown = Vec::new();
     collect(view.view(), summarise, &mut shown);
     let mut words = words(&shown).into_iter();
-    Ok(block(view.shape(), summarise, &mut words, 1, LINE))
+    Ok(block(view.shape(), summarise, &mut words, 1, LINE_WIDTH))
 }
 
-/// The indices of an axis that are shown: those before the gap, and those after it.
-fn kept(len: usize, summarise: bool) -> (usize, usize) {
-    if summarise && 2 * EDGE < len { (EDGE, EDGE) } else { (len, 0) }
+/// The numbers of shown indices before and after the gap of an axis.
+fn shown_counts(len: usize, summarise: bool) -> (usize, usize) {
+    if summarise && 2 * EDGE_ITEMS < len { (EDGE_ITEMS, EDGE_ITEMS) } else { (len, 0) }
 }
 
 fn collect<T: Element>(view: ArrayViewD<'_, T>, summarise: bool, into: &mut Vec<T>) {
@@ -88,7 +85,7 @@ fn collect<T: Element>(view: ArrayViewD<'_, T>, summarise: bool, into: &mut Vec<
         into.extend(view.iter().copied());
         return;
     };
-    let (first, last) = kept(len, summarise);
+    let (first, last) = shown_counts(len, summarise);
     for i in (0..first).chain(len - last..len) {
         collect(view.index_axis(Axis(0), i), summarise, into);
     }
@@ -103,7 +100,7 @@ fn block(
     width: usize,
 ) -> String {
     let (len, inner) = (dims[0], &dims[1..]);
-    let (first, last) = kept(len, summarise);
+    let (first, last) = shown_counts(len, summarise);
     let mut items = Vec::with_capacity(first + last + 1);
     for i in 0..first + last {
         if i == first {
@@ -135,14 +132,14 @@ fn block(
     format!("[{}]", &(text + &line)[indent..])
 }
 
-/// Words of one width, the shorter ones moved to the right.
-fn right(words: Vec<String>) -> Vec<String> {
+/// Pads words on the left to one width.
+fn align_right(words: Vec<String>) -> Vec<String> {
     let width = words.iter().map(String::len).max().unwrap_or(0);
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
-fn aligned<T: fmt::Debug>(values: &[T]) -> Vec<String> {
-    right(values.iter().map(|v| format!("{v:?}")).collect())
+fn format_aligned<T: fmt::Debug>(values: &[T]) -> Vec<String> {
+    align_right(values.iter().map(|v| format!("{v:?}")).collect())
 }
 
 /// NaN and the infinities as NumPy writes them.
@@ -155,7 +152,7 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-/// (before the point, after it): the shortest digits that tell the number from others, or eight, rounded.
+/// Digits before and after the point: the shortest that identify the number, but at most eight after the point, rounded.
 fn digits(shortest: &str, rounded: impl Fn() -> String) -> (String, String) {
     let parts = |text: &str| {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -182,11 +179,11 @@ fn scientific<T: fmt::LowerExp>(value: T) -> (String, String, i32) {
     (whole, fraction, if long { after } else { exponent })
 }
 
-/// Floats in one format, chosen by the largest and the smallest of them.
+/// Floats in one common format, chosen by the largest and the smallest.
 fn floats<T: Element + fmt::Display + fmt::LowerExp>(values: &[T]) -> Vec<String> {
     let sizes = values.iter().map(|v| v.to_f64().abs()).filter(|v| v.is_finite() && *v != 0.0);
     let (low, high) = sizes.fold((f64::INFINITY, 0.0), |(l, h), v| (v.min(l), v.max(h)));
-    let small = T::from_f64(SMALL).to_f64();
+    let small = T::from_f64(EXPONENT_BELOW).to_f64();
     let exponents = high > 0.0 && (high >= 1e8 || low < small || high / low > 1000.0);
     let finite = || values.iter().filter(|v| v.to_f64().is_finite());
     let word = |v: &T| special(v.to_f64()).map(str::to_string);
@@ -199,14 +196,14 @@ fn floats<T: Element + fmt::Display + fmt::LowerExp>(values: &[T]) -> Vec<String
             let (sign, size) = (if exponent < 0 { '-' } else { '+' }, exponent.abs());
             format!("{whole}.{fraction:0<places$}e{sign}{size:0>width$}")
         };
-        return right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect());
+        return align_right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect());
     }
     let places = finite().map(|v| positional(*v).1.len()).max().unwrap_or(0);
     let write = |v: &T| {
         let (whole, fraction) = positional(*v);
         format!("{whole}.{fraction:<places$}")
     };
-    right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect())
+    align_right(values.iter().map(|v| word(v).unwrap_or_else(|| write(v))).collect())
 }
 
 /// Complex numbers: the real parts in one format, the imaginary ones in another, always with a sign.
@@ -218,7 +215,7 @@ fn complex<T: Element + fmt::Display + fmt::LowerExp>(values: &[Complex<T>]) -> 
         let digits = im.trim_end().len();
         format!("{re}{}j{}", &im[..digits], &im[digits..])
     };
-    right(real.iter().zip(right(signed)).map(joined).collect())
+    align_right(real.iter().zip(align_right(signed)).map(joined).collect())
 }
 
 fn with_sign(word: &str) -> String {
@@ -237,13 +234,13 @@ fn scalar_complex<T: Element + fmt::Display + fmt::LowerExp>(value: Complex<T>) 
     format!("({}{}j)", part(value.re), with_sign(&part(value.im)))
 }
 
-/// One float: every digit that tells it from others.
+/// One float with the shortest digits that identify it.
 fn scalar_float<T: Element + fmt::Display + fmt::LowerExp>(value: T) -> String {
     let size = value.to_f64().abs();
     if let Some(word) = special(value.to_f64()) {
         return word.into();
     }
-    if size == 0.0 || (T::from_f64(SMALL).to_f64()..1e16).contains(&size) {
+    if size == 0.0 || (T::from_f64(EXPONENT_BELOW).to_f64()..1e16).contains(&size) {
         let text = value.to_string();
         return if text.contains('.') { text } else { text + ".0" };
     }

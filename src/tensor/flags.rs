@@ -1,46 +1,45 @@
-//! Marks of a handle: what it is to the memory it shows.
+//! Flags of a tensor handle: view, detached, inference, read-only, …
 //!
-//! Owns: a byte of bits. Never says anything about the graph.
-//! Invariant: a view takes over its base's marks; only a handle that starts a family of its own has none.
+//! Invariant: a view inherits its base's flags.
 
-/// A set of marks.
+/// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u8);
+pub(crate) struct TensorFlags(u8);
 
-impl Marks {
-    /// An unrecorded result of a custom function's forward, which varies with an input.
-    pub(crate) const CUT: Marks = Marks(1);
+impl TensorFlags {
+    /// Cut: computed by a custom function's unrecorded forward from an input that requires grad.
+    pub(crate) const CUT: TensorFlags = TensorFlags(1);
     /// Shows memory of another tensor.
-    pub(crate) const VIEW: Marks = Marks(2);
+    pub(crate) const VIEW: TensorFlags = TensorFlags(2);
     /// Shares data with another tensor but not its history.
-    pub(crate) const DETACHED: Marks = Marks(4);
+    pub(crate) const DETACHED: TensorFlags = TensorFlags(4);
     /// Made in inference mode.
-    pub(crate) const INFERENCE: Marks = Marks(8);
-    /// A gradient that a hook or a backward was given: reading only.
-    pub(crate) const READ_ONLY: Marks = Marks(16);
+    pub(crate) const INFERENCE: TensorFlags = TensorFlags(8);
+    /// A gradient passed to user code: in-place writes are refused.
+    pub(crate) const READ_ONLY: TensorFlags = TensorFlags(16);
     /// A view, made while recording was off, of a tensor that requires grad.
-    pub(crate) const HIDES_GRAD: Marks = Marks(32);
-    /// Memory without axes, as NumPy's 0-d arrays: `x += y` changes it. Without axes and this mark, a tensor is a value, as
-    /// NumPy's scalars.
-    pub(crate) const MEMORY: Marks = Marks(64);
-    /// A sum of gradients that zeros have been added to: more of them change no sign of a zero in it.
-    pub(crate) const SETTLED: Marks = Marks(128);
+    pub(crate) const HIDES_GRAD: TensorFlags = TensorFlags(32);
+    /// A 0-d tensor that is memory, like NumPy's 0-d arrays: `x += y` writes to it. A 0-d tensor without this flag is a value,
+    /// like NumPy's scalars.
+    pub(crate) const MEMORY: TensorFlags = TensorFlags(64);
+    /// A sum of gradients to which zeros were added: adding more zeros changes no sign of zero in it.
+    pub(crate) const ZERO_PADDED: TensorFlags = TensorFlags(128);
 
-    /// Whether all of `other` is set.
+    /// Whether all flags of `other` are set.
     #[inline(always)]
-    pub(crate) fn has(self, other: Marks) -> bool {
+    pub(crate) fn has(self, other: TensorFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// With none of `other`.
+    /// Clears the flags of `other`.
     #[inline(always)]
-    pub(crate) fn without(self, other: Marks) -> Marks {
-        Marks(self.0 & !other.0)
+    pub(crate) fn without(self, other: TensorFlags) -> TensorFlags {
+        TensorFlags(self.0 & !other.0)
     }
 
-    /// With `other` as well.
+    /// Sets the flags of `other`.
     #[inline(always)]
-    pub(crate) fn and(self, other: Marks) -> Marks {
-        Marks(self.0 | other.0)
+    pub(crate) fn and(self, other: TensorFlags) -> TensorFlags {
+        TensorFlags(self.0 | other.0)
     }
 }

@@ -1,8 +1,7 @@
-//! The tensor handle and its accessors.
+//! `Tensor`: the handle and its accessors.
 //!
-//! Owns: the struct every operation takes and returns. Never computes.
-//! Invariant: `edge` never changes after construction; a later history (in-place change) lives in `Meta` and in
-//! the family's `History`.
+//! Invariant: `edge` never changes after construction; a later edge (after an in-place write) is in `Meta` or in the
+//! memory's `History`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, Mode, Value};
 use crate::tensor::effects;
-use crate::tensor::{Creation, CutCause, Edge, Marks, Meta};
+use crate::tensor::{AtomicCause, Edge, Meta, TensorFlags, ViewOrigin};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -29,32 +28,33 @@ pub struct Tensor {
     pub(super) storage: Storage,
     pub(super) layout: Layout,
     pub(super) dtype: DType,
-    pub(super) marks: Marks,
-    /// How it was made, if it is a view.
-    pub(super) creation: Creation,
+    pub(super) flags: TensorFlags,
+    /// How the view was made, if it is a view.
+    pub(super) view_origin: ViewOrigin,
     /// Why there is no history, for `explain_no_grad`.
-    pub(super) cut_cause: CutCause,
-    /// The storage's version when this handle got its edge, or its lack of one.
+    pub(super) cut_cause: AtomicCause,
+    /// The storage's version to which `edge` (or its absence) belongs.
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
     pub(super) meta: OnceLock<Arc<Meta>>,
 }
 
 impl Clone for Tensor {
-    /// A detached tensor and a view whose memory was changed share their state first: so the clone finds the family
-    /// of the one, and both get the same new edge of the other.
+    /// A detached tensor, and a view whose memory was written, get their meta first: then the clone shares the history of the
+    /// one, and the new edge of the other.
     #[inline]
     fn clone(&self) -> Tensor {
-        let stale = || self.marks.has(Marks::VIEW) && self.version != self.storage.version();
-        if self.marks.has(Marks::DETACHED) || stale() {
+        let is_stale =
+            || self.flags.has(TensorFlags::VIEW) && self.version != self.storage.version();
+        if self.flags.has(TensorFlags::DETACHED) || is_stale() {
             self.ensure_meta();
         }
         Tensor {
             storage: self.storage.clone(),
             layout: self.layout.clone(),
             dtype: self.dtype,
-            marks: self.marks,
-            creation: self.creation,
+            flags: self.flags,
+            view_origin: self.view_origin,
             cut_cause: self.cut_cause.clone(),
             version: self.version,
             edge: self.edge.clone(),
@@ -63,11 +63,11 @@ impl Clone for Tensor {
     }
 }
 
-// Larger values are moved by calls of memcpy, which every operation would pay.
+// Larger values are moved by calls of memcpy, in every operation.
 const _: () = assert!(size_of::<Tensor>() <= 128);
 
 impl Tensor {
-    /// Assembles a tensor; `edge` is its producer's, if it has one.
+    /// A tensor from its fields; `edge` is its producer's, if any.
     #[inline]
     pub(crate) fn assemble(
         storage: Storage,
@@ -75,24 +75,25 @@ impl Tensor {
         dtype: DType,
         edge: Option<Edge>,
     ) -> Tensor {
-        let (marks, creation) = (Marks::default(), Creation::default());
-        let (cut_cause, version, meta) = (CutCause::unknown(), storage.version(), OnceLock::new());
-        Tensor { storage, layout, dtype, marks, creation, cut_cause, version, edge, meta }
+        let (flags, view_origin) = (TensorFlags::default(), ViewOrigin::default());
+        let (cut_cause, version, meta) =
+            (AtomicCause::unknown(), storage.version(), OnceLock::new());
+        Tensor { storage, layout, dtype, flags, view_origin, cut_cause, version, edge, meta }
     }
 
-    /// The same data under another layout, outside the graph: a view.
+    /// A view of the same data with another layout, outside the graph.
     #[inline]
     pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
         let mut view = Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        view.marks = self.marks.and(Marks::VIEW);
-        view.creation = self.creation;
-        if self.marks.has(Marks::DETACHED) {
-            self.link(&view);
+        view.flags = self.flags.and(TensorFlags::VIEW);
+        view.view_origin = self.view_origin;
+        if self.flags.has(TensorFlags::DETACHED) {
+            self.join_history(&view);
         }
         view
     }
 
-    /// The same data as elements of another dtype, outside the graph: a view.
+    /// A view of the same memory with another layout and dtype, outside the graph.
     #[inline]
     pub(crate) fn with_region(&self, layout: Layout, dtype: DType) -> Tensor {
         let mut view = self.with_layout(layout);
@@ -100,46 +101,46 @@ impl Tensor {
         view
     }
 
-    /// This handle on its memory as elements of another dtype.
+    /// This handle with another layout and dtype.
     #[inline]
-    pub(crate) fn recast(mut self, layout: Layout, dtype: DType) -> Tensor {
+    pub(crate) fn with_layout_and_dtype(mut self, layout: Layout, dtype: DType) -> Tensor {
         (self.layout, self.dtype) = (layout, dtype);
         self
     }
 
-    /// This handle under another layout.
+    /// This handle with another layout.
     #[inline]
-    pub(crate) fn relaid(mut self, layout: Layout) -> Tensor {
+    pub(crate) fn into_layout(mut self, layout: Layout) -> Tensor {
         self.layout = layout;
         self
     }
 
-    /// Whether this is data alone: without history, state, marks or a note why there is no history.
+    /// Whether the tensor has no history, meta, flags or cut cause.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.is_data() && self.cut_cause.is_unknown()
     }
 
-    /// The same, but perhaps with a note why there is no history.
+    /// Whether the tensor has no history, meta or flags.
     #[inline(always)]
     pub(crate) fn is_data(&self) -> bool {
-        let unmarked = self.marks.without(Marks::MEMORY) == Marks::default()
+        let unmarked = self.flags.without(TensorFlags::MEMORY) == TensorFlags::default()
             && self.version == self.storage.version();
         unmarked && self.edge.is_none() && self.meta.get().is_none()
     }
 
-    /// The same data as an output of a node.
+    /// This data as an output of a node.
     #[inline]
     pub(crate) fn attach(mut self, edge: Edge) -> Tensor {
         self.set_edge(edge);
         self
     }
 
-    /// The same for a result that has just been computed: nothing but the edge is written.
+    /// `attach` for a result that was just computed: its version is current.
     #[inline(always)]
     pub(crate) fn recorded(self, edge: Edge) -> Tensor {
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         Tensor { edge: Some(edge), ..self }
     }
@@ -148,182 +149,187 @@ impl Tensor {
     #[inline]
     pub(crate) fn set_edge(&mut self, edge: Edge) {
         self.version = self.storage.version();
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         self.edge = Some(edge);
     }
 
-    /// In anomaly mode an operation remembers that its result held NaN.
+    /// Notes NaN in the result of an operation (anomaly mode).
     #[cold]
-    pub(super) fn note_nan(&self, extras: &graph::Extras<Tensor>) {
+    pub(super) fn note_nan(&self, attachments: &graph::Attachments<Tensor>) {
         if Mode::current().has(CHECK_NAN) && self.holds_nan() {
-            extras.mark_nan();
+            attachments.mark_nan();
         }
     }
 
-    /// Tells the other handles of the memory that `op` changed it; returns the new version.
+    /// Notes a write by `op`; returns the new version.
     pub(crate) fn changed_in_place(&self, op: &'static str) -> u32 {
-        match graph::here() {
+        match graph::current_call_site() {
             None => self.storage.bump_version(op),
-            Some(site) => self.storage.bump_version_at(op, graph::latest(&site)),
+            Some(site) => self.storage.bump_version_at(op, graph::innermost_line(&site)),
         }
     }
 
-    /// Names `op` as what made the last change, whose version stays.
+    /// Replaces the name of the last writer; the version stays.
     #[cfg(feature = "python")]
-    pub(crate) fn credit_change(&self, op: &'static str) {
-        let site = graph::here();
-        self.storage.credit_change(op, site.as_deref().map(graph::latest));
+    pub(crate) fn set_last_writer(&self, op: &'static str) {
+        let site = graph::current_call_site();
+        self.storage.set_last_writer(op, site.as_deref().map(graph::innermost_line));
     }
 
     #[inline(always)]
-    pub(crate) fn marks(&self) -> Marks {
-        self.marks
+    pub(crate) fn flags(&self) -> TensorFlags {
+        self.flags
     }
 
-    /// How this view was made; `Plain` for a tensor that is none.
+    /// How this view was made; `Plain` for other tensors.
     #[inline]
-    pub(crate) fn creation(&self) -> Creation {
-        self.creation
+    pub(crate) fn view_origin(&self) -> ViewOrigin {
+        self.view_origin
     }
 
-    /// The same handle with more marks.
+    /// This handle with more flags.
     #[inline]
-    pub(crate) fn marked(mut self, marks: Marks) -> Tensor {
-        self.marks = self.marks.and(marks);
+    pub(crate) fn marked(mut self, flags: TensorFlags) -> Tensor {
+        self.flags = self.flags.and(flags);
         self
     }
 
-    /// The same handle without some of its marks.
+    /// This handle without some flags.
     #[inline]
-    pub(crate) fn unmarked(mut self, marks: Marks) -> Tensor {
-        self.marks = self.marks.without(marks);
+    pub(crate) fn unmarked(mut self, flags: TensorFlags) -> Tensor {
+        self.flags = self.flags.without(flags);
         self
     }
 
-    /// This gradient as user code is given it: others may share its memory, so changing it in place refuses.
+    /// This gradient for user code: its memory may be shared, so in-place writes are refused.
     #[cfg(feature = "python")]
     pub(crate) fn read_only(self) -> Tensor {
-        // A handle with state is somebody's own; the read-only one is another.
+        // A handle with a meta may be in use elsewhere: make a new read-only handle.
         if self.meta().is_none() {
-            return self.marked(Marks::READ_ONLY);
+            return self.marked(TensorFlags::READ_ONLY);
         }
-        let shown = match self.grad_edge() {
+        let copy = match self.grad_edge() {
             None => self.detach(),
             Some(edge) => self.detach().attach(edge),
         };
-        shown.marked(Marks::READ_ONLY)
+        copy.marked(TensorFlags::READ_ONLY)
     }
 
-    /// A gradient that comes back from user code.
+    /// A gradient that user code returned.
     pub(crate) fn writable(mut self) -> Tensor {
-        self.marks = self.marks.without(Marks::READ_ONLY);
+        self.flags = self.flags.without(TensorFlags::READ_ONLY);
         self
     }
 
-    /// Whether this is a gradient that user code was given, or a view of one.
+    /// Whether this is a gradient passed to user code, or a view of one.
     #[inline]
     pub(crate) fn is_read_only(&self) -> bool {
-        self.marks.has(Marks::READ_ONLY)
+        self.flags.has(TensorFlags::READ_ONLY)
     }
 
-    /// Whether a custom function's forward computed this from an input that requires grad, without recording.
+    /// Whether a custom function's unrecorded forward computed this from an input that requires grad.
     #[inline]
     pub(crate) fn is_cut(&self) -> bool {
-        self.marks.has(Marks::CUT)
+        self.flags.has(TensorFlags::CUT)
             || (self.storage.version() != self.version && self.history_is_cut())
     }
 
-    /// Whether this was made in inference mode, so that nothing may save it.
+    /// Whether this was made in inference mode, so that it must not be saved.
     #[inline]
     pub fn is_inference(&self) -> bool {
-        self.marks.has(Marks::INFERENCE)
+        self.flags.has(TensorFlags::INFERENCE)
     }
 
     /// Whether this shows memory of another tensor.
     pub fn is_view(&self) -> bool {
-        self.marks.has(Marks::VIEW)
+        self.flags.has(TensorFlags::VIEW)
     }
 
-    /// Whether this is a value, as NumPy's scalars are: it has no axes, and `x += y` makes a new one. Any other tensor is
-    /// memory, as NumPy's arrays are, with axes or without.
+    /// Whether this is a value, like NumPy's scalars: 0-d, and `x += y` makes a new one. Any other tensor is memory, like NumPy's
+    /// arrays, also if it is 0-d.
     #[inline]
     pub fn is_value(&self) -> bool {
         self.ndim() == 0 && !self.is_memory()
     }
 
-    /// Whether this is memory although it has no axes.
+    /// Whether this is memory although it may be 0-d.
     fn is_memory(&self) -> bool {
-        self.marks.has(Marks::MEMORY)
-            || self.marks.has(Marks::VIEW)
+        self.flags.has(TensorFlags::MEMORY)
+            || self.flags.has(TensorFlags::VIEW)
             || self.meta().is_some_and(|meta| meta.is_memory())
     }
 
-    /// This handle as one of memory, if it has no axes.
+    /// This handle as memory, if it is 0-d.
     #[inline]
     pub(crate) fn into_memory(self) -> Tensor {
-        if self.ndim() == 0 { self.marked(Marks::MEMORY) } else { self }
+        if self.ndim() == 0 { self.marked(TensorFlags::MEMORY) } else { self }
     }
 
-    /// This result without axes as a value, although it shows the memory of an intermediate result, or of a value.
+    /// This 0-d result as a value, although it shows the memory of an intermediate result or of a value.
     #[cfg(feature = "python")]
     pub(crate) fn into_value(mut self) -> Tensor {
         if self.ndim() == 0 {
-            self.marks = self.marks.without(Marks::VIEW);
-            if self.creation != Creation::Element {
-                self.creation = Creation::Plain;
+            self.flags = self.flags.without(TensorFlags::VIEW);
+            if self.view_origin != ViewOrigin::Element {
+                self.view_origin = ViewOrigin::Plain;
             }
         }
         self
     }
 
-    /// An element that was read, as a result that an operation computed.
+    /// A read element as an ordinary result of an operation.
     pub(crate) fn into_result(mut self) -> Tensor {
-        self.creation = Creation::Plain;
+        self.view_origin = ViewOrigin::Plain;
         self
     }
 
-    /// Makes this memory from now on, if it has no axes.
+    /// Makes a 0-d tensor memory.
     pub(crate) fn become_memory(&self) {
         if self.is_value() {
             self.ensure_meta().set_memory();
         }
     }
 
-    /// This handle as one of the same kind as `source` where neither has axes.
-    pub(crate) fn in_kind_of(self, source: &Tensor) -> Tensor {
+    /// This 0-d handle as memory or value, like `source`.
+    pub(crate) fn with_kind_of(self, source: &Tensor) -> Tensor {
         if source.is_value() { self } else { self.into_memory() }
     }
 
-    /// The same data outside the graph, in the same handle.
+    /// This handle outside the graph.
     #[inline]
     pub(crate) fn without_history(mut self) -> Tensor {
-        self.forget();
+        self.clear_history();
         self
     }
 
-    /// Takes this only handle of its memory out of the graph.
+    /// Takes the only handle of a memory out of the graph.
     #[inline]
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_history(&mut self) {
         self.edge = None;
         self.meta = OnceLock::new();
-        self.own();
+        self.make_owner();
     }
 
-    /// This only handle of its memory, which is therefore neither a view nor a data handle.
+    /// The only handle of a memory, which is therefore neither a view nor a data handle.
     #[cfg(feature = "python")]
     pub(crate) fn owner(mut self) -> Tensor {
-        self.own();
+        self.make_owner();
         self
     }
 
     #[inline]
-    fn own(&mut self) {
-        let made = self.marks.has(Marks::INFERENCE) || self.creation == Creation::InferenceMode;
-        let memory = if self.marks.has(Marks::MEMORY) { Marks::MEMORY } else { Marks::default() };
-        self.marks = if made { memory.and(Marks::INFERENCE) } else { memory };
-        self.creation = Creation::Plain;
+    fn make_owner(&mut self) {
+        let made =
+            self.flags.has(TensorFlags::INFERENCE) || self.view_origin == ViewOrigin::InferenceMode;
+        let memory = if self.flags.has(TensorFlags::MEMORY) {
+            TensorFlags::MEMORY
+        } else {
+            TensorFlags::default()
+        };
+        self.flags = if made { memory.and(TensorFlags::INFERENCE) } else { memory };
+        self.view_origin = ViewOrigin::Plain;
         if self.storage.is_data_handle() {
             self.storage = self.storage.full_handle();
         }
@@ -359,53 +365,53 @@ impl Tensor {
         &self.layout
     }
 
-    /// The counted buffer.
+    /// The storage.
     #[inline]
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Whether a result may be written over the elements: they lie in a row, and nobody else has them.
+    /// Whether a result may overwrite the elements: they are contiguous, and the memory has no other handle.
     #[inline(always)]
-    pub(crate) fn lends_memory(&self) -> bool {
+    pub(crate) fn is_overwritable(&self) -> bool {
         self.is_contiguous() && self.storage.is_reusable()
     }
 
-    /// The same, where a capture of this thread may have the memory as well: what is written then is recorded.
+    /// As `is_overwritable`, but a capture of this thread may hold the memory: it records what is written.
     #[inline]
-    pub(crate) fn is_changeable(&self) -> bool {
-        self.is_contiguous() && self.storage.is_separate()
+    pub(crate) fn is_overwritable_in_capture(&self) -> bool {
+        self.is_contiguous() && self.storage.is_exclusive()
     }
 
-    /// The first element's address.
+    /// The address of the first element.
     #[inline]
     pub(crate) fn ptr(&self) -> *mut u8 {
         self.storage.ptr().wrapping_offset(self.layout.offset() * self.dtype.size() as isize)
     }
 
-    /// Whether the elements lie in C order without gaps.
+    /// Whether the elements are contiguous in C order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
     }
 
-    /// How often the storage has been changed in place.
+    /// How often the storage was written in place.
     pub fn version(&self) -> u32 {
         self.storage.version()
     }
 
-    /// What only some tensors have, if this one has it.
+    /// The meta of this handle, if any.
     #[inline]
     pub(crate) fn meta(&self) -> Option<&Arc<Meta>> {
         self.meta.get()
     }
 
-    /// The state of this handle, installed now if it had none.
+    /// The meta of this handle, created if there was none.
     pub(crate) fn ensure_meta(&self) -> &Arc<Meta> {
         self.meta.get_or_init(Arc::default)
     }
 
-    /// The nodes that this handle alone holds, one entry for each count; none that another handle's state holds too.
+    /// The nodes that only this handle holds, one entry per count; not those that other handles' metas hold as well.
     #[cfg(feature = "python")]
     pub(crate) fn owned_nodes(&self) -> Vec<crate::tensor::Node> {
         let mut nodes: Vec<_> = self.edge.iter().map(|edge| edge.node().clone()).collect();
@@ -416,19 +422,19 @@ impl Tensor {
         nodes
     }
 
-    /// Whether this handle, with its state, counts `node` exactly once.
+    /// Whether this handle and its meta count `node` exactly once.
     #[cfg(feature = "python")]
     pub(crate) fn counts_once(&self, node: &crate::tensor::Node) -> bool {
         self.owned_nodes().iter().filter(|own| *own == node).count() == 1
     }
 
-    /// The accumulated gradient of a leaf, or of a tensor that retains its own. Later passes do not write to what this
-    /// returns: as long as somebody has it, they make a new gradient. (Where a host's lock orders threads, as in Python,
-    /// passes of the thread that asked add to it in place.)
+    /// The accumulated gradient of a leaf, or of a tensor that retains its gradient. Later passes do not write to the returned
+    /// tensor: while a handle of it lives, they make a new gradient. (With a host's lock, as in Python, passes of the same
+    /// thread add to it in place.)
     pub fn grad(&self) -> Option<Tensor> {
         let meta = self.meta()?;
-        effects::touch(meta, true);
-        meta.lend_grad()
+        effects::note_grad_access(meta, true);
+        meta.grad_for_user()
     }
 
     /// Replaces the gradient; `None` clears it.
@@ -450,7 +456,7 @@ impl Tensor {
             }
         }
         let meta = self.ensure_meta();
-        effects::touch(meta, false);
+        effects::note_grad_access(meta, false);
         meta.set_grad(grad);
         Ok(())
     }
@@ -460,7 +466,7 @@ impl Tensor {
         self.meta().and_then(|meta| meta.name())
     }
 
-    /// Names this tensor in dumps and messages.
+    /// Sets the name shown in dumps and messages.
     pub fn set_name(&self, name: Option<&str>) {
         self.ensure_meta().set_name(name);
     }

@@ -1,8 +1,7 @@
-//! What only some tensors have: gradient, leaf state, name, host identity, rebased history.
+//! `Meta`: state that few tensors have: gradient, leaf state, name, host object, rebased edge.
 //!
-//! Owns: that state, behind one lock; the flags the hot path asks for are atomics beside it.
-//! Never held by a node or a saved value: handles own it, the accumulator points back weakly.
-//! Invariant: no lock is held while values are dropped, except one serial commit to a leaf.
+//! One lock, and atomics for the flags of the hot path. Handles own it; the accumulator points to it weakly.
+//! Invariant: no lock is held while values are dropped, except by one serial commit to a leaf.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +15,9 @@ use crate::tensor::history::History;
 use crate::tensor::retain_grad::Retention;
 use crate::tensor::shared_grads::Holders;
 use crate::tensor::{Accumulate, Edge, Tensor};
-use crate::threads::{Guard, Lock};
+use crate::threads::{Lock, LockGuard};
 
-/// The weak reference by which a host language finds its own object for a tensor again.
+/// The weak reference by which a host language finds its object for a tensor.
 pub type Identity = Arc<dyn Any + Send + Sync>;
 
 #[derive(Default)]
@@ -29,35 +28,36 @@ struct State {
     changes: u64,
     name: Option<Arc<str>>,
     identity: Option<Identity>,
-    /// The history after an in-place change, and the version it is the history of.
+    /// The edge after in-place writes, and the version it belongs to.
     edge: Option<Edge>,
     version: u32,
     retention: Retention,
 }
 
 impl State {
-    /// Whether a write to this gradient might be seen by another thread, or under a view, while it is made.
+    /// Whether another thread, or a view, may see a write to this gradient.
     fn is_read_elsewhere(&self, grad: &Tensor) -> bool {
         let memory = grad.storage();
-        (self.holders.is_abroad() || memory.is_viewed()) && !memory.is_alone()
+        (self.holders.includes_other_threads() || memory.is_viewed())
+            && !memory.is_unique_outside_captures()
     }
 }
 
-/// The state of a leaf, of a named tensor, or of one with a host identity.
+/// The state of a leaf, of a named tensor, or of one with a host object.
 #[derive(Default)]
 pub struct Meta {
     requires_grad: AtomicBool,
     rebased: AtomicBool,
-    /// Whether a tensor without axes is memory, although it was made as a value.
+    /// Whether a 0-d tensor that was made as a value has become memory.
     memory: AtomicBool,
     accumulator: OnceLock<Edge>,
-    /// The changes of a detached tensor and its views.
+    /// The history of a detached tensor and its views.
     history: OnceLock<Arc<History>>,
     state: Lock<State>,
 }
 
 impl Meta {
-    fn lock(&self) -> Guard<'_, State> {
+    fn lock(&self) -> LockGuard<'_, State> {
         self.state.lock()
     }
 
@@ -79,13 +79,13 @@ impl Meta {
         self.memory.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an in-place change moved the history here.
+    /// Whether an in-place write moved the edge here.
     #[inline]
     pub(crate) fn is_rebased(&self) -> bool {
         self.rebased.load(Ordering::Acquire)
     }
 
-    /// The edge to a leaf's accumulator, made when it is first asked for.
+    /// The edge to a leaf's accumulator, created on first use.
     #[inline]
     pub(crate) fn leaf_edge(self: &Arc<Self>, tensor: &Tensor) -> Option<Edge> {
         if !self.requires_grad.load(Ordering::Relaxed) {
@@ -94,7 +94,7 @@ impl Meta {
         Some(self.accumulator.get_or_init(|| Accumulate::node_for(self, tensor)).clone())
     }
 
-    /// The history after the changes up to a version, and that version.
+    /// The edge after in-place writes, and its version.
     pub(crate) fn rebased(&self) -> (Option<Edge>, u32) {
         let state = self.lock();
         (state.edge.clone(), state.version)
@@ -127,7 +127,7 @@ impl Meta {
         self.rebased.store(true, Ordering::Release);
     }
 
-    /// The gradient, for those who do not keep it.
+    /// The gradient, for a caller that does not keep it.
     pub(crate) fn grad(&self) -> Option<Tensor> {
         let state = self.lock();
         let grad = state.grad.as_ref()?;
@@ -136,34 +136,34 @@ impl Meta {
     }
 
     /// The gradient for a user, who may keep it.
-    pub(crate) fn lend_grad(&self) -> Option<Tensor> {
+    pub(crate) fn grad_for_user(&self) -> Option<Tensor> {
         let mut state = self.lock();
         let grad = state.grad.as_ref()?;
         grad.ensure_meta();
         let grad = grad.clone();
-        state.holders = state.holders.also_here();
+        state.holders = state.holders.with_current_thread();
         Some(grad)
     }
 
-    /// Makes a copy the gradient where another thread may be reading it: a program is about to add to it in place.
+    /// Replaces the gradient by a copy if another thread may be reading it: a program is about to add to it in place.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy.
-    pub(crate) fn own_grad(&self) -> Result<()> {
+    /// `Memory` when the copy cannot be allocated.
+    pub(crate) fn unshare_grad(&self) -> Result<()> {
         let mut state = self.lock();
         let copy = match &state.grad {
             Some(grad) if state.is_read_elsewhere(grad) => grad.duplicate()?,
             _ => return Ok(()),
         };
         state.changes += 1;
-        state.holders = Holders::Not;
+        state.holders = Holders::Nobody;
         let old = state.grad.replace(copy);
         drop(state);
         drop(old);
         Ok(())
     }
 
-    /// Adds the nodes that this state holds.
+    /// Adds the nodes that this meta holds.
     #[cfg(feature = "python")]
     pub(super) fn owned_nodes(&self, nodes: &mut Vec<Node>) {
         nodes.extend(self.accumulator.get().map(|edge| edge.node().clone()));
@@ -176,37 +176,37 @@ impl Meta {
         }
     }
 
-    /// Replaces the gradient by one that whoever sets it may keep.
+    /// Sets the gradient; the caller may keep a handle of it.
     pub(crate) fn set_grad(&self, grad: Option<Tensor>) {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.holders = Holders::here();
+            state.holders = Holders::current_thread();
             std::mem::replace(&mut state.grad, grad)
         };
     }
 
-    /// Puts the gradient back that was there.
+    /// Restores an earlier gradient.
     pub(crate) fn restore_grad(&self, grad: Option<Tensor>) {
         let _old = {
             let mut state = self.lock();
             state.changes += 1;
-            state.holders = state.holders.also_here();
+            state.holders = state.holders.with_current_thread();
             std::mem::replace(&mut state.grad, grad)
         };
     }
 
-    /// Adds a finished gradient; the lock is held while a kernel adds in place, but not while a sum is recorded, which may
-    /// ask the host for the call site, and not while the gradient before is dropped.
+    /// Adds a complete gradient. The lock is held while a kernel adds in place, but not while a sum is recorded (which may ask
+    /// the host for the call site), nor while the old gradient is dropped.
     ///
-    /// Without history the stored gradient is changed in place, so that its identity survives, unless another thread may
-    /// be reading it; `replace` makes a new one, whatever its history.
+    /// The stored gradient is updated in place, which keeps its identity, if it has no history and no other thread may be
+    /// reading it; with `replace`, a new one is always made.
     pub(crate) fn accumulate(&self, grad: Tensor, replace: bool) -> Result<()> {
         loop {
             let mut state = self.lock();
             let Some(old) = &state.grad else {
                 state.changes += 1;
-                (state.grad, state.holders) = (Some(grad), Holders::Not);
+                (state.grad, state.holders) = (Some(grad), Holders::Nobody);
                 return Ok(());
             };
             let recorded = replace || old.requires_grad() || grad.requires_grad();
@@ -226,22 +226,22 @@ impl Meta {
             let mut state = self.lock();
             if state.changes == changes {
                 state.changes += 1;
-                state.holders = Holders::Not;
+                state.holders = Holders::Nobody;
                 let before = state.grad.replace(sum);
                 drop(state);
                 drop(before);
                 return Ok(());
             }
-            // Another thread was faster: its gradient is part of the sum.
+            // Another thread was faster: add to its gradient.
         }
     }
 
-    /// Whether a tensor that is no leaf keeps its gradient.
+    /// Whether a non-leaf retains its gradient.
     pub fn retains_grad(&self) -> bool {
         !matches!(self.lock().retention, Retention::Off)
     }
 
-    /// Notes how the gradient is retained from now on; returns how it was.
+    /// Sets how the gradient is retained; returns the previous state.
     pub(super) fn set_retained(&self, now: Retention) -> Retention {
         std::mem::replace(&mut self.lock().retention, now)
     }
@@ -254,12 +254,12 @@ impl Meta {
         self.lock().name = name.map(Arc::from);
     }
 
-    /// What a function makes of the reference to the host's object for this tensor, if there ever was one. It runs under the lock.
+    /// Calls `f` under the lock with the reference to the host's object, if there ever was one.
     pub fn with_identity<R>(&self, f: impl FnOnce(&Identity) -> Option<R>) -> Option<R> {
         self.lock().identity.as_ref().and_then(f)
     }
 
-    /// Remembers the host's object.
+    /// Sets the reference to the host's object.
     pub fn set_identity(&self, identity: Identity) {
         let _old = self.lock().identity.replace(identity);
     }
@@ -267,8 +267,8 @@ impl Meta {
 
 #[cfg(feature = "python")]
 impl Tensor {
-    /// Whether to drop this handle drops nothing of the host: it has no state, its memory is a block of ours without a
-    /// history, and others count the node that made it.
+    /// Whether dropping this handle drops nothing of the host: it has no meta, its memory is a bare block, and its node has
+    /// other handles.
     #[inline(always)]
     pub(crate) fn is_bare(&self) -> bool {
         self.meta.get().is_none()

@@ -1,9 +1,7 @@
-//! The handle users hold: counted storage, layout, dtype, and its edge in the graph.
+//! `Tensor`: a handle of storage, layout, dtype and an edge in the graph.
 //!
-//! Owns: `Tensor`, `Meta` (what only some tensors have), the accumulator of a leaf, and the history of memory
-//! that was changed in place.
-//! Never does arithmetic: that is `ops`.
-//! Invariant: no node and no saved value owns a `Meta`; handles do.
+//! Also `Meta` (state of few tensors), accumulators of leaves, saved tensors, and the history of memory written in place.
+//! Arithmetic is in `ops`. Invariant: no node and no saved value owns a `Meta`; handles do.
 
 mod autograd;
 mod construct;
@@ -21,18 +19,18 @@ mod unrecorded;
 
 pub use accumulator::Accumulate;
 pub(crate) use cut_edge::with_cut_edge;
-pub use detach_reason::Cause;
-pub(crate) use detach_reason::CutCause;
-pub(crate) use flags::Marks;
+pub(crate) use detach_reason::AtomicCause;
+pub use detach_reason::CutCause;
+pub(crate) use flags::TensorFlags;
 pub(crate) use grad::effects;
 use grad::{accumulator, retain_grad, shared_grads};
 pub use handle::Tensor;
 pub(crate) use history::Write;
 use inplace::{history, region, view_origin};
 pub use meta::{Identity, Meta};
-pub(crate) use region::{Region, same_elements, same_places};
+pub(crate) use region::{Region, same_elements, same_positions};
 pub use saved::SavedTensor;
-pub(crate) use view_origin::Creation;
+pub(crate) use view_origin::ViewOrigin;
 
 /// An edge of the graph of tensors.
 pub type Edge = crate::graph::Edge<Tensor>;

@@ -1,28 +1,27 @@
-//! What a node keeps of a tensor: the data, without handle state.
+//! `SavedTensor`: the data of a tensor saved by a node, without handle state.
 //!
-//! Owns: storage, layout, dtype and the version at the time of saving. Never owns a `Meta`.
-//! Invariant: what is restored are the elements as they were when they were saved: a write copies them first, and where it said
-//! that nothing is to be kept, restoring is refused.
+//! Invariant: `restore` returns the elements as they were when saved. Writes copy them first; after a write that kept no
+//! copies, restoring fails.
 
 use std::borrow::Cow;
 
-use crate::array::{BriefLayout, Earlier, ElementLayout, Storage};
+use crate::array::{CompactLayout, ElementLayout, Storage, VersionContents};
 use crate::dtype::DType;
 use crate::error::{CalledAt, Error, Result};
 #[cfg(feature = "python")]
 use crate::tensor::same_elements;
-use crate::tensor::{Accumulate, Edge, Marks, Tensor};
+use crate::tensor::{Accumulate, Edge, Tensor, TensorFlags};
 
-// Every node has room for two; more would be another line of the cache.
+// Every node has room for two inline; larger ones would take another cache line.
 const _: () = assert!(size_of::<SavedTensor>() <= 32);
 
 /// A saved tensor.
 pub struct SavedTensor {
     storage: Storage,
-    layout: BriefLayout,
+    layout: CompactLayout,
     dtype: DType,
     version: u32,
-    /// Whether the snapshots of the storage count this.
+    /// Whether the storage's snapshots count this value.
     counted: bool,
     /// Whether it was made in inference mode, so that it must not be saved.
     inference: bool,
@@ -50,22 +49,22 @@ impl Drop for SavedTensor {
 }
 
 impl SavedTensor {
-    /// Keeps the data of `tensor` as it is now: by sharing it, or by a copy where somebody outside the
-    /// engine could write to it without moving the version.
+    /// Saves the current data of `tensor`: shared, or copied if external code could write to it without changing the version.
     #[inline(always)]
     pub(crate) fn new(tensor: &Tensor) -> SavedTensor {
-        // The handle comes first: an array that is asked for meanwhile is read-only, or seen here.
+        // Take the data handle first: an array exported meanwhile is read-only, or seen here.
         let storage = tensor.storage().data_handle();
-        let copy = if storage.may_be_written_elsewhere() { copied(tensor) } else { None };
+        let copy = if storage.has_external_writer() { copy_if_possible(tensor) } else { None };
         let (source, storage) = match &copy {
             Some(copy) => (copy, copy.storage().data_handle()),
             None => (tensor, storage),
         };
-        let layout = BriefLayout::of(source.layout());
-        let counted = if source.marks().has(Marks::VIEW) {
-            storage.save(ElementLayout::of(source.layout(), source.dtype()), layout.run())
+        let layout = CompactLayout::of(source.layout());
+        let counted = if source.flags().has(TensorFlags::VIEW) {
+            storage
+                .save(ElementLayout::of(source.layout(), source.dtype()), layout.contiguous_range())
         } else {
-            storage.save_whole()
+            storage.save_all()
         };
         SavedTensor {
             version: storage.version(),
@@ -77,34 +76,37 @@ impl SavedTensor {
         }
     }
 
-    /// Refuses a tensor made in inference mode, whose changes are not counted, so that a derivative could not know
-    /// whether its values are still those that were saved.
+    /// Fails for a tensor made in inference mode: its writes are not counted, so a derivative could not detect them.
     #[inline]
     pub(crate) fn admit(&self, op: impl FnOnce() -> Cow<'static, str>) -> Result<()> {
-        if self.inference { Err(saves_inference(op())) } else { Ok(()) }
+        if self.inference { Err(inference_error(op())) } else { Ok(()) }
     }
 
-    /// The tensor again, with the edge it had.
+    /// Restores the tensor with its edge.
     #[inline]
     pub(crate) fn restore(self, edge: Option<Edge>, saved_by: &str) -> Result<Tensor> {
         let now = self.storage.version();
         if now != self.version {
-            return self.earlier(saved_by, now).map(|restored| restored.reattached(edge));
+            return self
+                .restore_version(saved_by, now)
+                .map(|restored| restored.with_saved_edge(edge));
         }
         let restored =
             Tensor::assemble(self.storage.clone(), self.layout.layout(), self.dtype, None);
-        Ok(restored.reattached(edge))
+        Ok(restored.with_saved_edge(edge))
     }
 
-    /// The data from before the memory was changed.
+    /// The data as it was before later writes.
     #[cold]
-    fn earlier(&self, saved_by: &str, now: u32) -> Result<Tensor> {
+    fn restore_version(&self, saved_by: &str, now: u32) -> Result<Tensor> {
         let layout = self.layout.layout();
         let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        match self.storage.earlier(ElementLayout::of(&layout, self.dtype), self.version) {
-            Earlier::Lost => Err(self.modified(saved_by, now)),
-            Earlier::Unchanged => Ok(same(layout)),
-            Earlier::Changed(copies, unit) => Tensor::with_snapshots(&same(layout), &copies, unit),
+        match self.storage.contents_at(ElementLayout::of(&layout, self.dtype), self.version) {
+            VersionContents::Lost => Err(self.modified(saved_by, now)),
+            VersionContents::Unchanged => Ok(same(layout)),
+            VersionContents::Changed(copies, unit) => {
+                Tensor::with_snapshots(&same(layout), &copies, unit)
+            }
         }
     }
 
@@ -120,56 +122,54 @@ impl SavedTensor {
         })
     }
 
-    /// The data in place if it is a run and nothing changed it since it was saved: the first position and the number of
-    /// elements.
+    /// The data in place (offset and number of elements), if it is contiguous and was not written since.
     #[inline]
     pub(crate) fn run(&self) -> Option<(&Storage, (isize, usize), DType)> {
-        let run = self.layout.run()?;
+        let run = self.layout.contiguous_range()?;
         (self.storage.version() == self.version).then_some((&self.storage, run, self.dtype))
     }
 
-    /// Whether a tensor shows the elements that this keeps, as they are now.
+    /// Whether a tensor has exactly the elements saved here, as they are now.
     #[cfg(feature = "python")]
-    pub(crate) fn shows(&self, tensor: &Tensor) -> bool {
+    pub(crate) fn has_elements_of(&self, tensor: &Tensor) -> bool {
         let same = |layout| Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
         self.storage.same(tensor.storage()) && same_elements(&same(self.layout.layout()), tensor)
     }
 
-    /// Whether a memory that this kept whole holds the same now: by the version, or where it is kept as a copy, since others can
-    /// write to the memory, by the bytes.
-    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+    /// Whether a memory that was saved whole is unchanged: by the version, or, for a saved copy, by the bytes.
+    pub(crate) fn equals_memory(&self, memory: &Storage) -> bool {
         match self.storage.same(memory) {
             true => self.storage.version() == self.version,
             false => same_bytes(&self.storage, 0, memory),
         }
     }
 
-    /// An address that identifies its storage while it lives.
+    /// The address of the storage.
     pub fn address(&self) -> usize {
         self.storage.ptr().addr()
     }
 
-    /// The bytes its storage holds.
+    /// The bytes of the storage.
     pub fn nbytes(&self) -> usize {
         self.storage.nbytes()
     }
 }
 
-/// Whether a storage has, from this byte on, all that a memory holds.
+/// Whether `storage`, from byte `from` on, equals all of `memory`.
 fn same_bytes(storage: &Storage, from: usize, memory: &Storage) -> bool {
     let nbytes = memory.nbytes();
     from + nbytes <= storage.nbytes() && storage.bytes(from, nbytes) == memory.bytes(0, nbytes)
 }
 
-/// A copy, or none where there is no memory for it: the shared data is still what was computed with until then.
+/// A copy; `None` when out of memory: the shared data is still correct at this moment.
 #[cold]
 #[inline(never)]
-fn copied(tensor: &Tensor) -> Option<Tensor> {
+fn copy_if_possible(tensor: &Tensor) -> Option<Tensor> {
     tensor.duplicate().ok()
 }
 
 #[cold]
-fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
+fn inference_error(op: Cow<'static, str>) -> Box<Error> {
     Box::new(Error::Inference {
         op,
         what: "a tensor made in inference mode cannot be saved for backward",
@@ -178,16 +178,16 @@ fn saves_inference(op: Cow<'static, str>) -> Box<Error> {
 }
 
 impl Tensor {
-    /// Whether these elements, which lie in C order, are what a memory holds.
-    pub(crate) fn is_in(&self, memory: &Storage) -> bool {
+    /// Whether these (contiguous) elements equal the contents of a memory.
+    pub(crate) fn equals_memory(&self, memory: &Storage) -> bool {
         let from = self.layout().offset() * self.dtype().size() as isize;
         same_bytes(self.storage(), from.max(0) as usize, memory)
     }
 
-    /// A restored value with the edge that it had; a leaf finds its own state again. A copy of a leaf's elements has the
-    /// leaf's edge alone, for the state leads to the leaf and its memory.
+    /// A restored value with its edge; a leaf gets its own meta again. A copy of a leaf's elements gets only the edge, because
+    /// the meta belongs to the leaf's memory.
     #[inline]
-    pub(crate) fn reattached(self, edge: Option<Edge>) -> Tensor {
+    pub(crate) fn with_saved_edge(self, edge: Option<Edge>) -> Tensor {
         let Some(edge) = edge else {
             return self;
         };

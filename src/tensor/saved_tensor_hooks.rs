@@ -1,7 +1,6 @@
-//! The saved-tensor hooks of each thread.
+//! Saved-tensor hooks: the thread's stack of open blocks. The packer of the innermost block applies.
 //!
-//! Owns: the stack of open blocks; of their packers only the innermost applies. Never packs by itself.
-//! Invariant: the mode `PACKING` is on exactly where an open block packs.
+//! Invariant: the mode `PACKING` is set exactly while an open block has a packer.
 
 #![cfg_attr(not(feature = "python"), allow(dead_code))]
 
@@ -14,15 +13,15 @@ use crate::tensor::Tensor;
 
 type Packer = Arc<dyn Pack<Tensor>>;
 
-/// One open block and those around it.
+/// An open block, linked to the enclosing ones.
 struct Block {
-    /// By which it is ended.
+    /// Identifies the block for `end`.
     key: u64,
-    /// What packs inside; a block that only forbids hooks has none.
+    /// The packer; a block that only forbids hooks has none.
     packer: Option<Packer>,
-    /// Why no hooks may be set inside.
+    /// The message of a block in which hooks are forbidden.
     forbids: Option<Arc<str>>,
-    /// Whether a program opened it, rather than a checkpoint.
+    /// Whether the program opened it, not a checkpoint.
     hooks: bool,
     outer: Blocks,
 }
@@ -33,29 +32,29 @@ thread_local! {
     static BLOCKS: RefCell<Blocks> = const { RefCell::new(None) };
 }
 
-fn now() -> Blocks {
+fn current_blocks() -> Blocks {
     BLOCKS.with_borrow(Clone::clone)
 }
 
-fn set(blocks: Blocks) {
+fn set_blocks(blocks: Blocks) {
     let before = BLOCKS.replace(blocks);
     drop(before);
 }
 
 /// The blocks from the innermost outwards.
-fn each(innermost: &Blocks) -> impl Iterator<Item = &Block> {
+fn iter(innermost: &Blocks) -> impl Iterator<Item = &Block> {
     std::iter::successors(innermost.as_deref(), |block| block.outer.as_deref())
 }
 
 impl Block {
-    /// A block that does nothing, inside those that are open.
+    /// An empty block inside the open ones.
     fn new() -> Block {
         static KEYS: AtomicU64 = AtomicU64::new(1);
         let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        Block { key, packer: None, forbids: None, hooks: false, outer: now() }
+        Block { key, packer: None, forbids: None, hooks: false, outer: current_blocks() }
     }
 
-    /// Makes it the innermost and returns its key.
+    /// Opens the block and returns its key.
     fn open(self) -> u64 {
         let key = self.key;
         enter(Some(Arc::new(self)));
@@ -63,67 +62,67 @@ impl Block {
     }
 }
 
-/// Makes these the open blocks, in the mode that belongs to them.
+/// Sets the open blocks, and the mode that goes with them.
 fn enter(blocks: Blocks) {
     let packs = packer_of(&blocks).is_some();
-    set(blocks);
+    set_blocks(blocks);
     Mode::current().with(PACKING, packs).set();
 }
 
 fn packer_of(blocks: &Blocks) -> Option<Packer> {
-    each(blocks).find_map(|block| block.packer.clone())
+    iter(blocks).find_map(|block| block.packer.clone())
 }
 
-/// The packer that applies on this thread.
+/// The current packer of this thread.
 pub(crate) fn packer() -> Option<Packer> {
-    packer_of(&now())
+    packer_of(&current_blocks())
 }
 
-/// Puts the open blocks back as they were; the mode is another guard's.
+/// Restores the open blocks when dropped, but not the mode.
 #[must_use = "the blocks are put back when the guard is dropped"]
 pub(crate) struct BlocksGuard(Blocks);
 
-/// Keeps the open blocks of this thread until the guard is dropped.
-pub(crate) fn keep() -> BlocksGuard {
-    BlocksGuard(now())
+/// Saves the open blocks of this thread, to be restored when the guard is dropped.
+pub(crate) fn save_blocks() -> BlocksGuard {
+    BlocksGuard(current_blocks())
 }
 
 impl Drop for BlocksGuard {
     fn drop(&mut self) {
-        set(self.0.take());
+        set_blocks(self.0.take());
     }
 }
 
-/// Runs `body` under a packer.
+/// Runs `body` with a packer.
 pub(crate) fn with_packer<R>(packer: Packer, body: impl FnOnce() -> R) -> R {
-    let (_mode, _kept) = (ModeGuard::new(Mode::current()), keep());
+    let (_mode, _kept) = (ModeGuard::new(Mode::current()), save_blocks());
     Block { packer: Some(packer), ..Block::new() }.open();
     body()
 }
 
-/// Makes `packer` the one that applies and returns the key of its block.
+/// Opens a block with a packer and returns its key.
 ///
 /// # Errors
 /// The message of a block that forbids hooks.
 pub(crate) fn push(packer: Packer) -> std::result::Result<u64, Arc<str>> {
-    match each(&now()).find_map(|block| block.forbids.clone()) {
+    match iter(&current_blocks()).find_map(|block| block.forbids.clone()) {
         Some(message) => Err(message),
         None => Ok(Block { packer: Some(packer), hooks: true, ..Block::new() }.open()),
     }
 }
 
-/// Forbids hooks and returns the key of the block; `None` inside hooks.
+/// Opens a block that forbids hooks and returns its key; `None` inside hooks.
 pub(crate) fn forbid(message: &str) -> Option<u64> {
-    let inside = each(&now()).any(|block| block.hooks);
+    let inside = iter(&current_blocks()).any(|block| block.hooks);
     (!inside).then(|| Block { forbids: Some(message.into()), ..Block::new() }.open())
 }
 
-/// Ends the innermost of the blocks with these keys, with all inside it; returns its key, `None` if none of them is open
-/// on this thread.
+/// Closes the innermost of the blocks with these keys, and all blocks inside it; returns its key, or `None` if none of them
+/// is open on this thread.
 pub(crate) fn end(keys: &[u64]) -> Option<u64> {
-    let open = now();
+    let open = current_blocks();
     let (key, outer) = {
-        let block = each(&open).find(|block| keys.contains(&block.key))?;
+        let block = iter(&open).find(|block| keys.contains(&block.key))?;
         (block.key, block.outer.clone())
     };
     enter(outer);

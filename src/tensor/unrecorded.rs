@@ -1,47 +1,45 @@
-//! What a result is told of the operation that made it, where that was not recorded.
+//! Notes on results of operations that were not recorded: mode flags, view origin, cut cause.
 //!
-//! Owns: the marks of the mode that a result was made in, how a view was made, and why there is no history. Never records
-//! and never computes.
 //! Invariant: with recording on and outside inference mode, results of plain tensors are plain.
 
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
 #[cfg(feature = "python")]
 use crate::tensor::Edge;
-use crate::tensor::{Creation, CutCause, Marks, Tensor};
+use crate::tensor::{AtomicCause, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
-    /// Makes this result, which has just been computed, an output of its node: nothing but the edge is written.
+    /// Makes this result, just computed, an output of a node; only the edge is written.
     #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) fn record_as(&mut self, edge: Edge) {
-        if let Some(extras) = edge.node().extras() {
-            self.note_nan(extras);
+        if let Some(attachments) = edge.node().attachments() {
+            self.note_nan(attachments);
         }
         self.edge = Some(edge);
     }
 
-    /// This copy of one element, which a write to it would not reach in the memory that it was read from.
+    /// Marks a copy of one element: a write to it would not reach the memory that it was read from.
     #[inline]
     pub(crate) fn read_as_element(mut self) -> Tensor {
-        self.creation = Creation::Element;
+        self.view_origin = ViewOrigin::Element;
         self
     }
 
-    /// This handle, noting how it was made if it is a view; the first note stays.
+    /// This handle with a view origin, if it is a view; the first origin stays.
     #[inline]
-    pub(crate) fn created(mut self, how: Creation) -> Tensor {
-        self.set_created(how);
+    pub(crate) fn with_origin(mut self, origin: ViewOrigin) -> Tensor {
+        self.set_origin(origin);
         self
     }
 
     #[inline]
-    fn set_created(&mut self, how: Creation) {
-        if self.is_view() && self.creation == Creation::Plain {
-            self.creation = how;
+    fn set_origin(&mut self, origin: ViewOrigin) {
+        if self.is_view() && self.view_origin == ViewOrigin::Plain {
+            self.view_origin = origin;
         }
     }
 
-    /// This result of an operation that was not recorded, with the marks of the mode that it was made in.
+    /// This unrecorded result, with the flags of the current mode.
     #[inline]
     pub(crate) fn unrecorded<'a>(
         mut self,
@@ -58,50 +56,51 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor> + Clone,
         mode: Mode,
     ) {
-        self.cut_cause = CutCause::of(inputs.clone(), mode);
+        self.cut_cause = AtomicCause::of(inputs.clone(), mode);
         if !mode.has(GRAD) {
-            self.made_in(mode, inputs);
+            self.set_mode_flags(mode, inputs);
         }
     }
 
-    /// This result of an operation that has no derivative there.
+    /// This result of an operation without a derivative.
     #[inline]
     pub(crate) fn underived<'a>(mut self, inputs: impl Iterator<Item = &'a Tensor>) -> Tensor {
         self.note_underived(inputs, Mode::current());
         self
     }
 
-    /// Notes that an operation on `inputs` made this which has no derivative there.
+    /// Notes that an operation without a derivative made this.
     #[inline]
     pub(crate) fn note_underived<'a>(
         &mut self,
         inputs: impl Iterator<Item = &'a Tensor>,
         mode: Mode,
     ) {
-        self.cut_cause = CutCause::of(inputs, mode);
+        self.cut_cause = AtomicCause::of(inputs, mode);
     }
 
-    /// A view made without recording must not be changed with it; inside a custom function's forward, a result is
-    /// marked when it varies with an input that requires grad.
-    fn made_in<'a>(&mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) {
-        let view = self.marks.has(Marks::VIEW);
+    /// Sets the flags of `mode`: a view made without recording must not be written with recording; in a custom function's
+    /// forward, a result that depends on an input that requires grad is cut.
+    fn set_mode_flags<'a>(&mut self, mode: Mode, mut inputs: impl Iterator<Item = &'a Tensor>) {
+        let view = self.flags.has(TensorFlags::VIEW);
         if mode.has(INFERENCE) {
-            if view && !self.marks.has(Marks::INFERENCE) {
-                self.set_created(Creation::InferenceMode);
+            if view && !self.flags.has(TensorFlags::INFERENCE) {
+                self.set_origin(ViewOrigin::InferenceMode);
             } else {
-                self.marks = self.marks.and(Marks::INFERENCE);
+                self.flags = self.flags.and(TensorFlags::INFERENCE);
             }
         } else {
-            self.set_created(Creation::NoGrad);
+            self.set_origin(ViewOrigin::NoGrad);
         }
         let varies = (view || mode.has(FORWARD))
             && self.dtype.is_inexact()
-            && inputs.any(|x| x.requires_grad() || x.is_cut() || x.marks.has(Marks::HIDES_GRAD));
+            && inputs
+                .any(|x| x.requires_grad() || x.is_cut() || x.flags.has(TensorFlags::HIDES_GRAD));
         if varies && view {
-            self.marks = self.marks.and(Marks::HIDES_GRAD);
+            self.flags = self.flags.and(TensorFlags::HIDES_GRAD);
         }
         if varies && mode.has(FORWARD) {
-            self.marks = self.marks.and(Marks::CUT);
+            self.flags = self.flags.and(TensorFlags::CUT);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The locks that this thread holds, counted where debug assertions are on.
+//! The number of locks that this thread holds, in debug builds.
 //!
-//! Owns: the count. Every lock of the crate is a [`Lock`](super::Lock) or a [`Mutex`](super::Mutex), whose guards count.
-//! Invariant: foreign code (a host language, a hook, a destructor of a host object) may ask for any lock of ours, so it
-//! runs while the count is zero.
+//! Every lock of the crate is a [`Lock`](super::Lock) or a [`Mutex`](super::Mutex), whose guards are counted.
+//! Invariant: foreign code (the interpreter, hooks, destructors of host objects) may take any lock of the crate, so it
+//! runs only while the count is zero.
 
 use std::marker::PhantomData;
 
@@ -11,29 +11,29 @@ thread_local! {
     static COUNT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// One lock that this thread holds: part of a guard, which therefore stays on its thread.
-pub(super) struct Held(PhantomData<*const ()>);
+/// One held lock: a field of a guard, which therefore stays on its thread.
+pub(super) struct HeldLock(PhantomData<*const ()>);
 
-// SAFETY: shared, it gives access to nothing.
-unsafe impl Sync for Held {}
+// SAFETY: a shared reference gives access to nothing.
+unsafe impl Sync for HeldLock {}
 
-impl Held {
+impl HeldLock {
     #[inline(always)]
-    pub(super) fn new() -> Held {
+    pub(super) fn new() -> HeldLock {
         #[cfg(debug_assertions)]
         COUNT.set(COUNT.get() + 1);
-        Held(PhantomData)
+        HeldLock(PhantomData)
     }
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         COUNT.set(COUNT.get() - 1);
     }
 }
 
-/// To be called before foreign code runs, and where it enters: panics with debug assertions if this thread holds a lock.
+/// Called before foreign code runs, and where it enters; in debug builds it panics if this thread holds a lock.
 #[inline(always)]
 #[track_caller]
 pub fn assert_no_lock_held() {

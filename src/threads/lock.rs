@@ -1,9 +1,8 @@
-//! Mutual exclusion that costs a load and a store while no other thread is in the engine.
+//! A spin lock that costs a load and a store while no other thread is in the engine.
 //!
-//! Owns: the lock, its guard, and how a thread waits. It never parks: whoever waits gives way to other threads, so it is for sections of a few
-//! instructions, and for the rare longer one that nobody waits for. In the child of a fork, a lock that another thread held
-//! stays held, as every lock does.
-//! Invariant: one guard at a time. A thread that is alone takes the lock without a locked instruction: nobody else can be at it.
+//! Waiters yield and sleep but never park: it is for sections of a few instructions, and for rare longer ones without
+//! contention. After a fork, a lock that another thread held stays locked in the child.
+//! Invariant: one guard at a time. A thread that is alone in the engine takes the lock without an atomic instruction.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -11,37 +10,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::alone;
-use super::held_locks::Held;
+use super::held_locks::HeldLock;
 
-/// A value that one thread at a time may use.
+/// A value behind a spin lock.
 #[derive(Default)]
 pub struct Lock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through a guard only, of which there is one at a time.
+// SAFETY: the value is reached through a guard only, and there is one guard at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A lock that nobody has.
+    /// An unlocked lock.
     pub const fn new(value: T) -> Lock<T> {
         Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
     /// Waits for the lock and takes it.
     #[inline(always)]
-    pub fn lock(&self) -> Guard<'_, T> {
+    pub fn lock(&self) -> LockGuard<'_, T> {
         while !self.take() {
             self.wait();
         }
-        Guard(self, Held::new())
+        LockGuard(self, HeldLock::new())
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     #[inline(always)]
-    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        self.take().then(|| Guard(self, Held::new()))
+    pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        self.take().then(|| LockGuard(self, HeldLock::new()))
     }
 
     #[inline(always)]
@@ -51,7 +50,7 @@ impl<T> Lock<T> {
                 self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
             return taken.is_ok();
         }
-        // What the last holder did is known: it had the host's lock, or its reason went before.
+        // Relaxed is enough: the last holder had the host's lock, or its `NotAlone` guard was dropped before (release).
         let free = !self.held.load(Ordering::Relaxed);
         self.held.store(true, Ordering::Relaxed);
         free
@@ -63,13 +62,13 @@ impl<T> Lock<T> {
     }
 }
 
-/// Gives way to other threads as long as this holds.
+/// Spins, then yields, then sleeps, while `busy` returns true.
 #[cold]
 pub fn wait_while(busy: impl Fn() -> bool) {
-    let mut turns = 0u32;
+    let mut spins = 0u32;
     while busy() {
-        turns += 1;
-        match turns {
+        spins += 1;
+        match spins {
             0..64 => std::hint::spin_loop(),
             64..256 => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_micros(50)),
@@ -77,30 +76,30 @@ pub fn wait_while(busy: impl Fn() -> bool) {
     }
 }
 
-/// The right to use the value, until it is dropped.
-pub struct Guard<'a, T>(&'a Lock<T>, Held);
+/// The guard of a [`Lock`].
+pub struct LockGuard<'a, T>(&'a Lock<T>, HeldLock);
 
 // SAFETY: a shared guard gives shared access to the value only.
-unsafe impl<T: Sync> Sync for Guard<'_, T> {}
+unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one.
+        // SAFETY: this is the only guard.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard is the only one.
+        // SAFETY: this is the only guard.
         unsafe { &mut *self.0.value.get() }
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.held.store(false, Ordering::Release);
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_second_waits_or_leaves() {
+    fn a_second_thread_waits_or_fails_to_try() {
         let value = Lock::new(1);
         let guard = value.lock();
         assert!(value.try_lock().is_none());

@@ -1,19 +1,19 @@
-//! Mutual exclusion that parks whoever waits, for sections that may be longer than a few instructions.
+//! A mutex whose waiters park, for sections longer than a few instructions.
 //!
-//! Owns: the mutex and its guard. It knows no poison: what it protects is whole also where a section panicked.
-//! Invariant: every guard is counted among the locks that its thread holds.
+//! It ignores poisoning: what it protects stays consistent when a section panics.
+//! Invariant: every guard counts among the locks that its thread holds.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, PoisonError, TryLockError};
 
-use super::held_locks::Held;
+use super::held_locks::HeldLock;
 
-/// A value that one thread at a time may use.
+/// A value behind a mutex.
 #[derive(Default)]
 pub struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// A mutex that nobody has.
+    /// An unlocked mutex.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
@@ -21,29 +21,29 @@ impl<T> Mutex<T> {
     /// Waits for the mutex and takes it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        MutexGuard { guard, _held: Held::new() }
+        MutexGuard { guard, _held: HeldLock::new() }
     }
 
-    /// Takes the mutex if nobody has it.
+    /// Takes the mutex if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let guard = match self.0.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(MutexGuard { guard, _held: Held::new() })
+        Some(MutexGuard { guard, _held: HeldLock::new() })
     }
 
-    /// The value, which nobody else can use any more.
+    /// The value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to use the value, until it is dropped.
+/// The guard of a [`Mutex`].
 pub struct MutexGuard<'a, T> {
     guard: sync::MutexGuard<'a, T>,
-    _held: Held,
+    _held: HeldLock,
 }
 
 impl<T> Deref for MutexGuard<'_, T> {

@@ -1,34 +1,33 @@
-//! Signals during long work: a loop that may never end asks from time to time whether it shall stop.
+//! Signals (Ctrl-C) during long loops: a loop polls, and returns the host's error.
 //!
-//! Owns: the host's answer, and the clock that says when it is asked. Never stops anything by itself: the loop returns the error.
-//! Invariant: without a host nothing is asked.
+//! Without a host, polling does nothing.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 
-/// What the host raises when a signal came.
-pub type Check = fn() -> Result<()>;
+/// Asks the host whether a signal handler raised.
+pub type SignalCheck = fn() -> Result<()>;
 
-static CHECK: OnceLock<Check> = OnceLock::new();
+static CHECK: OnceLock<SignalCheck> = OnceLock::new();
 
-/// Lets loops ask the host. The first one stays.
-pub fn set_check(check: Check) {
+/// Sets the host's check; the first one stays.
+pub fn set_check(check: SignalCheck) {
     CHECK.get_or_init(|| check);
 }
 
-/// When the host is asked: long work asks this clock now and then, which is cheaper.
+/// Limits the checks to one per 20 ms: reading the interval is cheaper than asking the host.
 #[derive(Debug, Default)]
-pub struct Clock(Option<Instant>);
+pub struct PollInterval(Option<Instant>);
 
-impl Clock {
-    const EVERY: Duration = Duration::from_millis(20);
+impl PollInterval {
+    const LENGTH: Duration = Duration::from_millis(20);
 
-    /// Whether it is time. The first question begins the wait.
+    /// Whether the interval has passed. The first call starts it.
     pub fn is_due(&mut self) -> bool {
         let now = Instant::now();
-        let due = self.0.is_some_and(|last| now - last >= Self::EVERY);
+        let due = self.0.is_some_and(|last| now - last >= Self::LENGTH);
         if due || self.0.is_none() {
             self.0 = Some(now);
         }
@@ -36,24 +35,24 @@ impl Clock {
     }
 }
 
-/// The questions of one loop.
+/// Polls signals for one loop.
 #[derive(Debug, Default)]
-pub struct Signals {
-    clock: Clock,
+pub struct SignalPoller {
+    interval: PollInterval,
     iterations: u32,
 }
 
-impl Signals {
-    /// So often it looks at the clock.
+impl SignalPoller {
+    /// Iterations per look at the clock.
     const ITERATIONS: u32 = 16;
 
-    /// To be called once per iteration.
+    /// Called once per iteration.
     ///
     /// # Errors
     /// What a signal handler of the host raised.
     pub fn check(&mut self) -> Result<()> {
         self.iterations = self.iterations.wrapping_add(1);
-        if !self.iterations.is_multiple_of(Self::ITERATIONS) || !self.clock.is_due() {
+        if !self.iterations.is_multiple_of(Self::ITERATIONS) || !self.interval.is_due() {
             return Ok(());
         }
         CHECK.get().map_or(Ok(()), |check| check())

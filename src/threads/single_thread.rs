@@ -1,26 +1,26 @@
-//! Whether the thread that asks is alone in the engine, so that it may count without locked instructions.
+//! Whether the current thread is alone in the engine, so that it may count without atomic read-modify-write instructions.
 //!
-//! Owns: the number of reasons why several threads may be in the engine at once. It orders nothing: the host's lock does.
-//! Invariant: while the number is zero, every thread in the engine holds the host's lock. A reason is added by a thread that
-//! holds the lock, before it gives the lock up or calls helpers; it goes when the thread has the lock again, when the helpers
-//! have left, or when a thread that never had the lock is done. So whoever holds the lock and reads zero is alone until it
-//! gives the lock up.
+//! A counter of the reasons why several threads may be in the engine at once; the host's lock (Python's GIL) does the ordering.
+//! Invariant: while the counter is zero, every thread in the engine holds the host's lock. A reason is added by a thread that
+//! holds the lock, before it releases the lock or calls helpers; it is removed when the thread has the lock again, when
+//! the helpers have left, or when a thread that never had the lock is done. So a thread that holds the lock and reads zero
+//! is alone until it releases the lock.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Without a host that has a lock there is one reason for ever.
+/// Without a host's lock, one reason stays for ever.
 static REASONS: AtomicUsize = AtomicUsize::new(1);
 
-/// Whether no other thread is in the engine or comes in before this one gives the host's lock up.
+/// Whether no other thread is, or comes, in the engine before this one releases the host's lock.
 #[inline(always)]
 pub fn alone() -> bool {
-    // Acquire: what a thread without the lock did before its reason went happens before plain counts.
+    // Acquire: what a thread without the lock did before it removed its reason happens before the plain accesses here.
     REASONS.load(Ordering::Acquire) == 0
 }
 
-/// Adds to a count, which goes round, and returns what it was: by a load and a store if this thread is alone, else in this order.
+/// Wrapping `fetch_add`: a load and a store if this thread is alone, else atomic with this ordering.
 #[inline(always)]
-pub fn add_alone(count: &AtomicU64, more: u64, order: Ordering) -> u64 {
+pub fn fetch_add_alone(count: &AtomicU64, more: u64, order: Ordering) -> u64 {
     if !alone() {
         return count.fetch_add(more, order);
     }
@@ -29,9 +29,9 @@ pub fn add_alone(count: &AtomicU64, more: u64, order: Ordering) -> u64 {
     before
 }
 
-/// The same for a shorter count, in one order with all others.
+/// As `fetch_add_alone` for 32 bits, sequentially consistent.
 #[inline(always)]
-pub fn count_alone(count: &AtomicU32, more: u32) -> u32 {
+pub fn fetch_add_alone_u32(count: &AtomicU32, more: u32) -> u32 {
     if !alone() {
         return count.fetch_add(more, Ordering::SeqCst);
     }
@@ -40,9 +40,9 @@ pub fn count_alone(count: &AtomicU32, more: u32) -> u32 {
     before
 }
 
-/// The next version of a number that goes round; by a load and a store if this thread is alone.
+/// Increments a wrapping version and returns the new one; a load and a store if this thread is alone.
 #[inline(always)]
-pub fn step_alone(version: &AtomicU32) -> u32 {
+pub fn increment_alone(version: &AtomicU32) -> u32 {
     if !alone() {
         return version.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
     }
@@ -51,9 +51,9 @@ pub fn step_alone(version: &AtomicU32) -> u32 {
     next
 }
 
-/// Replaces a word if it is still `before`, and says whether it was; by a store if this thread, which has just read it, is alone.
+/// `compare_exchange(before, after)`; a plain store if this thread, which has just read `before`, is alone.
 #[inline(always)]
-pub fn replace_alone(word: &AtomicU64, before: u64, after: u64) -> bool {
+pub fn compare_exchange_alone(word: &AtomicU64, before: u64, after: u64) -> bool {
     if !alone() {
         return word.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire).is_ok();
     }
@@ -61,12 +61,12 @@ pub fn replace_alone(word: &AtomicU64, before: u64, after: u64) -> bool {
     true
 }
 
-/// A reason why other threads may be in the engine, for as long as the value lives.
+/// A reason why other threads may be in the engine, while the value lives.
 #[must_use = "the reason goes with the value"]
 pub struct NotAlone(());
 
 impl NotAlone {
-    /// Added while the caller holds the host's lock, or while there is another reason.
+    /// Created while the caller holds the host's lock, or while another reason exists.
     #[allow(clippy::new_without_default)]
     pub fn new() -> NotAlone {
         REASONS.fetch_add(1, Ordering::Relaxed);
@@ -83,15 +83,15 @@ impl Drop for NotAlone {
 #[cfg(feature = "python")]
 static HOSTED: std::sync::Once = std::sync::Once::new();
 
-/// Tells that every thread in the engine holds the host's lock, unless it has a [`NotAlone`]; for hosts with such a lock.
+/// Called by a host with a lock: every thread in the engine holds it, or has a [`NotAlone`].
 #[cfg(feature = "python")]
-pub fn host_has_a_lock() {
+pub fn set_host_lock() {
     HOSTED.call_once(|| drop(NotAlone(())));
 }
 
 /// Whether there is a host with a lock.
 #[inline]
-pub fn hosted() -> bool {
+pub fn has_host_lock() -> bool {
     #[cfg(feature = "python")]
     return HOSTED.is_completed();
     #[cfg(not(feature = "python"))]

@@ -1,26 +1,25 @@
-//! How much of the current thread's stack is left.
+//! The remaining stack of the current thread.
 //!
-//! Owns: the bounds of each thread's stack, asked of the platform once. Never grows a stack and never refuses anything.
-//! Invariant: what it says is left can be used, or it says nothing.
+//! The bounds of a thread's stack are queried from the platform once.
 
 use std::cell::Cell;
 
-/// The lowest usable address of a thread's stack and its size; unknown until asked, and where no platform call tells.
+/// The lowest usable address and the size of a thread's stack; `Unknown` where the platform does not tell.
 #[derive(Clone, Copy)]
 enum Bounds {
-    Unasked,
+    NotQueried,
     Unknown,
     Known { lowest: usize, size: usize },
 }
 
 thread_local! {
-    static BOUNDS: Cell<Bounds> = const { Cell::new(Bounds::Unasked) };
+    static BOUNDS: Cell<Bounds> = const { Cell::new(Bounds::NotQueried) };
 }
 
-/// What a thread has for its calls.
+/// The stack of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stack {
-    /// Bytes that are left.
+    /// Bytes left.
     pub left: usize,
     /// Bytes of the whole stack.
     pub size: usize,
@@ -29,19 +28,19 @@ pub struct Stack {
 /// The stack of the current thread; `None` where it is not known.
 pub fn current() -> Option<Stack> {
     let bounds = match BOUNDS.get() {
-        Bounds::Unasked => ask(),
+        Bounds::NotQueried => query(),
         known => known,
     };
     let Bounds::Known { lowest, size } = bounds else { return None };
     let here = 0u8;
     let here = std::ptr::from_ref(&here).addr();
-    // Outside the bounds, code runs on a stack that somebody else made, whose size is not known.
+    // Outside the bounds, the code runs on a stack made by other code (a fiber), of unknown size.
     let inside = (lowest..lowest + size).contains(&here);
     inside.then(|| Stack { left: here - lowest, size })
 }
 
 #[cold]
-fn ask() -> Bounds {
+fn query() -> Bounds {
     let bounds = match platform() {
         Some((lowest, size)) if lowest.checked_add(size).is_some() => {
             Bounds::Known { lowest, size }
@@ -64,10 +63,11 @@ fn platform() -> Option<(usize, usize)> {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;
         }
-        let told = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size);
+        let status =
+            libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size);
         let guarded = libc::pthread_attr_getguardsize(attributes.as_ptr(), &raw mut guard);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        if told != 0 || guarded != 0 {
+        if status != 0 || guarded != 0 {
             return None;
         }
     }
@@ -77,7 +77,7 @@ fn platform() -> Option<(usize, usize)> {
 
 #[cfg(target_os = "macos")]
 fn platform() -> Option<(usize, usize)> {
-    // SAFETY: both calls only read what the system knows of this thread.
+    // SAFETY: both calls only query the current thread.
     let (highest, size) = unsafe {
         let me = libc::pthread_self();
         (libc::pthread_get_stackaddr_np(me).addr(), libc::pthread_get_stacksize_np(me))
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn a_thread_knows_its_stack() {
         let size = 1 << 20;
-        let told = std::thread::Builder::new().stack_size(size).spawn(current).unwrap();
-        let stack = told.join().unwrap().unwrap();
+        let status = std::thread::Builder::new().stack_size(size).spawn(current).unwrap();
+        let stack = status.join().unwrap().unwrap();
         assert!(stack.left < stack.size && stack.left > size / 2, "{stack:?}");
     }
 

@@ -57,8 +57,8 @@ macro_rules! value {
 
             use ferrograd::error::{Error, Result};
             use ferrograd::graph::{
-                Arena, Context, Edge, Flags, NoHost, NodeRef, Pass, Rule, RuleRef, Saved, Since,
-                Targets, Value, record, recording,
+                Arena, Context, Edge, Flags, NestedStart, NoHost, NodeRef, Pass, Rule, RuleRef,
+                Saved, Targets, Value, record, recording,
             };
             use smallvec::smallvec;
 
@@ -73,7 +73,7 @@ macro_rules! value {
 
             impl Value for $name {
                 type Payload = f64;
-                type Part = std::convert::Infallible;
+                type Slice = std::convert::Infallible;
                 fn arena() -> &'static Arena<$name> {
                     &ARENA
                 }
@@ -92,15 +92,15 @@ macro_rules! value {
                 fn accumulate(acc: $name, new: &$name) -> Result<$name> {
                     Ok(if recording() { add(&acc, new) } else { plain(acc.x + new.x) })
                 }
-                fn place(part: &Self::Part) -> Result<$name> {
-                    match *part {}
+                fn pad(slice: &Self::Slice) -> Result<$name> {
+                    match *slice {}
                 }
-                fn accumulate_part(
+                fn accumulate_slice(
                     _acc: $name,
-                    _last: Option<&Self::Part>,
-                    part: &Self::Part,
+                    _last: Option<&Self::Slice>,
+                    slice: &Self::Slice,
                 ) -> Result<$name> {
-                    match *part {}
+                    match *slice {}
                 }
             }
 
@@ -288,7 +288,7 @@ macro_rules! value {
                 Pass {
                     roots,
                     targets,
-                    since: Since::default(),
+                    since: NestedStart::default(),
                     retain_graph,
                     create_graph,
                     host: &NoHost,

@@ -45,8 +45,8 @@ use loom::thread;
 
 use remote_free_list::RemoteList;
 use slot::Header;
-use use_count::{Entry, UseCount};
-use generation::Word;
+use use_count::{EnterResult, UseCount};
+use generation::GenerationCount;
 
 /// Each thread may be interrupted twice where it could go on; a bound of 3 takes minutes.
 fn model(run: impl Fn() + Sync + Send + 'static) {
@@ -57,7 +57,7 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
 
 /// A slot: loom fails the model when its contents are read and written at once.
 struct Slot {
-    word: Word,
+    word: GenerationCount,
     contents: UnsafeCell<u32>,
 }
 
@@ -70,7 +70,7 @@ const GONE: u32 = u32::MAX;
 
 impl Slot {
     fn occupied(value: u32) -> Arc<Slot> {
-        let slot = Slot { word: Word::new(), contents: UnsafeCell::new(GONE) };
+        let slot = Slot { word: GenerationCount::new(), contents: UnsafeCell::new(GONE) };
         slot.occupy(value);
         Arc::new(slot)
     }
@@ -92,7 +92,7 @@ impl Slot {
         if last {
             // SAFETY: the last handle is gone, and none can be made.
             self.contents.with_mut(|place| unsafe { *place = GONE });
-            self.word.retire();
+            self.word.advance();
         }
         last
     }
@@ -122,7 +122,7 @@ fn exactly_one_drop_is_the_last() {
 #[test]
 fn an_upgrade_alone_shows_what_was_published() {
     model(|| {
-        let slot = Arc::new(Slot { word: Word::new(), contents: UnsafeCell::new(GONE) });
+        let slot = Arc::new(Slot { word: GenerationCount::new(), contents: UnsafeCell::new(GONE) });
         let upgrader = {
             let slot = Arc::clone(&slot);
             // The key is known without having been handed over: nothing but the word orders the two threads.
@@ -202,7 +202,7 @@ impl Cell {
 
     /// A pass that uses the values; whether it was admitted.
     fn pass(&self, spend: bool, fail: bool) -> bool {
-        if self.users.enter(spend) != Entry::Counted {
+        if self.users.enter(spend) != EnterResult::Counted {
             return false;
         }
         // SAFETY: counted users share the values.
@@ -242,7 +242,7 @@ fn values_outlive_the_users_inside() {
         assert!(cell.pass(true, false));
         a.join().unwrap();
         b.join().unwrap();
-        assert_eq!(cell.users.enter(false), Entry::Refused);
+        assert_eq!(cell.users.enter(false), EnterResult::Refused);
     });
 }
 

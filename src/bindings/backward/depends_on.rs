@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::custom_op::is_custom;
 use crate::bindings::object::PyTensor;
-use crate::graph::{Extras, Flags, search};
+use crate::graph::{Attachments, Flags, search};
 use crate::tensor::{Edge, Node, Tensor};
 
 /// Where the gradients of tensors go; of those that need none, nowhere.
@@ -47,7 +47,8 @@ pub(crate) fn _runs_python(outputs: Vec<Bound<'_, PyAny>>, inputs: Vec<Bound<'_,
 /// Whether a backward from `outputs` to `inputs` may run a hook, or a custom function's backward.
 #[pyfunction]
 pub(crate) fn _calls_back(outputs: Vec<Bound<'_, PyAny>>, inputs: Vec<Bound<'_, PyAny>>) -> bool {
-    let calls = |node: &Node| is_custom(node) || node.extras().is_some_and(Extras::hooked);
+    let calls =
+        |node: &Node| is_custom(node) || node.attachments().is_some_and(Attachments::has_hooks);
     search(&edges(&tensors(&outputs)), &edges(&tensors(&inputs)), false, calls)
 }
 

@@ -12,7 +12,7 @@ use pyo3::types::PyList;
 
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::{PyNode, wrap_node};
-use crate::graph::{Flags, NodeId, frontier, latest, next_node, search};
+use crate::graph::{Flags, NodeId, frontier, innermost_line, next_node_seq, search};
 use crate::tensor::{Edge, Node, Tensor};
 use crate::threads::Lock;
 
@@ -33,7 +33,7 @@ impl Ended {
             self.most = 2 * self.order.len() + 64;
         }
         self.order.push_back(argument);
-        self.since.insert(argument, next_node());
+        self.since.insert(argument, next_node_seq());
         COUNT.store(self.order.len(), Ordering::Relaxed);
     }
 
@@ -132,8 +132,8 @@ pub(crate) fn _of_ended_transform<'py>(
     let Some(kept) = frontier(&roots, since).into_iter().find(leads) else {
         return Ok(None);
     };
-    let site = kept.node().extras().and_then(|extras| extras.call_site());
-    let site = site.map(|site| latest(&site).trim().to_owned());
+    let site = kept.node().attachments().and_then(|attachments| attachments.call_site());
+    let site = site.map(|site| innermost_line(&site).trim().to_owned());
     let (made, argument) =
         (wrap_node(py, kept.node().clone())?, wrap_node(py, leaf.node().clone())?);
     Ok(Some((made, kept.output(), argument, site)))

@@ -87,10 +87,10 @@ fn entered<'py>(
         return Ok(None);
     }
     if tensor.requires_grad() && before.has(GRAD) {
-        let copy = wrap(py, tensor.copied("clone")?.in_kind_of(tensor))?;
+        let copy = wrap(py, tensor.copied("clone")?.with_kind_of(tensor))?;
         return Ok(Some((copy.cast_into()?, Kind::Tensor)));
     }
-    let copy = tensor.detach().copied("clone")?.in_kind_of(tensor);
+    let copy = tensor.detach().copied("clone")?.with_kind_of(tensor);
     Ok(Some((leaf(py, copy)?, Kind::Tensor)))
 }
 

@@ -16,7 +16,7 @@ use crate::bindings::graph::edge::GradientEdge;
 use crate::bindings::object::{PyTensor, remember, wrap};
 use crate::bindings::package;
 use crate::dtype::DType;
-use crate::graph::{Flags, Since};
+use crate::graph::{Flags, NestedStart};
 use crate::ops::autograd::backward as engine;
 use crate::ops::autograd::backward::{BackwardOptions, Endpoint, Endpoints, GradOptions};
 use crate::ops::autograd::jacobian::{grad_rows, jacobian, rows_per_pass};
@@ -267,7 +267,7 @@ pub(crate) fn grad<'py>(
             create_graph,
             allow_unused,
             materialize: materialize_grads,
-            since: Since::default(),
+            since: NestedStart::default(),
         };
         engine::grad_at(roots, &wanted, &grads, &options, host)
     })?;
@@ -307,7 +307,7 @@ pub(crate) fn _grad_rows<'py>(
             create_graph: graph.1,
             allow_unused: unused.0,
             materialize: unused.1,
-            since: Since::default(),
+            since: NestedStart::default(),
         };
         grad_rows(&roots, &wanted, &gradients, &options, host)
     })?;

@@ -12,7 +12,7 @@ use pyo3::types::{PyString, PyTuple};
 use crate::bindings::call::observe;
 use crate::bindings::object::{PyTensor, wrap_computed, wrap_part};
 use crate::error::Result;
-use crate::graph::{ANOMALY, CHECK_NAN, Mode, PACKING, SITES, TRACING};
+use crate::graph::{ANOMALY, CALL_SITES, CHECK_NAN, Mode, PACKING, TRACING};
 use crate::ops::core::op_decl::OpDecl;
 use crate::tensor::Tensor;
 use crate::threads::{NotAlone, assert_no_lock_held};
@@ -69,7 +69,7 @@ pub(crate) fn intercepts(mode: Mode) -> bool {
 /// Whether calls in this mode neither are intercepted nor run code of the host while they compute and record.
 #[inline(always)]
 pub(crate) fn is_quiet(mode: Mode) -> bool {
-    mode.0 & (TRACING | PACKING | SITES | ANOMALY | CHECK_NAN) == 0
+    mode.0 & (TRACING | PACKING | CALL_SITES | ANOMALY | CHECK_NAN) == 0
 }
 
 impl<'a, 'py> Call<'a, 'py> {

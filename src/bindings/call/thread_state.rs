@@ -28,7 +28,7 @@ impl ThreadStateGuard {
         assert_no_lock_held();
         ThreadStateGuard {
             _mode: ModeGuard::new(Mode::current()),
-            _blocks: saved_tensor_hooks::keep(),
+            _blocks: saved_tensor_hooks::save_blocks(),
             _observers: observe::keep(py),
         }
     }

@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{self, Elements, ElementsMut, Storage, Word, capture};
+use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
 use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::{SMALL, detached};
 use crate::bindings::compile::argument_match;
@@ -159,7 +159,7 @@ pub(crate) fn _as_arrays<'py>(
 /// Whether a change in place was refused since this thread began to record a program: see `admit_change`.
 #[pyfunction]
 pub(crate) fn _was_change_refused() -> bool {
-    capture::was_change_refused()
+    capture::was_write_refused()
 }
 
 /// Whether this thread records a program.
@@ -171,7 +171,7 @@ pub(crate) fn _is_recording_program() -> bool {
 /// Whether this thread records a program that computes what a tensor holds anew in every call, so that nobody may read it.
 #[pyfunction]
 pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
-    capture::active() && capture::leaves_for_program(x.get().tensor.storage().ptr().addr())
+    capture::active() && capture::is_forbidden_read(x.get().tensor.storage().ptr().addr())
 }
 
 /// Whether programs may be recorded and run here: not inside a recording, a custom function or inference mode, and where nobody observes operations.
@@ -237,7 +237,7 @@ impl PyProgram {
     /// Whether it reads tensors that are no arguments.
     #[getter]
     fn reads_outside(&self) -> bool {
-        self.replay.program().read_where_it_lies().iter().any(|memory| !memory.is_lent())
+        self.replay.program().read_where_it_lies().iter().any(|memory| !memory.is_external_memory())
     }
 
     /// The Python code that its steps call, and what is watched, may lead back to the program.
@@ -334,7 +334,7 @@ impl PyProgram {
         plain: &[usize],
     ) -> PyResult<Option<Objects<'py>>> {
         let outputs = &self.replay.program().outputs()[..plain.len()];
-        let mut words: SmallVec<[Word; 4]> = smallvec![[0; 2]; plain.len()];
+        let mut words: SmallVec<[ElementWord; 4]> = smallvec![[0; 2]; plain.len()];
         let array = |output: &Output| match output.layout.dims() {
             [] => Ok(None),
             dims => numpy::empty(py, dims, output.dtype).map(Some),
@@ -360,7 +360,8 @@ impl PyProgram {
         self.replay.finish(&[], gradients)?;
         self.done(py)?;
         let object =
-            |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &Word))| match array {
+            |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &ElementWord))| match array
+            {
                 Some(array) => Ok(Bound::into_any(array)),
                 None => numpy::scalar_of(py, output.dtype, word),
             };

@@ -214,7 +214,7 @@ impl<'py> Job<'_, 'py> {
             tensor.storage().invalidate_saved();
             tensor.changed_in_place(self.form.lasting());
         } else {
-            tensor.credit_change(self.form.lasting());
+            tensor.set_last_writer(self.form.lasting());
         }
         Ok(())
     }

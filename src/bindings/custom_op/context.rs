@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::graph::NodeId;
 use crate::ops::custom_op::{cleared_error, key_error};
 use crate::tensor::{self, Tensor};
-use crate::threads::{Guard, Lock};
+use crate::threads::{Lock, LockGuard};
 
 /// What a context holds of one call.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl FunctionContext {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Guard<'_, State> {
+    pub(super) fn lock(&self) -> LockGuard<'_, State> {
         self.state.lock()
     }
 
@@ -248,7 +248,7 @@ impl FunctionContext {
         let given = state.arrays.contains(&(ob.as_ptr() as usize));
         let varies = !given && copy.dtype().is_inexact() && state.needs.contains(&true);
         drop(state);
-        wrap(ob.py(), if varies { copy.marked(tensor::Marks::CUT) } else { copy })
+        wrap(ob.py(), if varies { copy.marked(tensor::TensorFlags::CUT) } else { copy })
     }
 
     pub(super) fn mark(

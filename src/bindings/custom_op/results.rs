@@ -89,7 +89,7 @@ pub(super) fn attach<'py>(
         OutputKind::Constant => Ok(y.clone()),
         OutputKind::Dirty => {
             let edge = Edge::new(node.clone(), k as u32);
-            tensor.wrote(Write {
+            tensor.note_write(Write {
                 op: form.lasting(),
                 region: Region::of(tensor),
                 edge: Some(edge),

@@ -15,7 +15,7 @@ use crate::bindings::errors::from_python;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::PACKAGE;
 use crate::error::{Result, Warning, set_warn};
-use crate::graph::{self, ANOMALY, CHECK_NAN, Caller, Mode, SITES};
+use crate::graph::{self, ANOMALY, CALL_SITES, CHECK_NAN, CallStack, Mode};
 
 static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -24,7 +24,7 @@ const DEEPEST: usize = 16;
 
 struct Interpreter;
 
-impl Caller for Interpreter {
+impl CallStack for Interpreter {
     fn here(&self, whole: bool) -> Option<Arc<str>> {
         let most = if whole { DEEPEST } else { 1 };
         // A frame that cannot be read leaves the site unknown; it must not fail the operation.
@@ -34,7 +34,7 @@ impl Caller for Interpreter {
 
 /// Lets the engine ask where the program is, and the core give warnings.
 pub(crate) fn register() {
-    graph::set_caller(&Interpreter);
+    graph::set_call_stack(&Interpreter);
     set_warn(say);
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn _switch_anomaly(on: bool, check_nan: bool) -> u32 {
 #[pyfunction]
 pub(crate) fn _switch_sites(on: bool) -> u32 {
     let before = Mode::current();
-    before.with(SITES, on).set();
+    before.with(CALL_SITES, on).set();
     before.0
 }
 
@@ -146,5 +146,5 @@ pub(crate) fn is_anomaly_check_nan_enabled() -> bool {
 /// What cut a tensor from the graph, where, and what to do instead; None when that is not known.
 #[pyfunction]
 pub(crate) fn _cut_because(tensor: &Bound<'_, PyTensor>) -> Option<String> {
-    tensor.get().tensor.cut_because()
+    tensor.get().tensor.cut_message()
 }

@@ -103,7 +103,7 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
         if let Some(foreign) = node.rule().foreign() {
             (self.found)(Reached::Owner(foreign))?;
         }
-        if !node.flags().has(Flags::FOREIGN) && node.extras().is_none() {
+        if !node.flags().has(Flags::FOREIGN) && node.attachments().is_none() {
             return Ok(());
         }
         let mut result = Ok(());
@@ -119,10 +119,10 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
             }
         };
         node.foreign_saved(&mut owner);
-        if let Some(extras) = node.extras() {
-            extras.foreign(&mut owner);
+        if let Some(attachments) = node.attachments() {
+            attachments.foreign(&mut owner);
             result?;
-            if let Some(metadata) = extras.metadata() {
+            if let Some(metadata) = attachments.metadata() {
                 return (self.found)(Reached::Metadata(node, metadata));
             }
             return Ok(());
@@ -159,7 +159,7 @@ fn clear(roots: &[Node], counts: u32) {
     let _ = Walk::run(roots, counts, |found| -> Result<(), ()> {
         match found {
             Reached::Owner(foreign) => foreign.clear(),
-            Reached::Metadata(node, _) => node.extras_or_new().set_metadata(Arc::new(())),
+            Reached::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
         }
         Ok(())
     });

@@ -199,7 +199,7 @@ impl RemovableHandle {
     fn remove(&self) {
         for (id, key) in &self.hooks {
             if let Some(node) = id.upgrade() {
-                node.extras_or_new().remove(*key);
+                node.attachments_or_new().remove(*key);
             }
         }
     }
@@ -217,7 +217,7 @@ impl RemovableHandle {
 /// Attaches a hook to the gradient that arrives at `edge`.
 pub(super) fn attach(edge: &Edge, hook: Arc<dyn Hook<Tensor>>) -> (NodeId<Tensor>, u64) {
     let node = edge.node();
-    let key = node.extras_or_new().on_output(edge.output(), hook);
+    let key = node.attachments_or_new().add_output_hook(edge.output(), hook);
     node.add_flags(Flags::FOREIGN);
     (node.id(), key)
 }
@@ -262,7 +262,7 @@ impl PyTensor {
         let leaf = Arc::downgrade(tensor.ensure_meta());
         let hook = OnCommit { callback: Callback::new(op, hook)?, leaf };
         let node = edge.node();
-        let key = node.extras_or_new().committed(Arc::new(hook));
+        let key = node.attachments_or_new().add_commit_hook(Arc::new(hook));
         node.add_flags(Flags::FOREIGN);
         Ok(RemovableHandle::one(node, key))
     }
@@ -271,7 +271,7 @@ impl PyTensor {
 /// Attaches `hook(grad_outputs)`, which runs before the node.
 pub(super) fn before(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
     let hook = OnNode(Callback::new("register_prehook", hook)?);
-    let key = node.extras_or_new().before(Arc::new(hook));
+    let key = node.attachments_or_new().add_pre_hook(Arc::new(hook));
     node.add_flags(Flags::FOREIGN);
     Ok(RemovableHandle::one(node, key))
 }
@@ -279,7 +279,7 @@ pub(super) fn before(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<Removable
 /// Attaches `hook(grad_inputs, grad_outputs)`, which runs after the node.
 pub(super) fn after(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
     let hook = OnNode(Callback::new("register_hook", hook)?);
-    let key = node.extras_or_new().after(Arc::new(hook));
+    let key = node.attachments_or_new().add_post_hook(Arc::new(hook));
     node.add_flags(Flags::FOREIGN);
     Ok(RemovableHandle::one(node, key))
 }

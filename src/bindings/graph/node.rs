@@ -43,14 +43,14 @@ impl PyNode {
     /// A dict for the user's own notes on this node; it lives as long as the node.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        let extras = self.node.extras_or_new();
-        if let Some(known) = extras.metadata()
+        let attachments = self.node.attachments_or_new();
+        if let Some(known) = attachments.metadata()
             && let Some(notes) = known.downcast_ref::<Metadata>()
         {
             return notes.dict.bind(py).clone();
         }
         let dict = PyDict::new(py);
-        extras.set_metadata(Arc::new(Metadata::new(dict.clone().unbind())));
+        attachments.set_metadata(Arc::new(Metadata::new(dict.clone().unbind())));
         dict
     }
 

@@ -101,7 +101,7 @@ impl Packed {
 /// What a hook returned, in the place of what was saved. The leaf itself only if it is the leaf's memory: other elements
 /// have the leaf's edge and not its state.
 fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
-    let restored = tensor.clone().reattached(edge.clone());
+    let restored = tensor.clone().with_saved_edge(edge.clone());
     let leaf = restored.meta().and_then(|state| object_of(py, state));
     let other = |leaf: Bound<'_, PyAny>| {
         leaf.cast::<PyTensor>().is_ok_and(|leaf| !same_elements(&leaf.get().tensor, &tensor))
@@ -130,7 +130,7 @@ impl PackedValue<Tensor> for Packed {
                     .map_err(python)?,
             };
             self.checked(&tensor)?;
-            if let Some(kept) = self.kept.as_ref().filter(|kept| kept.shows(&tensor)) {
+            if let Some(kept) = self.kept.as_ref().filter(|kept| kept.has_elements_of(&tensor)) {
                 return kept.clone().restore(edge, op);
             }
             Ok(with_edge(py, tensor.detach(), edge))

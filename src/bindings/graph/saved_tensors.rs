@@ -9,15 +9,15 @@ use pyo3::types::PyTuple;
 use crate::bindings::errors::{bad_value, to_python};
 use crate::bindings::graph::saved_tensor_hooks::Hooks;
 use crate::error::{Error, Result};
-use crate::graph::{GRAD, Mode, ModeGuard, Origin, PACKING, Pack, Saved, TRACING};
+use crate::graph::{GRAD, Mode, ModeGuard, PACKING, Pack, Saved, SavedOrigin, TRACING};
 use crate::tensor::{Node, Tensor};
 
 /// What the saved values of a node are called, with their positions; those that are tensors only.
 fn names(node: &Node) -> Result<Vec<(usize, String)>> {
     let name = |(i, saved): (usize, &Saved<Tensor>)| match saved.origin()? {
-        Origin::Input(input) => Some((i, format!("input{input}"))),
-        Origin::Output(index) => Some((i, format!("output{index}"))),
-        Origin::Edge(_) => Some((i, format!("saved{i}"))),
+        SavedOrigin::Input(input) => Some((i, format!("input{input}"))),
+        SavedOrigin::Output(index) => Some((i, format!("output{index}"))),
+        SavedOrigin::Edge(_) => Some((i, format!("saved{i}"))),
     };
     let names = node.with_saved(|saved| saved.iter().enumerate().filter_map(name).collect());
     names.ok_or_else(|| Box::new(Error::GraphFreed { op: node.name() }))

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::array::{Storage, capture};
 use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
-use crate::tensor::{Cause, CutCause, Tensor};
+use crate::tensor::{AtomicCause, CutCause, Tensor};
 
 /// How memory is lent to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     storage: Storage,
     writable: bool,
     /// Why a tensor made of the array again has no history.
-    cut_cause: CutCause,
+    cut_cause: AtomicCause,
 }
 
 impl Memory {
@@ -35,7 +35,7 @@ impl Memory {
         let storage = tensor.storage().data_handle();
         let writable = match lending {
             Lending::ReadOnly => false,
-            Lending::WhereFree => export_if_free(tensor, &storage),
+            Lending::WhereFree => export_unless_saved(tensor, &storage),
             Lending::Writable => {
                 if !storage.is_writable() {
                     return Err(bad_value(
@@ -48,7 +48,7 @@ impl Memory {
                 true
             }
         };
-        let cut_cause = tensor.cause_by(Cause::Array);
+        let cut_cause = tensor.cause_through(CutCause::Array);
         Ok(Memory { storage, writable, cut_cause })
     }
 
@@ -60,15 +60,15 @@ impl Memory {
         self.writable
     }
 
-    pub(super) fn cut_cause(&self) -> &CutCause {
+    pub(super) fn cut_cause(&self) -> &AtomicCause {
         &self.cut_cause
     }
 }
 
 /// Counts an export if nothing keeps the elements; a function that is recorded does so without a handle.
-fn export_if_free(tensor: &Tensor, storage: &Storage) -> bool {
+fn export_unless_saved(tensor: &Tensor, storage: &Storage) -> bool {
     let known = 1 + u64::from(tensor.storage().is_data_handle());
-    is_plain_memory(tensor) && !capture::active() && storage.export_if_free(known)
+    is_plain_memory(tensor) && !capture::active() && storage.export_unless_saved(known)
 }
 
 impl Drop for Memory {

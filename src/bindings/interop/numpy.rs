@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use crate::array::{Access, Elements, ElementsMut, Layout, Owner, Storage, Word, capture};
+use crate::array::{Access, ElementWord, Elements, ElementsMut, Layout, Owner, Storage, capture};
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{to_python, type_name};
 pub(crate) use crate::bindings::interop::dtypes::{dtype_of, dtype_of_code, native};
@@ -128,7 +128,7 @@ pub(crate) fn take_over(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if flags(array) & OWNED != OWNED {
         return share(op, ob);
     }
-    adopt(op, array, Access::Ours)
+    adopt(op, array, Access::Exclusive)
 }
 
 /// The flags of an array that NumPy may just have made.
@@ -176,7 +176,7 @@ fn exported<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, Memory
 struct Lender(Py<PyUntypedArray>);
 
 impl Owner for Lender {
-    fn is_alone(&self) -> bool {
+    fn is_sole_owner(&self) -> bool {
         attached(|py| {
             let mut array = self.0.bind(py).clone();
             // SAFETY: the pointer is that of a live object.
@@ -251,7 +251,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;
-    capture::filled(out.storage());
+    capture::register_constant(out.storage());
     let nbytes = out.size() * dtype.size();
     if native(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
         // SAFETY: both hold `nbytes` bytes, and the new storage overlaps nothing.
@@ -341,7 +341,7 @@ pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'p
 pub(crate) fn scalar_of<'py>(
     py: Python<'py>,
     dtype: DType,
-    word: &Word,
+    word: &ElementWord,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: a word holds an element of any dtype.
     unsafe { scalar_at(py, dtype, ptr::from_ref(word).cast()) }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::threads::add_alone;
+use crate::threads::fetch_add_alone;
 
 /// How many rules with Python objects live; at zero no walk starts.
 static LIVE: AtomicU64 = AtomicU64::new(0);
@@ -15,14 +15,14 @@ pub(crate) struct Counted(());
 
 impl Counted {
     pub(crate) fn new() -> Counted {
-        add_alone(&LIVE, 1, Ordering::Relaxed);
+        fetch_add_alone(&LIVE, 1, Ordering::Relaxed);
         Counted(())
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        add_alone(&LIVE, 1u64.wrapping_neg(), Ordering::Relaxed);
+        fetch_add_alone(&LIVE, 1u64.wrapping_neg(), Ordering::Relaxed);
     }
 }
 

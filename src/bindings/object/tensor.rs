@@ -39,7 +39,7 @@ impl PyTensor {
     #[inline]
     pub(crate) fn written(&self) {
         if let Some(base) = &self.base {
-            self.tensor.is_view_of(&base.get().tensor);
+            self.tensor.set_base_of_view(&base.get().tensor);
         }
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
         return wrap_known(py, tensor);
     }
     // The memory of a view that an operation made of its own intermediate is the view's alone.
-    let alone = tensor.is_view() && tensor.storage().is_alone();
+    let alone = tensor.is_view() && tensor.storage().is_unique_outside_captures();
     let tensor = if alone { tensor.owner() } else { tensor };
     Ok(free_list::object(py, tensor, None)?.into_any())
 }

@@ -36,7 +36,7 @@ pub(super) fn converted<'py>(
         return Ok(slf.clone().into_any());
     }
     Call::operator("astype", &[slf.as_any()])
-        .tensor(tensor.size(), || tensor.astype(dtype).map(|copy| copy.in_kind_of(tensor)))
+        .tensor(tensor.size(), || tensor.astype(dtype).map(|copy| copy.with_kind_of(tensor)))
 }
 
 #[pymethods]

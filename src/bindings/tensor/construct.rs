@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::graph::{GRAD, Mode, TRANSFORM};
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::shape::create;
-use crate::tensor::{Cause, Tensor};
+use crate::tensor::{CutCause, Tensor};
 
 /// The dtype that Python floats and the creation functions get.
 #[pyfunction]
@@ -62,7 +62,7 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
         let source = &source.get().tensor;
         let copy = create::clone_(&source.detach())?;
         let copy = cast(copy, dtype.unwrap_or(source.dtype()))?;
-        return Ok(copy.cut_from(source, Cause::Copy));
+        return Ok(copy.cut_from(source, CutCause::Copy));
     }
     sequence(op, data, dtype)
 }
@@ -126,7 +126,7 @@ pub(crate) fn leaf_of<'py>(
 ) -> PyResult<Bound<'py, PyTensor>> {
     let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
     let tensor = match data.cast::<PyTensor>() {
-        Ok(source) => tensor.in_kind_of(&source.get().tensor),
+        Ok(source) => tensor.with_kind_of(&source.get().tensor),
         Err(_) if numpy::is_array(data) => tensor.into_memory(),
         Err(_) => tensor,
     };
@@ -194,7 +194,7 @@ pub(crate) fn taken<'py>(
     let tensor = match array.cast::<PyUntypedArray>() {
         Ok(found) if numpy::is_owned(found, dtype, WORTH_TAKING) => {
             let tensor = numpy::take_over("tensor", array)?;
-            capture::filled(tensor.storage());
+            capture::register_constant(tensor.storage());
             tensor
         }
         _ => copied(array, dtype)?,

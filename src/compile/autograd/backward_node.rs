@@ -98,11 +98,11 @@ fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> R
     let (first, outside) = program.outside();
     for (saved, memory) in (first..).zip(outside) {
         let same = match cx.payload(saved) {
-            Some(kept) => kept.is_in(memory),
+            Some(kept) => kept.equals_memory(memory),
             // A hook packed it.
-            None => in_order(&cx.saved(saved)?)?.is_in(memory),
+            None => in_order(&cx.saved(saved)?)?.equals_memory(memory),
         };
-        let kept = same || (memory.is_lent() && program.keeps(memory));
+        let kept = same || (memory.is_external_memory() && program.keeps(memory));
         if !kept {
             return Err(changed());
         }

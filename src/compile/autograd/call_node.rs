@@ -175,7 +175,7 @@ impl BackwardProgram for Compiled {
         }
         let inputs: SmallVec<[Elements<'_>; 8]> = whole[..program.inputs()]
             .iter()
-            .map(|x| x.as_ref().map_or_else(Elements::unread, elements))
+            .map(|x| x.as_ref().map_or_else(Elements::null, elements))
             .collect();
         let memory = program.allocate()?;
         program.run_part(&inputs, &mut places(&memory), &self.objects)?;

@@ -5,7 +5,7 @@
 
 use crate::array::Storage;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, ModeGuard, NoHost, Since, frontier, next_node};
+use crate::graph::{Context, Foreign, ModeGuard, NestedStart, NoHost, frontier, next_node_seq};
 use crate::ops::autograd::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::tensor::{Edge, Tensor};
 
@@ -98,7 +98,7 @@ pub(crate) fn gradients(
     let closed = closures.edges();
     let _mode = ModeGuard::grad(true);
     // Hooks that the function registers on the copies run; those of what it closes over are left to the pass around.
-    let hooks = next_node();
+    let hooks = next_node_seq();
     let copies = arguments.iter().zip(requires).map(|(x, requires)| {
         Ok(match (requires, x.requires_grad()) {
             (true, true) => x.copied("clone")?,
@@ -108,7 +108,7 @@ pub(crate) fn gradients(
         })
     });
     let copies = copies.collect::<Result<Vec<Tensor>>>()?;
-    let since = Since { nodes: next_node(), hooks };
+    let since = NestedStart { nodes: next_node_seq(), hooks };
     let results = call(&copies)?;
     let (mut roots, mut seeds) = (Endpoints::new(), Vec::new());
     for (k, cotangent) in cotangents {

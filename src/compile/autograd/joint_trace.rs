@@ -12,7 +12,8 @@ use crate::compile::traced_function::{Signature, copied_in_kind, place};
 use crate::compile::{Joint, Narrowed, Program, Recorded, Recording, Taken, Told};
 use crate::error::{Error, Result};
 use crate::graph::{
-    Flags, Foreign, GRAD, Host, Mode, ModeGuard, SERIAL, Since, TRANSFORM, frontier, next_node,
+    Flags, Foreign, GRAD, Host, Mode, ModeGuard, NestedStart, SERIAL, TRANSFORM, frontier,
+    next_node_seq,
 };
 use crate::ops::autograd::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::tensor::effects;
@@ -66,21 +67,21 @@ impl JointReplay {
         host: &dyn Host,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
     ) -> Result<std::result::Result<JointReplay, NotJoint>, E> {
-        let hooks = next_node();
+        let hooks = next_node_seq();
         let copies = copied_in_kind(arguments, requires)?;
         let _mode = ModeGuard::new(Mode::current().with(SERIAL | GRAD, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let recording = Recording::begin(&storages, &given, weak)?;
-        capture::begins_in_transform(Mode::current().has(TRANSFORM));
-        let touched = effects::Scope::begin();
-        let since = Since { nodes: next_node(), hooks };
+        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+        let touched = effects::EffectScope::begin();
+        let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
         let touched = touched.end();
         if results.is_err() || !touched.is_empty() {
             restore_grads(&touched);
         }
-        if capture::was_change_refused() {
+        if capture::was_write_refused() {
             return Ok(Err(NotJoint::Because(WRITES_HISTORY)));
         }
         let results = results?;
@@ -130,7 +131,7 @@ impl JointReplay {
 
     /// Whether one of the programs reads tensors that are no arguments.
     pub fn reads_outside(&self) -> bool {
-        self.outside.iter().any(|memory| !memory.is_lent())
+        self.outside.iter().any(|memory| !memory.is_external_memory())
     }
 
     /// Bytes of temporaries of one run of both programs.
@@ -180,7 +181,7 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// The ends of a pass from these results.
-    pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: Since) -> Ends {
+    pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: NestedStart) -> Ends {
         let mut roots = Endpoints::new();
         let mut number = |result: &Tensor| {
             roots.push(Endpoint::of(result)?);
@@ -214,7 +215,7 @@ fn derived(
     (mut recording, may_keep): (Recording, bool),
     copies: &[Tensor],
     results: Vec<Tensor>,
-    since: Since,
+    since: NestedStart,
     host: &dyn Host,
 ) -> Result<std::result::Result<JointReplay, NotJoint>> {
     let mut ends = Ends::of(copies, &results, since);
@@ -286,7 +287,7 @@ pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<
     let _paused = capture::Pause::new();
     let seed = |(number, root): (usize, &Endpoint)| {
         let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
-        capture::input(seed.storage(), number);
+        capture::register_input(seed.storage(), number);
         Ok(Some(seed))
     };
     (first..).zip(roots).map(seed).collect()
@@ -296,7 +297,7 @@ pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<
 fn refused(edge: &Edge) -> Option<&'static str> {
     if !edge.node().flags().has(Flags::ACCUMULATOR) {
         Some("it closes over a tensor with a history; pass that as an argument")
-    } else if edge.node().extras().is_some() {
+    } else if edge.node().attachments().is_some() {
         Some("it closes over a leaf that has hooks")
     } else {
         None

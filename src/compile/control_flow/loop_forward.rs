@@ -13,7 +13,7 @@ use crate::compile::trace::Joint;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
-use crate::threads::signals::Signals;
+use crate::threads::signals::SignalPoller;
 
 /// What decides whether a loop goes on.
 pub struct Condition {
@@ -226,7 +226,7 @@ impl Loop {
         let around = Around { scanned: xs, outside };
         let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
         let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
-        let mut signals = Signals::default();
+        let mut signals = SignalPoller::default();
         let condition = self.parts.condition.as_ref();
         let mut asking = condition.map(|it| Session::begin(&it.program)).transpose()?;
         while trace.count < *length && self.goes_on(&mut asking, &iterations.carry, asked)? {

@@ -132,7 +132,7 @@ fn element(x: &Tensor, over: Scanned<'_>) -> Result<Tensor> {
         return Tensor::zeros(dims, x.dtype());
     }
     let at = if over.reverse { over.length - 1 } else { 0 };
-    Ok(x.detach().relaid(x.layout().select(0, at)))
+    Ok(x.detach().into_layout(x.layout().select(0, at)))
 }
 
 /// A loop with what its node needs.

@@ -10,7 +10,9 @@ use crate::compile::traced_function::{Signature, copied, in_order, place};
 use crate::compile::{Joint, Recorded, Recording, Taken};
 use crate::dtype::{DType, Half};
 use crate::error::{Error, Result};
-use crate::graph::{Context, Host, Mode, ModeGuard, SERIAL, Saved, SavedValues, Since, next_node};
+use crate::graph::{
+    Context, Host, Mode, ModeGuard, NestedStart, SERIAL, Saved, SavedValues, next_node_seq,
+};
 use crate::ops::autograd::backward::{Endpoint, GradOptions, grad_of};
 use crate::ops::custom_op::Spec;
 use crate::tensor::effects;
@@ -46,7 +48,7 @@ impl Part {
         host: &dyn Host,
         f: Traced<'_, E>,
     ) -> std::result::Result<Part, E> {
-        let hooks = next_node();
+        let hooks = next_node_seq();
         let copies = {
             // They belong to the part alone.
             let _paused = capture::Pause::new();
@@ -55,8 +57,8 @@ impl Part {
         let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let recording = Recording::begin_part(&storages);
-        let touched = effects::Scope::begin();
-        let since = Since { nodes: next_node(), hooks };
+        let touched = effects::EffectScope::begin();
+        let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
         let touched = touched.end();
         if !touched.is_empty() {
@@ -76,11 +78,11 @@ impl Part {
         mut recording: Recording,
         copies: &[Tensor],
         results: Vec<Tensor>,
-        since: Since,
+        since: NestedStart,
         host: &dyn Host,
     ) -> Result<Part> {
         let mut ends = Ends::of(copies, &results, since);
-        if ends.closures.iter().any(|edge| edge.node().extras().is_some()) {
+        if ends.closures.iter().any(|edge| edge.node().attachments().is_some()) {
             return Err(has_hooks());
         }
         recording.split();
@@ -149,7 +151,7 @@ fn of(point: &Endpoint) -> Option<&Edge> {
 }
 
 /// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.
-fn closures(ends: &Ends, host: &dyn Host, since: Since) -> Result<Vec<Endpoint>> {
+fn closures(ends: &Ends, host: &dyn Host, since: NestedStart) -> Result<Vec<Endpoint>> {
     if ends.closures.is_empty() {
         return Ok(Vec::new());
     }

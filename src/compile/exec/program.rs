@@ -49,7 +49,8 @@ impl Program {
         hosts: Vec<Arc<dyn Host>>,
     ) -> Program {
         let outside = buffers.iter().filter_map(|buffer| buffer.source.outside());
-        let outside = outside.map(|storage| (storage.switches(), storage.clone())).collect();
+        let outside =
+            outside.map(|storage| (storage.requires_grad_switches(), storage.clone())).collect();
         let (deferred, frames) = (Deferred::new(steps, buffers), Mutex::default());
         let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
         Program { deferred, inputs, outputs, objects, outside, read_outside, hosts, frames, number }
@@ -105,7 +106,7 @@ impl Program {
     /// Whether numbers that were read while the function was recorded have changed since, or which memory requires
     /// gradients.
     pub fn is_stale(&self) -> bool {
-        self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
+        self.outside.iter().any(|(switches, storage)| storage.requires_grad_switches() != *switches)
             || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::constant_folding::{is_whole, writers};
 use super::copy_elision::Names;
-use crate::array::hash::{FastMap, Mixer};
+use crate::array::hash::{FastHasher, FastMap};
 use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
 
 /// How often each buffer that a step reads was written before.
@@ -75,7 +75,7 @@ fn is_known(step: &Step) -> bool {
 
 /// A hash of what a step computes and what from.
 fn hash(step: &Step, versions: &Versions) -> u64 {
-    let mut mixer = Mixer::default();
+    let mut mixer = FastHasher::default();
     match &step.action {
         Action::Map(map) => {
             (map.table as usize).hash(&mut mixer);

@@ -20,7 +20,7 @@ impl Steps {
         // Values that depend on nothing that varies differ from call to call where they are changed in place.
         let kept = |buffer: &mut capture::Buffer| {
             let differs = buffer.traced || buffer.storage.version() != 0;
-            differs && buffer.storage.is_held_beside(held)
+            differs && buffer.storage.has_other_handles(held)
         };
         self.kept = self.numbers.iter().any(|(&address, &number)| {
             self.is_own((address, number), held)
@@ -55,7 +55,7 @@ impl Steps {
             };
             let others: SmallVec<[&Storage; 8]> = held.iter().copied().chain(constant).collect();
             let is_kept = |buffer: &mut capture::Buffer| {
-                let is_kept = buffer.storage.is_held_beside(&others);
+                let is_kept = buffer.storage.has_other_handles(&others);
                 is_kept.then(|| buffer.storage.clone())
             };
             match (capture::with_buffer(address, is_kept).flatten(), constant) {
@@ -66,7 +66,7 @@ impl Steps {
                 _ => {}
             }
         }
-        kept.iter().for_each(capture::serve_version);
+        kept.iter().for_each(capture::require_version);
         returned.into_iter().for_each(|number| self.copy_constant(number));
     }
 

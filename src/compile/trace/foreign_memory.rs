@@ -147,7 +147,7 @@ impl Steps {
         let known = self.buffers[id as usize].source.outside()?;
         // More of the memory may have been met since.
         let met = capture::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
-        met.filter(Storage::may_be_written_elsewhere)
+        met.filter(Storage::has_external_writer)
     }
 
     /// Forgets what steps from this one on found.
@@ -164,7 +164,7 @@ impl Steps {
         for (id, lent) in std::mem::take(&mut self.lent) {
             let Some(memory) = self.lent_memory(id) else { continue };
             let whole = lent.found.iter().all(|(_, content)| content.is_whole());
-            let own = whole && !lent.exceeded && memory.is_abandoned();
+            let own = whole && !lent.exceeded && memory.is_externally_unreachable();
             let is_output = outputs.iter().any(|output| output.buffer == id);
             match &lent.found[..] {
                 [_] if lent.written && !own => {}

@@ -31,7 +31,7 @@ impl Steps {
             let argument = capture::with_buffer(at(slice), |buffer| own(&buffer.storage));
             capture::host_may_write(at(slice)) && argument != Some(true)
         };
-        let reads = |slice: &Slice| capture::host_finds(at(slice));
+        let reads = |slice: &Slice| capture::host_read_is_repeatable(at(slice));
         let reads = dropped.iter().flat_map(|step| &step.reads).all(reads);
         let writes = dropped.iter().flat_map(|step| &step.writes).all(writes);
         self.forget_lent((mark.buffers, mark.steps));

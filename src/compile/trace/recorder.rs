@@ -131,7 +131,7 @@ impl Recording {
     /// Begins a capture of a part of a program, whether or not this thread captures one. What the function reads beside its
     /// inputs become further inputs, and it must not write there.
     pub fn begin_part(inputs: &[&Storage]) -> Recording {
-        capture::begin_part();
+        capture::begin_subprogram();
         Recording::started(inputs, Vec::new(), (false, true))
     }
 
@@ -141,7 +141,7 @@ impl Recording {
         (weak, part): (bool, bool),
     ) -> Recording {
         for (number, storage) in inputs.iter().enumerate() {
-            capture::input(storage, number);
+            capture::register_input(storage, number);
         }
         let steps = Steps { arguments, objects: launch::HOST_OBJECT + 1, ..Steps::default() };
         let shared = Rc::new(RefCell::new(steps));
@@ -202,8 +202,8 @@ impl Recording {
         if capture::was_read_refused() {
             steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
         }
-        if capture::was_change_refused() {
-            steps.refused.get_or_insert_with(capture::change_refused);
+        if capture::was_write_refused() {
+            steps.refused.get_or_insert_with(capture::write_refused);
         }
         if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
             let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
@@ -214,7 +214,7 @@ impl Recording {
                 Box::new(Error::Captured { op: "compile".into(), what: what.into(), remedy })
             });
         }
-        let read = capture::take_read_outside();
+        let read = capture::take_outside_reads();
         self.end();
         if let Some(error) = steps.refused.take() {
             steps.give_back();
@@ -300,7 +300,7 @@ impl Steps {
                     Origin::Input(number) => Source::Input(number),
                     Origin::Outside => Source::Outside(storage),
                     Origin::Constant => Source::Constant(storage),
-                    Origin::Made => Source::Temporary,
+                    Origin::Allocated => Source::Temporary,
                 };
                 Buffer { source, nbytes }
             }
@@ -313,11 +313,11 @@ impl Steps {
 
     /// Takes note that a buffer is about to be written.
     fn written(&mut self, address: usize, varies: bool) {
-        let settled = capture::with_buffer(address, |buffer| {
+        let read_by_host = capture::with_buffer(address, |buffer| {
             buffer.traced |= varies;
-            buffer.settled
+            buffer.read_by_host
         });
-        if settled == Some(true) {
+        if read_by_host == Some(true) {
             self.refused.get_or_insert_with(|| closed_over("looked at"));
         }
         let number = self.number(address);
@@ -366,7 +366,7 @@ impl Steps {
     }
 
     fn output(&mut self, (storage, layout, dtype): Recorded<'_>) -> Output {
-        capture::seen(storage);
+        capture::register_outside(storage);
         let buffer = if layout.numel() == 0 { 0 } else { storage.ptr().addr() };
         let number = self.number(buffer);
         let buffer = &mut self.buffers[number as usize];

@@ -1,16 +1,16 @@
-//! The word of a slot: `generation << 32 | count` in one atomic.
+//! The reference count of a slot: `generation << 32 | count` in one atomic word.
 //!
-//! Owns the counting protocol: a relaxed increment, a release decrement, an acquire fence at zero; a thread that is alone
-//! counts by loads and stores. It never touches contents. `tests/loom` runs this file under loom.
+//! A relaxed increment, a release decrement, and an acquire fence at zero; a thread that is alone in the engine counts with
+//! plain loads and stores. `tests/loom` runs this file under loom.
 //! Invariant: a count that has reached zero rises again only by `publish`, in a later generation.
 
 use super::sync::{AtomicU64, Ordering, alone, fence};
 
-/// More handles than this are a leak in a loop; going on would let the count run into the generation.
-const MOST: u32 = i32::MAX as u32;
+/// A larger count means leaked handles; it must not overflow into the generation.
+const MAX_COUNT: u32 = i32::MAX as u32;
 
-/// Generation and count.
-pub(super) struct Word(AtomicU64);
+/// Generation and count of a slot.
+pub(super) struct GenerationCount(AtomicU64);
 
 /// The generation in a word.
 #[inline]
@@ -24,36 +24,36 @@ fn count(word: u64) -> u32 {
     word as u32
 }
 
-impl Word {
+impl GenerationCount {
     /// A vacant slot of generation 0.
-    pub(super) fn new() -> Word {
-        Word(AtomicU64::new(0))
+    pub(super) fn new() -> GenerationCount {
+        GenerationCount(AtomicU64::new(0))
     }
 
-    /// The generation; its slot is counted, or the caller only compares.
+    /// The generation. The caller holds a count, or only compares.
     #[inline]
     pub(super) fn generation(&self) -> u32 {
         generation(self.0.load(Ordering::Relaxed))
     }
 
-    /// How many handles count the slot.
+    /// The number of handles.
     pub(super) fn count(&self) -> u32 {
         count(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the slot is occupied in this generation (at this moment).
+    /// Whether the slot is occupied in generation `of` (at this moment).
     pub(super) fn is_live(&self, of: u32) -> bool {
         let now = self.0.load(Ordering::Relaxed);
         generation(now) == of && count(now) > 0
     }
 
-    /// Makes written contents visible with a count of one. The slot is vacant and in nobody else's hands.
+    /// Publishes the written contents with a count of one. The slot is vacant and no other thread has it.
     #[inline]
     pub(super) fn publish(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) | 1, Ordering::Release);
     }
 
-    /// One more handle, made by somebody who has one.
+    /// Adds a handle; the caller has one.
     #[inline]
     pub(super) fn increment(&self) {
         let before = if alone() {
@@ -63,12 +63,12 @@ impl Word {
         } else {
             self.0.fetch_add(1, Ordering::Relaxed)
         };
-        if count(before) > MOST {
+        if count(before) > MAX_COUNT {
             std::process::abort();
         }
     }
 
-    /// One handle less; true for the last, which then has the contents to itself.
+    /// Removes a handle; true for the last one, which may then drop the contents.
     #[inline]
     pub(super) fn decrement(&self) -> bool {
         if alone() {
@@ -79,23 +79,23 @@ impl Word {
         if count(self.0.fetch_sub(1, Ordering::Release)) != 1 {
             return false;
         }
-        // What other handles did with the contents happens before their destruction.
+        // The accesses through other handles happen before the contents are dropped.
         fence(Ordering::Acquire);
         true
     }
 
-    /// One more handle from a key, if the slot is still occupied in its generation.
+    /// Adds a handle from an uncounted key, if the slot is still occupied in generation `of`.
     pub(super) fn upgrade(&self, of: u32) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
             if generation(now) != of || count(now) == 0 {
                 return false;
             }
-            if count(now) > MOST {
+            if count(now) > MAX_COUNT {
                 std::process::abort();
             }
-            // Acquire pairs with `publish`. Generation and count change in one exchange, so the count cannot go to a
-            // later occupant of the slot.
+            // Acquire pairs with `publish`. Generation and count change in one exchange, so the count cannot go to a later
+            // occupant of the slot.
             match self.0.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(changed) => now = changed,
@@ -103,8 +103,8 @@ impl Word {
         }
     }
 
-    /// Begins the next generation of a slot whose contents are gone, and returns it.
-    pub(super) fn retire(&self) -> u32 {
+    /// Begins the next generation of a vacant slot, and returns it.
+    pub(super) fn advance(&self) -> u32 {
         let next = self.generation() + 1;
         self.0.store(u64::from(next) << 32, Ordering::Relaxed);
         next

@@ -1,14 +1,14 @@
-//! Handles: the counted `NodeRef` and `Edge`, the uncounted `NodeId`, and the engine's borrowed `NodeBorrow`.
+//! Node handles: the counted `NodeRef` and `Edge`, the uncounted `NodeId`, and the engine's `NodeBorrow`.
 //!
-//! Owns what a handle may do; `word.rs` has the counting protocol.
-//! Invariant: whoever can reach a node through `Deref` holds a count, or borrows from someone who does.
+//! The counting protocol is in `generation.rs`.
+//! Invariant: code that reaches a node through `Deref` holds a count, or borrows from an owner of one.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::generation::Word;
+use super::generation::GenerationCount;
 use super::slot::{self, Slot};
 use super::thread_state;
 use crate::graph::node::Node;
@@ -19,15 +19,15 @@ pub struct NodeRef<V: Value> {
     slot: NonNull<Slot<V>>,
 }
 
-// SAFETY: a handle gives shared access to a `Node<V>` (which is `Sync`) and may drop it on any thread (`Send`);
-// the count is atomic.
+// SAFETY: a handle gives shared access to a `Node<V>` (which is `Sync`) and may drop it on any thread (`Send`); the
+// count is atomic.
 unsafe impl<V: Value> Send for NodeRef<V> where Node<V>: Send + Sync {}
 // SAFETY: as above.
 unsafe impl<V: Value> Sync for NodeRef<V> where Node<V>: Send + Sync {}
 
 #[inline]
-fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &Word {
-    // SAFETY: pages are never freed, and the header is only ever reached by shared references.
+fn word<V: Value>(slot: &NonNull<Slot<V>>) -> &GenerationCount {
+    // SAFETY: pages are never freed, and the header is reached by shared references only.
     unsafe { &(*slot.as_ptr()).header.word }
 }
 
@@ -45,7 +45,7 @@ impl<V: Value> NodeRef<V> {
         NodeId { slot: self.slot, generation: word(&self.slot).generation() }
     }
 
-    /// How many handles and edges count the node.
+    /// The number of handles and edges to the node.
     pub fn count(&self) -> u32 {
         word(&self.slot).count()
     }
@@ -104,7 +104,7 @@ impl<V: Value> fmt::Debug for NodeRef<V> {
     }
 }
 
-/// The uncounted key of a node: it may outlive the node and then upgrades to `None`.
+/// An uncounted key of a node: it may outlive the node, and then upgrades to `None`.
 pub struct NodeId<V: Value> {
     slot: NonNull<Slot<V>>,
     generation: u32,
@@ -160,7 +160,7 @@ impl<V: Value> fmt::Debug for NodeId<V> {
     }
 }
 
-/// Where a gradient goes: a counted node and one of its outputs.
+/// A counted node and one of its outputs: where the gradient of a value goes.
 pub struct Edge<V: Value> {
     node: NodeRef<V>,
     output: u32,
@@ -173,13 +173,13 @@ impl<V: Value> Edge<V> {
         Edge { node, output }
     }
 
-    /// The node that produced the value (or accumulates a leaf's gradient).
+    /// The node that produced the value, or the accumulator of a leaf.
     #[inline]
     pub fn node(&self) -> &NodeRef<V> {
         &self.node
     }
 
-    /// Which of the node's outputs.
+    /// The output's index.
     #[inline]
     pub fn output(&self) -> u32 {
         self.output
@@ -207,7 +207,7 @@ impl<V: Value> fmt::Debug for Edge<V> {
     }
 }
 
-/// A handle borrowed from an owner of a count: copied freely, counts nothing.
+/// A handle borrowed from an owner of a count: `Copy`, counts nothing.
 pub(in crate::graph) struct NodeBorrow<'g, V: Value> {
     slot: NonNull<Slot<V>>,
     owner: PhantomData<&'g NodeRef<V>>,
@@ -226,7 +226,7 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
         unsafe { Slot::node(self.slot) }
     }
 
-    /// A count of one's own.
+    /// A counted handle.
     #[inline]
     pub(in crate::graph) fn to_ref(self) -> NodeRef<V> {
         word(&self.slot).increment();
@@ -239,17 +239,17 @@ impl<'g, V: Value> NodeBorrow<'g, V> {
         self.slot.as_ptr() as usize
     }
 
-    /// Has the node brought into the cache: it is about to be read.
+    /// Prefetches the node.
     #[inline(always)]
-    pub(in crate::graph) fn fetch(self) {
-        slot::fetch(self.address(), size_of::<Slot<V>>());
+    pub(in crate::graph) fn prefetch(self) {
+        slot::prefetch(self.address(), size_of::<Slot<V>>());
     }
 
-    /// The same for the node that comes some steps later, if nodes lie as far apart as this one and the one before it: the
-    /// address of the next node of a long chain is known when this one has been read, and that is too late.
+    /// Prefetches the node some steps ahead, assuming the stride from `before` to this node: in a long chain, the address of
+    /// the next node is known only when this one has been read, which is too late.
     #[inline(always)]
-    pub(in crate::graph) fn fetch_beyond(self, before: NodeBorrow<'_, V>) {
-        slot::fetch_beyond(before.address(), self.address(), size_of::<Slot<V>>());
+    pub(in crate::graph) fn prefetch_ahead(self, before: NodeBorrow<'_, V>) {
+        slot::prefetch_ahead(before.address(), self.address(), size_of::<Slot<V>>());
     }
 }
 

@@ -1,7 +1,6 @@
-//! The list by which slots come home: any thread pushes, the owner takes all of it.
+//! The free list of slots that other threads than the owner freed: any thread pushes, the owner takes the whole list.
 //!
-//! Owns the head. It never takes a single slot off, so a stale head cannot return (no ABA). `tests/loom` runs
-//! this file under loom.
+//! No single slot is ever removed, so there is no ABA problem. `tests/loom` runs this file under loom.
 //! Invariant: a slot on the list is vacant and on no other list; the swap orders its destruction before its reuse.
 
 use std::ptr::{self, NonNull};
@@ -18,14 +17,14 @@ impl RemoteList {
         RemoteList(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Puts a slot on the list.
+    /// Pushes a slot.
     ///
     /// # Safety
-    /// `header` is valid for ever; the slot is vacant, on no list, and in nobody else's hands.
+    /// `header` stays valid for ever; the slot is vacant, on no list, and no other thread has it.
     pub(super) unsafe fn push(&self, header: NonNull<Header>) {
         let mut first = self.0.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the caller's contract; nobody else has the slot until the exchange succeeds.
+            // SAFETY: the caller's contract; no other thread has the slot until the exchange succeeds.
             unsafe { header.as_ref() }.next.store(first, Ordering::Relaxed);
             let mine = header.as_ptr();
             match self.0.compare_exchange_weak(first, mine, Ordering::Release, Ordering::Relaxed) {
@@ -35,9 +34,9 @@ impl RemoteList {
         }
     }
 
-    /// Takes the whole list: its first slot, from which the others hang.
+    /// Takes the whole list and returns its first slot.
     pub(super) fn take(&self) -> Option<NonNull<Header>> {
-        // Acquire: the contents of a slot freed elsewhere are gone before it is written again.
+        // Acquire: the contents of a slot freed by another thread are gone before the slot is written again.
         NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire))
     }
 }

@@ -1,17 +1,17 @@
-//! Shards: pages and free lists, each owned by at most one thread at a time.
+//! Shards: pages of slots with free lists, each owned by at most one thread at a time.
 //!
-//! Owns never-moving pages. The owner carves and reuses slots without atomics; others push what they free on the
-//! remote list, which the owner takes as a whole. It knows slots only as headers and a layout.
-//! Invariant: only the thread that set `claimed` touches the fields behind `Cell`.
+//! The owner allocates and reuses slots without atomics; other threads push what they free on the remote list. Shards are
+//! untyped: they know slots as headers and a layout.
+//! Invariant: only the thread that set `claimed` accesses the `Cell` fields.
 
 use std::alloc;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::generation::Word;
+use super::generation::GenerationCount;
 use super::remote_free_list::RemoteList;
-use super::slot::{Header, Kind};
+use super::slot::{Header, SlotType};
 
 const FIRST_PAGE: usize = 64;
 const LARGEST_PAGE: usize = 1024;
@@ -19,35 +19,35 @@ const LARGEST_PAGE: usize = 1024;
 /// Pages of slots with their free lists.
 #[repr(align(128))]
 pub(super) struct Shard {
-    kind: &'static Kind,
+    kind: &'static SlotType,
     claimed: AtomicBool,
     next: AtomicPtr<Shard>,
     free: Cell<*mut Header>,
     fresh: Cell<*mut u8>,
     fresh_left: Cell<usize>,
     page: Cell<usize>,
-    // Written by the owner alone, read by anybody.
+    // Written by the owner only, read by any thread.
     carved: AtomicUsize,
     taken: AtomicUsize,
     returned: AtomicUsize,
     remote: Remote,
 }
 
-/// What other threads write, on a cache line of its own.
+/// Fields written by other threads, on a cache line of their own.
 #[repr(align(128))]
 struct Remote {
     free: RemoteList,
     returned: AtomicUsize,
 }
 
-// SAFETY: the `Cell` fields and the plain lists are touched only by the thread that holds the claim, which passes
-// from thread to thread by a release store and an acquire exchange of `claimed`; everything else is atomic.
+// SAFETY: only the thread that holds the claim accesses the `Cell` fields and the plain lists; the claim passes between
+// threads by a release store and an acquire exchange of `claimed`; everything else is atomic.
 unsafe impl Sync for Shard {}
-// SAFETY: as above; a shard has no tie to the thread that made it.
+// SAFETY: as above; a shard is not tied to the thread that made it.
 unsafe impl Send for Shard {}
 
 /// All shards of an arena.
-pub(super) fn list(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Shard> {
+pub(super) fn iter(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Shard> {
     let mut at = head.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         // SAFETY: shards are leaked boxes, published by release exchanges, never freed.
@@ -58,8 +58,8 @@ pub(super) fn list(head: &AtomicPtr<Shard>) -> impl Iterator<Item = &'static Sha
 }
 
 /// Claims a shard that no thread owns, or adds one.
-pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static Kind) -> &'static Shard {
-    for shard in list(head) {
+pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static SlotType) -> &'static Shard {
+    for shard in iter(head) {
         let free = !shard.claimed.load(Ordering::Relaxed);
         if free
             && shard
@@ -83,7 +83,7 @@ pub(super) fn claim(head: &AtomicPtr<Shard>, kind: &'static Kind) -> &'static Sh
 }
 
 impl Shard {
-    fn claimed(kind: &'static Kind) -> Shard {
+    fn claimed(kind: &'static SlotType) -> Shard {
         Shard {
             kind,
             claimed: AtomicBool::new(true),
@@ -99,13 +99,13 @@ impl Shard {
         }
     }
 
-    /// The slot type's properties.
+    /// The type of the slots.
     #[inline]
-    pub(super) fn kind(&self) -> &'static Kind {
+    pub(super) fn kind(&self) -> &'static SlotType {
         self.kind
     }
 
-    /// Slots in use.
+    /// The number of slots in use.
     pub(super) fn live(&self) -> usize {
         let returned = self
             .returned
@@ -114,7 +114,7 @@ impl Shard {
         self.taken.load(Ordering::Relaxed).wrapping_sub(returned)
     }
 
-    /// Slots ever made.
+    /// The number of slots ever made.
     pub(super) fn carved(&self) -> usize {
         self.carved.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ impl Shard {
     /// Lets another thread claim the shard.
     ///
     /// # Safety
-    /// The current thread owns the shard and uses it no more.
+    /// The current thread owns the shard and does not use it any more.
     pub(super) unsafe fn disclaim(&self) {
         self.claimed.store(false, Ordering::Release);
     }
@@ -133,9 +133,9 @@ impl Shard {
     /// The current thread owns the shard.
     #[inline]
     pub(super) unsafe fn pop(&'static self) -> NonNull<Header> {
-        step(&self.taken);
+        increment(&self.taken);
         if let Some(head) = NonNull::new(self.free.get()) {
-            // SAFETY: slots on the free list are valid for ever, and the list is the owner's.
+            // SAFETY: slots on the free list are valid for ever, and the list belongs to the owner.
             self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
             return head;
         }
@@ -145,7 +145,7 @@ impl Shard {
     #[cold]
     fn pop_slow(&'static self) -> NonNull<Header> {
         if let Some(head) = self.remote.free.take() {
-            // SAFETY: as in `pop`; the whole list is the owner's now.
+            // SAFETY: as in `pop`; the owner has taken the whole list.
             self.free.set(unsafe { head.as_ref() }.next.load(Ordering::Relaxed));
             return head;
         }
@@ -154,13 +154,13 @@ impl Shard {
         }
         let at = self.fresh.get();
         self.fresh_left.set(self.fresh_left.get() - 1);
-        step(&self.carved);
+        increment(&self.carved);
         let header = at.cast::<Header>();
-        // SAFETY: `fresh_left` counted at least one more slot of `layout` at `at`; the header is its first field.
+        // SAFETY: `fresh_left` counted at least one more slot at `at`; the header is its first field.
         unsafe {
             self.fresh.set(at.add(self.kind.layout.size()));
             header.write(Header {
-                word: Word::new(),
+                word: GenerationCount::new(),
                 next: AtomicPtr::new(ptr::null_mut()),
                 shard: self,
             });
@@ -183,24 +183,24 @@ impl Shard {
         self.page.set((slots * 2).min(LARGEST_PAGE));
     }
 
-    /// Takes back a vacant slot; `retire` keeps it out of the free list for ever.
+    /// Takes back a vacant slot; with `retire`, it is never used again.
     ///
     /// # Safety
-    /// The current thread owns the shard; the slot is vacant, the shard's own, and on no list.
+    /// The current thread owns the shard; the slot is vacant, from this shard, and on no list.
     #[inline]
     pub(super) unsafe fn push(&self, header: NonNull<Header>, retire: bool) {
-        step(&self.returned);
+        increment(&self.returned);
         if !retire {
-            // SAFETY: the slot is valid for ever and in nobody else's hands.
+            // SAFETY: the slot is valid for ever, and no other thread has it.
             unsafe { header.as_ref() }.next.store(self.free.get(), Ordering::Relaxed);
             self.free.set(header.as_ptr());
         }
     }
 
-    /// As `push`, from a thread that does not own the shard.
+    /// `push` from a thread that does not own the shard.
     ///
     /// # Safety
-    /// The slot is vacant, the shard's own, and on no list.
+    /// The slot is vacant, from this shard, and on no list.
     pub(super) unsafe fn push_remote(&self, header: NonNull<Header>, retire: bool) {
         self.remote.returned.fetch_add(1, Ordering::Relaxed);
         if retire {
@@ -211,8 +211,8 @@ impl Shard {
     }
 }
 
-/// Adds one to a counter that only the owner writes.
+/// Increments a counter that only the owner writes.
 #[inline]
-fn step(counter: &AtomicUsize) {
+fn increment(counter: &AtomicUsize) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }

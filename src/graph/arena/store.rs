@@ -1,8 +1,6 @@
-//! The arena itself: its shards, its count of live nodes, and the right to stamp nodes.
+//! The arena: its shards, the count of live nodes, and the right to stamp nodes.
 //!
-//! Owns the list of shards and the numbers of the tasks that stamped. It never touches a slot's contents but to place
-//! a new node.
-//! Invariant: at most one task holds the right to stamp, and no task number is used twice.
+//! Invariant: at most one task holds the right to stamp, and task numbers are never reused.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -14,7 +12,7 @@ use super::thread_state;
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
-/// All nodes of one value type. Lives in a `static`; pages are kept for reuse.
+/// All nodes of one value type; a `static`. Pages are kept for reuse.
 pub struct Arena<V: Value> {
     shards: AtomicPtr<Shard>,
     stamping: AtomicBool,
@@ -34,37 +32,36 @@ impl<V: Value> Arena<V> {
         }
     }
 
-    /// How many nodes are alive; exact while no other thread records or drops.
+    /// The number of live nodes; exact while no other thread records or drops nodes.
     pub fn live_nodes(&self) -> usize {
         let mut live = 0usize;
-        for shard in shard::list(&self.shards) {
+        for shard in shard::iter(&self.shards) {
             live = live.wrapping_add(shard.live());
         }
         live
     }
 
-    /// How many slots the arena has ever carved out of its pages.
+    /// The number of slots ever allocated.
     pub fn capacity(&self) -> usize {
-        shard::list(&self.shards).map(Shard::carved).sum()
+        shard::iter(&self.shards).map(Shard::carved).sum()
     }
 
-    /// Makes a node in its place, and fills it; the returned handle is its first count. Nothing is left of a node that
-    /// `fill` refuses.
+    /// Constructs a node in place; the returned handle is its first count. If `fill` fails, the slot is vacant again.
     #[inline(always)]
     pub(in crate::graph) fn insert<E>(
         &'static self,
         node: impl FnOnce() -> Node<V>,
         fill: impl FnOnce(&mut Node<V>) -> Result<(), E>,
     ) -> Result<NodeRef<V>, E> {
-        let slot = thread_state::with_shard(&self.shards, Slot::<V>::KIND, |shard| {
-            // SAFETY: `with_shard` lends a shard of this arena's kind that the current thread owns.
+        let slot = thread_state::with_shard(&self.shards, Slot::<V>::TYPE, |shard| {
+            // SAFETY: `with_shard` passes a shard with this type of slots that the current thread owns.
             unsafe { shard.pop() }
         });
-        // SAFETY: `pop` returned a vacant slot of this arena's kind that nobody else can reach.
+        // SAFETY: `pop` returned a vacant slot of this type that no other code reaches.
         unsafe { Slot::occupy(slot.cast::<Slot<V>>(), node, fill) }
     }
 
-    /// The right to write stamps into nodes, held by one pass at a time; `None`: use a map instead.
+    /// The exclusive right to write stamps into nodes; `None` if another pass has it (use a map then).
     pub(in crate::graph) fn stamps(&self) -> Option<Stamps<'_>> {
         self.stamping.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let task = self.task.load(Ordering::Relaxed) + 1;
@@ -77,7 +74,7 @@ impl<V: Value> Arena<V> {
     }
 }
 
-/// A task's exclusive right to stamp nodes with dense indices.
+/// The exclusive right to stamp nodes with dense indices.
 pub(in crate::graph) struct Stamps<'a> {
     right: &'a AtomicBool,
     task: u64,
@@ -85,10 +82,10 @@ pub(in crate::graph) struct Stamps<'a> {
 
 impl Stamps<'_> {
     const INDEX_BITS: u32 = 28;
-    /// How many nodes one task can stamp.
+    /// The most nodes that one task can stamp.
     pub(in crate::graph) const MAX: usize = 1 << Self::INDEX_BITS;
 
-    /// The stamp of index `index`.
+    /// The stamp of an index.
     #[inline]
     pub(in crate::graph) fn stamp(&self, index: u32) -> u64 {
         self.task << Self::INDEX_BITS | u64::from(index)

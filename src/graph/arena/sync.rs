@@ -1,8 +1,7 @@
-//! The atomics that the protocols beside this file use.
+//! The synchronisation primitives used by the protocols in this folder.
 //!
-//! Owns nothing. `tests/loom` includes the protocols' files with loom's atomics under this name, and so runs
-//! the very code of the arena. Never add anything that loom does not have.
-//! Invariant: what the protocols need of memory ordering comes from here alone.
+//! `tests/loom` compiles the files of the protocols with loom's primitives instead of this file, so import only what loom
+//! has, and import it from here only.
 
 pub(super) use crate::threads::alone;
 pub(super) use std::hint::spin_loop;

@@ -1,7 +1,7 @@
-//! What a thread remembers: its sequence number, its shards, and the dead slots it has still to vacate.
+//! Per-thread state of the arena: the sequence number, the claimed shards, and the list of dead slots.
 //!
-//! Owns the claims on shards, given up when the thread ends. It never drops contents recursively: a count that
-//! reaches zero while contents are being dropped only joins the list of the dead.
+//! Claims are released when the thread ends. Contents are never dropped recursively: a slot whose count reaches zero while
+//! contents are being dropped joins the list of the dead.
 //! Invariant: `shard` is null or a shard of `arena` that this thread owns.
 
 use std::cell::{Cell, RefCell};
@@ -9,9 +9,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::shard::{self, Shard};
-use super::slot::{Header, Kind, fetch_beyond};
+use super::slot::{Header, SlotType, prefetch_ahead};
 
-struct Local {
+struct ThreadState {
     seq: Cell<u64>,
     arena: Cell<*const AtomicPtr<Shard>>,
     shard: Cell<*const Shard>,
@@ -20,9 +20,9 @@ struct Local {
 }
 
 thread_local! {
-    // No destructor: usable while the thread's other locals are being destroyed.
-    static LOCAL: Local = const {
-        Local {
+    // No destructor: usable while the thread's other thread-locals are destroyed.
+    static STATE: ThreadState = const {
+        ThreadState {
             seq: Cell::new(0),
             arena: Cell::new(ptr::null()),
             shard: Cell::new(ptr::null()),
@@ -33,17 +33,17 @@ thread_local! {
     static CLAIMS: Claims = const { Claims(RefCell::new(Vec::new())) };
 }
 
-/// The shards that this thread owns, by arena.
+/// The shards that this thread owns, with their arenas.
 struct Claims(RefCell<Vec<(*const AtomicPtr<Shard>, &'static Shard)>>);
 
 impl Drop for Claims {
     fn drop(&mut self) {
-        LOCAL.with(|local| {
+        STATE.with(|local| {
             local.arena.set(ptr::null());
             local.shard.set(ptr::null());
         });
         for (_, shard) in self.0.get_mut().drain(..) {
-            // SAFETY: this thread claimed the shard and has just forgotten it.
+            // SAFETY: this thread claimed the shard and has just cleared its pointer to it.
             unsafe { shard.disclaim() };
         }
     }
@@ -52,7 +52,7 @@ impl Drop for Claims {
 /// The next sequence number of this thread, greater than `newest`.
 #[inline]
 pub(in crate::graph) fn next_seq(newest: u64) -> u64 {
-    LOCAL.with(|local| {
+    STATE.with(|local| {
         let seq = local.seq.get().max(newest) + 1;
         local.seq.set(seq);
         seq
@@ -62,23 +62,23 @@ pub(in crate::graph) fn next_seq(newest: u64) -> u64 {
 /// This thread's last sequence number.
 #[inline]
 pub(in crate::graph) fn last_seq() -> u64 {
-    LOCAL.with(|local| local.seq.get())
+    STATE.with(|local| local.seq.get())
 }
 
 /// Sets this thread's last sequence number.
 #[inline]
 pub(in crate::graph) fn set_last_seq(seq: u64) {
-    LOCAL.with(|local| local.seq.set(seq));
+    STATE.with(|local| local.seq.set(seq));
 }
 
-/// Lends the shard of `arena` that this thread owns.
+/// Calls `f` with a shard of `arena` that this thread owns.
 #[inline]
 pub(super) fn with_shard<R>(
     arena: &'static AtomicPtr<Shard>,
-    kind: &'static Kind,
+    kind: &'static SlotType,
     f: impl FnOnce(&'static Shard) -> R,
 ) -> R {
-    let (known, shard) = LOCAL.with(|local| (local.arena.get(), local.shard.get()));
+    let (known, shard) = STATE.with(|local| (local.arena.get(), local.shard.get()));
     if ptr::eq(known, arena) {
         // SAFETY: `shard` belongs to `arena` and to this thread; shards are never freed.
         return f(unsafe { &*shard });
@@ -89,7 +89,7 @@ pub(super) fn with_shard<R>(
 #[cold]
 fn with_shard_slow<R>(
     arena: &'static AtomicPtr<Shard>,
-    kind: &'static Kind,
+    kind: &'static SlotType,
     f: impl FnOnce(&'static Shard) -> R,
 ) -> R {
     let owned = CLAIMS.try_with(|claims| {
@@ -102,26 +102,26 @@ fn with_shard_slow<R>(
         shard
     });
     if let Ok(shard) = owned {
-        LOCAL.with(|local| {
+        STATE.with(|local| {
             local.arena.set(arena);
             local.shard.set(shard);
         });
         return f(shard);
     }
-    // The thread is ending and its claims are gone: own a shard for this one call.
+    // The thread is ending and its claims are released: claim a shard for this one call.
     let shard = shard::claim(arena, kind);
     let result = f(shard);
-    // SAFETY: claimed three lines above and not stored anywhere.
+    // SAFETY: claimed just above and not stored anywhere.
     unsafe { shard.disclaim() };
     result
 }
 
-/// RemoteList a vacant slot to its shard.
+/// Returns a vacant slot to its shard.
 #[inline]
-pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
+pub(super) fn return_slot(header: NonNull<Header>, retire: bool) {
     // SAFETY: pages are never freed.
     let shard = unsafe { header.as_ref() }.shard;
-    let mine = LOCAL.with(|local| local.shard.get());
+    let mine = STATE.with(|local| local.shard.get());
     // SAFETY: the caller vacated the slot, it is on no list, and `mine` is a shard that this thread owns.
     unsafe {
         if ptr::eq(mine, shard) {
@@ -132,10 +132,10 @@ pub(super) fn give_back(header: NonNull<Header>, retire: bool) {
     }
 }
 
-/// Vacates a slot whose count has reached zero, and then all that its contents kept alive: a loop, whatever the depth.
+/// Vacates a slot whose count has reached zero, and then everything that its contents kept alive; a loop, not recursion.
 #[inline(never)]
 pub(super) fn vacate_all(header: NonNull<Header>) {
-    LOCAL.with(|local| {
+    STATE.with(|local| {
         // SAFETY: pages are never freed; a dead slot is on no other list.
         unsafe { header.as_ref() }.next.store(local.dead.get(), Ordering::Relaxed);
         local.dead.set(header.as_ptr());
@@ -145,13 +145,13 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
         let _done = VacatingGuard(&local.vacating);
         let mut before = header.as_ptr();
         while let Some(dead) = NonNull::new(local.dead.get()) {
-            // SAFETY: only slots whose count has reached zero join the list, and each is taken off once; the
-            // shard's kind is the slot's.
+            // SAFETY: only slots whose count has reached zero join the list, and each is removed once; the type is that of the
+            // slot's shard.
             unsafe {
                 let header = dead.as_ref();
                 let kind = header.shard.kind();
                 if before != dead.as_ptr() {
-                    fetch_beyond(before.addr(), dead.addr().get(), kind.layout.size());
+                    prefetch_ahead(before.addr(), dead.addr().get(), kind.layout.size());
                 }
                 before = dead.as_ptr();
                 local.dead.set(header.next.load(Ordering::Relaxed));
@@ -161,7 +161,7 @@ pub(super) fn vacate_all(header: NonNull<Header>) {
     });
 }
 
-/// Ends the loop even if a destructor panics.
+/// Ends the loop, also if a destructor panics.
 struct VacatingGuard<'a>(&'a Cell<bool>);
 
 impl Drop for VacatingGuard<'_> {

@@ -1,52 +1,52 @@
-//! Who is inside a cell of saved values, and whether the values are spent: one atomic word.
+//! The use count of a cell of saved values, and whether the values were freed: one atomic word.
 //!
-//! Owns that word. It never touches the values. `tests/loom` runs this file under loom.
-//! Invariant: once `SPENT` is set nobody enters, so exactly one user leaves last, and only it may drop the values.
+//! `tests/loom` runs this file under loom.
+//! Invariant: once `SPENT` is set no user enters, so exactly one user leaves last, and only that one drops the values.
 
 use super::sync::{AtomicU32, Ordering, alone, spin_loop};
 
-/// Nobody may enter any more: the values are gone, or go with the last user.
+/// No user may enter: the values are freed, or will be by the last user.
 const SPENT: u32 = 1 << 31;
-/// There were never any values: entering is always possible and changes nothing.
+/// There were never any values: entering always succeeds and changes nothing.
 const EMPTY: u32 = 1 << 30;
 
 /// The users of a cell.
 pub(super) struct UseCount(AtomicU32);
 
-/// One of the values is being replaced: whoever comes waits. No more than a few moves happen meanwhile.
-const REPLACED: u32 = 1 << 29;
+/// One of the values is being replaced: users spin, for no longer than a few moves take.
+const LOCKED: u32 = 1 << 29;
 
-/// What became of an attempt to enter.
+/// The result of `enter`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Entry {
-    /// The user is counted and must leave.
+pub(super) enum EnterResult {
+    /// The user is counted and must `leave`.
     Counted,
-    /// There is nothing to count.
+    /// There are no values, so the user is not counted.
     Empty,
-    /// The values are spent.
+    /// The values were freed.
     Refused,
 }
 
 impl UseCount {
-    /// Nobody inside; `empty` when there are no values.
+    /// No users; `empty` when there are no values.
     #[inline]
     pub(super) fn new(empty: bool) -> UseCount {
         UseCount(AtomicU32::new(if empty { EMPTY } else { 0 }))
     }
 
-    /// One more user; `spend` closes the cell behind it.
+    /// Adds a user; `spend` closes the cell for later ones.
     #[inline]
-    pub(super) fn enter(&self, spend: bool) -> Entry {
+    pub(super) fn enter(&self, spend: bool) -> EnterResult {
         let mut now = self.0.load(Ordering::Relaxed);
         let close = if spend { SPENT } else { 0 };
         loop {
             if now & EMPTY != 0 {
-                return Entry::Empty;
+                return EnterResult::Empty;
             }
             if now & SPENT != 0 {
-                return Entry::Refused;
+                return EnterResult::Refused;
             }
-            if now & REPLACED != 0 {
+            if now & LOCKED != 0 {
                 spin_loop();
                 now = self.0.load(Ordering::Relaxed);
                 continue;
@@ -54,38 +54,38 @@ impl UseCount {
             let inside = (now + 1) | close;
             if alone() {
                 self.0.store(inside, Ordering::Relaxed);
-                return Entry::Counted;
+                return EnterResult::Counted;
             }
-            // Whoever enters holds the node, and with it sees its first values; Acquire, with the release of `unlock`,
-            // shows those that replaced them. `leave` orders their end.
+            // A user holds the node, and so sees its first values; Acquire, with the release of `unlock`, shows values that
+            // replaced them. `leave` orders their destruction.
             match self.0.compare_exchange_weak(now, inside, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Entry::Counted,
+                Ok(_) => return EnterResult::Counted,
                 Err(changed) => now = changed,
             }
         }
     }
 
-    /// Takes the values for oneself; false if somebody is inside, or if there are none. `unlock` must follow at once.
+    /// Locks the cell; false if there are users or no values. `unlock` must follow at once.
     pub(super) fn lock(&self) -> bool {
-        // Acquire: what users did who have left happens before the values change.
-        self.0.compare_exchange(0, REPLACED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        // Acquire: the accesses of users that have left happen before the values change.
+        self.0.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Lets users in again.
+    /// Unlocks the cell.
     pub(super) fn unlock(&self) {
         self.0.store(0, Ordering::Release);
     }
 
-    /// Reopens the cell; called by the user that closed it, before it leaves.
+    /// Reopens the cell; called before it leaves by the user that closed it.
     pub(super) fn reopen(&self) {
         self.0.fetch_and(!SPENT, Ordering::Relaxed);
     }
 
-    /// One user less; true for the last one of a spent cell, which then has the values to itself.
+    /// Removes a user; true for the last one of a spent cell, which may drop the values.
     #[inline]
     pub(super) fn leave(&self) -> bool {
-        // Acquire, both times: what other users did happens before the values are dropped. Alone in a closed cell,
-        // nobody else can change the word, and a plain store will do.
+        // Acquire in both places: the accesses of other users happen before the values are dropped. The only user of a closed
+        // cell is the only thread that can change the word, so a plain store is enough.
         if self.0.load(Ordering::Acquire) == SPENT | 1 {
             self.0.store(SPENT, Ordering::Relaxed);
             return true;

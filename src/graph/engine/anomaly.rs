@@ -1,7 +1,6 @@
-//! Anomaly mode: gradients are looked at for NaN, and errors name the forward call.
+//! Anomaly mode: checks gradients for NaN and names the forward call in errors.
 //!
-//! Owns those checks and the words of their messages. Never runs unless a mode asks for it; a pass that checks is serial.
-//! Invariant: every gradient that a rule gives is checked, so the first NaN found is the first there was.
+//! A pass that checks is serial. Invariant: every gradient of a rule is checked, so the first NaN is reported.
 
 use std::collections::HashSet;
 
@@ -14,9 +13,9 @@ use crate::graph::mode::{ANOMALY, Mode};
 use crate::graph::node::Node;
 use crate::graph::value::Value;
 
-/// Runs the rule of node `k`; what it records is called where the node was.
+/// Runs the rule of node `k`; nodes that it records get the call site of `k`.
 #[cold]
-pub(super) fn rule<V: Value>(
+pub(super) fn run_rule<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     k: u32,
@@ -25,18 +24,18 @@ pub(super) fn rule<V: Value>(
 ) -> Result<()> {
     let node: &Node<V> = plan.items[k as usize].node.get();
     let _site = call_site::set_site(call_site::of_backward(node));
-    if !options.checks() {
-        return step::bare_rule(plan, options, k, grads, input_grads);
+    if !options.checks_nan() {
+        return step::run_unwatched_rule(plan, options, k, grads, input_grads);
     }
     for grad in grads.iter().flatten() {
-        arriving(node, grad)?;
+        check_incoming(node, grad)?;
     }
-    step::bare_rule(plan, options, k, grads, &mut Checked { node, input_grads })
+    step::run_unwatched_rule(plan, options, k, grads, &mut NanCheck { node, input_grads })
 }
 
-/// Refuses a gradient that holds NaN though no rule gave one that does.
+/// Fails if an incoming gradient has NaN, which no rule computed then.
 #[cold]
-pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
+pub(super) fn check_incoming<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     if !grad.holds_nan() {
         return Ok(());
     }
@@ -46,26 +45,26 @@ pub(super) fn arriving<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     );
     let remedy =
         "look at the gradient given to backward, at hooks, and at sums of opposite infinities";
-    Err(explained(node, Error::State { op: "backward".into(), what, remedy }.into()))
+    Err(with_call_site(node, Error::State { op: "backward".into(), what, remedy }.into()))
 }
 
-/// Passes gradients on unless they hold NaN.
-struct Checked<'a, V: Value> {
+/// Forwards gradients unless they have NaN.
+struct NanCheck<'a, V: Value> {
     node: &'a Node<V>,
     input_grads: &'a mut dyn InputGrads<V>,
 }
 
-impl<V: Value> InputGrads<V> for Checked<'_, V> {
+impl<V: Value> InputGrads<V> for NanCheck<'_, V> {
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()> {
         if v.holds_nan() {
-            return Err(made_nan(self.node, input));
+            return Err(nan_error(self.node, input));
         }
         self.input_grads.give(input, target, v)
     }
 }
 
 #[cold]
-fn made_nan<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
+fn nan_error<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
     let name = node.name();
     let made = format!("\"{name}\" made NaN of gradients without NaN, for its input {input}");
     let Some(origin) = origin(node) else {
@@ -76,38 +75,39 @@ fn made_nan<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
         format!("{made}; the first NaN of the forward is the result of \"{}\"", origin.name());
     let remedy = "keep that operation's operands in its domain";
     let error: Box<Error> = Error::State { op: "backward".into(), what, remedy }.into();
-    if std::ptr::eq(origin, node) { error } else { explained(origin, error) }
+    if std::ptr::eq(origin, node) { error } else { with_call_site(origin, error) }
 }
 
-/// The earliest node at or behind `node` whose result held NaN though those of its recorded inputs did not.
+/// The earliest node, at or below `node`, whose result had NaN although the results of its recorded inputs had none.
 fn origin<V: Value>(node: &Node<V>) -> Option<&Node<V>> {
-    let marked = |node: &Node<V>| node.extras().is_some_and(|extras| extras.holds_nan());
+    let has_nan =
+        |node: &Node<V>| node.attachments().is_some_and(|attachments| attachments.holds_nan());
     let mut first: Option<&Node<V>> = None;
     let mut seen: HashSet<*const Node<V>> = HashSet::new();
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
-        let mut passed_on = false;
+        let mut from_input = false;
         for edge in node.edges().iter().flatten() {
             let input: &Node<V> = edge.node();
-            if marked(input) {
-                passed_on = true;
+            if has_nan(input) {
+                from_input = true;
                 if seen.insert(std::ptr::from_ref(input)) {
                     pending.push(input);
                 }
             }
         }
-        if !passed_on && marked(node) && first.is_none_or(|known| node.seq() < known.seq()) {
+        if !from_input && has_nan(node) && first.is_none_or(|known| node.seq() < known.seq()) {
             first = Some(node);
         }
     }
     first
 }
 
-/// The error with a note that says where the operation of `node` was called, if that is known or was asked for.
+/// Adds the call site of the node's operation to an error, if it is known or anomaly mode asked for it.
 #[cold]
-pub(super) fn explained<V: Value>(node: &Node<V>, error: Box<Error>) -> Box<Error> {
+pub(super) fn with_call_site<V: Value>(node: &Node<V>, error: Box<Error>) -> Box<Error> {
     let name = node.name();
-    let note = match node.extras().and_then(|extras| extras.call_site()) {
+    let note = match node.attachments().and_then(|attachments| attachments.call_site()) {
         Some(site) => {
             let calls = site.replace('\n', "\n  ");
             format!("forward call of \"{name}\" (most recent call last):\n  {calls}")

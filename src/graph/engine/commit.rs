@@ -1,7 +1,6 @@
-//! Commits: the gradients of leaves, when everything before has succeeded.
+//! Commits the gradients of leaves at the end of a pass.
 //!
-//! Owns: who commits which leaf, and the host's lock around rules of the host. Never runs before the end of a walk.
-//! Invariant: each leaf is committed once, and what it gets does not depend on the thread that commits it.
+//! Runs after the walk has succeeded. Invariant: each leaf is committed once, and the result does not depend on the thread.
 
 use super::host::Host;
 use super::plan::Plan;
@@ -10,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::{Flags, Node};
 use crate::graph::value::Value;
-use crate::threads::{self, Caller, Mutex};
+use crate::threads::{self, Mutex, OriginThread};
 
-/// Fewer leaves than this are committed by the caller alone.
-const APART: usize = 8;
+/// The least number of leaves that are committed in parallel.
+const PARALLEL_FROM: usize = 8;
 
-/// Commits the gradient of a leaf.
+/// Commits the gradient of a leaf; attached to the host if the node has host objects.
 #[inline]
 pub(super) fn commit<V: Value>(
     node: &Node<V>,
@@ -35,31 +34,31 @@ pub(super) fn commit<V: Value>(
     done
 }
 
-/// Commits what a walk has collected; after a walk on several lanes on as many threads, whose helpers are still awake: to add to gradients
-/// that are there already is a walk through memory of its own.
+/// Commits the gradients that a walk has collected; in parallel after a parallel walk, whose helpers are still awake:
+/// adding to existing gradients is bound by memory bandwidth.
 pub(super) fn commit_all<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     host: &dyn Host,
-    (commits, lanes): (Vec<(u32, V)>, usize),
+    (commits, workers): (Vec<(u32, V)>, usize),
 ) -> Result<()> {
     let node = |k: u32| plan.items[k as usize].node.get();
     let plain = |(k, _): &(u32, V)| !node(*k).flags().has(Flags::FOREIGN);
-    let apart = lanes > 1 && commits.len() >= APART && !options.create_graph;
-    if !apart || !commits.iter().all(plain) {
+    let parallel = workers > 1 && commits.len() >= PARALLEL_FROM && !options.create_graph;
+    if !parallel || !commits.iter().all(plain) {
         return commits.into_iter().try_for_each(|(k, grad)| commit(node(k), options, host, grad));
     }
     let queue = Mutex::new(commits.into_iter().enumerate());
     let failure: Mutex<Option<(usize, Box<Error>)>> = Mutex::new(None);
-    let caller = Caller::current();
+    let caller = OriginThread::current();
     let work = || {
-        let (_mode, _acting) = (ModeGuard::new(Mode::current()), caller.act());
+        let (_mode, _origin) = (ModeGuard::new(Mode::current()), caller.adopt());
         options.enter();
         loop {
             let next = queue.lock().next();
             let Some((i, (k, grad))) = next else { return };
             let Err(error) = node(k).rule().commit(grad, false) else { continue };
-            // As when one commits: the first failure counts, and no later leaf is committed.
+            // As in the serial case: the first failure is reported, and no later leaf is committed.
             let _left: Vec<_> = queue.lock().by_ref().collect();
             let mut failure = failure.lock();
             let first = failure.as_ref().is_none_or(|(first, _)| i < *first);
@@ -69,7 +68,7 @@ pub(super) fn commit_all<V: Value>(
         }
     };
     threads::with_team(&|_| work(), |team| {
-        (1..lanes).for_each(|_| {
+        (1..workers).for_each(|_| {
             team.call();
         });
         work();

@@ -1,117 +1,117 @@
 //! Discovery: which nodes a pass or a search reaches from its roots.
 //!
-//! Owns the dense index of the nodes met, by stamps or by a map, and the plan while it grows. Runs no rule and no
-//! foreign code. With targets it stops above the oldest: nothing older can lead to one.
-//! Invariant: each node joins the plan once, and a count of its own keeps no node alive longer than the roots do.
+//! Nodes get dense indices, by stamps or by a map. Runs no rules and no host code. With targets, nodes older than the
+//! oldest target are skipped: they cannot lead to one.
+//! Invariant: each node joins the plan once, borrowed from the roots.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::plan::{Item, Plan, TARGET};
+use super::plan::{Plan, PlannedNode, TARGET};
 use crate::error::{Error, Result};
 use crate::graph::arena::{Edge, NodeBorrow, NodeRef, Stamps};
 use crate::graph::node::{Flags, Node};
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
 
 thread_local! {
     static DISCOVERED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many nodes the passes and searches of this thread have looked at so far: what they cost beside the rules.
+/// How many nodes the passes and searches of this thread have visited: their overhead beside the rules.
 pub fn discovered() -> u64 {
     DISCOVERED.get()
 }
 
-/// Counts nodes that were looked at.
+/// Counts visited nodes.
 pub(super) fn count(nodes: u64) {
     DISCOVERED.set(DISCOVERED.get() + nodes);
 }
 
-/// How nodes find their dense index.
-enum Index {
+/// How nodes are mapped to their dense index.
+enum NodeIndex {
     Stamps(Stamps<'static>),
     Map(HashMap<usize, u32>),
-    /// Nobody is looked for any more: other passes may stamp.
+    /// Discovery has ended: other passes may stamp.
     Closed,
 }
 
-impl Index {
-    fn new<V: Value>() -> Index {
+impl NodeIndex {
+    fn new<V: Value>() -> NodeIndex {
         match V::arena().stamps() {
-            Some(stamps) => Index::Stamps(stamps),
-            None => Index::Map(HashMap::new()),
+            Some(stamps) => NodeIndex::Stamps(stamps),
+            None => NodeIndex::Map(HashMap::new()),
         }
     }
 
     #[inline]
     fn get<V: Value>(&self, node: NodeBorrow<'_, V>) -> Option<u32> {
         match self {
-            Index::Stamps(stamps) => stamps.index(node.stamp()),
-            Index::Map(map) => map.get(&node.address()).copied(),
-            Index::Closed => None,
+            NodeIndex::Stamps(stamps) => stamps.index(node.stamp()),
+            NodeIndex::Map(map) => map.get(&node.address()).copied(),
+            NodeIndex::Closed => None,
         }
     }
 
     #[inline]
     fn set<V: Value>(&mut self, node: NodeBorrow<'_, V>, k: u32) {
         match self {
-            // Past the last index stamps would alias; discovery refuses such a graph when it ends.
-            Index::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
-            Index::Map(map) => drop(map.insert(node.address(), k)),
-            Index::Closed => {}
+            // Beyond the last index stamps would alias; `finish` refuses such a graph.
+            NodeIndex::Stamps(stamps) => node.set_stamp(stamps.stamp(k & (Stamps::MAX as u32 - 1))),
+            NodeIndex::Map(map) => drop(map.insert(node.address(), k)),
+            NodeIndex::Closed => {}
         }
     }
 }
 
-/// The sequence number of the oldest of these targets: nodes with a smaller one lead to none of them.
-fn oldest<V: Value>(targets: &[Edge<V>]) -> u64 {
+/// The sequence number of the oldest target: nodes with a smaller one lead to none.
+fn oldest_seq<V: Value>(targets: &[Edge<V>]) -> u64 {
     targets.iter().map(|target| target.node().seq()).min().unwrap_or(u64::MAX)
 }
 
-/// So many nodes are sorted where they lie: their numbers are at hand.
-const SHORT: usize = 32;
+/// Up to this many nodes are sorted by insertion, without a table of keys.
+const INSERTION_SORT_MAX: usize = 32;
 
 /// Builds a plan.
-pub(super) struct Finder<'g, V: Value> {
+pub(super) struct Discovery<'g, V: Value> {
     plan: Plan<'g, V>,
-    index: Index,
+    index: NodeIndex,
     outputs: usize,
     last_seq: u64,
     sorted: bool,
     /// Leaves whose hooks run during the walk.
-    hooked: Vec<u32>,
-    /// Nodes with a smaller sequence number are left out.
+    hooked_leaves: Vec<u32>,
+    /// Nodes with a smaller sequence number are skipped.
     floor: u64,
-    /// Nodes with a smaller sequence number are ends.
+    /// Nodes with a smaller sequence number are ends: their inputs are skipped.
     since: u64,
-    /// How many nodes have had their edges read.
-    done: usize,
-    /// Some node leads, in part or not at all, to what is left out.
-    cut: bool,
+    /// The number of nodes whose edges have been read.
+    expanded: usize,
+    /// Whether an edge to a skipped node was found, or a node that leads nowhere.
+    has_skipped: bool,
 }
 
-impl<'g, V: Value> Finder<'g, V> {
-    /// Has met nothing yet. It is large: made where it stays.
+impl<'g, V: Value> Discovery<'g, V> {
+    /// An empty plan. It is large: constructed in place.
     #[inline(always)]
-    pub(super) fn new() -> Finder<'g, V> {
-        Finder {
+    pub(super) fn new() -> Discovery<'g, V> {
+        Discovery {
             plan: Plan::new(),
-            index: Index::new::<V>(),
+            index: NodeIndex::new::<V>(),
             outputs: 0,
             last_seq: u64::MAX,
             sorted: true,
-            hooked: Vec::new(),
+            hooked_leaves: Vec::new(),
             floor: 0,
             since: 0,
-            done: 0,
-            cut: false,
+            expanded: 0,
+            has_skipped: false,
         }
     }
 
-    /// Begins at `roots`, toward `targets` only if there are any; nodes with a number below `since` are ends.
+    /// Begins at `roots`, toward `targets` if there are any; nodes with a sequence number below `since` are ends.
     pub(super) fn begin(&mut self, roots: &'g [Edge<V>], targets: Option<&[Edge<V>]>, since: u64) {
-        self.floor = targets.map_or(0, oldest);
+        self.floor = targets.map_or(0, oldest_seq);
         self.since = since;
         for root in roots {
             let output = self.output(root);
@@ -119,72 +119,72 @@ impl<'g, V: Value> Finder<'g, V> {
         }
     }
 
-    /// The estimated nanoseconds of the nodes met so far.
+    /// The estimated nanoseconds of the nodes so far.
     pub(super) fn cost(&self) -> f32 {
         self.plan.cost
     }
 
-    /// Goes on, breadth-first over a worklist (the list of items itself), until everything is found or what was found
-    /// costs as much as `limit`; true if it costs less.
+    /// Continues the breadth-first search (the list of items is the queue) to its end, or until the nodes cost `limit`; true
+    /// if they cost less.
     pub(super) fn discover(&mut self, limit: Option<f32>) -> bool {
         let below = |cost: f32| limit.is_none_or(|limit| cost < limit);
-        while below(self.plan.cost) && self.done < self.plan.items.len() {
-            if let Some(before) = self.done.checked_sub(1) {
-                self.plan.items[self.done].node.fetch_beyond(self.plan.items[before].node);
+        while below(self.plan.cost) && self.expanded < self.plan.items.len() {
+            if let Some(before) = self.expanded.checked_sub(1) {
+                self.plan.items[self.expanded].node.prefetch_ahead(self.plan.items[before].node);
             }
-            let item = &mut self.plan.items[self.done];
+            let item = &mut self.plan.items[self.expanded];
             item.edges = self.plan.targets.len() as u32;
             let node: &'g Node<V> = item.node.get();
             let floor = if node.seq() < self.since { u64::MAX } else { self.floor };
-            let mut leads = node.flags().has(Flags::ACCUMULATOR);
+            let mut has_target = node.flags().has(Flags::ACCUMULATOR);
             for edge in node.edges() {
                 let target = match edge {
                     Some(edge) if edge.node().seq() >= floor => {
-                        leads = true;
+                        has_target = true;
                         self.output(edge)
                     }
                     _ => {
-                        self.cut |= edge.is_some();
-                        NOWHERE
+                        self.has_skipped |= edge.is_some();
+                        NO_TARGET
                     }
                 };
                 self.plan.targets.push(target);
             }
-            self.cut |= !leads;
-            self.done += 1;
+            self.has_skipped |= !has_target;
+            self.expanded += 1;
         }
         below(self.plan.cost)
     }
 
-    /// The plan of everything that was found, or of what leads to `targets`. Nothing more can be found then.
+    /// Finishes discovery: the plan of all reached nodes, or of those that lead to `targets`.
     pub(super) fn finish(
         &mut self,
         targets: Option<&[Edge<V>]>,
         capture: bool,
     ) -> Result<&Plan<'g, V>> {
         self.discover(None);
-        count(self.done as u64);
+        count(self.expanded as u64);
         let most = self.plan.targets.len().max(self.outputs).max(self.plan.items.len());
         if most >= Stamps::MAX {
             let what = format!("the graph has {most} edges, more than the engine can number");
             return Err(Error::Internal { op: "backward".into(), what }.into());
         }
         self.plan.outputs = self.outputs as u32;
-        if !self.sorted || !self.hooked.is_empty() {
+        if !self.sorted || !self.hooked_leaves.is_empty() {
             self.sort();
         }
         if let Some(targets) = targets
-            && !self.ends_at(targets)
+            && !self.note_captures(targets)
         {
             self.mark(targets);
             self.plan.prune();
         }
         self.plan.capture = capture;
-        self.index = Index::Closed;
+        self.index = NodeIndex::Closed;
         Ok(&self.plan)
     }
 
-    /// The dense number of the output that `edge` points to; its node joins the plan on first sight.
+    /// The dense index of the output of `edge`; its node joins the plan when first seen.
     #[inline]
     fn output(&mut self, edge: &'g Edge<V>) -> u32 {
         let node = edge.node().borrow();
@@ -195,23 +195,23 @@ impl<'g, V: Value> Finder<'g, V> {
         first + edge.output()
     }
 
-    /// The number of the first output of a node that joins the plan.
+    /// Adds a node to the plan; returns the index of its first output.
     #[inline(always)]
     fn add(&mut self, node: NodeBorrow<'g, V>) -> u32 {
         let (k, first) = (self.plan.items.len() as u32, self.outputs as u32);
         self.index.set(node, k);
-        self.plan.items.push(Item { node, output: first, edges: 0 });
+        self.plan.items.push(PlannedNode { node, output: first, edges: 0 });
         let node = node.get();
         self.outputs += node.outputs() as usize;
         self.plan.cost += node.cost();
         let leaf = node.flags().has(Flags::ACCUMULATOR);
-        if leaf && node.extras().is_none() && !node.commits_at_once() {
+        if leaf && node.attachments().is_none() && !node.commits_immediately() {
             self.plan.leaves.push(k);
             return first;
         }
         self.plan.order.push(k);
         if leaf {
-            self.hooked.push(k);
+            self.hooked_leaves.push(k);
         } else {
             self.sorted &= node.seq() <= self.last_seq;
             self.last_seq = node.seq();
@@ -220,12 +220,12 @@ impl<'g, V: Value> Finder<'g, V> {
     }
 
     fn sort(&mut self) {
-        if self.hooked.is_empty() && self.plan.order.len() <= SHORT {
-            return self.insert_in_order();
+        if self.hooked_leaves.is_empty() && self.plan.order.len() <= INSERTION_SORT_MAX {
+            return self.insertion_sort();
         }
-        let due = self.due();
+        let last_consumer_seq = self.last_consumer_seq();
         let items = &self.plan.items;
-        let key = |&k: &u32| match due.get(items[k as usize].output as usize) {
+        let key = |&k: &u32| match last_consumer_seq.get(items[k as usize].output as usize) {
             Some(&seq) if items[k as usize].node.flags().has(Flags::ACCUMULATOR) => (!seq, true, k),
             _ => (!items[k as usize].node.seq(), false, k),
         };
@@ -235,8 +235,8 @@ impl<'g, V: Value> Finder<'g, V> {
         self.plan.order.extend(keyed.iter().map(|(_, _, k)| *k));
     }
 
-    /// Sorts a few nodes where they lie.
-    fn insert_in_order(&mut self) {
+    /// Insertion sort, for few nodes.
+    fn insertion_sort(&mut self) {
         let (items, order) = (&self.plan.items, &mut self.plan.order[..]);
         let seq = |k: u32| items[k as usize].node.get().seq();
         for i in 1..order.len() {
@@ -249,25 +249,25 @@ impl<'g, V: Value> Finder<'g, V> {
         }
     }
 
-    /// Per output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however
-    /// old the leaf itself is. Empty if no leaf has hooks.
-    fn due(&self) -> Vec<u64> {
-        if self.hooked.is_empty() {
+    /// For each output, the sequence number of the consumer that runs last: a leaf with hooks runs right after it, however old
+    /// the leaf is. Empty if no leaf has hooks.
+    fn last_consumer_seq(&self) -> Vec<u64> {
+        if self.hooked_leaves.is_empty() {
             return Vec::new();
         }
-        let mut due = vec![u64::MAX; self.outputs];
+        let mut last_consumer_seq = vec![u64::MAX; self.outputs];
         for (k, item) in self.plan.items.iter().enumerate() {
-            for &target in self.plan.targets_of(k as u32).iter().filter(|t| **t != NOWHERE) {
-                let last = &mut due[target as usize];
+            for &target in self.plan.targets_of(k as u32).iter().filter(|t| **t != NO_TARGET) {
+                let last = &mut last_consumer_seq[target as usize];
                 *last = item.node.seq().min(*last);
             }
         }
-        due
+        last_consumer_seq
     }
 
-    /// Notes the targets that were reached; whether they are all that the roots lead to, and wait for the end of the walk.
-    fn ends_at(&mut self, targets: &[Edge<V>]) -> bool {
-        let mut leaves = self.hooked.is_empty() && !self.cut;
+    /// Notes the captured outputs; true if they are exactly the leaves, so that no pruning is needed.
+    fn note_captures(&mut self, targets: &[Edge<V>]) -> bool {
+        let mut leaves = self.hooked_leaves.is_empty() && !self.has_skipped;
         for (position, edge) in targets.iter().enumerate() {
             if let Some(k) = self.index.get(edge.node().borrow()) {
                 leaves &= edge.node().flags().has(Flags::ACCUMULATOR);
@@ -291,22 +291,22 @@ impl<'g, V: Value> Finder<'g, V> {
     }
 }
 
-/// The estimated nanoseconds of one pass from `roots` toward `targets`.
+/// The estimated nanoseconds of a pass from `roots` to `targets`.
 pub fn estimate<V: Value>(roots: &[Edge<V>], targets: &[Edge<V>]) -> f32 {
-    let mut finder = Finder::new();
-    finder.begin(roots, Some(targets), 0);
-    finder.discover(None);
-    count(finder.done as u64);
-    finder.cost()
+    let mut discovery = Discovery::new();
+    discovery.begin(roots, Some(targets), 0);
+    discovery.discover(None);
+    count(discovery.expanded as u64);
+    discovery.cost()
 }
 
-/// Where a computation that began with node number `since` leaves what it recorded: the edges that lead from its nodes, or
-/// from `roots` themselves, to older nodes and to leaves. Each is there once, in the order of discovery.
+/// The inputs of a computation that began at sequence number `since`: the edges from its nodes, or from `roots`, to older
+/// nodes and to leaves; each once, in the order of discovery.
 pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
-    let mut index = Index::new::<V>();
+    let mut index = NodeIndex::new::<V>();
     let mut frontier: Vec<Edge<V>> = Vec::new();
     let mut pending: Vec<&Edge<V>> = roots.iter().rev().collect();
-    let mut met = 0;
+    let mut visited = 0;
     while let Some(edge) = pending.pop() {
         let node = edge.node();
         if node.seq() < since || node.flags().has(Flags::ACCUMULATOR) {
@@ -314,32 +314,32 @@ pub fn frontier<V: Value>(roots: &[Edge<V>], since: u64) -> Vec<Edge<V>> {
                 frontier.push(edge.clone());
             }
         } else if index.get(node.borrow()).is_none() {
-            index.set(node.borrow(), met);
-            met += 1;
+            index.set(node.borrow(), visited);
+            visited += 1;
             pending.extend(node.edges().iter().flatten().rev());
         }
     }
-    count(u64::from(met));
+    count(u64::from(visited));
     frontier
 }
 
-/// Whether some node that `roots` lead to, themselves included, is `wanted`. Nothing older than all of `ends` is looked
-/// at, because it leads to none of them: meeting such a node ends the search if `older` does, else it is passed over.
+/// Whether `roots` or nodes below them satisfy `wanted`. Nodes older than all of `ends` are not searched, because they
+/// lead to none of them: the first such node ends the search with true if `older`, else it is skipped.
 pub fn search<V: Value>(
     roots: &[Edge<V>],
     ends: &[Edge<V>],
     older: bool,
     mut wanted: impl FnMut(&NodeRef<V>) -> bool,
 ) -> bool {
-    let (floor, mut index) = (oldest(ends), Index::new::<V>());
+    let (floor, mut index) = (oldest_seq(ends), NodeIndex::new::<V>());
     let mut pending: Vec<&NodeRef<V>> = roots.iter().map(Edge::node).collect();
-    let (mut met, mut found) = (0, false);
+    let (mut visited, mut found) = (0, false);
     while !found && let Some(node) = pending.pop() {
         if index.get(node.borrow()).is_some() {
             continue;
         }
         index.set(node.borrow(), 0);
-        met += 1;
+        visited += 1;
         if node.seq() < floor {
             found = older;
         } else if wanted(node) {
@@ -348,6 +348,6 @@ pub fn search<V: Value>(
             pending.extend(node.edges().iter().flatten().map(Edge::node));
         }
     }
-    count(met);
+    count(visited);
     found
 }

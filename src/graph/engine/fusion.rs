@@ -1,151 +1,151 @@
-//! Stretches: long nodes one after the other whose rules are local, run together.
+//! Fuses expensive nodes whose rules are element-wise and consecutive in the order: `Value::backward_fused` runs them in one loop.
 //!
-//! What one of them gives to another is never laid out: gradients of millions of elements cost as much to write and to read
-//! again as to compute. Owns the choice of the nodes. Never computes: values do.
-//! Invariant: sums of gradients and their order are those that the nodes would make one by one.
+//! The gradients between fused nodes are never materialised: for millions of elements, writing and reading them costs as
+//! much as computing them.
+//! Invariant: sums of gradients and their order are those of running the nodes one by one.
 
 use smallvec::SmallVec;
 
 use super::anomaly;
 use super::plan::{Plan, RUN};
-use super::serial::Walk;
+use super::serial::SerialWalk;
 use super::step::PassOptions;
 use crate::error::Result;
-use crate::graph::fused_nodes::{Member, Together};
+use crate::graph::fused_nodes::{FusedNode, FusedNodes};
 use crate::graph::node::Node;
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
 
-/// The nanoseconds of a node from which on it may belong to a stretch: the gradients of shorter ones stay in the caches.
-const LONG_NS: f32 = 5_000.0;
-/// The most nodes of a stretch.
-const MOST: usize = 24;
-/// The most gradients that leave one: they are laid out while everything that was saved is still there.
-const OUTS: usize = 2;
+/// The least cost of a fused node: gradients of cheaper ones stay in the caches.
+const MIN_NODE_NS: f32 = 5_000.0;
+/// The most nodes of a fused group.
+const MAX_NODES: usize = 24;
+/// The most gradients that leave a group: they are materialised while all its saved values are alive.
+const MAX_OUTPUTS: usize = 2;
 
-/// Whether a node may belong to a stretch.
+/// Whether a node may be fused.
 #[inline]
-fn is_long_and_local<V: Value>(node: &Node<V>) -> bool {
-    node.cost() >= LONG_NS && node.rule().local().is_some() && node.is_plain()
+fn is_fusible<V: Value>(node: &Node<V>) -> bool {
+    node.cost() >= MIN_NODE_NS && node.rule().elementwise().is_some() && node.is_plain()
 }
 
-/// Whether a stretch may begin with a node.
+/// Whether a fused group may begin with a node.
 #[inline]
-pub(super) fn begins<V: Value>(node: &Node<V>) -> bool {
-    is_long_and_local(node) && {
+pub(super) fn may_begin<V: Value>(node: &Node<V>) -> bool {
+    is_fusible(node) && {
         let mut inputs = node.edges().iter().flatten();
-        inputs.any(|edge| is_long_and_local(edge.node()))
+        inputs.any(|edge| is_fusible(edge.node()))
     }
 }
 
-/// Whether a pass runs stretches: gradients are neither recorded nor batches, and nobody watches the rules.
-pub(super) fn allowed(options: PassOptions) -> bool {
+/// Whether a pass may fuse: gradients are neither recorded nor batched, and no mode watches the rules.
+pub(super) fn is_allowed(options: PassOptions) -> bool {
     options.is_plain() && !options.create_graph
 }
 
-/// Whether most of a pass is stretches: what is computed in them is divided among threads element by element.
-pub(super) fn prevail<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> bool {
-    if !allowed(options) {
+/// Whether most of the cost is in fused nodes, whose loops run in parallel over the elements.
+pub(super) fn dominates<V: Value>(plan: &Plan<'_, V>, options: PassOptions) -> bool {
+    if !is_allowed(options) {
         return false;
     }
     let nodes = plan.order.iter().map(|k| plan.items[*k as usize].node.get());
-    let cost: f32 = nodes.filter(|node| begins(node)).map(Node::cost).sum();
+    let cost: f32 = nodes.filter(|node| may_begin(node)).map(Node::cost).sum();
     cost * 2.0 > plan.cost
 }
 
-/// What came of a stretch.
-enum Ran {
-    /// All of its nodes have run.
+/// The result of a fused group.
+enum GroupRun {
+    /// All nodes have run.
     All,
-    /// None has: this one does not run together with others.
+    /// None has: the node with this index cannot be fused with the others.
     Without(usize),
 }
 
-/// The nodes of a stretch, and the outputs beyond it that they give to.
-struct Found {
+/// A group of nodes, and the outputs outside it that receive gradients.
+struct Group {
     nodes: usize,
-    outs: SmallVec<[u32; 2 * OUTS]>,
+    outputs: SmallVec<[u32; 2 * MAX_OUTPUTS]>,
 }
 
-impl<'g, V: Value> Walk<'_, 'g, V> {
-    /// Runs the stretch that begins at place `at` of the order, and says how many nodes it had: 0 if there is none.
+impl<'g, V: Value> SerialWalk<'_, 'g, V> {
+    /// Runs the fused group at position `at` of the order and returns its number of nodes; 0 if there is none.
     ///
-    /// Where a node refuses, those before it are tried without it.
-    pub(super) fn stretch(&mut self, at: usize) -> Result<usize> {
+    /// If a node refuses, the group of the nodes before it is tried.
+    pub(super) fn run_group_at(&mut self, at: usize) -> Result<usize> {
         let plan = self.plan;
         let mut order = &plan.order[at..];
-        while let Some(found) = find(plan, order) {
+        while let Some(found) = find_group(plan, order) {
             let nodes = found.nodes;
-            match self.run_stretch(at, found)? {
-                Ran::All => return Ok(nodes),
-                Ran::Without(node) => order = &order[..node.min(nodes - 1)],
+            match self.run_group(at, found)? {
+                GroupRun::All => return Ok(nodes),
+                GroupRun::Without(node) => order = &order[..node.min(nodes - 1)],
             }
         }
         Ok(0)
     }
 
-    fn run_stretch(&mut self, at: usize, found: Found) -> Result<Ran> {
+    fn run_group(&mut self, at: usize, found: Group) -> Result<GroupRun> {
         let (plan, options) = (self.plan, self.options);
         let order = &plan.order[at..at + found.nodes];
         let output = |k: &u32| plan.items[*k as usize].output;
-        let places: Vec<u32> = order.iter().map(output).chain(found.outs).collect();
-        let place = |target: &u32| match places.iter().position(|output| output == target) {
-            Some(place) => place as u32,
-            None => NOWHERE,
+        let slots: Vec<u32> = order.iter().map(output).chain(found.outputs).collect();
+        let slot = |target: &u32| match slots.iter().position(|output| output == target) {
+            Some(slot) => slot as u32,
+            None => NO_TARGET,
         };
         let targets: Vec<Vec<u32>> =
-            order.iter().map(|k| plan.targets_of(*k).iter().map(place).collect()).collect();
+            order.iter().map(|k| plan.targets_of(*k).iter().map(slot).collect()).collect();
         let mut run =
-            Together { members: Vec::with_capacity(order.len()), grads: Vec::new(), at: 0 };
+            FusedNodes { members: Vec::with_capacity(order.len()), grads: Vec::new(), current: 0 };
         for (k, targets) in order.iter().zip(&targets) {
             let node = plan.items[*k as usize].node;
             let Some(saved) = node.get().saved.enter(!options.retain) else {
-                // The walk meets it again, and says so.
+                // The walk meets the node again and reports the error.
                 run.reopen();
-                return Ok(Ran::Without(0));
+                return Ok(GroupRun::Without(0));
             };
-            run.members.push(Member { node, saved, targets });
+            run.members.push(FusedNode { node, saved, targets });
         }
         options.enter();
-        run.grads = places.iter().map(|output| self.table.take(*output)).collect();
+        run.grads = slots.iter().map(|output| self.table.take(*output)).collect();
         let done = match run.grads[0].is_some() {
-            true => V::together(&mut run),
+            true => V::backward_fused(&mut run),
             false => Ok(false),
         };
         if !matches!(done, Ok(true)) {
             run.reopen();
         }
-        let done =
-            done.map_err(|error| anomaly::explained(run.members[run.at].node.get(), error))?;
-        for (output, grad) in places.iter().zip(run.grads) {
+        let done = done
+            .map_err(|error| anomaly::with_call_site(run.members[run.current].node.get(), error))?;
+        for (output, grad) in slots.iter().zip(run.grads) {
             if let Some(grad) = grad {
                 self.table.add(*output, grad)?;
             }
         }
         if !done {
-            return Ok(Ran::Without(run.at));
+            return Ok(GroupRun::Without(run.current));
         }
         for k in order {
-            self.poll.node(plan.items[*k as usize].node.get().cost(), false, self.host)?;
+            self.poll.count(plan.items[*k as usize].node.get().cost(), false, self.host)?;
         }
-        Ok(Ran::All)
+        Ok(GroupRun::All)
     }
 }
 
-impl<V: Value> Together<'_, V> {
-    /// The saved values stay what they are: the nodes have not run.
+impl<V: Value> FusedNodes<'_, V> {
+    /// Undoes `enter`: the nodes have not run.
     fn reopen(&mut self) {
         self.members.iter_mut().for_each(|member| member.saved.restore());
     }
 }
 
-/// The longest stretch at the beginning of the order from which few gradients leave.
-fn find<V: Value>(plan: &Plan<'_, V>, order: &[u32]) -> Option<Found> {
-    let mut open: SmallVec<[u32; 2 * OUTS]> = SmallVec::new();
+/// The longest group at the beginning of `order` from which few gradients leave.
+fn find_group<V: Value>(plan: &Plan<'_, V>, order: &[u32]) -> Option<Group> {
+    let mut open: SmallVec<[u32; 2 * MAX_OUTPUTS]> = SmallVec::new();
     let mut found = None;
-    for (nodes, &k) in order.iter().take(MOST).enumerate() {
+    for (nodes, &k) in order.iter().take(MAX_NODES).enumerate() {
         let item = &plan.items[k as usize];
-        if plan.need(k) != RUN || !is_long_and_local(item.node.get()) {
+        if plan.need(k) != RUN || !is_fusible(item.node.get()) {
             break;
         }
         let before = open.len();
@@ -154,12 +154,12 @@ fn find<V: Value>(plan: &Plan<'_, V>, order: &[u32]) -> Option<Found> {
             break;
         }
         for &target in plan.targets_of(k) {
-            if target != NOWHERE && !open.contains(&target) {
+            if target != NO_TARGET && !open.contains(&target) {
                 open.push(target);
             }
         }
-        if nodes > 0 && open.len() <= OUTS {
-            found = Some(Found { nodes: nodes + 1, outs: open.clone() });
+        if nodes > 0 && open.len() <= MAX_OUTPUTS {
+            found = Some(Group { nodes: nodes + 1, outputs: open.clone() });
         }
     }
     found

@@ -1,7 +1,6 @@
-//! Where the gradients that rules give are kept: those of a serial pass by output, those of one node by input.
+//! Accumulation of gradients: by output for a serial pass, by input for a single node.
 //!
-//! Owns the values; outputs are dense numbers, and places are reused as the wave passes, so a long chain stays in
-//! cache. It never decides an order: sums are left folds in the order of the calls.
+//! Slots are reused, so a long chain stays in cache. Sums are left folds in the order of the calls.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -9,73 +8,73 @@ use super::step::PassOptions;
 use crate::error::Result;
 use crate::graph::value::Value;
 
-/// Takes the gradients of inputs that a rule gives.
+/// Receives the gradients of inputs from a rule.
 pub(in crate::graph) trait InputGrads<V: Value> {
-    /// Adds `v` to the gradient of output `target`; it comes from the rule's input `input`.
+    /// Adds `v`, the gradient of the rule's input `input`, to the gradient of output `target`.
     fn give(&mut self, input: usize, target: u32, v: V) -> Result<()>;
 
-    /// The same of a gradient that is zero but for a part.
-    fn give_part(&mut self, input: usize, target: u32, part: V::Part) -> Result<()> {
-        self.give(input, target, V::place(&part)?)
+    /// As `give`, for a gradient that is zero outside a slice.
+    fn give_slice(&mut self, input: usize, target: u32, slice: V::Slice) -> Result<()> {
+        self.give(input, target, V::pad(&slice)?)
     }
 
-    /// The same for a gradient that is taken from where it lies.
-    fn pass(&mut self, input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
+    /// As `give`, taking the value out of `from`.
+    fn give_from(&mut self, input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
         from.take().map_or(Ok(()), |v| self.give(input, target, v))
     }
 
-    /// The gradient of output `target` so far, to be added to in place; `None` if nothing was given yet, or if gradients
-    /// are not added up as they come.
-    fn sum(&mut self, _target: u32) -> Option<&mut V> {
+    /// The gradient of output `target` so far, to be added to in place; `None` if there is none yet, or if gradients are not
+    /// summed as they come.
+    fn partial_sum(&mut self, _target: u32) -> Option<&mut V> {
         None
     }
 }
 
-const ABSENT: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 /// Gradients by output.
-pub(super) struct Table<V: Value> {
+pub(super) struct GradTable<V: Value> {
     options: PassOptions,
-    place: SmallVec<[u32; 16]>,
+    slot_of: SmallVec<[u32; 16]>,
     values: Vec<Option<V>>,
     vacant: SmallVec<[u32; 8]>,
-    /// The part that the sum in a place was given last, where that was no whole gradient.
-    parts: Vec<(u32, V::Part)>,
+    /// For slots whose last addend was a slice: that slice.
+    slices: Vec<(u32, V::Slice)>,
 }
 
-impl<V: Value> Table<V> {
+impl<V: Value> GradTable<V> {
     #[inline(always)]
-    pub(super) fn new(outputs: usize, options: PassOptions) -> Table<V> {
-        Table {
+    pub(super) fn new(outputs: usize, options: PassOptions) -> GradTable<V> {
+        GradTable {
             options,
-            place: smallvec![ABSENT; outputs],
+            slot_of: smallvec![NO_SLOT; outputs],
             values: Vec::with_capacity(4),
             vacant: SmallVec::new(),
-            parts: Vec::new(),
+            slices: Vec::new(),
         }
     }
 
     /// Adds `v` to the gradient of `output`.
     #[inline]
     pub(super) fn add(&mut self, output: u32, v: V) -> Result<()> {
-        let place = self.place[output as usize];
-        if place == ABSENT {
+        let slot = self.slot_of[output as usize];
+        if slot == NO_SLOT {
             self.put(output, v);
             return Ok(());
         }
-        self.whole(place);
-        let value = &mut self.values[place as usize];
+        self.forget_slice(slot);
+        let value = &mut self.values[slot as usize];
         if let Some(sum) = value.take() {
             *value = Some(self.options.sum(sum, &v)?);
         }
         Ok(())
     }
 
-    /// Forgets the part that the sum in a place was given last.
+    /// Forgets the last slice of a slot.
     #[inline]
-    fn whole(&mut self, place: u32) {
-        if !self.parts.is_empty() {
-            self.parts.retain(|part| part.0 != place);
+    fn forget_slice(&mut self, slot: u32) {
+        if !self.slices.is_empty() {
+            self.slices.retain(|slice| slice.0 != slot);
         }
     }
 
@@ -87,70 +86,70 @@ impl<V: Value> Table<V> {
         taken
     }
 
-    /// Takes the gradient of `output`, if there is one, to where there is none yet: a value is large to move.
+    /// Moves the gradient of `output`, if any, to `to`, which is `None`: values are large to move.
     #[inline(always)]
     pub(super) fn take_to(&mut self, output: u32, to: &mut Option<V>) {
-        let place = std::mem::replace(&mut self.place[output as usize], ABSENT);
-        if place == ABSENT {
+        let slot = std::mem::replace(&mut self.slot_of[output as usize], NO_SLOT);
+        if slot == NO_SLOT {
             return;
         }
-        self.whole(place);
-        self.vacant.push(place);
-        *to = self.values[place as usize].take();
+        self.forget_slice(slot);
+        self.vacant.push(slot);
+        *to = self.values[slot as usize].take();
     }
 
     #[inline]
     fn put(&mut self, output: u32, v: V) {
-        let place = match self.vacant.pop() {
-            Some(place) => {
-                self.values[place as usize] = Some(v);
-                place
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.values[slot as usize] = Some(v);
+                slot
             }
             None => {
                 self.values.push(Some(v));
                 (self.values.len() - 1) as u32
             }
         };
-        self.place[output as usize] = place;
+        self.slot_of[output as usize] = slot;
     }
 }
 
-impl<V: Value> InputGrads<V> for Table<V> {
+impl<V: Value> InputGrads<V> for GradTable<V> {
     #[inline]
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
         self.add(target, v)
     }
 
-    fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
-        if self.place[target as usize] == ABSENT {
-            self.put(target, V::place(&part)?);
-            self.parts.push((self.place[target as usize], part));
+    fn give_slice(&mut self, _input: usize, target: u32, slice: V::Slice) -> Result<()> {
+        if self.slot_of[target as usize] == NO_SLOT {
+            self.put(target, V::pad(&slice)?);
+            self.slices.push((self.slot_of[target as usize], slice));
             return Ok(());
         }
-        let place = self.place[target as usize];
-        let last = self.parts.iter().position(|part| part.0 == place);
-        let last = last.map(|at| self.parts.swap_remove(at).1);
-        let value = &mut self.values[place as usize];
+        let slot = self.slot_of[target as usize];
+        let last = self.slices.iter().position(|slice| slice.0 == slot);
+        let last = last.map(|at| self.slices.swap_remove(at).1);
+        let value = &mut self.values[slot as usize];
         if let Some(sum) = value.take() {
-            *value = Some(V::accumulate_part(sum, last.as_ref(), &part)?);
+            *value = Some(V::accumulate_slice(sum, last.as_ref(), &slice)?);
         }
-        self.parts.push((place, part));
+        self.slices.push((slot, slice));
         Ok(())
     }
 
     #[inline]
-    fn pass(&mut self, _input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
-        if self.place[target as usize] != ABSENT {
+    fn give_from(&mut self, _input: usize, target: u32, from: &mut Option<V>) -> Result<()> {
+        if self.slot_of[target as usize] != NO_SLOT {
             return from.take().map_or(Ok(()), |v| self.add(target, v));
         }
         match self.vacant.pop() {
-            Some(place) => {
-                // Nothing is left in a vacant place.
-                std::mem::swap(&mut self.values[place as usize], from);
-                self.place[target as usize] = place;
+            Some(slot) => {
+                // A vacant slot is `None`.
+                std::mem::swap(&mut self.values[slot as usize], from);
+                self.slot_of[target as usize] = slot;
             }
             None => {
-                self.place[target as usize] = self.values.len() as u32;
+                self.slot_of[target as usize] = self.values.len() as u32;
                 self.values.push(from.take());
             }
         }
@@ -158,30 +157,30 @@ impl<V: Value> InputGrads<V> for Table<V> {
     }
 
     #[inline]
-    fn sum(&mut self, target: u32) -> Option<&mut V> {
-        let place = self.place[target as usize];
-        self.whole(place);
-        // No place has the number that means none.
-        self.values.get_mut(place as usize)?.as_mut()
+    fn partial_sum(&mut self, target: u32) -> Option<&mut V> {
+        let slot = self.slot_of[target as usize];
+        self.forget_slice(slot);
+        // `NO_SLOT` is out of range.
+        self.values.get_mut(slot as usize)?.as_mut()
     }
 }
 
-/// Gradients by input, for those who look at them before they go on.
-pub(super) struct ByInput<V> {
+/// Gradients by input, for hooks and checks that see them before they are passed on.
+pub(super) struct GradsByInput<V> {
     options: PassOptions,
     pub(super) grads: Vec<Option<V>>,
 }
 
-impl<V: Value> ByInput<V> {
-    pub(super) fn new(options: PassOptions, inputs: usize) -> ByInput<V> {
-        ByInput { options, grads: (0..inputs).map(|_| None).collect() }
+impl<V: Value> GradsByInput<V> {
+    pub(super) fn new(options: PassOptions, inputs: usize) -> GradsByInput<V> {
+        GradsByInput { options, grads: (0..inputs).map(|_| None).collect() }
     }
 }
 
-impl<V: Value> InputGrads<V> for ByInput<V> {
+impl<V: Value> InputGrads<V> for GradsByInput<V> {
     fn give(&mut self, input: usize, _target: u32, v: V) -> Result<()> {
-        let place = &mut self.grads[input];
-        *place = Some(match place.take() {
+        let slot = &mut self.grads[input];
+        *slot = Some(match slot.take() {
             Some(sum) => self.options.sum(sum, &v)?,
             None => v,
         });

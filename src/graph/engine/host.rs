@@ -1,24 +1,23 @@
-//! What the engine needs from the language that hosts it.
+//! The host language (Python), as the engine sees it: its lock and its signals.
 //!
-//! Owns: the decision when work is long enough to give up the host's lock. Never touches the lock: the host does.
+//! Also the decision when work is long enough to release the host's lock.
 
 use crate::error::{Error, Result};
 
-/// Work estimated below this many nanoseconds runs serially and keeps the host's lock. At 50 µs, 64 branches of 1 000
-/// elements (half a millisecond) fall from 0.95 to 0.78 times the speed of one thread and 64 of a 24² product from 1.00 to
-/// 0.81; nothing gains (`benches/lanes.py 9`, on two cores).
-pub(super) const GATE_NS: f32 = 150_000.0;
+/// Cheaper work runs serially and keeps the host's lock. At 50 µs, 64 branches of 1 000 elements (half a millisecond) fall
+/// from 0.95 to 0.78 times the speed of one thread and 64 of a 24² product from 1.00 to 0.81; nothing gains
+/// (`benches/workers.py 9`, on two cores).
+pub(super) const MIN_DETACHED_NS: f32 = 150_000.0;
 
 /// The host's lock (Python's GIL) and its signals.
 pub trait Host: Sync {
-    /// Runs `batch` attached to the host. Called on the thread that started the pass only.
+    /// Runs `batch` with the host's lock. Called only on the thread that started the pass.
     fn attached(&self, batch: &mut dyn FnMut());
 
-    /// Runs `work` without the host's lock; may be called when it is not held. Called on the thread that started the pass
-    /// only.
+    /// Runs `work` without the host's lock (which may be released already). Called only on the thread that started the pass.
     fn detached(&self, work: &mut (dyn FnMut() + Send));
 
-    /// Whether the user asked to stop (Ctrl-C). Polled about every 20 ms on the thread that started the pass.
+    /// Whether the user interrupted (Ctrl-C). Polled about every 20 ms on the thread that started the pass.
     fn interrupted(&self) -> bool;
 }
 
@@ -40,13 +39,13 @@ impl Host for NoHost {
     }
 }
 
-/// Runs `work`, which takes about `cost_ns` nanoseconds, without the host's lock if that is worth it.
+/// Runs `work`, estimated at `cost_ns` nanoseconds, without the host's lock if it is long enough.
 pub fn detach_if_long<T: Send>(
     host: &dyn Host,
     cost_ns: f32,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
-    if cost_ns < GATE_NS {
+    if cost_ns < MIN_DETACHED_NS {
         return work();
     }
     let (mut work, mut result) = (Some(work), None);

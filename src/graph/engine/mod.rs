@@ -1,8 +1,7 @@
 //! The backward engine: discover, prune, walk, commit.
 //!
-//! Owns a pass from its roots to its commits. It never looks inside a value or a rule.
-//! Invariant: no leaf changes before the whole pass has succeeded (save where a leaf asks to be told at once), and the
-//! bits of every gradient are the same whatever the number of threads.
+//! Invariant: no leaf changes before the whole pass has succeeded (except leaves whose hooks wait for the commit), and the
+//! bits of every gradient do not depend on the number of threads.
 
 mod anomaly;
 mod batched_rules;
@@ -21,5 +20,5 @@ pub use discover::{discovered, estimate, frontier, search};
 pub(super) use grad_table::InputGrads;
 pub use host::{Host, NoHost, detach_if_long};
 pub use one_rule::vjp;
-pub use pass::{Pass, Since, Targets};
+pub use pass::{NestedStart, Pass, Targets};
 use walk::{linear_chain, parallel, schedule, serial};

@@ -1,14 +1,13 @@
-//! One rule on its own: the gradients of a node's inputs from those of its outputs.
+//! `vjp`: runs the rule of a single node.
 //!
-//! Owns nothing; it frees nothing, runs no hook and commits nothing.
-//! Invariant: the thread's mode is what it was, and an input that needs no gradient gets none.
+//! Frees nothing, runs no hooks and commits nothing. Invariant: the thread's mode is restored.
 
-use super::grad_table::ByInput;
+use super::grad_table::GradsByInput;
 use super::step::PassOptions;
 use crate::error::{Error, Result};
 use crate::graph::arena::NodeRef;
 use crate::graph::mode::{Mode, ModeGuard};
-use crate::graph::rule_context::{Context, NOWHERE};
+use crate::graph::rule_context::{Context, NO_TARGET};
 use crate::graph::value::Value;
 
 /// Runs the rule of `node` alone; recorded if `create_graph`.
@@ -37,8 +36,8 @@ pub fn vjp<V: Value>(
     let options = PassOptions::new(true, create_graph, true);
     options.enter();
     let targets: Vec<u32> =
-        node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NOWHERE }).collect();
-    let mut collected = ByInput::new(options, targets.len());
+        node.edges().iter().map(|edge| if edge.is_some() { 0 } else { NO_TARGET }).collect();
+    let mut collected = GradsByInput::new(options, targets.len());
     let mut cx = Context::new(
         node.borrow(),
         &mut gradients,

@@ -1,20 +1,19 @@
-//! A pass: the request, its validation, and the commits when everything has succeeded.
+//! A backward pass: the request, the choice of the walk, and the commits.
 //!
-//! Owns the roots, and through them the graph, until it ends.
-//! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is what it was.
+//! Invariant: a pass that fails or panics has changed no leaf, and the thread's mode is restored.
 
 use smallvec::SmallVec;
 
 use super::anomaly;
 use super::commit::{commit, commit_all};
-use super::discover::Finder;
+use super::discover::Discovery;
 use super::fusion;
-use super::host::{GATE_NS, Host, detach_if_long};
-use super::linear_chain::Head;
+use super::host::{Host, MIN_DETACHED_NS, detach_if_long};
+use super::linear_chain::LinearChain;
 use super::parallel;
 use super::plan::Plan;
 use super::schedule::Schedule;
-use super::serial::{self, Walk};
+use super::serial::{self, SerialWalk};
 use super::step::{Outcome, PassOptions, Seeds};
 use crate::error::Result;
 use crate::graph::arena::Edge;
@@ -25,32 +24,32 @@ use crate::threads;
 
 /// Where the gradients of a pass go.
 pub enum Targets<V: Value> {
-    /// To every leaf that is reached.
+    /// To every reached leaf.
     Leaves,
-    /// To these leaves, and to the sinks of these outputs, only; what does not lead to them does not run.
+    /// Only to these leaves, and to the sinks of these outputs; nodes that do not lead to them do not run.
     LeavesOf(Vec<Edge<V>>),
-    /// Back to the caller, one per edge; nothing is committed.
+    /// To the caller, one gradient per edge; nothing is committed.
     Capture(Vec<Edge<V>>),
 }
 
-/// Numbers of nodes (see [`next_node`](crate::graph::next_node)) at which a pass within another one begins; 0 for a pass
-/// that is within none.
+/// For a pass nested in another one: the sequence numbers (see [`next_node_seq`](crate::graph::next_node_seq)) at which it begins;
+/// 0 otherwise.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Since {
-    /// Earlier nodes do not run: they are ends.
+pub struct NestedStart {
+    /// Older nodes do not run: they are ends.
     pub nodes: u64,
-    /// Hooks and retained gradients of earlier nodes are left to the pass around this one, which reaches those nodes, too.
+    /// Hooks and retained gradients of older nodes are left to the outer pass, which reaches those nodes as well.
     pub hooks: u64,
 }
 
 /// A backward pass.
 pub struct Pass<'a, V: Value> {
-    /// Where it begins, with the gradients there; several on one output are summed in order.
+    /// The roots with their gradients; several for one output are summed in order.
     pub roots: Vec<(Edge<V>, V)>,
-    /// Where it ends.
+    /// Where the gradients go.
     pub targets: Targets<V>,
-    /// What was recorded earlier is left to the pass around this one.
-    pub since: Since,
+    /// Where a nested pass ends.
+    pub since: NestedStart,
     /// Keep the saved values for another pass.
     pub retain_graph: bool,
     /// Record the computation of the gradients.
@@ -64,17 +63,17 @@ pub struct Pass<'a, V: Value> {
 impl<V: Value> Pass<'_, V> {
     /// Runs the pass. For `Capture`: one gradient per target, `None` where no root depends on it.
     pub fn run(self) -> Result<Vec<Option<V>>> {
-        // Only a batched pass is ever left to its rows.
-        Ok(self.run_as(None)?.unwrap_or_default())
+        // Only a batched pass can return `None`.
+        Ok(self.run_with_batch(None)?.unwrap_or_default())
     }
 
-    /// Runs a pass for many gradients at once: the roots' have a leading axis of `rows`, and so have the captured ones.
-    /// `None` when something is to see each row on its own, a hook or the search for anomalies; then nothing has run.
+    /// Runs a batched pass: the gradients of the roots have a leading axis of `rows`, and so have the captured ones. `None` if
+    /// hooks or anomaly mode must see each row; then nothing has run.
     pub fn run_batch(self, rows: usize) -> Result<Option<Vec<Option<V>>>> {
-        self.run_as(Some(rows))
+        self.run_with_batch(Some(rows))
     }
 
-    fn run_as(self, batch: Option<usize>) -> Result<Option<Vec<Option<V>>>> {
+    fn run_with_batch(self, batch: Option<usize>) -> Result<Option<Vec<Option<V>>>> {
         let rows = batch.unwrap_or(1) as f32;
         let (mut edges, mut seeds) = (SmallVec::<[Edge<V>; 1]>::new(), Seeds::new());
         for (edge, seed) in self.roots {
@@ -83,50 +82,50 @@ impl<V: Value> Pass<'_, V> {
         }
         let (targets, capture): (Option<&[Edge<V>]>, bool) = match &self.targets {
             Targets::Leaves => (None, false),
-            Targets::LeavesOf(wanted) => (Some(wanted), false),
-            Targets::Capture(wanted) => (Some(wanted), true),
+            Targets::LeavesOf(captures) => (Some(captures), false),
+            Targets::Capture(captures) => (Some(captures), true),
         };
         let _mode = ModeGuard::new(Mode::current());
         let options = PassOptions::new(self.retain_graph, self.create_graph, capture)
             .with_batch(batch)
             .with_hooks_since(self.since.hooks);
-        let _site = call_site::set_site(call_site::here());
-        // Serial when anomalies are looked for: the first is then found first.
+        let _site = call_site::set_site(call_site::current_call_site());
+        // Anomaly mode is serial, so that the first NaN is found first.
         let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
-        let lanes = if serial { 1 } else { self.threads.min(threads::num_threads()) };
-        let run = Run { host: self.host, options, lanes, rows };
-        let anywhere = targets.is_none() && self.since.nodes == 0 && self.since.hooks == 0;
-        if let ([root], true) = (&edges[..], anywhere && options.is_plain()) {
-            let mut head = Head::new(root, seeds.remove(0), options);
-            if head.run(GATE_NS, self.host)? {
-                return run.beyond(head);
+        let workers = if serial { 1 } else { self.threads.min(threads::num_threads()) };
+        let run = PassRun { host: self.host, options, workers, rows };
+        let is_whole = targets.is_none() && self.since.nodes == 0 && self.since.hooks == 0;
+        if let ([root], true) = (&edges[..], is_whole && options.is_plain()) {
+            let mut chain = LinearChain::new(root, seeds.remove(0), options);
+            if chain.run(MIN_DETACHED_NS, self.host)? {
+                return run.finish_chain(chain);
             }
-            return detach_if_long(self.host, GATE_NS, || {
-                head.run(f32::INFINITY, self.host)?;
-                run.beyond(head)
+            return detach_if_long(self.host, MIN_DETACHED_NS, || {
+                chain.run(f32::INFINITY, self.host)?;
+                run.finish_chain(chain)
             });
         }
-        run.from(&edges, targets, (seeds, self.since.nodes))
+        run.run_planned(&edges, targets, (seeds, self.since.nodes))
     }
 }
 
-/// How a pass runs once it is known whether it is long.
+/// The fixed parameters of a pass.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct PassRun<'a> {
     host: &'a dyn Host,
     options: PassOptions,
     /// The most threads to use.
-    lanes: usize,
+    workers: usize,
     rows: f32,
 }
 
-impl Run<'_> {
-    /// What is left of a pass toward all leaves when its head has run.
+impl PassRun<'_> {
+    /// The rest of a pass toward all leaves, after its linear chain.
     #[inline(never)]
-    fn beyond<V: Value>(self, head: Head<'_, V>) -> Result<Option<Vec<Option<V>>>> {
+    fn finish_chain<V: Value>(self, chain: LinearChain<'_, V>) -> Result<Option<Vec<Option<V>>>> {
         let (mut edges, mut seeds) = (SmallVec::new(), Seeds::new());
-        if !head.rest(&mut edges, &mut seeds) {
-            return self.from(&edges, None, (seeds, 0));
+        if !chain.into_roots(&mut edges, &mut seeds) {
+            return self.run_planned(&edges, None, (seeds, 0));
         }
         self.options.enter();
         for (edge, grad) in edges.iter().zip(seeds) {
@@ -135,68 +134,72 @@ impl Run<'_> {
         Ok(Some(Vec::new()))
     }
 
-    /// A pass that is planned.
+    /// A planned pass.
     #[inline(never)]
-    fn from<V: Value>(
+    fn run_planned<V: Value>(
         self,
         edges: &[Edge<V>],
         targets: Option<&[Edge<V>]>,
         (mut seeds, since): (Seeds<V>, u64),
     ) -> Result<Option<Vec<Option<V>>>> {
-        let mut finder = Finder::new();
-        finder.begin(edges, targets, since);
-        if finder.discover(Some(GATE_NS / self.rows)) {
-            return self.planned(&mut finder, targets, &mut seeds);
+        let mut discovery = Discovery::new();
+        discovery.begin(edges, targets, since);
+        if discovery.discover(Some(MIN_DETACHED_NS / self.rows)) {
+            return self.walk_plan(&mut discovery, targets, &mut seeds);
         }
-        // Long: the rest of the discovery needs the host no more than the walk does.
-        let cost = finder.cost() * self.rows;
-        detach_if_long(self.host, cost, || self.planned(&mut finder, targets, &mut seeds))
+        // Expensive: neither the rest of the discovery nor the walk needs the host's lock.
+        let cost = discovery.cost() * self.rows;
+        detach_if_long(self.host, cost, || self.walk_plan(&mut discovery, targets, &mut seeds))
     }
 
-    fn planned<V: Value>(
+    fn walk_plan<V: Value>(
         self,
-        finder: &mut Finder<'_, V>,
+        discovery: &mut Discovery<'_, V>,
         targets: Option<&[Edge<V>]>,
         seeds: &mut Seeds<V>,
     ) -> Result<Option<Vec<Option<V>>>> {
-        let Run { host, options, lanes, rows } = self;
-        let plan = finder.finish(targets, options.capture)?;
-        if options.batch.is_some() && (!plan.is_plain() || call_site::watched(Mode::current())) {
+        let PassRun { host, options, workers, rows } = self;
+        let plan = discovery.finish(targets, options.capture)?;
+        if options.batch.is_some()
+            && (!plan.is_plain() || call_site::wants_call_site(Mode::current()))
+        {
             return Ok(None);
         }
-        let long = lanes > 1 && plan.cost * rows >= GATE_NS;
+        let long = workers > 1 && plan.cost * rows >= MIN_DETACHED_NS;
         let schedule = long.then(|| Schedule::new(plan));
-        let wanted = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
-        let forks =
-            |schedule: &Schedule| schedule.forkable >= GATE_NS && !fusion::prevail(plan, options);
+        let captures = targets.filter(|_| options.capture).map_or(0, <[_]>::len);
+        let forks = |schedule: &Schedule| {
+            schedule.forkable >= MIN_DETACHED_NS && !fusion::dominates(plan, options)
+        };
         if let Some(schedule) = schedule.filter(forks) {
             let seeds = std::mem::take(seeds);
-            let outcome = parallel::walk(plan, &schedule, options, host, seeds, lanes)?;
-            return finish(plan, options, host, (outcome, &mut |_| None, lanes), wanted).map(Some);
+            let outcome = parallel::walk(plan, &schedule, options, host, seeds, workers)?;
+            return finish(plan, options, host, (outcome, &mut |_| None, workers), captures)
+                .map(Some);
         }
-        let mut walk = Walk::new(plan, options, host);
+        let mut walk = SerialWalk::new(plan, options, host);
         walk.run(seeds)?;
         let outcome = std::mem::take(&mut walk.outcome);
-        let walked: Walked<'_, V> = (outcome, &mut |output| walk.take(output), 1);
-        finish(plan, options, host, walked, wanted).map(Some)
+        let result: WalkResult<'_, V> = (outcome, &mut |output| walk.take(output), 1);
+        finish(plan, options, host, result, captures).map(Some)
     }
 }
 
-/// What a walk has collected, how to take the gradients of leaves that it has left, and the most threads that it used.
-type Walked<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>, usize);
+/// The outcome of a walk, a function that takes the gradients of the remaining leaves, and the number of threads.
+type WalkResult<'a, V> = (Outcome<V>, &'a mut dyn FnMut(u32) -> Option<V>, usize);
 
 /// Commits and captures: only now does anything outside the pass change.
 fn finish<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     host: &dyn Host,
-    (mut outcome, take, lanes): Walked<'_, V>,
-    wanted: usize,
+    (mut outcome, take, workers): WalkResult<'_, V>,
+    captures: usize,
 ) -> Result<Vec<Option<V>>> {
     options.enter();
-    let mut captured: Vec<Option<V>> = (0..wanted).map(|_| None).collect();
-    if options.checks() {
-        serial::leaves(plan, options, take, &mut outcome);
+    let mut captured: Vec<Option<V>> = (0..captures).map(|_| None).collect();
+    if options.checks_nan() {
+        serial::collect_leaves(plan, options, take, &mut outcome);
     } else if options.capture {
         for &k in &plan.leaves {
             let output = plan.items[k as usize].output;
@@ -206,12 +209,12 @@ fn finish<V: Value>(
             }
         }
     }
-    if options.checks() {
+    if options.checks_nan() {
         for (k, grad) in &outcome.commits {
-            anomaly::arriving(plan.items[*k as usize].node.get(), grad)?;
+            anomaly::check_incoming(plan.items[*k as usize].node.get(), grad)?;
         }
     }
-    commit_all(plan, options, host, (outcome.commits, lanes))?;
+    commit_all(plan, options, host, (outcome.commits, workers))?;
     for &k in &plan.leaves {
         let item = &plan.items[k as usize];
         if let Some(grad) = take(item.output) {

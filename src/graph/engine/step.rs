@@ -1,7 +1,6 @@
-//! One node of a pass: hooks, captures, the saved values' release, the rule.
+//! One node of a pass: its hooks, captures, saved values and rule; shared by the serial and the parallel walk.
 //!
-//! Owns nothing; serial and parallel walks share it, which is half of why their bits agree.
-//! Invariant: no lock is held while a hook or a rule runs, and the thread's mode is the pass's for each of them.
+//! Invariant: no lock is held while a hook or a rule runs, and the thread's mode is the pass's.
 
 use std::sync::Arc;
 
@@ -9,16 +8,16 @@ use smallvec::SmallVec;
 
 use super::anomaly;
 use super::batched_rules;
-use super::grad_table::{ByInput, InputGrads};
+use super::grad_table::{GradsByInput, InputGrads};
 use super::plan::{Plan, RUN, TARGET};
 use crate::error::{Error, Result};
 use crate::graph::arena::{NodeBorrow, last_seq, set_last_seq};
-use crate::graph::attachments::Extras;
+use crate::graph::attachments::Attachments;
 use crate::graph::call_site;
 use crate::graph::hook::Sink;
 use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
-use crate::graph::rule_context::{Context, NOWHERE};
+use crate::graph::rule_context::{Context, NO_TARGET};
 use crate::graph::value::Value;
 
 /// The gradients of a node's outputs.
@@ -27,20 +26,20 @@ pub(super) type Grads<V> = SmallVec<[Option<V>; 1]>;
 /// The gradients at the roots.
 pub(super) type Seeds<V> = SmallVec<[V; 1]>;
 
-/// What stays the same during a pass.
+/// The constants of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct PassOptions {
     pub(super) retain: bool,
     pub(super) create_graph: bool,
     /// Gradients of leaf targets are returned, not committed.
     pub(super) capture: bool,
-    /// How many rows each gradient has, in a batched pass.
+    /// The number of rows of a batched pass.
     pub(super) batch: Option<usize>,
-    /// Hooks of nodes with a smaller number do not run.
+    /// Hooks of nodes with a smaller sequence number do not run.
     hooks_since: u64,
     mode: Mode,
-    /// The sequence number from which every rule and every sum of gradients starts to count, so that what they record
-    /// is numbered alike on every lane.
+    /// The thread's sequence number before every rule and every sum, so that what they record is numbered alike on every
+    /// thread.
     seq: u64,
 }
 
@@ -61,39 +60,39 @@ impl PassOptions {
         }
     }
 
-    /// The same for gradients that are batches of this many rows.
+    /// For gradients with a batch of this many rows.
     pub(super) fn with_batch(self, batch: Option<usize>) -> PassOptions {
         PassOptions { batch, ..self }
     }
 
-    /// The same, but hooks of nodes with a smaller number do not run.
+    /// Without the hooks of nodes with a smaller sequence number.
     pub(super) fn with_hooks_since(self, hooks_since: u64) -> PassOptions {
         PassOptions { hooks_since, ..self }
     }
 
-    /// What a node takes in this pass, in nanoseconds.
+    /// The estimated nanoseconds of a node in this pass.
     #[inline]
     pub(super) fn cost<V: Value>(self, node: &Node<V>) -> f32 {
         node.cost() * self.batch.unwrap_or(1) as f32
     }
 
-    /// Whether what the pass records is packed, which only the caller's thread can do.
+    /// Whether saved-value hooks pack what the pass records, which only the caller's thread can do.
     pub(super) fn packs(self) -> bool {
         self.mode.has(PACKING)
     }
 
-    /// Whether gradients are looked at for NaN.
+    /// Whether gradients are checked for NaN.
     #[inline]
-    pub(super) fn checks(self) -> bool {
+    pub(super) fn checks_nan(self) -> bool {
         self.mode.has(CHECK_NAN)
     }
 
-    /// Whether rules run as they are: neither watched nor for batches.
+    /// Whether rules run directly: not batched, and no mode watches them.
     pub(super) fn is_plain(self) -> bool {
-        self.batch.is_none() && !call_site::watched(self.mode)
+        self.batch.is_none() && !call_site::wants_call_site(self.mode)
     }
 
-    /// Prepares the thread for a rule, a hook or a commit.
+    /// Sets the thread's mode and sequence number for a rule, a hook or a commit.
     #[inline]
     pub(super) fn enter(self) {
         self.mode.set();
@@ -111,7 +110,7 @@ impl PassOptions {
     }
 }
 
-/// What a lane has collected for the end of the pass.
+/// What a worker has collected for the end of the pass.
 pub(super) struct Outcome<V> {
     pub(super) captured: Vec<(usize, V)>,
     pub(super) stored: Vec<(Arc<dyn Sink<V>>, V)>,
@@ -124,7 +123,7 @@ impl<V> Default for Outcome<V> {
     }
 }
 
-/// Runs node `k` with its finished gradients; those of its inputs go to `input_grads`.
+/// Runs node `k` with its complete gradients; those of its inputs go to `input_grads`.
 #[inline]
 pub(super) fn run<V: Value>(
     plan: &Plan<'_, V>,
@@ -138,46 +137,52 @@ pub(super) fn run<V: Value>(
     let node = item.node.get();
     let need = plan.need(k);
     options.enter();
-    let extras = node.extras().filter(|_| node.seq() >= options.hooks_since);
-    if let Some(extras) = extras {
-        outputs(plan, options, extras, grads, outcome)?;
+    let attachments = node.attachments().filter(|_| node.seq() >= options.hooks_since);
+    if let Some(attachments) = attachments {
+        run_output_hooks(plan, options, attachments, grads, outcome)?;
     }
     if need & TARGET != 0 && options.capture {
-        capture(plan, item.output, grads, outcome);
+        capture_outputs(plan, item.output, grads, outcome);
     }
     if node.flags().has(Flags::ACCUMULATOR) {
-        return if options.capture { Ok(()) } else { commit(node, options, k, grads, outcome) };
+        return if options.capture {
+            Ok(())
+        } else {
+            commit_in_walk(node, options, k, grads, outcome)
+        };
     }
     if need & RUN == 0 {
-        return match extras {
-            Some(extras) if !options.capture => hooks_alone(node, options, extras, grads),
+        return match attachments {
+            Some(attachments) if !options.capture => {
+                run_hooks_only(node, options, attachments, grads)
+            }
             _ => Ok(()),
         };
     }
-    match extras {
-        None => rule(plan, options, k, grads, input_grads),
-        Some(extras) => hooked_rule(plan, options, k, extras, grads, input_grads),
+    match attachments {
+        None => run_rule(plan, options, k, grads, input_grads),
+        Some(attachments) => run_rule_with_hooks(plan, options, k, attachments, grads, input_grads),
     }
 }
 
-/// The rule alone, watched if the mode asks for it.
+/// Runs the rule, through anomaly mode if it is on.
 #[inline]
-fn rule<V: Value>(
+fn run_rule<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     k: u32,
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
-    if call_site::watched(options.mode) {
-        return anomaly::rule(plan, options, k, grads, input_grads);
+    if call_site::wants_call_site(options.mode) {
+        return anomaly::run_rule(plan, options, k, grads, input_grads);
     }
-    bare_rule(plan, options, k, grads, input_grads)
+    run_unwatched_rule(plan, options, k, grads, input_grads)
 }
 
-/// The rule, its saved values freed behind it unless the pass retains them.
+/// Runs the rule; its saved values are freed afterwards unless the pass retains them.
 #[inline]
-pub(super) fn bare_rule<V: Value>(
+pub(super) fn run_unwatched_rule<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     k: u32,
@@ -186,72 +191,72 @@ pub(super) fn bare_rule<V: Value>(
 ) -> Result<()> {
     let (item, targets) = (&plan.items[k as usize], plan.targets_of(k));
     let Some(rows) = options.batch else {
-        return plain_rule(item.node, options, targets, grads, input_grads);
+        return run_plain_rule(item.node, options, targets, grads, input_grads);
     };
     let node: &Node<V> = item.node.get();
-    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| freed(node))?;
+    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| graph_freed(node))?;
     let values = saved.values();
-    let done = if node.rule().batches() {
+    let done = if node.rule().supports_batch() {
         let create_graph = options.create_graph;
         let cx = Context::new(item.node, grads, values, targets, input_grads, create_graph);
-        called(cx.with_batch(Some(rows)))
+        call_rule(cx.with_batch(Some(rows)))
     } else {
-        batched_rules::by_rows(item.node, options, (grads, rows), values, targets, input_grads)
+        batched_rules::run_by_rows(item.node, options, (grads, rows), values, targets, input_grads)
     };
     done.map_err(|error| {
         saved.restore();
-        anomaly::explained(node, error)
+        anomaly::with_call_site(node, error)
     })
 }
 
-/// A rule in a pass without batches.
+/// Runs the rule in a pass without a batch.
 #[inline(always)]
-pub(super) fn plain_rule<V: Value>(
+pub(super) fn run_plain_rule<V: Value>(
     node: NodeBorrow<'_, V>,
     options: PassOptions,
     targets: &[u32],
     grads: &mut [Option<V>],
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
-    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| freed(&node))?;
+    let mut saved = node.saved.enter(!options.retain).ok_or_else(|| graph_freed(&node))?;
     let values = saved.values();
     let cx = Context::new(node, grads, values, targets, input_grads, options.create_graph);
-    called(cx).map_err(|error| {
+    call_rule(cx).map_err(|error| {
         saved.restore();
-        anomaly::explained(&node, error)
+        anomaly::with_call_site(&node, error)
     })
 }
 
 #[cold]
-fn freed<V: Value>(node: &Node<V>) -> Box<Error> {
-    anomaly::explained(node, Error::GraphFreed { op: node.name() }.into())
+fn graph_freed<V: Value>(node: &Node<V>) -> Box<Error> {
+    anomaly::with_call_site(node, Error::GraphFreed { op: node.name() }.into())
 }
 
-/// Runs a rule.
+/// Calls the rule.
 #[inline]
-pub(super) fn called<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
-    let node = cx.running();
+pub(super) fn call_rule<V: Value>(mut cx: Context<'_, V>) -> Result<()> {
+    let node = cx.borrow_node();
     node.get().rule().backward(&mut cx)
 }
 
-/// Hooks on the outputs' gradients, then retained gradients.
+/// Runs the hooks on the outputs' gradients, then notes retained gradients.
 #[cold]
-fn outputs<V: Value>(
+fn run_output_hooks<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
-    extras: &Extras<V>,
+    attachments: &Attachments<V>,
     grads: &mut Grads<V>,
     outcome: &mut Outcome<V>,
 ) -> Result<()> {
-    for (output, hook) in extras.output_hooks() {
-        let Some(place) = grads.get_mut(output as usize) else { continue };
-        let Some(grad) = place.clone() else { continue };
+    for (output, hook) in attachments.output_hooks() {
+        let Some(slot) = grads.get_mut(output as usize) else { continue };
+        let Some(grad) = slot.clone() else { continue };
         options.enter();
         if let Some(new) = hook.call(grad, plan)? {
-            *place = Some(new);
+            *slot = Some(new);
         }
     }
-    for (output, sink) in extras.sinks() {
+    for (output, sink) in attachments.sinks() {
         if let Some(Some(grad)) = grads.get(output as usize) {
             outcome.stored.push((sink, grad.clone()));
         }
@@ -260,66 +265,66 @@ fn outputs<V: Value>(
     Ok(())
 }
 
-/// Hooks on the node, before its rule or its commit.
-fn before<V: Value>(
+/// Runs the node's pre-hooks.
+fn run_pre_hooks<V: Value>(
     node: &Node<V>,
     options: PassOptions,
-    extras: &Extras<V>,
+    attachments: &Attachments<V>,
     grads: &mut Grads<V>,
 ) -> Result<()> {
-    for hook in extras.before_hooks() {
+    for hook in attachments.pre_hooks() {
         options.enter();
         if let Some(new) = hook.call(None, grads)? {
-            *grads = counted(node, "outputs", new, grads.len())?.into();
+            *grads = check_count(node, "outputs", new, grads.len())?.into();
         }
     }
     options.enter();
     Ok(())
 }
 
-/// The hooks of a node that a pass ends at and that is no leaf: its rule is not needed, so its inputs get no gradients.
+/// Runs the hooks of a target node that is no leaf: its rule is not needed, so its inputs get no gradients.
 #[cold]
-fn hooks_alone<V: Value>(
+fn run_hooks_only<V: Value>(
     node: &Node<V>,
     options: PassOptions,
-    extras: &Extras<V>,
+    attachments: &Attachments<V>,
     grads: &mut Grads<V>,
 ) -> Result<()> {
-    before(node, options, extras, grads)?;
+    run_pre_hooks(node, options, attachments, grads)?;
     let inputs: Vec<Option<V>> = node.edges().iter().map(|_| None).collect();
-    for hook in extras.after_hooks() {
+    for hook in attachments.post_hooks() {
         options.enter();
         if let Some(new) = hook.call(Some(&inputs), grads)? {
-            counted(node, "inputs", new, inputs.len())?;
+            check_count(node, "inputs", new, inputs.len())?;
         }
     }
     Ok(())
 }
 
-/// A leaf in the walk: committed now if somebody waits for that, else after the pass.
+/// A leaf within the walk: committed now if a hook waits for it, else after the pass.
 #[cold]
-fn commit<V: Value>(
+fn commit_in_walk<V: Value>(
     node: &Node<V>,
     options: PassOptions,
     k: u32,
     grads: &mut Grads<V>,
     outcome: &mut Outcome<V>,
 ) -> Result<()> {
-    if let Some(extras) = node.extras() {
-        before(node, options, extras, grads)?;
+    if let Some(attachments) = node.attachments() {
+        run_pre_hooks(node, options, attachments, grads)?;
     }
-    let after = node.extras().map(Extras::after_hooks).unwrap_or_default();
-    // Without hooks that see the gradient it is handed over whole, so that its buffer need not be copied.
+    let after = node.attachments().map(Attachments::post_hooks).unwrap_or_default();
+    // Without post-hooks the gradient is passed on without a copy, so that its buffer can be reused.
     let seen = if after.is_empty() { Grads::new() } else { grads.clone() };
     let Some(grad) = grads.pop().flatten() else {
         return Ok(());
     };
-    if !node.commits_at_once() {
+    if !node.commits_immediately() {
         outcome.commits.push((k, grad));
         return Ok(());
     }
     node.rule().commit(grad, options.create_graph)?;
-    let committed = node.extras().map(Extras::committed_hooks).unwrap_or_default();
+    let committed = node.attachments().map(Attachments::commit_hooks).unwrap_or_default();
     for hook in committed.into_iter().chain(after) {
         options.enter();
         hook.call(Some(&[]), &seen)?;
@@ -327,8 +332,8 @@ fn commit<V: Value>(
     Ok(())
 }
 
-/// A node hook must return as many gradients as it saw.
-fn counted<V: Value>(
+/// Checks that a node hook returned as many gradients as it got.
+fn check_count<V: Value>(
     node: &Node<V>,
     of: &str,
     new: Vec<Option<V>>,
@@ -343,7 +348,7 @@ fn counted<V: Value>(
     Err(Error::Argument { op: "backward".into(), what, remedy }.into())
 }
 
-pub(super) fn capture<V: Value>(
+pub(super) fn capture_outputs<V: Value>(
     plan: &Plan<'_, V>,
     first: u32,
     grads: &[Option<V>],
@@ -358,35 +363,35 @@ pub(super) fn capture<V: Value>(
     }
 }
 
-/// The rule between its node's hooks: the gradients it gives are held back until the hooks have seen them.
+/// Runs the rule between the node's hooks; the gradients are passed on after the post-hooks have seen them.
 #[cold]
-fn hooked_rule<V: Value>(
+fn run_rule_with_hooks<V: Value>(
     plan: &Plan<'_, V>,
     options: PassOptions,
     k: u32,
-    extras: &Extras<V>,
+    attachments: &Attachments<V>,
     grads: &mut Grads<V>,
     input_grads: &mut dyn InputGrads<V>,
 ) -> Result<()> {
     let node = plan.items[k as usize].node.get();
-    before(node, options, extras, grads)?;
-    let after = extras.after_hooks();
+    run_pre_hooks(node, options, attachments, grads)?;
+    let after = attachments.post_hooks();
     if after.is_empty() {
-        return rule(plan, options, k, grads, input_grads);
+        return run_rule(plan, options, k, grads, input_grads);
     }
     let outputs = grads.clone();
     let targets = plan.targets_of(k);
-    let mut held = ByInput::new(options, targets.len());
-    rule(plan, options, k, grads, &mut held)?;
+    let mut held = GradsByInput::new(options, targets.len());
+    run_rule(plan, options, k, grads, &mut held)?;
     for hook in after {
         options.enter();
         if let Some(new) = hook.call(Some(&held.grads), &outputs)? {
-            held.grads = counted(node, "inputs", new, held.grads.len())?;
+            held.grads = check_count(node, "inputs", new, held.grads.len())?;
         }
     }
     for (i, grad) in held.grads.into_iter().enumerate() {
         if let (Some(v), Some(&target)) = (grad, targets.get(i))
-            && target != NOWHERE
+            && target != NO_TARGET
         {
             input_grads.give(i, target, v)?;
         }

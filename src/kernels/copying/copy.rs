@@ -6,7 +6,7 @@
 use std::ptr;
 
 use super::transpose::transpose_block;
-use crate::array::{Storage, capture, room_for};
+use crate::array::{Storage, capture, try_with_capacity};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
@@ -70,7 +70,7 @@ impl View<'_> {
     /// # Errors
     /// `Memory` when the system refuses the vector.
     pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.copied_to(room_for(self.numel())?))
+        Ok(self.copied_to(try_with_capacity(self.numel())?))
     }
 
     fn copied_to<T: Element>(&self, mut out: Vec<T>) -> Vec<T> {

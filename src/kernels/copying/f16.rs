@@ -4,7 +4,7 @@
 //! conversions: round to nearest, ties to even, a NaN stays NaN.
 
 use super::cast::Convert;
-use crate::dtype::{Half, half_of};
+use crate::dtype::{Half, f16_from_f64};
 use crate::kernels::multiversion::Levels;
 
 /// Converts the first of `n` contiguous elements with F16C, if available; returns how many.
@@ -63,7 +63,7 @@ impl Convert<f64> for Half {
     const LEVELS: Levels = Levels::Baseline;
     #[inline(always)]
     fn convert(x: f64) -> Half {
-        half_of(x)
+        f16_from_f64(x)
     }
     #[inline(always)]
     unsafe fn convert_vectors(a: *const f64, b: *mut Half, n: usize) -> usize {
@@ -80,7 +80,7 @@ mod f16c {
         _mm256_storeu_pd, _mm256_storeu_ps,
     };
 
-    use crate::dtype::{Half, sticky};
+    use crate::dtype::{Half, round_to_odd};
     use crate::kernels::isa::{Level, level};
 
     /// Elements of a vector.
@@ -147,7 +147,7 @@ mod f16c {
             // SAFETY: the caller's contract.
             unsafe {
                 for (i, number) in numbers[..len].iter_mut().enumerate() {
-                    *number = sticky(*a.add(start + i));
+                    *number = round_to_odd(*a.add(start + i));
                 }
                 round(numbers.as_ptr(), b.add(start), len);
             }

@@ -168,7 +168,7 @@ unsafe fn run_large(
 /// The nanoseconds from which on an operation is split. Results do not depend on the split.
 #[inline]
 pub fn split_above() -> f32 {
-    if threads::awake() { SPLIT_NANOSECONDS_AWAKE } else { SPLIT_NANOSECONDS }
+    if threads::has_awake_helper() { SPLIT_NANOSECONDS_AWAKE } else { SPLIT_NANOSECONDS }
 }
 
 /// Runs `body` on ranges that partition `0..n`: on one, or on fixed blocks of the thread pool when the work

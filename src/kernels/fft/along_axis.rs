@@ -8,7 +8,7 @@ use super::float::Number;
 use crate::kernels::elementwise::split_above;
 use crate::kernels::view::{Axes, View, ViewMut};
 use crate::kernels::workspace::{Parts, Room, bytes_of};
-use crate::threads::{num_threads, parallel_apart};
+use crate::threads::{num_threads, parallel_for_two_ended};
 
 /// Blocks of a split: how many are wanted, and how many nanoseconds each takes. The passes of a transform wait for each other, so
 /// that the last block of each should be short.
@@ -222,7 +222,7 @@ impl Strips {
         let blocks =
             if all < split_above() { 1.0 } else { all / (all / BLOCKS).clamp(LEAST, MOST) };
         let blocks = (blocks as usize).clamp(1, units);
-        parallel_apart(blocks, &|b| {
+        parallel_for_two_ended(blocks, &|b| {
             let mut room = Room::new(bytes);
             for unit in b * units / blocks..(b + 1) * units / blocks {
                 let (row, first) = (unit / per_row, unit % per_row * self.width);

@@ -11,7 +11,7 @@ use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, 
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{Mutex, parallel_for, spare};
+use crate::threads::{Mutex, parallel_for, spare_threads};
 
 /// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
 const SPLIT: usize = 1 << 19;
@@ -52,7 +52,7 @@ pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
         _ => multiply_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
-    if !capture::active() && spare() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
+    if !capture::active() && spare_threads() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
         let failed = Mutex::new(None);
         parallel_for(2, &|i| {
             if let Err(error) = run(if i == 0 { &first } else { &second }) {
@@ -177,7 +177,7 @@ fn run<T: Gemm>(
 ) {
     let items = axes.count();
     // Each product is cut only where there are fewer of them than threads.
-    let threads = (1 + spare()).div_ceil(items.max(1));
+    let threads = (1 + spare_threads()).div_ceil(items.max(1));
     let cut = Partition::of(size, OperandOrder::of(a_strides, b_strides, c_strides), threads);
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
     let per_block = if cut.shared { 1 } else { (SPLIT / work).max(1) };

@@ -13,7 +13,7 @@ use super::{complex_blocked, float, matrix_vector, naive, narrow, small_k};
 use crate::array::afford;
 use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
-use crate::threads::{parallel_for, spare};
+use crate::threads::{parallel_for, spare_threads};
 
 /// One matrix operand: element (0, 0) and the strides of rows and columns.
 #[derive(Clone, Copy)]
@@ -162,7 +162,10 @@ pub(super) fn room(a: &View, b: &View) -> Result<()> {
         return Ok(());
     }
     let elements = m.saturating_add(n).saturating_mul(k.min(1024));
-    afford((elements.saturating_mul(a.dtype.size()).min(PACKED) + KEPT).saturating_mul(1 + spare()))
+    afford(
+        (elements.saturating_mul(a.dtype.size()).min(PACKED) + KEPT)
+            .saturating_mul(1 + spare_threads()),
+    )
 }
 
 /// `out = a · b` for matrices of one dtype with any strides; `out` overlaps neither. The dims agree.
@@ -303,7 +306,7 @@ unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*
         return;
     }
     let order = OperandOrder::of([a.rs, a.cs], [b.rs, b.cs], [c.rs, c.cs]);
-    let cut = Partition::of(s, order, 1 + spare());
+    let cut = Partition::of(s, order, 1 + spare_threads());
     // SAFETY: the caller's contract; the blocks are disjoint.
     let part = |i| unsafe { block(cut, i, s, a, b, c) };
     if cut.shared { parallel_for(cut.blocks, &part) } else { (0..cut.blocks).for_each(part) }

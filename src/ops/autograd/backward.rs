@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Host, ModeGuard, Pass, Since, Targets};
+use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets};
 use crate::ops::core::broadcast::astype;
 use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, Tensor};
@@ -49,7 +49,7 @@ impl Endpoint {
 
 #[cold]
 fn no_graph(op: &'static str, tensor: &Tensor) -> Box<Error> {
-    let why = match tensor.cut_because() {
+    let why = match tensor.cut_message() {
         Some(why) => format!(": {why}"),
         None => "; set requires_grad=True on an input and compute outside no_grad()".to_owned(),
     };
@@ -88,7 +88,7 @@ pub struct GradOptions {
     /// Return zeros for an unused input.
     pub materialize: bool,
     /// Limits the pass to nodes recorded since then; older ones belong to an enclosing pass.
-    pub since: Since,
+    pub since: NestedStart,
 }
 
 /// A complex root has no default gradient: it names no direction of growth.
@@ -196,11 +196,11 @@ pub fn backward_from(
             None => Targets::Leaves,
             Some(points) => Targets::LeavesOf(points.into_iter().map(|p| p.edge).collect()),
         },
-        since: Since::default(),
+        since: NestedStart::default(),
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_lanes(),
+        threads: threads::max_pass_threads(),
     };
     pass.run().map(|_| ())
 }
@@ -259,7 +259,7 @@ pub(crate) fn grad_of(
         retain_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         host,
-        threads: threads::num_lanes(),
+        threads: threads::max_pass_threads(),
     };
     let mut found = pass.run()?;
     // Gradients returned to the caller share no memory with each other or with anything else.

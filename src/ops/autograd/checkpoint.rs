@@ -242,7 +242,7 @@ pub fn checkpoint_with<R, E: From<Box<Error>>>(
     if !recording() {
         return body();
     }
-    let inputs: Result<_> = inputs.iter().map(|input| Saved::outside(*input, OP)).collect();
+    let inputs: Result<_> = inputs.iter().map(|input| Saved::without_node(*input, OP)).collect();
     let frame = Frame {
         inputs: inputs?,
         computation,

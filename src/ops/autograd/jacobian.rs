@@ -4,7 +4,7 @@
 
 use crate::array::{Layout, ShapeVec};
 use crate::error::Result;
-use crate::graph::{Host, ModeGuard, Pass, Since, Targets, detach_if_long, estimate};
+use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets, detach_if_long, estimate};
 use crate::kernels;
 use crate::ops::autograd::backward::{Endpoint, GradOptions, fill_unused};
 use crate::ops::core::broadcast::reshape_dims;
@@ -131,11 +131,11 @@ impl Passes<'_> {
             let pass = Pass {
                 roots: self.roots.iter().cloned().zip(seeds(start, rows, batches)?).collect(),
                 targets: Targets::Capture(self.targets.clone()),
-                since: Since::default(),
+                since: NestedStart::default(),
                 retain_graph: retain_graph || start + rows < size,
                 create_graph,
                 host,
-                threads: threads::num_lanes(),
+                threads: threads::max_pass_threads(),
             };
             let found = if batches { pass.run_batch(rows)? } else { Some(pass.run()?) };
             let Some(found) = found else {
@@ -163,7 +163,7 @@ fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor>
     let mut dims = ShapeVec::new();
     dims.extend(batched.then_some(rows));
     dims.extend_from_slice(&spec.dims);
-    Ok(seed.relaid(Layout::contiguous(&dims)?))
+    Ok(seed.into_layout(Layout::contiguous(&dims)?))
 }
 
 /// The rows of one input's Jacobian computed so far.

@@ -115,7 +115,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             checked_numel("reshape", dims)?;
             let copy = x.detach().contiguous()?;
             let layout = copy.layout().reshape(dims);
-            copy.relaid(layout.ok_or_else(|| {
+            copy.into_layout(layout.ok_or_else(|| {
                 Box::new(Error::Reshape {
                     from: x.shape().into(),
                     to: Dims::from(dims).to_string(),
@@ -130,7 +130,7 @@ pub(crate) fn reshape_dims(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 pub(crate) fn value_to_array(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     let copy = x.duplicate()?;
     let layout = copy.layout().reshape(dims);
-    record_reshape(x, if let Some(layout) = layout { copy.relaid(layout) } else { copy })
+    record_reshape(x, if let Some(layout) = layout { copy.into_layout(layout) } else { copy })
 }
 
 /// Records `out` as a reshape of `x`.
@@ -311,12 +311,12 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
     // The final shape is set before recording, so that there is one node and not two.
     let dims =
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
-    let out = out.relaid(Layout::contiguous(&dims)?);
+    let out = out.into_layout(Layout::contiguous(&dims)?);
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)));
     finish_one(out, x, "sum", record, |(dims, axes), g, cx| {
         if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
             let layout = g.layout().broadcast_to(dims)?;
-            return cx.give(0, g.relaid(layout));
+            return cx.give(0, g.into_layout(layout));
         }
         let g = reshape_dims(&g, &batched_dims(cx, &kept_dims(dims, axes)))?;
         cx.give_with(0, |cx| broadcast_to(&g, &batched_dims(cx, dims)))

@@ -64,7 +64,7 @@ pub(crate) fn unrecorded_pairs(x: Tensor) -> Tensor {
         return x;
     }
     let (layout, dtype) = (x.layout().refine(2), x.dtype().real());
-    x.recast(layout, dtype)
+    x.with_layout_and_dtype(layout, dtype)
 }
 
 /// Complex elements as pairs along a new last axis of size 2; a recorded view.

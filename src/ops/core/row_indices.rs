@@ -232,7 +232,7 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
         saved: nothing(),
         backward: |indices, g, cx| {
             if !cx.create_graph() && cx.batch().is_empty() && indices.is_sparse() {
-                return cx.give_part(0, PartialGradient::rows(g, indices.clone()));
+                return cx.give_slice(0, PartialGradient::rows(g, indices.clone()));
             }
             cx.give_with(0, |_| scatter_rows(&g, indices))
         },

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved};
-use crate::tensor::{Creation, Edge, Tensor};
+use crate::tensor::{Edge, Tensor, ViewOrigin};
 
 /// The context of a backward call on tensors.
 pub(crate) type Cx<'a> = Context<'a, Tensor>;
@@ -60,11 +60,11 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
         }
     }
 
-    fn batches(&self) -> bool {
+    fn supports_batch(&self) -> bool {
         true
     }
 
-    fn local(&self) -> Option<&dyn Any> {
+    fn elementwise(&self) -> Option<&dyn Any> {
         let params: &dyn Any = &self.params;
         params.is::<WhereParams>().then_some(params)
     }
@@ -238,7 +238,7 @@ pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
     inputs: &[&Tensor],
     record: impl FnOnce(&[Tensor]) -> RecordMany<'a, P>,
 ) -> Result<Vec<Tensor>> {
-    let sibling = |out: Tensor| out.created(Creation::MultipleOutputs);
+    let sibling = |out: Tensor| out.with_origin(ViewOrigin::MultipleOutputs);
     let Some(edges) = edges_of(inputs) else {
         let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
         return Ok(outs.into_iter().map(mark).collect());

@@ -128,7 +128,7 @@ pub(crate) fn view_through_batched(
     }
     let out = x.with_layout(steps.apply_to(x.layout()));
     if x.was_written()
-        && let Some(edge) = x.last_written(out.layout())
+        && let Some(edge) = x.edge_of_last_write(out.layout())
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
@@ -147,7 +147,7 @@ pub(crate) fn element(x: &Tensor, steps: ViewStepList) -> Result<Tensor> {
     let position = Layout::scalar().with_offset(layout.offset() + distance);
     let out = element_at(x, &position)?.read_as_element();
     if x.was_written()
-        && let Some(edge) = x.last_written(&position)
+        && let Some(edge) = x.edge_of_last_write(&position)
     {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
@@ -163,7 +163,7 @@ pub(crate) fn element_at(x: &Tensor, position: &Layout) -> Result<Tensor> {
     let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
     if !kernels::copy::copy_element(x.storage(), position.offset(), out.storage(), x.dtype()) {
         kernels::copy(View::of(x.storage(), position, x.dtype()), out.view_mut());
-        capture::element_of(out.storage(), x.storage());
+        capture::register_element_copy(out.storage(), x.storage());
     }
     Ok(out)
 }
@@ -181,15 +181,16 @@ fn record_view(
         let dims = batched_dims(cx, dims);
         let pad = dims.iter().product::<usize>() <= MAX_PADDED_ELEMENTS;
         let plain = !cx.create_graph();
-        let added_in_place =
-            |sum: &mut Tensor| sum.shape() == &dims[..] && steps.add_to_sum(&g, sum);
-        if pad && plain && cx.sum(0).is_some_and(added_in_place) {
+        let added_in_place = |partial_sum: &mut Tensor| {
+            partial_sum.shape() == &dims[..] && steps.add_to_sum(&g, partial_sum)
+        };
+        if pad && plain && cx.partial_sum(0).is_some_and(added_in_place) {
             return Ok(());
         }
         if pad || !plain {
             return cx.give_with(0, |_| embed_batched(&g, &dims, steps));
         }
-        cx.give_part(0, PartialGradient { g, dims, part: ViewedPart::Steps(steps.clone()) })
+        cx.give_slice(0, PartialGradient { g, dims, part: ViewedPart::Steps(steps.clone()) })
     })
 }
 

@@ -157,5 +157,5 @@ pub(crate) fn output<'a>(
 ) -> Tensor {
     let shared = inputs.any(|x| x.storage().same(raw.storage()))
         || (raw.is_view() && !raw.storage().is_unique());
-    raw.returned(shared).attach(Edge::new(node.clone(), k as u32))
+    raw.as_function_output(shared).attach(Edge::new(node.clone(), k as u32))
 }

@@ -67,7 +67,7 @@ fn empty_in_order(dims: &[usize], axes: &[usize], dtype: DType) -> Result<Tensor
         back[axis] = position;
     }
     let layout = out.layout().permute(&back);
-    Ok(out.relaid(layout))
+    Ok(out.into_layout(layout))
 }
 
 impl Tensor {
@@ -82,7 +82,7 @@ impl Tensor {
 
 /// Casts `x` into the new tensor `out`; a 0-d result is a value or memory as `x` is.
 fn copied(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    broadcast::cast_into_with_warnings(x, out).map(|copy| copy.in_kind_of(x))
+    broadcast::cast_into_with_warnings(x, out).map(|copy| copy.with_kind_of(x))
 }
 
 crate::operations! { family "casting";

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::array::broadcast_shapes;
-use crate::dtype::{DType, Weak};
+use crate::dtype::{DType, WeakScalar};
 use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::elementwise::select_flat;
@@ -173,7 +173,7 @@ fn common_dtype(dtype: DType, bounds: [Option<&Operand>; 2]) -> DType {
 /// An integer bound; `None` if no element can exceed it.
 fn effective_bound(bound: Option<&Operand>, dtype: DType, lower: bool) -> Option<&Operand> {
     bound.filter(|bound| match bound {
-        Operand::Scalar(s) if dtype.is_integer() && s.weak() == Weak::Int => {
+        Operand::Scalar(s) if dtype.is_integer() && s.weak() == WeakScalar::Int => {
             check_int_range("clip", dtype, *s).is_ok() || (s.as_f64() < 0.0) != lower
         }
         _ => true,

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::array::broadcast_shapes;
-use crate::dtype::Weak;
+use crate::dtype::WeakScalar;
 use crate::error::Result;
 use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
@@ -106,7 +106,7 @@ crate::operations! { family "elementwise" [in_place, ufunc];
         let x = &(if scaled { astype(x, x.dtype().promote_weak(value.weak()))? } else { x.clone() });
         let inexact = [x, a, b].iter().any(|t| t.dtype().is_inexact());
         let [a, b] = &tensors(a, b);
-        if inexact && value.weak() != Weak::Complex {
+        if inexact && value.weak() != WeakScalar::Complex {
             return ternary(&ADDCMUL, x, [a, b], &[value.as_f64()]);
         }
         let mut product = Operand::Tensor(binary_operands(&MULTIPLY, a, b)?);

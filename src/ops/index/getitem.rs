@@ -115,7 +115,7 @@ crate::operations! { family "indexing";
             }
         };
         let read = if is_element(x, key) { read.read_as_element() } else { read };
-        if !read.requires_grad() && read.cut_by().is_none() {
+        if !read.requires_grad() && read.cut_cause_and_site().is_none() {
             let arrays = key.iter().filter_map(|item| match item {
                 IndexItem::Array(index) => Some(index),
                 _ => None,

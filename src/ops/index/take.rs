@@ -1,7 +1,7 @@
 //! Selecting elements or rows by index or mask: `take`, `compress`, `select`, PyTorch's index and mask functions, `one_hot`,
 //! `embedding`. An index out of range is refused.
 
-use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_number, normalize_axis};
+use crate::array::{ShapeVec, broadcast_shapes, is_axis_of_scalar, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, index::WriteMode};
@@ -118,7 +118,7 @@ crate::operations! { family "choosing";
     /// The rows of an axis by their numbers. Derivative: `g`, accumulated where a number repeats.
     [indices("index")]
     fn index_select(x: Tensor, axis: isize, index: Tensor) -> Tensor {
-        if is_axis_of_number(axis, x.ndim()) {
+        if is_axis_of_scalar(axis, x.ndim()) {
             return reshape_dims(&index_select(&reshape_dims(x, &[1])?, 0, index)?, &[]);
         }
         let axis = normalize_axis("index_select", axis, x.ndim())?;
@@ -127,7 +127,7 @@ crate::operations! { family "choosing";
     /// A copy with `alpha * source` added to the rows of an axis, by their numbers; repeated numbers accumulate. Derivatives: of `x`, `g`; of `source`, `alpha` times the rows of `g`.
     [in_place, indices("index")]
     fn index_add(x: Tensor, axis: isize, index: Tensor, source: Operand, alpha: Scalar = Scalar::Int(1)) -> Tensor {
-        if is_axis_of_number(axis, x.ndim()) {
+        if is_axis_of_scalar(axis, x.ndim()) {
             let source = match source {
                 Operand::Tensor(t) if t.ndim() == 0 => Operand::Tensor(reshape_dims(t, &[1])?),
                 other => other.clone(),

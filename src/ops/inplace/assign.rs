@@ -18,7 +18,7 @@ use crate::ops::inplace::methods::{
     NewHistory, Overwrite, admit_write, finish_write, overwrite, recorded,
 };
 use crate::ops::inplace::write_access::write_guard;
-use crate::tensor::{Creation, Tensor, same_elements};
+use crate::tensor::{Tensor, ViewOrigin, same_elements};
 
 /// The value in the dtype and dims of the target; as in NumPy, leading axes of size 1 are dropped.
 fn cast_and_fit(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
@@ -66,7 +66,7 @@ fn record_scatter(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> R
             })?;
             cx.give_with(0, |cx| {
                 let plain = !cx.create_graph() && cx.batch().is_empty();
-                let exclusive = plain && g.lends_memory();
+                let exclusive = plain && g.is_overwritable();
                 if exclusive {
                     zero_assigned(g, advanced)
                 } else {
@@ -92,7 +92,7 @@ fn is_same_view(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
         && value.storage().is_data_handle() == x.storage().is_data_handle()
         && same_elements(value, target)
         && value.requires_grad() == x.requires_grad()
-        && value.creation() == Creation::Plain
+        && value.view_origin() == ViewOrigin::Plain
 }
 
 /// Whether the index is computed by the function being traced, so that each run may find other positions.
@@ -140,7 +140,7 @@ pub fn set_index(x: &Tensor, items: &[IndexItem], value: &Operand) -> Result<()>
         return overwrite("setitem", x, &all, Overwrite::ComputedHere);
     }
     let plan = subscript(x.shape(), items)?;
-    let view = x.detach().relaid(replay(x.layout(), &plan.steps));
+    let view = x.detach().into_layout(replay(x.layout(), &plan.steps));
     let dims =
         plan.advanced.as_ref().map_or_else(|| view.shape().into(), AdvancedIndex::result_dims);
     let value = cast_and_fit(x, &dims, value)?;

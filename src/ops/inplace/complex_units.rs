@@ -61,7 +61,7 @@ pub(super) fn unrecorded_values(x: Tensor, dtype: DType) -> Result<Tensor> {
         return Ok(x);
     }
     match x.layout().coarsen(2) {
-        Some(layout) => Ok(x.recast(layout, dtype)),
+        Some(layout) => Ok(x.with_layout_and_dtype(layout, dtype)),
         None => complex_from_pairs(&x),
     }
 }

@@ -17,7 +17,9 @@ use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::inplace::elementwise_call::elementwise_call;
-use crate::tensor::{Cause, Creation, CutCause, Edge, Marks, Region, Tensor, Write, same_elements};
+use crate::tensor::{
+    AtomicCause, CutCause, Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_elements,
+};
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
     Box::new(Error::InPlace { op: op.into(), what: what.into(), remedy })
@@ -37,7 +39,7 @@ pub(crate) fn refuse_read_only(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Refuses to change an element that was read: it is a copy, so the write would not reach the memory it came from.
 fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.creation() != Creation::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
+    if x.view_origin() != ViewOrigin::Element || x.meta().is_some_and(|meta| meta.is_memory()) {
         return Ok(());
     }
     let what = "the tensor is one element read by x[i], which is a value of its own: nothing would be written to x";
@@ -50,7 +52,8 @@ fn refuse_element(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Whether writing a value to `x` is recorded, or would have to be.
 pub(crate) fn recorded(x: &Tensor, value_requires_grad: bool) -> bool {
-    let concerns = || x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
+    let concerns =
+        || x.requires_grad() || x.flags().has(TensorFlags::HIDES_GRAD) || x.shows_requiring_leaf();
     graph::recording() && (value_requires_grad || concerns())
 }
 
@@ -61,12 +64,12 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
             "a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or compute a new tensor",
         )
-    } else if x.shows_leaf() {
+    } else if x.shows_requiring_leaf() {
         (
             "a view of a leaf that requires grad cannot be changed in place while recording",
             "change it under no_grad(), or change a clone() of the leaf",
         )
-    } else if let Some(both) = x.creation().refusal() {
+    } else if let Some(both) = x.view_origin().refusal() {
         both
     } else {
         return Ok(());
@@ -79,7 +82,7 @@ pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Resul
     if capture::active() {
         // The history of a transform that is traced as a whole ends with it.
         let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
-        capture::admit_change(x.storage(), recorded && lasts)?;
+        capture::check_write(x.storage(), recorded && lasts)?;
     }
     if recorded {
         admit_history(op, x)?;
@@ -110,7 +113,8 @@ pub(crate) fn admit_memory(op: &'static str, x: &Tensor) -> Result<()> {
 /// Whether an unrecorded write to the elements is allowed and none of them has a history.
 #[cfg(feature = "python")]
 pub(crate) fn is_plain_memory(x: &Tensor) -> bool {
-    let concerns = x.requires_grad() || x.marks().has(Marks::HIDES_GRAD) || x.shows_leaf();
+    let concerns =
+        x.requires_grad() || x.flags().has(TensorFlags::HIDES_GRAD) || x.shows_requiring_leaf();
     !concerns && admit_memory("numpy", x).is_ok()
 }
 
@@ -155,11 +159,11 @@ pub(crate) fn finish_write(
 ) {
     let version = x.changed_in_place(op);
     if let Some(NewHistory { edge, own_node }) = history {
-        x.wrote(Write { op, region: Region::of(region), edge, own_node, version });
+        x.note_write(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
-        x.set_cause(&CutCause::here(Cause::NoGrad));
+        x.set_cause(&AtomicCause::here(CutCause::NoGrad));
         if Mode::current().has(FORWARD) {
-            x.wrote_cut();
+            x.note_cut_write();
         }
     }
 }
@@ -273,7 +277,7 @@ fn broadcast_operand<'a>(x: &Tensor, t: &'a Tensor) -> Result<Option<Cow<'a, Ten
         return Ok(can_read_during_write(x, t).then_some(Cow::Borrowed(t)));
     }
     let readable = !t.storage().same(x.storage()) && can_read_during_write(x, t);
-    if readable && x.layout().takes_in(t.layout()) {
+    if readable && x.layout().can_broadcast_from(t.layout()) {
         return broadcast_to(t, x.shape()).map(|t| Some(Cow::Owned(t)));
     }
     Ok(None)

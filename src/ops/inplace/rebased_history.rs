@@ -23,7 +23,7 @@ use crate::ops::core::view::PartialGradient;
 use crate::ops::inplace::complex_units::{
     UnitRegion, span, stack_layout, units_of, unrecorded_units, unrecorded_values, values_of,
 };
-use crate::tensor::{Creation, Edge, Marks, Region, Tensor, Write, same_places};
+use crate::tensor::{Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_positions};
 
 /// The elements of a tensor and of the writes to it, by position in the part of memory that they span.
 struct MemorySlices {
@@ -67,7 +67,7 @@ impl MemorySlices {
             own.extent().is_none_or(|(first, last)| low <= first && last <= high)
         };
         self.writes.iter().any(|UnitRegion { layout, .. }| {
-            same_places(layout, own) || (layout.is_dense() && layout.extent().is_some_and(holds))
+            same_positions(layout, own) || (layout.is_dense() && layout.extent().is_some_and(holds))
         })
     }
 
@@ -80,17 +80,17 @@ impl MemorySlices {
             add_region(&memory, own, &g)?;
             return Ok(memory);
         }
-        let exclusive = reuse && g.is_changeable();
+        let exclusive = reuse && g.is_overwritable_in_capture();
         let memory = if exclusive { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
-        Ok(memory.relaid(Layout::contiguous(&[self.size])?.with_offset(offset)))
+        Ok(memory.into_layout(Layout::contiguous(&[self.size])?.with_offset(offset)))
     }
 
     /// Splits a gradient among the sources that take part, in order. Not recorded; may overwrite `g` if `reuse`.
     fn split(&self, g: Tensor, reuse: bool, sources: &SourceMask) -> Result<Vec<Tensor>> {
         let whole = self.own.layout.is_injective();
         let kept = if whole || !sources[0] { None } else { Some(g.duplicate()?) };
-        let settled = g.marks().has(Marks::SETTLED);
+        let settled = g.flags().has(TensorFlags::ZERO_PADDED);
         let memory = self.to_memory(g, reuse)?;
         let mut parts = Vec::new();
         for (write, active) in self.writes.iter().zip(&sources[1..]).rev() {
@@ -107,7 +107,7 @@ impl MemorySlices {
             }
             None if sources[0] => {
                 let past = unrecorded_values(memory.memory_view(&self.own.layout), self.own.dtype)?;
-                parts.push(if settled { past.marked(Marks::SETTLED) } else { past });
+                parts.push(if settled { past.marked(TensorFlags::ZERO_PADDED) } else { past });
             }
             None => {}
         }
@@ -155,7 +155,7 @@ impl MemorySlices {
         let zero = Tensor::zeros(&[], self.unit)?;
         let zeros = zero.layout().broadcast_to(x.shape())?;
         let untouched = memory.memory_view(&self.own.layout);
-        let kept = select_by_mask(&untouched, &x, &zero.relaid(zeros))?;
+        let kept = select_by_mask(&untouched, &x, &zero.into_layout(zeros))?;
         kernels::copy(kept.view_of(), x.view_mut());
         Ok(())
     }
@@ -266,7 +266,7 @@ impl Tensor {
         let in_unit = |region| UnitRegion::of(region, unit, low);
         let (params, cost) =
             ((unit, size, in_unit(base), in_unit(&own)), VIEW_COST + move_cost(self));
-        let rule = if self.creation() == Creation::CustomFunction {
+        let rule = if self.view_origin() == ViewOrigin::CustomFunction {
             RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _, _| {
                 Err(bypassed_error())
             })))
@@ -279,7 +279,7 @@ impl Tensor {
                         && !cx.create_graph()
                         && cx.batch().is_empty()
                     {
-                        return cx.give_part(
+                        return cx.give_slice(
                             0,
                             PartialGradient::strided(g, base.layout.dims(), positions),
                         );
@@ -348,7 +348,7 @@ fn add_region(memory: &Tensor, region: &Layout, g: &Tensor) -> Result<()> {
         return Ok(());
     };
     for i in 0..size {
-        let part = g.detach().relaid(g.layout().select(axis, i));
+        let part = g.detach().into_layout(g.layout().select(axis, i));
         add_region(memory, &region.select(axis, i), &part)?;
     }
     Ok(())
@@ -358,7 +358,7 @@ impl Tensor {
     /// The elements of `region` in a contiguous memory; not recorded.
     fn memory_view(&self, region: &Layout) -> Tensor {
         let offset = self.layout().offset() + region.offset();
-        self.detach().relaid(region.with_offset(offset))
+        self.detach().into_layout(region.with_offset(offset))
     }
 }
 

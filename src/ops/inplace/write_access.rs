@@ -4,18 +4,18 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{Storage, Writing};
+use crate::array::{Storage, WriteGuard};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
-use crate::threads::{alone, hosted};
+use crate::threads::{alone, has_host_lock};
 
 /// The guard for a write to one memory.
 ///
 /// # Errors
 /// `InPlace` while a view of it exists.
 #[inline]
-pub(crate) fn write_guard<'a>(op: &'static str, memory: &'a Storage) -> Result<Writing<'a>> {
-    memory.writing().ok_or_else(|| viewed_error(op))
+pub(crate) fn write_guard<'a>(op: &'static str, memory: &'a Storage) -> Result<WriteGuard<'a>> {
+    memory.try_write_guard().ok_or_else(|| viewed_error(op))
 }
 
 #[cold]
@@ -30,7 +30,7 @@ fn viewed_error(op: &'static str) -> Box<Error> {
 /// The guards for writes to several memories.
 #[must_use = "the guards end when this is dropped"]
 pub(crate) struct WriteGuards<'a> {
-    _guards: SmallVec<[Writing<'a>; 4]>,
+    _guards: SmallVec<[WriteGuard<'a>; 4]>,
 }
 
 impl<'a> WriteGuards<'a> {
@@ -62,7 +62,11 @@ impl<'a> WriteGuards<'a> {
         op: &'static str,
         memories: impl Iterator<Item = &'a Storage>,
     ) -> Result<WriteGuards<'a>> {
-        if hosted() { WriteGuards::checked(op, memories) } else { WriteGuards::of(op, memories) }
+        if has_host_lock() {
+            WriteGuards::checked(op, memories)
+        } else {
+            WriteGuards::of(op, memories)
+        }
     }
 
     fn checked(
@@ -83,7 +87,7 @@ impl Tensor {
     /// # Errors
     /// `InPlace` while a view of the memory exists; `Memory` when a copy cannot be allocated. Then nothing has changed.
     #[inline]
-    pub(crate) fn before_write(&self, op: &'static str) -> Result<Writing<'_>> {
+    pub(crate) fn before_write(&self, op: &'static str) -> Result<WriteGuard<'_>> {
         let guard = write_guard(op, self.storage())?;
         self.keep_saved()?;
         Ok(guard)

@@ -12,7 +12,7 @@ use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
-use crate::threads::spare;
+use crate::threads::spare_threads;
 
 pub(super) use crate::ops::elementwise::arithmetic::negative;
 
@@ -49,7 +49,7 @@ const PACKED: usize = 2 << 20;
 /// Refuses matrices for which the system has no working memory, `copies` of each in double precision on every thread that works:
 /// the factorisations would end the process. Products of blocks pack their operands beside that.
 pub(super) fn room(x: &Tensor, copies: usize) -> Result<()> {
-    let stack = lead(x).iter().product::<usize>().min(1 + spare());
+    let stack = lead(x).iter().product::<usize>().min(1 + spare_threads());
     let each = rows(x)
         .saturating_mul(columns(x))
         .saturating_mul(8 * copies * if x.dtype().is_complex() { 2 } else { 1 });

@@ -52,7 +52,7 @@ impl<'a> Groups<'a> {
             reshape_dims(&plain, &[first, second, size(self.batch)])?
         };
         let layout = matrix_layout(merged.layout(), self.inner_first);
-        Ok(merged.relaid(layout))
+        Ok(merged.into_layout(layout))
     }
 }
 

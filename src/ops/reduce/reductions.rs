@@ -4,7 +4,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Layout, ShapeVec, is_axis_of_number, normalize_axes};
+use crate::array::{Layout, ShapeVec, is_axis_of_scalar, normalize_axes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Reduction};
@@ -34,7 +34,7 @@ pub(crate) fn resolve_axes(op: &'static str, axis: &Axes, ndim: usize) -> Result
             (0..ndim).for_each(|axis| all.push(axis));
             Ok(all)
         }
-        Some(&[axis]) if is_axis_of_number(axis, ndim) => Ok(ShapeVec::new()),
+        Some(&[axis]) if is_axis_of_scalar(axis, ndim) => Ok(ShapeVec::new()),
         Some(named) => {
             let mut axes = normalize_axes(op, named, ndim)?;
             axes.sort_unstable();
@@ -64,7 +64,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     }
     let out = reduce_axes(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
-    let out = out.relaid(Layout::contiguous(&dims)?);
+    let out = out.into_layout(Layout::contiguous(&dims)?);
     finish(out, &[x], |_| Record {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
@@ -178,10 +178,10 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     let kept: usize = x.shape()[..last].iter().product();
     let out = Tensor::empty(&[kept], x.dtype())?;
     let dims = Layout::contiguous(&[kept, count(&x, axes)])?.with_offset(x.layout().offset());
-    let lines = x.detach().relaid(dims);
+    let lines = x.detach().into_layout(dims);
     kernels::normalize::variance(lines.view_of(), divisor, out.view_mut());
     let dims = if keepdims { kept_dims(x.shape(), axes) } else { x.shape()[..last].into() };
-    let out = out.relaid(Layout::contiguous(&dims)?);
+    let out = out.into_layout(Layout::contiguous(&dims)?);
     finish(out, &[&x], |_| Record {
         name: "var",
         cost: 3.0 * move_cost(&x),

@@ -1,7 +1,7 @@
 //! `sort`, `argsort`, `topk`, `partition`, `searchsorted`. Sorting is stable and NaN comes last; recorded values are gathered by
 //! index, so gradients flow to the selected elements.
 
-use crate::array::{ShapeVec, afford, is_axis_of_number, normalize_axis};
+use crate::array::{ShapeVec, afford, is_axis_of_scalar, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
@@ -111,7 +111,7 @@ crate::operations! { family "ordering";
     [numpy("argsort"), constant, ignores(("stable", None), ("kind", None))]
     fn argsort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
         // One number is a line of one, as in NumPy.
-        let axis = axis.filter(|&axis| !is_axis_of_number(axis, x.ndim()));
+        let axis = axis.filter(|&axis| !is_axis_of_scalar(axis, x.ndim()));
         let (line, axis) = line("argsort", &x.detach(), axis)?;
         let order = order_along(&line, axis, line.shape()[axis], descending)?;
         Ok(order.underived([x].into_iter()))
@@ -132,7 +132,7 @@ crate::operations! { family "ordering";
     fn topk(x: Tensor, k: isize, axis: isize = -1, largest: bool = true, sorted: bool = true) -> (Tensor, Tensor) {
         // They come in order even if the caller does not insist.
         let _ = sorted;
-        if is_axis_of_number(axis, x.ndim()) && k == 1 {
+        if is_axis_of_scalar(axis, x.ndim()) && k == 1 {
             let (values, index) = topk(&reshape_dims(x, &[1])?, 1, 0, largest, true)?;
             return Ok((reshape_dims(&values, &[])?, reshape_dims(&index, &[])?));
         }

@@ -7,7 +7,7 @@ use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Record, finish, move_cost, nothing};
-use crate::tensor::{Cause, CutCause, Marks, Tensor};
+use crate::tensor::{AtomicCause, CutCause, Tensor, TensorFlags};
 
 /// An empty `Vec` with capacity `n`; an error if the allocation fails.
 pub(crate) fn try_vec_with_capacity<T>(n: usize) -> Result<Vec<T>> {
@@ -113,7 +113,7 @@ impl Tensor {
     /// The same data, outside the graph, aligned and not writable by others; a copy if necessary.
     pub(crate) fn stable_data(&self) -> Result<Tensor> {
         let aligned = (self.ptr() as usize).is_multiple_of(self.dtype().size());
-        if self.storage().may_be_written_elsewhere() || !aligned {
+        if self.storage().has_external_writer() || !aligned {
             self.duplicate()
         } else {
             Ok(self.detach())
@@ -127,7 +127,7 @@ impl Tensor {
             return Ok(self.clone());
         }
         let copy = self.copied("contiguous")?;
-        Ok(if self.is_inference() { copy.marked(Marks::INFERENCE) } else { copy })
+        Ok(if self.is_inference() { copy.marked(TensorFlags::INFERENCE) } else { copy })
     }
 
     /// A copy with its own storage, recorded as the identity.
@@ -145,8 +145,8 @@ impl Tensor {
     /// This tensor's data if it is not shared, else a copy.
     #[cfg(feature = "python")]
     pub(crate) fn into_owned(mut self) -> Result<Tensor> {
-        if self.lends_memory() {
-            self.forget();
+        if self.is_overwritable() {
+            self.clear_history();
             Ok(self)
         } else {
             self.duplicate()
@@ -155,14 +155,14 @@ impl Tensor {
 
     /// A finished gradient that shares memory with nothing; keeps its history if `create_graph`.
     pub(crate) fn separate(mut self, create_graph: bool) -> Result<Tensor> {
-        let exclusive = self.is_contiguous() && self.storage().is_separate();
+        let exclusive = self.is_contiguous() && self.storage().is_exclusive();
         match (create_graph, exclusive) {
             (true, true) => return Ok(self),
             (true, false) => return self.copied("clone"),
-            (false, true) => self.forget(),
+            (false, true) => self.clear_history(),
             (false, false) => self = self.duplicate()?,
         }
-        self.set_cause(&CutCause::here(Cause::Backward));
+        self.set_cause(&AtomicCause::here(CutCause::Backward));
         Ok(self)
     }
 }
@@ -171,7 +171,7 @@ crate::operations! { family "creation";
     /// A copy with storage of its own. Derivative: `g`.
     [numpy("copy"), aliases("copy"), ignores(("order", None))]
     fn clone_(x: Tensor) -> Tensor {
-        x.copied("clone").map(|copy| copy.in_kind_of(x))
+        x.copied("clone").map(|copy| copy.with_kind_of(x))
     }
     /// Zeros of the same shape and dtype.
     [numpy("zeros_like"), constant, memory]

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, is_axis_of_number, normalize_axes, normalize_axis};
+use crate::array::{ShapeVec, is_axis_of_scalar, normalize_axes, normalize_axis};
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{reshape_dims, swap_axes};
@@ -104,7 +104,7 @@ crate::operations! { family "reversal";
     fn flip(x: Tensor, axis: Axes = Axes::All) -> Tensor {
         let axes = match axis.named() {
             None => (0..x.ndim()).collect(),
-            Some(&[axis]) if is_axis_of_number(axis, x.ndim()) => ShapeVec::new(),
+            Some(&[axis]) if is_axis_of_scalar(axis, x.ndim()) => ShapeVec::new(),
             Some(named) => normalize_axes("flip", named, x.ndim())?,
         };
         if x.ndim() == 0 {
@@ -136,7 +136,7 @@ crate::operations! { family "reversal";
             });
             return reshape_dims(&roll_axes(&flat, &axis_shifts(&flat, &[total], &[0])?)?, x.shape());
         };
-        if named.len() == 1 && is_axis_of_number(named[0], x.ndim()) {
+        if named.len() == 1 && is_axis_of_scalar(named[0], x.ndim()) {
             return roll_axes(x, &[]);
         }
         if shift.len() + named.len() <= 1 {

@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, checked_numel, is_axis_of_number, normalize_axes, normalize_axis};
+use crate::array::{ShapeVec, checked_numel, is_axis_of_scalar, normalize_axes, normalize_axis};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::arguments::ShapeOrDType;
 use crate::ops::core::broadcast::{
@@ -221,7 +221,7 @@ crate::operations! { family "shape";
         if axes.len() != 2 {
             return permute(x, axes);
         }
-        if axes.iter().all(|&axis| is_axis_of_number(axis as isize, x.ndim())) {
+        if axes.iter().all(|&axis| is_axis_of_scalar(axis as isize, x.ndim())) {
             return permute_axes(x, &[]);
         }
         let a = normalize_axis("transpose", axes[0] as isize, x.ndim())?;
@@ -255,7 +255,7 @@ crate::operations! { family "shape";
     /// Two axes exchanged; a view.
     [numpy("swapaxes"), aliases("swapdims"), in_place("transpose_")]
     fn swapaxes(x: Tensor, axis1: isize, axis2: isize) -> Tensor {
-        if is_axis_of_number(axis1, x.ndim()) && is_axis_of_number(axis2, x.ndim()) {
+        if is_axis_of_scalar(axis1, x.ndim()) && is_axis_of_scalar(axis2, x.ndim()) {
             return permute_axes(x, &[]);
         }
         let a = normalize_axis("swapaxes", axis1, x.ndim())?;
@@ -265,7 +265,7 @@ crate::operations! { family "shape";
     [numpy("moveaxis"), aliases("movedim")]
     fn moveaxis(x: Tensor, source: Ints, destination: Ints) -> Tensor {
         let named = |ints: &Ints| -> SmallVec<[isize; 4]> { ints.iter().map(|&a| a as isize).collect() };
-        let of_number = |ints: &Ints| ints.len() == 1 && is_axis_of_number(ints[0] as isize, x.ndim());
+        let of_number = |ints: &Ints| ints.len() == 1 && is_axis_of_scalar(ints[0] as isize, x.ndim());
         if of_number(&source) && of_number(&destination) {
             return permute_axes(x, &[]);
         }

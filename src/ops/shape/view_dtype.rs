@@ -108,7 +108,7 @@ pub(crate) fn view_as_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     let Some(layout) = layout_of(x, dtype, &dims) else {
         return Err(not_adjacent("view", x));
     };
-    Ok(x.detached().recast(layout, dtype).underived([x].into_iter()))
+    Ok(x.detached().with_layout_and_dtype(layout, dtype).underived([x].into_iter()))
 }
 
 crate::operations! { family "complex";

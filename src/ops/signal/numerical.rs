@@ -68,7 +68,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let column = v.with_layout(v.layout().insert_axis(1));
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
     kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut())?;
-    let out = out.relaid(crate::array::Layout::contiguous(&[n - m + 1])?);
+    let out = out.into_layout(crate::array::Layout::contiguous(&[n - m + 1])?);
     finish(out, &[a, v], |out| Record {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,

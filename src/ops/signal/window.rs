@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{ShapeVec, checked_numel, collected, normalize_axis};
+use crate::array::{ShapeVec, checked_numel, normalize_axis, try_collect};
 use crate::error::{Error, Result};
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
 use crate::ops::core::op_decl::{Axes, Ints};
@@ -32,7 +32,7 @@ impl Windows {
         let count = g.shape()[axis];
         let rows = (0..count).flat_map(|i| (0..self.size).map(move |j| (i * self.step + j) as i64));
         let n = count.saturating_mul(self.size);
-        let rows = Tensor::from_vec(collected(rows, n)?, &[n])?;
+        let rows = Tensor::from_vec(try_collect(rows, n)?, &[n])?;
         let places = RowIndices::from_arrays("unfold", &dims, &[axis], &[rows])?;
         let last = g.ndim() - 1;
         let order: ShapeVec =

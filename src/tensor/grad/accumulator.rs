@@ -1,7 +1,6 @@
-//! The accumulator: the node at which gradients of a leaf arrive.
+//! The accumulator: the node that adds gradients to a leaf's `.grad`.
 //!
-//! Owns: a weak pointer to the leaf's `Meta` and the leaf's shape. Never owns the leaf.
-//! Invariant: a leaf has at most one accumulator, held by its `Meta`.
+//! It knows the leaf's `Meta` weakly. Invariant: a leaf has at most one accumulator, owned by its `Meta`.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -21,12 +20,12 @@ pub struct Accumulate {
     leaf: Weak<Meta>,
     dims: Box<[usize]>,
     dtype: DType,
-    /// The address of the leaf's memory, which is the leaf's as long as a handle of it lives.
+    /// The address of the leaf's memory; valid while a handle of the leaf lives.
     memory: usize,
 }
 
 impl Accumulate {
-    /// Makes the accumulator of a leaf.
+    /// Makes the accumulator node of a leaf.
     pub(crate) fn node_for(meta: &Arc<Meta>, leaf: &Tensor) -> Edge {
         let rule = Accumulate {
             leaf: Arc::downgrade(meta),
@@ -44,8 +43,8 @@ impl Accumulate {
         Edge::new(node, 0)
     }
 
-    /// The state of the leaf behind an edge, if the edge leads to an accumulator, a handle lives, and the leaf is in this
-    /// memory.
+    /// The meta of the leaf behind an edge; `None` if the edge leads to no accumulator, no handle of the leaf lives, or the leaf
+    /// is not in this memory.
     pub(crate) fn leaf_of(edge: &Edge, memory: &Storage) -> Option<Arc<Meta>> {
         if !edge.node().flags().has(Flags::ACCUMULATOR) {
             return None;
@@ -59,7 +58,7 @@ impl Accumulate {
         (&self.dims, self.dtype)
     }
 
-    /// The state of the leaf, while a handle of it lives.
+    /// The leaf's meta, while a handle of the leaf lives.
     pub fn leaf(&self) -> Option<Arc<Meta>> {
         self.leaf.upgrade()
     }
@@ -85,7 +84,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
-        effects::touch(&leaf, true);
+        effects::note_grad_access(&leaf, true);
         leaf.accumulate(grad.separate(create_graph)?, create_graph)
     }
 

@@ -1,7 +1,6 @@
-//! The gradients of leaves that a captured function reads or sets: the state that it changes beside memory.
+//! Side effects of a traced function on gradients: the leaves whose `.grad` it reads or sets.
 //!
-//! Owns: the list of those leaves while this thread captures. Never sets a gradient.
-//! Invariant: a leaf is listed once, with the gradient that it had before the function touched it.
+//! Invariant: a leaf is listed once, with its gradient from before the function touched it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,14 +8,14 @@ use std::sync::Arc;
 use crate::array::capture;
 use crate::tensor::{Meta, Tensor};
 
-/// A leaf whose gradient a captured function read or set.
+/// A leaf whose gradient a traced function read or set.
 pub(crate) struct TouchedLeaf {
     pub(crate) meta: Arc<Meta>,
     /// The gradient before.
     pub(crate) before: Option<Tensor>,
-    /// Whether what the function did may depend on it.
+    /// Whether the function may depend on it.
     pub(crate) read: bool,
-    /// Whether somebody else had a handle of its memory, or was a view of it.
+    /// Whether the gradient's memory had other handles, or was adopted.
     pub(crate) shared: bool,
 }
 
@@ -24,42 +23,42 @@ thread_local! {
     static LEAVES: RefCell<Vec<TouchedLeaf>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes note that the gradient of a leaf is about to be read or replaced.
+/// Notes that the gradient of a leaf is about to be read or replaced.
 #[inline]
-pub(crate) fn touch(meta: &Arc<Meta>, read: bool) {
+pub(crate) fn note_grad_access(meta: &Arc<Meta>, read: bool) {
     if capture::active() {
-        list(meta, read);
+        note_slow(meta, read);
     }
 }
 
 #[cold]
-fn list(meta: &Arc<Meta>, read: bool) {
+fn note_slow(meta: &Arc<Meta>, read: bool) {
     LEAVES.with_borrow_mut(|leaves| {
         if !leaves.iter().any(|leaf| Arc::ptr_eq(&leaf.meta, meta)) {
             let before = meta.grad();
-            // The leaf has one handle, `before` another one.
+            // The leaf has one handle, and `before` another one.
             let shared = before.as_ref().is_some_and(|grad| {
                 let memory = grad.storage();
-                memory.is_held_beside(&[memory]) || !memory.is_own()
+                memory.has_other_handles(&[memory]) || !memory.owns_memory()
             });
             leaves.push(TouchedLeaf { meta: meta.clone(), before, read, shared });
         }
     });
 }
 
-/// The leaves that one recording touches; a recording around it has a list of its own.
+/// The leaves touched during one capture; an enclosing capture has a list of its own.
 #[must_use = "the leaves of the outer recording come back when this ends"]
-pub(crate) struct Scope {
+pub(crate) struct EffectScope {
     outer: Vec<TouchedLeaf>,
 }
 
-impl Scope {
-    /// Begins a list of its own.
-    pub(crate) fn begin() -> Scope {
-        Scope { outer: LEAVES.take() }
+impl EffectScope {
+    /// Begins a list.
+    pub(crate) fn begin() -> EffectScope {
+        EffectScope { outer: LEAVES.take() }
     }
 
-    /// Ends it, and gives the leaves that were touched. Nobody can see the gradients of those that are gone.
+    /// Ends the list and returns the touched leaves, except those that no longer exist.
     pub(crate) fn end(self) -> Vec<TouchedLeaf> {
         let mut leaves = LEAVES.replace(self.outer);
         leaves.retain(|leaf| Arc::strong_count(&leaf.meta) > 1);

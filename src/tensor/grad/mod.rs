@@ -1,8 +1,7 @@
-//! Where the gradients of a pass end: at leaves, and where somebody asked to keep one.
+//! Where gradients end: accumulators of leaves, and retained gradients.
 //!
-//! Owns: the accumulator of a leaf, retained gradients, whom gradients were given to, and what a captured function sees
-//! and changes of them.
-//! Never computes a gradient. Invariant: a leaf's gradient belongs to its `Meta`; no node owns one.
+//! Also which threads may hold a gradient, and what a traced function does to gradients.
+//! Invariant: a leaf's gradient belongs to its `Meta`; no node owns one.
 
 pub(super) mod accumulator;
 pub(crate) mod effects;

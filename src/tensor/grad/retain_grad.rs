@@ -1,8 +1,7 @@
-//! Retained gradients of tensors that are no leaves.
+//! `retain_grad`: gradients of non-leaf tensors.
 //!
-//! Owns: the sink at the producing node that stores into the tensor's state, which it knows weakly.
-//! Never keeps a tensor or a node alive.
-//! Invariant: a tensor has at most one sink, at the node that produced its present value.
+//! A sink at the producing node stores the gradient in the tensor's meta, which it knows weakly.
+//! Invariant: a tensor has at most one sink, at the node that produced its current value.
 
 use std::sync::{Arc, Weak};
 
@@ -10,18 +9,18 @@ use crate::error::{Error, Result};
 use crate::graph::{NodeId, Sink};
 use crate::tensor::{Edge, Meta, Tensor};
 
-/// Whether the gradient of a tensor that is no leaf is kept.
+/// Whether the gradient of a non-leaf is retained.
 #[derive(Default)]
 pub(in crate::tensor) enum Retention {
     #[default]
     Off,
-    /// Yes, but the value was changed in place and nobody asked for the edge of the new one: nothing can arrive.
+    /// Yes, but the tensor was written in place and the edge of its new value has not been made: no gradient can arrive.
     Pending,
     /// By the sink with this key at this node.
-    At(NodeId<Tensor>, u64),
+    Sink(NodeId<Tensor>, u64),
 }
 
-/// Stores the gradient of a tensor that is no leaf in its state, if a handle still lives.
+/// Stores the gradient of a non-leaf in its meta, if a handle still lives.
 struct RetainedGrad(Weak<Meta>);
 
 impl Sink<Tensor> for RetainedGrad {
@@ -33,35 +32,35 @@ impl Sink<Tensor> for RetainedGrad {
     }
 }
 
-fn attach(meta: &Arc<Meta>, edge: &Edge) -> Retention {
+fn attach_sink(meta: &Arc<Meta>, edge: &Edge) -> Retention {
     let sink = Arc::new(RetainedGrad(Arc::downgrade(meta)));
-    let key = edge.node().extras_or_new().retain(edge.output(), sink);
-    Retention::At(edge.node().id(), key)
+    let key = edge.node().attachments_or_new().add_sink(edge.output(), sink);
+    Retention::Sink(edge.node().id(), key)
 }
 
-fn remove(retention: Retention) {
-    if let Retention::At(id, key) = retention
+fn detach_sink(retention: Retention) {
+    if let Retention::Sink(id, key) = retention
         && let Some(node) = id.upgrade()
     {
-        node.extras_or_new().remove(key);
+        node.attachments_or_new().remove(key);
     }
 }
 
-/// Moves the sink of a tensor that was changed in place to the node of its new value.
-pub(in crate::tensor) fn follow(meta: &Arc<Meta>, edge: Option<&Edge>) {
+/// Moves the sink of a tensor that was written in place to the node of its new value.
+pub(in crate::tensor) fn move_sink(meta: &Arc<Meta>, edge: Option<&Edge>) {
     if meta.retains_grad() {
-        let now = edge.map_or(Retention::Pending, |edge| attach(meta, edge));
-        remove(meta.set_retained(now));
+        let now = edge.map_or(Retention::Pending, |edge| attach_sink(meta, edge));
+        detach_sink(meta.set_retained(now));
     }
 }
 
-/// Takes the sink away from the node of a value that a write has just replaced.
-pub(in crate::tensor) fn lift(meta: &Arc<Meta>) {
-    follow(meta, None);
+/// Removes the sink from the node of a value that was overwritten.
+pub(in crate::tensor) fn remove_sink(meta: &Arc<Meta>) {
+    move_sink(meta, None);
 }
 
 impl Tensor {
-    /// Keeps the gradient of a tensor that is no leaf in its `grad`; does nothing for a leaf.
+    /// Retains the gradient of a non-leaf in its `grad`; does nothing for a leaf.
     ///
     /// # Errors
     /// `State` when the tensor does not require grad.
@@ -78,8 +77,8 @@ impl Tensor {
         };
         let meta = self.ensure_meta();
         if !meta.retains_grad() {
-            remove(meta.set_retained(attach(meta, &edge)));
-            self.retains_with(meta);
+            detach_sink(meta.set_retained(attach_sink(meta, &edge)));
+            self.note_retention(meta);
         }
         Ok(())
     }

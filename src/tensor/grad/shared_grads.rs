@@ -1,43 +1,42 @@
-//! Who may have handles of a gradient beside its leaf.
+//! Which threads may hold handles of a leaf's gradient, so that a pass knows whether it may add to it in place.
 //!
-//! Owns: that note, and with it the decision whether a pass may add to a gradient in place. Never counts handles: their
-//! memory does. Invariant: what a thread that runs no pass reads of a gradient it took is not written by one.
+//! Invariant: a pass of one thread never writes to a gradient that another thread may be reading.
 
-use crate::threads::{Caller, hosted};
+use crate::threads::{OriginThread, has_host_lock};
 
-/// Whom a gradient was given to. What one thread has of a gradient sees what passes of that thread add to it, as in
-/// PyTorch. Without a host whose lock orders threads, nothing tells which thread reads what it was given, or it gave.
+/// The threads that were given a gradient. Handles of a thread see what passes of that thread add in place, as in PyTorch.
+/// Without a host's lock, nothing tells which thread has a handle.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum Holders {
-    /// Nobody: a pass made it.
+    /// None: a pass made the gradient.
     #[default]
-    Not,
+    Nobody,
     /// One thread.
-    To(Caller),
-    /// Several threads, or one that is not known.
-    Abroad,
+    Thread(OriginThread),
+    /// Several threads, or an unknown one.
+    Unknown,
 }
 
 impl Holders {
-    /// To whoever asks now.
+    /// The current thread.
     #[inline]
-    pub(crate) fn here() -> Holders {
-        if hosted() { Holders::To(Caller::current()) } else { Holders::Abroad }
+    pub(crate) fn current_thread() -> Holders {
+        if has_host_lock() { Holders::Thread(OriginThread::current()) } else { Holders::Unknown }
     }
 
-    /// To these and whoever asks now.
+    /// These, and the current thread.
     #[inline]
-    pub(crate) fn also_here(self) -> Holders {
-        match (self, Holders::here()) {
-            (Holders::Not, here) => here,
+    pub(crate) fn with_current_thread(self) -> Holders {
+        match (self, Holders::current_thread()) {
+            (Holders::Nobody, here) => here,
             (now, here) if now == here => now,
-            _ => Holders::Abroad,
+            _ => Holders::Unknown,
         }
     }
 
-    /// Whether another thread than that of the running pass may read it.
-    pub(crate) fn is_abroad(self) -> bool {
-        self != Holders::Not && (self == Holders::Abroad || self != Holders::here())
+    /// Whether another thread than that of the running pass may hold it.
+    pub(crate) fn includes_other_threads(self) -> bool {
+        self != Holders::Nobody && (self == Holders::Unknown || self != Holders::current_thread())
     }
 }
 
@@ -47,15 +46,15 @@ mod tests {
 
     #[test]
     fn without_a_host_whatever_was_given_is_abroad() {
-        assert!(!Holders::Not.is_abroad());
-        assert_eq!(Holders::here(), Holders::Abroad);
-        assert!(Holders::Not.also_here().is_abroad());
+        assert!(!Holders::Nobody.includes_other_threads());
+        assert_eq!(Holders::current_thread(), Holders::Unknown);
+        assert!(Holders::Nobody.with_current_thread().includes_other_threads());
     }
 
     #[test]
     fn what_another_thread_was_given_is_abroad() {
-        let other = Holders::To(std::thread::spawn(Caller::current).join().unwrap());
-        assert!(other.is_abroad());
-        assert_eq!(other.also_here(), Holders::Abroad);
+        let other = Holders::Thread(std::thread::spawn(OriginThread::current).join().unwrap());
+        assert!(other.includes_other_threads());
+        assert_eq!(other.with_current_thread(), Holders::Unknown);
     }
 }

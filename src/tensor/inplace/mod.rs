@@ -1,7 +1,6 @@
-//! Memory that was changed in place while recording: which elements, by whom, and what that means to views.
+//! In-place writes: the history of written memory, regions of elements, and how views were made.
 //!
-//! Owns: the log of writes, the regions that it speaks of, and how a view was made.
-//! Never writes to elements. Invariant: no view chain is kept; a region and an edge say everything of a write.
+//! No chain of views is kept: a write is a region and an edge.
 
 pub(super) mod history;
 pub(super) mod region;

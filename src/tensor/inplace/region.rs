@@ -1,7 +1,6 @@
-//! Elements of a memory that several tensors show: where they lie, and what they are.
+//! `Region`: elements of a memory (layout and dtype), compared across views.
 //!
-//! Owns: `Region`, and the units in which regions of several dtypes count positions alike. Never touches data.
-//! Invariant: regions of one history are of one dtype, or of a complex one and that of its parts.
+//! Invariant: the regions of one history have one dtype, or a complex dtype and that of its components.
 
 use crate::array::Layout;
 use crate::dtype::DType;
@@ -10,31 +9,31 @@ use crate::tensor::Tensor;
 /// Elements of a memory.
 #[derive(Clone)]
 pub(crate) struct Region {
-    /// Where they lie, in elements.
+    /// Their layout.
     pub(crate) layout: Layout,
-    /// What they are.
+    /// Their dtype.
     pub(crate) dtype: DType,
 }
 
 impl Region {
-    /// What a tensor shows.
+    /// The elements of a tensor.
     pub(crate) fn of(x: &Tensor) -> Region {
         Region { layout: x.layout().clone(), dtype: x.dtype() }
     }
 
-    /// Whether a tensor shows the same elements in the same order.
-    pub(crate) fn is_of(&self, x: &Tensor) -> bool {
-        self.dtype == x.dtype() && same_places(&self.layout, x.layout())
+    /// Whether a tensor has the same elements in the same order.
+    pub(crate) fn is_of_tensor(&self, x: &Tensor) -> bool {
+        self.dtype == x.dtype() && same_positions(&self.layout, x.layout())
     }
 
-    /// Whether another region is the same elements in the same order.
-    pub(crate) fn is(&self, other: &Region) -> bool {
-        self.dtype == other.dtype && same_places(&self.layout, &other.layout)
+    /// Whether another region has the same elements in the same order.
+    pub(crate) fn same_as(&self, other: &Region) -> bool {
+        self.dtype == other.dtype && same_positions(&self.layout, &other.layout)
     }
 
-    /// Whether the two have no element in common, as far as that is seen at once: one ends before the other begins, or both go
-    /// by the same steps and never meet.
-    pub(crate) fn is_apart(&self, other: &Region) -> bool {
+    /// Whether the regions are disjoint by a cheap, conservative test: one ends before the other begins, or both have the same
+    /// stride and never meet.
+    pub(crate) fn is_disjoint(&self, other: &Region) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         if self.dtype != other.dtype {
             return false;
@@ -51,12 +50,12 @@ impl Region {
         }
     }
 
-    /// Whether it is all of a memory of this size.
+    /// Whether the region is all of a memory of `nbytes` bytes.
     pub(crate) fn is_whole(&self, nbytes: usize) -> bool {
         self.layout.is_injective() && self.layout.numel() * self.dtype.size() == nbytes
     }
 
-    /// What positions count where these regions meet: elements of their dtype, or the parts of complex numbers.
+    /// The unit in which positions of all these regions can be counted: their dtype, or the component of complex numbers.
     pub(crate) fn unit<'a>(mut all: impl Iterator<Item = &'a Region>) -> DType {
         let Some(first) = all.next() else {
             return DType::F64;
@@ -64,18 +63,18 @@ impl Region {
         if all.all(|region| region.dtype == first.dtype) { first.dtype } else { first.dtype.real() }
     }
 
-    /// The same memory in units of this dtype: complex numbers seen as parts have a last axis of two.
+    /// The region's layout in elements of `unit`: complex numbers seen as components get a last axis of two.
     pub(crate) fn in_units(&self, unit: DType) -> Layout {
         if self.dtype == unit { self.layout.clone() } else { self.layout.refine(2) }
     }
 }
 
-/// Whether two tensors show the same elements of their memory in the same order.
+/// Whether two tensors of one memory have the same elements in the same order.
 pub(crate) fn same_elements(a: &Tensor, b: &Tensor) -> bool {
-    a.dtype() == b.dtype() && same_places(a.layout(), b.layout())
+    a.dtype() == b.dtype() && same_positions(a.layout(), b.layout())
 }
 
 /// Whether two layouts have the same positions in the same order.
-pub(crate) fn same_places(a: &Layout, b: &Layout) -> bool {
+pub(crate) fn same_positions(a: &Layout, b: &Layout) -> bool {
     a.offset() == b.offset() && a.dims() == b.dims() && a.strides() == b.strides()
 }

@@ -1,8 +1,8 @@
-//! The gradients of a parallel pass: one slot per output, summed in the order of ranks.
+//! Gradients of a parallel pass: one slot per output, summed in the order of the consumers' ranks.
 //!
-//! Owns the values and the order of their sums. The ready prefix of the ranks is summed as it arrives; a contribution that
-//! comes too early waits in its slot. It never holds a lock while values are added or dropped.
-//! Invariant: a slot's sum is the left fold by rank that the serial walk computes.
+//! Contributions are summed as soon as their turn comes; one that comes too early waits in its slot. No lock is held while
+//! values are added or dropped.
+//! Invariant: a slot's sum is the left fold by rank, as in the serial walk.
 
 use std::collections::BTreeMap;
 
@@ -13,38 +13,38 @@ use crate::graph::engine::step::PassOptions;
 use crate::graph::value::Value;
 use crate::threads::{Mutex, MutexGuard};
 
-/// A gradient as a rule gave it.
-pub(super) enum Given<V: Value> {
+/// A gradient as given by a rule.
+pub(super) enum GivenGrad<V: Value> {
     Whole(V),
-    /// Zero but for a part; laid out, or added, when its turn comes.
-    Part(Box<V::Part>),
+    /// Zero outside a slice; padded, or added, when its turn comes.
+    Slice(Box<V::Slice>),
 }
 
 /// What one consumer gives to one output: nothing, usually one value, rarely several.
-pub(super) type Contribution<V> = SmallVec<[Given<V>; 1]>;
+pub(super) type Contribution<V> = SmallVec<[GivenGrad<V>; 1]>;
 
 /// Gradients by output.
-pub(super) struct Slots<V: Value> {
+pub(super) struct GradSlots<V: Value> {
     slots: Vec<Mutex<Slot<V>>>,
     options: PassOptions,
 }
 
-/// What has been added up, and the part that was added last, where that was no whole gradient.
-type Sum<V> = (V, Option<Box<<V as Value>::Part>>);
+/// The sum so far, and the last addend if it was a slice.
+type Sum<V> = (V, Option<Box<<V as Value>::Slice>>);
 
 struct Slot<V: Value> {
     sum: Option<Sum<V>>,
     /// The rank whose turn it is.
     turn: u32,
-    /// Somebody is adding: the sum is in their hands.
+    /// A thread has taken the sum and is adding to it.
     busy: bool,
     early: BTreeMap<u32, Contribution<V>>,
 }
 
-impl<V: Value> Slots<V> {
-    pub(in crate::graph::engine) fn new(outputs: usize, options: PassOptions) -> Slots<V> {
+impl<V: Value> GradSlots<V> {
+    pub(in crate::graph::engine) fn new(outputs: usize, options: PassOptions) -> GradSlots<V> {
         let slot = || Slot { sum: None, turn: 0, busy: false, early: BTreeMap::new() };
-        Slots { slots: (0..outputs).map(|_| Mutex::new(slot())).collect(), options }
+        GradSlots { slots: (0..outputs).map(|_| Mutex::new(slot())).collect(), options }
     }
 
     fn lock(&self, output: u32) -> MutexGuard<'_, Slot<V>> {
@@ -54,17 +54,17 @@ impl<V: Value> Slots<V> {
     /// Adds a root's gradient, before any consumer's.
     pub(in crate::graph::engine) fn seed(&self, output: u32, v: V) -> Result<()> {
         let before = self.lock(output).sum.take();
-        let sum = self.fold(before, std::iter::once(Given::Whole(v)))?;
+        let sum = self.fold(before, std::iter::once(GivenGrad::Whole(v)))?;
         self.lock(output).sum = sum;
         Ok(())
     }
 
-    /// Takes the finished gradient.
+    /// Takes the complete gradient.
     pub(in crate::graph::engine) fn take(&self, output: u32) -> Option<V> {
         self.lock(output).sum.take().map(|(sum, _)| sum)
     }
 
-    /// Delivers the contribution of the consumer of rank `rank`; returns how many consumers' contributions were added by this call.
+    /// Delivers the contribution of the consumer with this rank; returns how many contributions were added by the call.
     pub(super) fn deliver(
         &self,
         output: u32,
@@ -81,9 +81,9 @@ impl<V: Value> Slots<V> {
             let before = slot.sum.take();
             if contribution.is_empty() {
                 slot.sum = before;
-            } else if before.is_none() && matches!(contribution[..], [Given::Whole(_)]) {
-                // Nothing to add up: no need to let go of the lock.
-                if let Some(Given::Whole(v)) = contribution.pop() {
+            } else if before.is_none() && matches!(contribution[..], [GivenGrad::Whole(_)]) {
+                // Nothing to add: the lock can be kept.
+                if let Some(GivenGrad::Whole(v)) = contribution.pop() {
                     slot.sum = Some((v, None));
                 }
             } else {
@@ -107,17 +107,17 @@ impl<V: Value> Slots<V> {
     fn fold(
         &self,
         sum: Option<Sum<V>>,
-        contributions: impl Iterator<Item = Given<V>>,
+        contributions: impl Iterator<Item = GivenGrad<V>>,
     ) -> Result<Option<Sum<V>>> {
         let mut sum = sum;
         for given in contributions {
             sum = Some(match (sum, given) {
-                (Some((sum, _)), Given::Whole(v)) => (self.options.sum(sum, &v)?, None),
-                (Some((sum, last)), Given::Part(part)) => {
-                    (V::accumulate_part(sum, last.as_deref(), &part)?, Some(part))
+                (Some((sum, _)), GivenGrad::Whole(v)) => (self.options.sum(sum, &v)?, None),
+                (Some((sum, last)), GivenGrad::Slice(slice)) => {
+                    (V::accumulate_slice(sum, last.as_deref(), &slice)?, Some(slice))
                 }
-                (None, Given::Whole(v)) => (v, None),
-                (None, Given::Part(part)) => (V::place(&part)?, Some(part)),
+                (None, GivenGrad::Whole(v)) => (v, None),
+                (None, GivenGrad::Slice(slice)) => (V::pad(&slice)?, Some(slice)),
             });
         }
         Ok(sum)

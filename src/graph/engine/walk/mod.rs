@@ -1,8 +1,6 @@
-//! The walk over a plan: nodes in the order of their consumers, on one thread or on several.
+//! Walks over a plan, consumers first: serial or parallel; and the linear chain that runs before a plan is built.
 //!
-//! Owns: the serial walk, the head that runs before there is a plan, and the parallel walk with its lanes, slots and
-//! schedule. Never decides what a pass reaches and never commits to a leaf.
-//! Invariant: gradients are summed in the same order whichever walk brings them.
+//! Invariant: gradients are summed in the same order by every walk.
 
 pub(super) mod grad_slots;
 pub(super) mod linear_chain;

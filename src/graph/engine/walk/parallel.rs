@@ -1,87 +1,87 @@
-//! The parallel walk: the caller and helpers run nodes from private stacks and share what is worth it.
+//! The parallel walk: the caller and helpers run nodes from private stacks and share some of them.
 //!
-//! Owns the shared state of one pass; `lane.rs` is what each thread does with it. Helpers come from the pool on
-//! demand and leave when nothing is to be had; foreign nodes run on the caller only.
-//! Invariant: every node of the order runs or is skipped exactly once, after all its consumers; sums follow ranks,
-//! so that the schedule does not show in the bits.
+//! The state shared by the threads of a pass; `worker.rs` is the code of one thread. Helpers come from the pool on demand
+//! and leave when there is no work; nodes with host objects run on the caller only.
+//! Invariant: every node of the order runs or is skipped exactly once, after all its consumers; sums follow the ranks, so
+//! the bits do not depend on the schedule.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use super::grad_slots::Slots;
+use super::grad_slots::GradSlots;
 use super::schedule::{NO_POSITION, Schedule};
 use super::serial;
 use super::worker;
-use super::worker::Lane;
+use super::worker::Worker;
 use crate::error::{Error, Result};
 use crate::graph::call_site;
 use crate::graph::engine::host::Host;
 use crate::graph::engine::plan::Plan;
 use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
 use crate::graph::value::Value;
-use crate::threads::{self, Caller, Mutex};
+use crate::threads::{self, Mutex, OriginThread};
 
-// The thresholds come from `benches/lanes.py 9`, whose graphs have pieces of 2 to 300 µs, run on builds with other values;
-// figures are times as fast as one thread, on two cores.
+// The thresholds were measured with `benches/workers.py 9`, whose graphs have nodes of 2 to 300 µs; figures are speeds
+// relative to one thread, on two cores.
 
-/// Less work than this is neither given away nor kept for oneself when giving. At 2.5 µs, the lattice of 24² products falls
+/// Cheaper work is neither offered to others nor kept alone when offering. At 2.5 µs, the lattice of 24² products falls
 /// from 0.99 to 0.90; at 10 µs the one of 40² products from 1.34 to 1.05, and 64 branches of 3 000 elements lose their 1.3.
 pub(super) const OFFER_NS: f32 = 5_000.0;
-/// A node cheaper than this runs ahead when work hangs off it.
-pub(super) const SPINE_NS: f32 = 1_000.0;
+/// Cheaper nodes run first when enough work depends on them.
+pub(super) const CHEAP_NS: f32 = 1_000.0;
 
-/// The state that the lanes of a pass share.
-pub(super) struct Shared<'s, 'g, V: Value> {
+/// The state shared by the workers of a pass.
+pub(super) struct SharedState<'s, 'g, V: Value> {
     pub(in crate::graph::engine) plan: &'s Plan<'g, V>,
     pub(in crate::graph::engine) schedule: &'s Schedule,
     pub(in crate::graph::engine) options: PassOptions,
-    /// Where the pass was called, for helpers, which cannot ask the host.
+    /// The call site of the pass, for helpers, which cannot ask the host.
     pub(in crate::graph::engine) site: Option<Arc<str>>,
-    /// The thread that began the pass.
-    pub(in crate::graph::engine) on_behalf_of: Caller,
-    pub(super) slots: Slots<V>,
-    /// Per node: the consumers that have not delivered.
+    /// The thread that started the pass.
+    pub(in crate::graph::engine) origin: OriginThread,
+    pub(super) slots: GradSlots<V>,
+    /// For each node, the number of consumers that have not delivered.
     pub(super) awaited: Vec<AtomicU32>,
-    /// Nodes that any lane may take.
+    /// Nodes that any worker may take.
     public: Mutex<VecDeque<u32>>,
     public_len: AtomicUsize,
-    /// Foreign nodes, for the caller.
+    /// Nodes with host objects, for the caller.
     inbox: Mutex<Vec<u32>>,
     inbox_len: AtomicUsize,
-    /// Nodes of the order that have not run.
+    /// The number of nodes of the order that have not run.
     remaining: AtomicUsize,
     stop: AtomicBool,
     failure: Mutex<Option<(u32, Box<Error>)>>,
     outcomes: Mutex<Vec<Outcome<V>>>,
-    /// Lanes that look for work.
+    /// The number of workers without work.
     pub(super) idle: AtomicUsize,
-    /// Helpers called and not gone.
+    /// The number of helpers called and not gone.
     pub(super) helpers: AtomicUsize,
     pub(super) most_helpers: usize,
     caller: Thread,
     pub(super) caller_sleeps: AtomicBool,
 }
 
-/// Runs the whole plan on up to `lanes` threads, the caller included.
+/// Runs the plan on up to `workers` threads, the caller included.
 pub(in crate::graph::engine) fn walk<V: Value>(
     plan: &Plan<'_, V>,
     schedule: &Schedule,
     options: PassOptions,
     host: &dyn Host,
     seeds: Seeds<V>,
-    lanes: usize,
+    workers: usize,
 ) -> Result<Outcome<V>> {
-    let shared = Shared::new(plan, schedule, options, lanes);
+    let shared = SharedState::new(plan, schedule, options, workers);
     options.enter();
     for (&output, seed) in plan.roots.iter().zip(seeds) {
         shared.slots.seed(output, seed)?;
     }
-    threads::with_team(&|team| worker::help(&shared, team), |team| {
-        let mut lane = Lane::new(&shared, team, Some(host));
-        lane.begin();
-        lane.work();
+    threads::with_team(&|team| worker::run_helper(&shared, team), |team| {
+        let mut worker = Worker::new(&shared, team, Some(host));
+        worker.begin();
+        worker.work();
     });
     if let Some((_, error)) = shared.failure.lock().take() {
         return Err(error);
@@ -93,26 +93,26 @@ pub(in crate::graph::engine) fn walk<V: Value>(
         outcome.stored.extend(part.stored);
         outcome.commits.extend(part.commits);
     }
-    // As the serial walk meets them.
+    // In the order of the serial walk.
     outcome.commits.sort_unstable_by_key(|(k, _)| schedule.positions[*k as usize]);
-    serial::leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
+    serial::collect_leaves(plan, options, &mut |output| shared.slots.take(output), &mut outcome);
     Ok(outcome)
 }
 
-impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
+impl<'s, 'g, V: Value> SharedState<'s, 'g, V> {
     fn new(
         plan: &'s Plan<'g, V>,
         schedule: &'s Schedule,
         options: PassOptions,
-        lanes: usize,
-    ) -> Shared<'s, 'g, V> {
-        Shared {
+        workers: usize,
+    ) -> SharedState<'s, 'g, V> {
+        SharedState {
             plan,
             schedule,
             options,
-            site: call_site::here(),
-            on_behalf_of: Caller::current(),
-            slots: Slots::new(plan.outputs as usize, options),
+            site: call_site::current_call_site(),
+            origin: OriginThread::current(),
+            slots: GradSlots::new(plan.outputs as usize, options),
             awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),
             public_len: AtomicUsize::new(0),
@@ -124,13 +124,13 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
             outcomes: Mutex::new(Vec::new()),
             idle: AtomicUsize::new(0),
             helpers: AtomicUsize::new(0),
-            most_helpers: lanes.saturating_sub(1),
+            most_helpers: workers.saturating_sub(1),
             caller: std::thread::current(),
             caller_sleeps: AtomicBool::new(false),
         }
     }
 
-    /// Whether the lanes must leave: all done, or something failed.
+    /// Whether the workers must leave: everything is done, or something failed.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.remaining.load(Ordering::Acquire) == 0 || self.stop.load(Ordering::Relaxed)
@@ -142,7 +142,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// One node of the order is done.
+    /// Notes that a node of the order is done.
     #[inline]
     pub(in crate::graph::engine) fn done(&self) {
         if self.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -150,7 +150,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         }
     }
 
-    /// Keeps the failure that comes first in the order, and ends the pass.
+    /// Keeps the failure that comes first in the order, and stops the pass.
     pub(super) fn fail(&self, k: u32, error: Box<Error>) {
         let position = match self.schedule.positions.get(k as usize) {
             Some(&position) => position,
@@ -164,7 +164,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         self.halt();
     }
 
-    /// Ends the pass.
+    /// Stops the pass.
     pub(super) fn halt(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.wake_caller();
@@ -174,7 +174,7 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         self.outcomes.lock().push(outcome);
     }
 
-    /// Whether the public queue has less than the idle lanes could take.
+    /// Whether the public queue has fewer nodes than there are idle workers.
     #[inline]
     pub(super) fn wants_offers(&self) -> bool {
         self.public_len.load(Ordering::SeqCst) < self.idle.load(Ordering::SeqCst).max(1)
@@ -200,19 +200,19 @@ impl<'s, 'g, V: Value> Shared<'s, 'g, V> {
         Some(k)
     }
 
-    pub(super) fn post(&self, k: u32) {
+    pub(super) fn post_foreign_node(&self, k: u32) {
         self.inbox.lock().push(k);
         self.inbox_len.fetch_add(1, Ordering::SeqCst);
         self.wake_caller();
     }
 
     #[inline]
-    pub(super) fn has_mail(&self) -> bool {
+    pub(super) fn has_foreign_nodes(&self) -> bool {
         self.inbox_len.load(Ordering::SeqCst) > 0
     }
 
-    /// The foreign node of the inbox that comes first in the order.
-    pub(super) fn read_mail(&self) -> Option<u32> {
+    /// Takes the inbox node that comes first in the order.
+    pub(super) fn take_foreign_node(&self) -> Option<u32> {
         let mut inbox = self.inbox.lock();
         let position = |k: &u32| self.schedule.positions[*k as usize];
         let (i, _) = inbox.iter().enumerate().min_by_key(|(_, k)| position(k))?;

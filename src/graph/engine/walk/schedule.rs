@@ -1,32 +1,31 @@
-//! What the parallel walk must know about a plan: counts, ranks, and where work hangs.
+//! The schedule of a parallel walk: consumer counts, ranks and costs, by two linear scans of the plan.
 //!
-//! Two linear passes over the plan, consumers first and producers first. Owns dense tables; runs nothing.
 //! Invariant: the ranks of an output's consumers are the order in which the serial walk adds their contributions.
 
 use super::parallel::OFFER_NS;
 use crate::graph::engine::plan::Plan;
 use crate::graph::node::Flags;
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
 
-/// The rank of an edge to an output that an earlier edge of the same node already serves.
-pub(super) const SAME: u32 = u32::MAX;
-/// The position of a node that does not run in the walk (a leaf).
+/// The rank of an edge to an output that an earlier edge of the same node leads to.
+pub(super) const DUPLICATE: u32 = u32::MAX;
+/// The position of a node that is not in the order (a leaf).
 pub(super) const NO_POSITION: u32 = u32::MAX;
 
 /// Dense tables about a plan.
 pub(in crate::graph::engine) struct Schedule {
-    /// Per output: its node.
+    /// For each output, its node.
     pub(in crate::graph::engine) owner: Vec<u32>,
-    /// Per edge: its place among the consumers of its target, or `SAME`.
+    /// For each edge, its rank among the consumers of its target, or `DUPLICATE`.
     pub(super) ranks: Vec<u32>,
-    /// Per node: how many (consumer, output) pairs it waits for.
+    /// For each node, the number of (consumer, output) pairs that it waits for.
     pub(super) awaited: Vec<u32>,
-    /// Per node: nanoseconds of its own and of what only it leads to.
+    /// For each node, the cost in nanoseconds of it and of the nodes that only it leads to.
     pub(super) cones: Vec<f32>,
-    /// Per node: its place in the order.
+    /// For each node, its position in the order.
     pub(in crate::graph::engine) positions: Vec<u32>,
-    /// Nanoseconds of native work off the longest path, as far as it hangs together in pieces worth giving away.
+    /// The cost of native work off the critical path that can be offered in pieces of sufficient size.
     pub(in crate::graph::engine) forkable: f32,
 }
 
@@ -35,19 +34,19 @@ impl Schedule {
         let nodes = plan.items.len();
         let mut schedule = Schedule {
             owner: plan.owners(),
-            ranks: vec![SAME; plan.targets.len()],
+            ranks: vec![DUPLICATE; plan.targets.len()],
             awaited: vec![0; nodes],
             cones: vec![0.0; nodes],
             positions: vec![NO_POSITION; nodes],
             forkable: 0.0,
         };
-        schedule.rank(plan);
-        schedule.weigh(plan);
+        schedule.compute_ranks(plan);
+        schedule.compute_costs(plan);
         schedule
     }
 
-    /// Consumers first: who waits for whom, and in which order contributions are added.
-    fn rank<V: Value>(&mut self, plan: &Plan<'_, V>) {
+    /// Consumers first: counts consumers, and ranks their contributions.
+    fn compute_ranks<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut next = vec![0u32; plan.outputs as usize];
         // The last consumer of each output, to recognise a second edge of the same node.
         let mut last = vec![u32::MAX; plan.outputs as usize];
@@ -55,7 +54,7 @@ impl Schedule {
             self.positions[k as usize] = position as u32;
             let first = plan.items[k as usize].edges as usize;
             for (i, &target) in plan.targets_of(k).iter().enumerate() {
-                if target == NOWHERE {
+                if target == NO_TARGET {
                     continue;
                 }
                 let target = target as usize;
@@ -70,8 +69,8 @@ impl Schedule {
         }
     }
 
-    /// Producers first: cones, the longest path, and what could run beside it.
-    fn weigh<V: Value>(&mut self, plan: &Plan<'_, V>) {
+    /// Producers first: cones, the critical path, and the work that can run in parallel to it.
+    fn compute_costs<V: Value>(&mut self, plan: &Plan<'_, V>) {
         let mut path = vec![0f32; plan.items.len()];
         let (mut all, mut native, mut longest) = (0f64, 0f64, 0f32);
         let (mut pieces, mut roots) = (0f64, Fork::default());
@@ -80,7 +79,7 @@ impl Schedule {
             let (mut cone, mut below, mut fork) = (node.cost(), 0f32, Fork::default());
             let first = plan.items[k as usize].edges as usize;
             for (i, &target) in plan.targets_of(k).iter().enumerate() {
-                if target == NOWHERE || self.ranks[first + i] == SAME {
+                if target == NO_TARGET || self.ranks[first + i] == DUPLICATE {
                     continue;
                 }
                 let input = self.owner[target as usize] as usize;
@@ -91,11 +90,11 @@ impl Schedule {
                 }
             }
             self.cones[k as usize] = cone;
-            pieces += fork.given();
+            pieces += fork.offered();
             match self.awaited[k as usize] {
                 0 => roots.add(cone),
                 1 => {}
-                // It becomes ready whenever its last consumer has run, beside anything.
+                // It becomes ready when its last consumer has run, in parallel to anything.
                 _ if cone >= OFFER_NS => pieces += f64::from(cone),
                 _ => {}
             }
@@ -106,12 +105,12 @@ impl Schedule {
                 native += f64::from(node.cost());
             }
         }
-        pieces += roots.given();
+        pieces += roots.offered();
         self.forkable = (all - f64::from(longest)).min(native).min(pieces) as f32;
     }
 }
 
-/// Nodes that become ready together: a lane keeps the largest and can give the others away if they are worth it.
+/// Nodes that become ready together: a worker keeps the largest and can offer the others.
 #[derive(Default)]
 struct Fork {
     sum: f64,
@@ -126,7 +125,7 @@ impl Fork {
         }
     }
 
-    fn given(&self) -> f64 {
+    fn offered(&self) -> f64 {
         self.sum - f64::from(self.largest)
     }
 }

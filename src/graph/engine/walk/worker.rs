@@ -1,18 +1,18 @@
-//! What one thread does in a parallel walk.
+//! One thread of a parallel walk.
 //!
-//! Owns a private stack of ready nodes, run in the serial order, and gives one of the next away when another lane could
-//! use it. It holds no lock while a node runs.
-//! Invariant: a lane leaves with an empty stack unless the pass is over, and with the thread's mode as it was.
+//! It has a private stack of ready nodes, run in the serial order, and offers some of them to idle workers. No lock is held
+//! while a node runs.
+//! Invariant: a worker leaves with an empty stack unless the pass is over, and the thread's mode is restored.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::grad_slots::{Contribution, Given};
-use super::parallel::{OFFER_NS, SPINE_NS, Shared};
-use super::schedule::{NO_POSITION, SAME};
-use super::serial::Poll;
+use super::grad_slots::{Contribution, GivenGrad};
+use super::parallel::{CHEAP_NS, OFFER_NS, SharedState};
+use super::schedule::{DUPLICATE, NO_POSITION};
+use super::serial::SignalPoll;
 use crate::error::Result;
 use crate::graph::call_site;
 use crate::graph::engine::grad_table::InputGrads;
@@ -20,85 +20,85 @@ use crate::graph::engine::host::Host;
 use crate::graph::engine::step::{self, Grads, Outcome};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::Flags;
-use crate::graph::rule_context::NOWHERE;
+use crate::graph::rule_context::NO_TARGET;
 use crate::graph::value::Value;
-use crate::threads::{Idle, PATIENCE, Team};
+use crate::threads::{HELPER_SPIN_TIME, IdleWorker, Team};
 
-/// How long the caller sleeps at most before it looks around.
-const NAP: Duration = Duration::from_millis(1);
+/// The longest sleep of the caller.
+const MAX_SLEEP: Duration = Duration::from_millis(1);
 /// How many stack entries are considered for an offer.
-const CANDIDATES: usize = 8;
+const OFFER_CANDIDATES: usize = 8;
 
-/// One thread's part of the walk.
-pub(super) struct Lane<'l, 's, 'g, V: Value> {
-    shared: &'l Shared<'s, 'g, V>,
+/// One thread of the walk.
+pub(super) struct Worker<'l, 's, 'g, V: Value> {
+    shared: &'l SharedState<'s, 'g, V>,
     team: &'l Team,
     /// The caller's host; `None` on a helper.
     host: Option<&'l dyn Host>,
     /// Ready nodes, the first in the order at the back: contributions then arrive in about the order in which they are added.
     stack: VecDeque<u32>,
-    /// The cones of the stack.
+    /// The sum of the cones of the stack.
     load: f32,
-    /// Cheap ready nodes off which much work hangs: they run ahead, to expose it.
-    spine: Vec<u32>,
+    /// Cheap ready nodes on which much work depends: they run first, to make that work available.
+    urgent: Vec<u32>,
     ready: Vec<u32>,
-    staged: Staged<V>,
+    staged: StagedGrads<V>,
     outcome: Outcome<V>,
-    poll: Poll,
+    poll: SignalPoll,
 }
 
-/// A helper's visit.
-pub(super) fn help<V: Value>(shared: &Shared<'_, '_, V>, team: &Team) {
-    let (_mode, _acting) = (ModeGuard::new(Mode::current()), shared.on_behalf_of.act());
+/// The body of a helper.
+pub(super) fn run_helper<V: Value>(shared: &SharedState<'_, '_, V>, team: &Team) {
+    let (_mode, _origin) = (ModeGuard::new(Mode::current()), shared.origin.adopt());
     let _site = call_site::set_site(shared.site.clone());
-    Lane::new(shared, team, None).work();
+    Worker::new(shared, team, None).work();
 }
 
-impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
+impl<'l, 's, 'g, V: Value> Worker<'l, 's, 'g, V> {
     pub(in crate::graph::engine) fn new(
-        shared: &'l Shared<'s, 'g, V>,
+        shared: &'l SharedState<'s, 'g, V>,
         team: &'l Team,
         host: Option<&'l dyn Host>,
-    ) -> Lane<'l, 's, 'g, V> {
-        Lane {
+    ) -> Worker<'l, 's, 'g, V> {
+        Worker {
             shared,
             team,
             host,
             stack: VecDeque::new(),
             load: 0.0,
-            spine: Vec::new(),
+            urgent: Vec::new(),
             ready: Vec::new(),
-            staged: Staged { contributions: Vec::new() },
+            staged: StagedGrads { contributions: Vec::new() },
             outcome: Outcome::default(),
-            poll: Poll::default(),
+            poll: SignalPoll::default(),
         }
     }
 
-    /// Takes up the nodes that wait for nobody.
+    /// Takes the nodes that wait for no consumer.
     pub(in crate::graph::engine) fn begin(&mut self) {
         let awaited = &self.shared.schedule.awaited;
         self.ready.extend(self.shared.plan.order.iter().filter(|k| awaited[**k as usize] == 0));
-        self.stow();
+        self.queue_ready_nodes();
     }
 
-    /// Runs nodes until the pass is over or, on a helper, nothing is to be had.
+    /// Runs nodes until the pass is over or, on a helper, there is no work.
     pub(in crate::graph::engine) fn work(&mut self) {
-        /// Ends the pass if a rule panics.
-        struct Alarm<'a, 's, 'g, V: Value>(&'a Shared<'s, 'g, V>);
-        impl<V: Value> Drop for Alarm<'_, '_, '_, V> {
+        /// Stops the pass if a rule panics.
+        struct StopOnPanic<'a, 's, 'g, V: Value>(&'a SharedState<'s, 'g, V>);
+        impl<V: Value> Drop for StopOnPanic<'_, '_, '_, V> {
             fn drop(&mut self) {
                 if thread::panicking() {
                     self.0.halt();
                 }
             }
         }
-        let _alarm = Alarm(self.shared);
+        let _stop = StopOnPanic(self.shared);
         loop {
             if self.shared.stop_requested() {
                 break;
             }
-            if self.host.is_some() && self.shared.has_mail() {
-                self.run_mail();
+            if self.host.is_some() && self.shared.has_foreign_nodes() {
+                self.run_foreign_nodes();
             } else if let Some(k) = self.pop() {
                 self.run(k);
             } else if self.shared.is_over() || !self.find_work() {
@@ -109,7 +109,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     }
 
     fn pop(&mut self) -> Option<u32> {
-        if let Some(k) = self.spine.pop() {
+        if let Some(k) = self.urgent.pop() {
             return Some(k);
         }
         match self.stack.pop_back() {
@@ -121,12 +121,12 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Runs the foreign nodes of the inbox in one attached batch.
-    fn run_mail(&mut self) {
+    /// Runs the inbox in one batch, attached to the host.
+    fn run_foreign_nodes(&mut self) {
         let Some(host) = self.host else { return };
         host.attached(&mut || {
             while !self.shared.stop_requested()
-                && let Some(k) = self.shared.read_mail()
+                && let Some(k) = self.shared.take_foreign_node()
             {
                 self.run(k);
             }
@@ -136,14 +136,14 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
     fn run(&mut self, k: u32) {
         match self.step(k) {
             Ok(()) => {
-                self.stow();
+                self.queue_ready_nodes();
                 self.shared.done();
             }
             Err(error) => self.shared.fail(k, error),
         }
     }
 
-    /// Runs node `k` and delivers what it gives.
+    /// Runs node `k` and delivers its contributions.
     fn step(&mut self, k: u32) -> Result<()> {
         let plan = self.shared.plan;
         let item = &plan.items[k as usize];
@@ -154,7 +154,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
         if grads.iter().any(Option::is_some) {
             if let Some(host) = self.host {
-                self.poll.node(
+                self.poll.count(
                     self.shared.options.cost(node),
                     node.flags().has(Flags::FOREIGN),
                     host,
@@ -174,18 +174,18 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         self.deliver(k)
     }
 
-    /// Hands the staged contributions to their outputs, and nothing to those that got none.
+    /// Delivers the staged contributions to their outputs, and empty ones to the outputs that got none.
     fn deliver(&mut self, k: u32) -> Result<()> {
         let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         let first = plan.items[k as usize].edges as usize;
         let contributions = &mut self.staged.contributions;
         if contributions.len() > 1 {
-            // Stable: several contributions to one output stay in the order of giving.
+            // Stable: several contributions to one output stay in the order in which they were given.
             contributions.sort_by_key(|contribution| contribution.0);
         }
         for (i, &target) in plan.targets_of(k).iter().enumerate() {
             let rank = schedule.ranks[first + i];
-            if target == NOWHERE || rank == SAME {
+            if target == NO_TARGET || rank == DUPLICATE {
                 continue;
             }
             let from = contributions.partition_point(|contribution| contribution.0 < target);
@@ -208,16 +208,16 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         Ok(())
     }
 
-    /// Puts the nodes that became ready where they belong, then offers what another lane could use.
-    fn stow(&mut self) {
+    /// Queues the nodes that became ready, then offers one if another worker could use it.
+    fn queue_ready_nodes(&mut self) {
         let (plan, schedule) = (self.shared.plan, self.shared.schedule);
         for k in self.ready.drain(..) {
             let node = plan.items[k as usize].node.get();
             let cone = schedule.cones[k as usize];
             if node.flags().has(Flags::FOREIGN) {
-                self.shared.post(k);
-            } else if node.cost() < SPINE_NS && cone - node.cost() >= OFFER_NS {
-                self.spine.push(k);
+                self.shared.post_foreign_node(k);
+            } else if node.cost() < CHEAP_NS && cone - node.cost() >= OFFER_NS {
+                self.urgent.push(k);
             } else {
                 let position = |k: &u32| schedule.positions[*k as usize];
                 let i = self.stack.partition_point(|other| position(other) > position(&k));
@@ -230,12 +230,12 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         }
     }
 
-    /// Gives away the largest of the nodes that this lane would run next, if it and what remains are worth it.
+    /// Offers the largest of the nodes to be run next, if it and the rest are large enough.
     fn offer(&mut self) {
         let cone = |i: &usize| self.shared.schedule.cones[self.stack[*i] as usize];
         let last = self.stack.len() - 1;
-        let next = last.saturating_sub(CANDIDATES)..last;
-        // The last of equal ones, which is the first in the order.
+        let next = last.saturating_sub(OFFER_CANDIDATES)..last;
+        // The last of equals, which is the first in the order.
         let found = next.filter(|i| cone(i) >= OFFER_NS).max_by(|i, j| cone(i).total_cmp(&cone(j)));
         let Some(found) = found else { return };
         let given = cone(&found);
@@ -269,7 +269,7 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
         };
         self.shared.idle.fetch_sub(1, Ordering::SeqCst);
         if self.host.is_none() && !found {
-            // Whoever offered just now saw this lane still idle and called nobody: look once more.
+            // A worker that offered just now saw this one still idle and called no helper: check once more.
             if self.shared.has_public() {
                 return true;
             }
@@ -280,14 +280,16 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 
     fn wait_as_helper(&self) -> bool {
         let shared = self.shared;
-        Idle::new().help_until(|| shared.is_over() || shared.has_public()) && !shared.is_over()
+        IdleWorker::new().help_until(|| shared.is_over() || shared.has_public())
+            && !shared.is_over()
     }
 
     fn wait_as_caller(&mut self, host: &dyn Host) -> bool {
-        let idle = Idle::new();
+        let idle = IdleWorker::new();
         let begin = Instant::now();
         loop {
-            if self.shared.is_over() || self.shared.has_public() || self.shared.has_mail() {
+            if self.shared.is_over() || self.shared.has_public() || self.shared.has_foreign_nodes()
+            {
                 return true;
             }
             if let Err(error) = self.poll.check(host) {
@@ -297,13 +299,16 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
             if idle.help() {
                 continue;
             }
-            if begin.elapsed() < PATIENCE {
+            if begin.elapsed() < HELPER_SPIN_TIME {
                 std::hint::spin_loop();
                 continue;
             }
             self.shared.caller_sleeps.store(true, Ordering::SeqCst);
-            if !self.shared.is_over() && !self.shared.has_public() && !self.shared.has_mail() {
-                thread::park_timeout(NAP);
+            if !self.shared.is_over()
+                && !self.shared.has_public()
+                && !self.shared.has_foreign_nodes()
+            {
+                thread::park_timeout(MAX_SLEEP);
             }
             self.shared.caller_sleeps.store(false, Ordering::SeqCst);
         }
@@ -311,18 +316,18 @@ impl<'l, 's, 'g, V: Value> Lane<'l, 's, 'g, V> {
 }
 
 /// The contributions of the running rule.
-struct Staged<V: Value> {
-    contributions: Vec<(u32, Option<Given<V>>)>,
+struct StagedGrads<V: Value> {
+    contributions: Vec<(u32, Option<GivenGrad<V>>)>,
 }
 
-impl<V: Value> InputGrads<V> for Staged<V> {
+impl<V: Value> InputGrads<V> for StagedGrads<V> {
     fn give(&mut self, _input: usize, target: u32, v: V) -> Result<()> {
-        self.contributions.push((target, Some(Given::Whole(v))));
+        self.contributions.push((target, Some(GivenGrad::Whole(v))));
         Ok(())
     }
 
-    fn give_part(&mut self, _input: usize, target: u32, part: V::Part) -> Result<()> {
-        self.contributions.push((target, Some(Given::Part(Box::new(part)))));
+    fn give_slice(&mut self, _input: usize, target: u32, slice: V::Slice) -> Result<()> {
+        self.contributions.push((target, Some(GivenGrad::Slice(Box::new(slice)))));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use crate::dtype::{DType, Weak};
+use crate::dtype::{DType, WeakScalar};
 use crate::error::Result;
 use crate::ops::core::elementwise::Elementwise;
 use crate::ops::core::op_facts::Facts;
@@ -29,12 +29,12 @@ pub enum Scalar {
 
 impl Scalar {
     /// Its kind for weak promotion.
-    pub fn weak(self) -> Weak {
+    pub fn weak(self) -> WeakScalar {
         match self {
-            Scalar::Bool(_) => Weak::Bool,
-            Scalar::Int(_) | Scalar::Unsigned(_) | Scalar::Huge(_) => Weak::Int,
-            Scalar::Float(_) => Weak::Float,
-            Scalar::Complex(..) => Weak::Complex,
+            Scalar::Bool(_) => WeakScalar::Bool,
+            Scalar::Int(_) | Scalar::Unsigned(_) | Scalar::Huge(_) => WeakScalar::Int,
+            Scalar::Float(_) => WeakScalar::Float,
+            Scalar::Complex(..) => WeakScalar::Complex,
         }
     }
 

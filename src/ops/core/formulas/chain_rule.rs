@@ -69,11 +69,11 @@ impl Rule<Tensor> for Elementwise {
         Cow::Borrowed(self.name)
     }
 
-    fn batches(&self) -> bool {
+    fn supports_batch(&self) -> bool {
         true
     }
 
-    fn local(&self) -> Option<&dyn Any> {
+    fn elementwise(&self) -> Option<&dyn Any> {
         Some(self)
     }
 
@@ -90,7 +90,7 @@ impl Rule<Tensor> for Elementwise {
         };
         let plain = !cx.create_graph() && cx.batch().is_empty();
         // The last derivative may consume the gradient's buffer. Those with an accumulated sum to add to need no memory.
-        let may_consume = |&i: &usize| cx.wants(i) && !(plain && cx.sum(i).is_some());
+        let may_consume = |&i: &usize| cx.wants(i) && !(plain && cx.partial_sum(i).is_some());
         let last = (0..self.by.len()).rev().find(may_consume);
         let mut small = match g.flat() {
             flat if !plain || flat.is_some() => BackwardCall::new(flat.filter(|_| plain)),
@@ -112,11 +112,11 @@ impl Rule<Tensor> for Elementwise {
         }
         match last {
             Some(i) if any_given && self.add_to_sum(cx, i, g, &small) => Ok(()),
-            Some(i) if self.overwrite_small(i, g, &small) => cx.pass(i, grad_slot),
+            Some(i) if self.overwrite_small(i, g, &small) => cx.give_from(i, grad_slot),
             Some(i) => {
                 let mut gradient = self.compute_small(i, g, &small);
                 if gradient.is_some() {
-                    return cx.pass(i, &mut gradient);
+                    return cx.give_from(i, &mut gradient);
                 }
                 let Some(g) = grad_slot.take() else { return Ok(()) };
                 let gradient = self.compute(cx, &self.by[i], g, &mut operands)?;
@@ -191,7 +191,7 @@ impl Elementwise {
         g: &Tensor,
         small: &BackwardCall<'_>,
     ) -> bool {
-        let Some(sum) = cx.sum(i).filter(|_| small.is_open()) else { return false };
+        let Some(sum) = cx.partial_sum(i).filter(|_| small.is_open()) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
         let Some(target) = sum.flat().filter(|_| fits) else { return false };
         match &self.by[i] {
@@ -214,7 +214,7 @@ impl Elementwise {
         if small.is_one(self.input_numbers(uses)) {
             let out = Tensor::empty_as(&Layout::scalar(), g.dtype()).ok()?;
             let done = small.write_one(table, self.input_numbers(uses), out.flat()?);
-            return done.then(|| out.relaid(g.layout().with_offset(0)));
+            return done.then(|| out.into_layout(g.layout().with_offset(0)));
         }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
         small.write(table, self.input_numbers(uses), out.flat()?).then_some(out)
@@ -238,7 +238,7 @@ impl Elementwise {
 /// The destination of a derivative: the gradient's own buffer if it is not shared, else new memory.
 #[inline]
 fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
-    if g.lends_memory() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
+    if g.is_overwritable() { Ok(g.detach()) } else { Tensor::empty_as(g.layout(), g.dtype()) }
 }
 
 /// Evaluates the derivative as one loop, in the gradient's own buffer if possible. Saved operands broadcast along the batch

@@ -53,7 +53,8 @@ impl<'a> OperandRef<'a> {
     pub(super) fn flat_of(self, n: usize) -> Option<FlatOperand<'a>> {
         match self {
             OperandRef::Tensor(t) if t.is_contiguous() => {
-                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype()).map(FlatOperand::Elements)
+                Flat::run(t.storage(), (t.layout().offset(), n), t.dtype())
+                    .map(FlatOperand::Elements)
             }
             OperandRef::Tensor(t) => t.repeated().map(FlatOperand::Repeated),
             OperandRef::Scalar(Scalar::Int(i)) => Some(FlatOperand::Int(i)),
@@ -321,7 +322,7 @@ fn is_traced_scalar(x: &Tensor) -> bool {
 /// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
 #[cold]
 fn refuse_traced_scalar(op: &'static str) {
-    launch::with_recorder(|recorder| recorder.refuse_number(op));
+    launch::with_tracer(|tracer| tracer.refuse_number(op));
 }
 
 /// Applies a one-operand operation.
@@ -361,10 +362,10 @@ fn binary_slow(op: &'static Elementwise, a: &Tensor, b: &Tensor) -> Result<Tenso
         return int_range::compare_mixed_sign(op, a, b);
     }
     if a.dtype() == b.dtype() && op.takes(a.dtype()) {
-        if a.layout().takes_in(b.layout()) {
+        if a.layout().can_broadcast_from(b.layout()) {
             return binary(op, a, &broadcast_to(b, a.shape())?);
         }
-        if b.layout().takes_in(a.layout()) {
+        if b.layout().can_broadcast_from(a.layout()) {
             return binary(op, &broadcast_to(a, b.shape())?, b);
         }
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Context, Together};
+use crate::graph::{Context, FusedNodes};
 use crate::kernels::fused::{EagerChain, FusedOperand};
 use crate::ops::core::chain_rule::{SavedOperand, SavedOperands};
 use crate::ops::core::elementwise::{Derivative, Elementwise};
@@ -45,7 +45,7 @@ enum ChainGradient {
 }
 
 /// Runs the nodes as one loop; false if they cannot be fused. A node with a strided operand is reported to the engine.
-pub(in crate::ops) fn run_fused(run: &mut Together<'_, Tensor>) -> Result<bool> {
+pub(in crate::ops) fn run_fused(run: &mut FusedNodes<'_, Tensor>) -> Result<bool> {
     if !run.grads()[0].as_ref().is_some_and(is_worth_fusing) {
         return Ok(false);
     }
@@ -210,7 +210,9 @@ fn results(
     };
     let mut spare: Vec<Tensor> = Vec::new();
     for (slot, grad) in incoming.iter().enumerate() {
-        spare.extend(grad.as_ref().filter(|g| !kept(slot) && g.lends_memory()).map(Tensor::detach));
+        spare.extend(
+            grad.as_ref().filter(|g| !kept(slot) && g.is_overwritable()).map(Tensor::detach),
+        );
     }
     let mut out: Vec<Option<Tensor>> = Vec::with_capacity(slots.len());
     let mut computed: Vec<(FusedOperand, usize)> = Vec::new();

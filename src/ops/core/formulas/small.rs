@@ -106,7 +106,7 @@ impl Elementwise {
         result: &mut Option<Tensor>,
     ) -> Result<()> {
         let (n, dtype) = (like.size(), like.dtype());
-        if self.guard.is_some() || capture::active() || !like.layout().is_short() {
+        if self.guard.is_some() || capture::active() || !like.layout().is_inline_contiguous() {
             return Ok(());
         }
         let (Some(x), Some(y)) = (a.kernel_input(like, n), b.kernel_input(like, n)) else {
@@ -115,7 +115,7 @@ impl Elementwise {
         let Some(float_loop) = self.forward.float_loop(dtype) else { return Ok(()) };
         let storage = Storage::alloc(n * float_loop.result.size())?;
         apply_floats(float_loop, (x, y), (&storage, n), params);
-        let layout = like.layout().packed();
+        let layout = like.layout().compacted();
         let out = result.insert(Tensor::assemble(storage, layout, float_loop.result, None));
         let plain = |tensor: Option<&Tensor>| tensor.is_none_or(Tensor::is_plain);
         if mode.plain_results() && plain(a.tensor()) && plain(b.tensor()) {
