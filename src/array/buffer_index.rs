@@ -1,14 +1,13 @@
-//! The buffers of a capture by address.
+//! Index of a capture's buffers by address.
 //!
-//! Owns: finding the buffer that begins at an address, and the one in which an element lies. Never knows what a capture
-//! does with them. Invariant: the addresses in order are those of the buffers.
+//! Invariant: `in_order` has the keys of `by_address`.
 
 use std::collections::BTreeSet;
 
 use super::capture::Buffer;
 use super::hash::FastMap;
 
-/// Buffers by the address of their first byte. Most are looked up by this, and few by an element inside.
+/// Buffers by base address. Most lookups are by base address, few by an address inside.
 #[derive(Default)]
 pub(super) struct Seen {
     by_address: FastMap<usize, Buffer>,
@@ -16,22 +15,22 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// How many there are.
+    /// The number of buffers.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
 
-    /// The buffer that begins at an address.
+    /// The buffer with this base address.
     pub(super) fn get(&self, address: usize) -> Option<&Buffer> {
         self.by_address.get(&address)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn get_mut(&mut self, address: usize) -> Option<&mut Buffer> {
         self.by_address.get_mut(&address)
     }
 
-    /// The buffer that begins at an address, a new one if there is none.
+    /// The buffer with this base address, a new one if there is none.
     pub(super) fn get_or_insert(
         &mut self,
         address: usize,
@@ -43,17 +42,18 @@ impl Seen {
         })
     }
 
-    /// All of them.
+    /// All buffers.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Buffer> {
         self.by_address.values_mut()
     }
 
-    /// The address of the buffer in which an element lies.
+    /// The base address of the buffer that contains an element.
     pub(super) fn holding(&self, element: usize) -> Option<usize> {
         if self.by_address.contains_key(&element) {
             return Some(element);
         }
-        // Memory outside may overlap: the nearest beginning need not be that of a buffer that reaches so far.
+        // External buffers may overlap: the nearest base address need not belong to the buffer that contains the
+        // element.
         let holds = |start: &&usize| {
             let buffer = self.get(**start);
             buffer.is_some_and(|buffer| element < **start + buffer.storage.nbytes().max(1))

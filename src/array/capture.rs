@@ -1,8 +1,8 @@
-//! What a capture of this thread knows of memory: which buffers there are, and whose contents may not be read.
+//! The memory side of tracing: the buffers that a traced function uses, where they come from, and a guard that
+//! refuses to let traced contents out.
 //!
-//! Owns: the note that this thread captures, the buffers seen since the capture began, and the guard of their contents.
-//! Never knows a kernel or a program: `kernels::launch` and `program` stand above. Invariant: every buffer seen is kept
-//! alive until the capture ends, so that an address means one buffer; outside a capture all of this is one load.
+//! A *capture* is an active trace of this thread, as this layer sees it. Invariant: every buffer seen stays alive
+//! until the capture ends, so that an address identifies a buffer; without a capture all checks cost one load.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,71 +11,72 @@ use super::Storage;
 use super::buffer_index::Seen;
 use crate::error::{Error, Result};
 
-/// Where a buffer of a capture came from.
+/// The origin of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// It was there before the capture, or belongs to somebody else.
+    /// It existed before the capture, or foreign code owns it.
     Outside,
     /// An operation of the capture allocated it.
     Made,
-    /// It was filled with values of the program (numbers, lists, NumPy arrays), which count as constants.
+    /// It was filled with values (numbers, lists, NumPy arrays), which are constants of the program.
     Constant,
-    /// It holds an argument of the captured function.
+    /// It holds an argument of the traced function.
     Input(usize),
-    /// Host code made it, which a step of the program calls again: what it holds is nobody else's business.
+    /// Host code made it, and a step of the program calls that code again: the program does not see it.
     Host,
 }
 
-/// A buffer of a capture.
+/// A buffer that a capture has seen.
 pub struct Buffer {
-    /// Keeps the memory, and so the address.
+    /// Keeps the memory alive, and so the address unique.
     pub storage: Storage,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
-    /// Whether its contents depend on the arguments, or on memory that may change between calls.
+    /// Whether its contents depend on arguments, or on memory that may change between calls.
     pub traced: bool,
-    /// Whether host code looks at it without having been given it: then nothing may write to it later.
+    /// Whether host code has read it without receiving it as an argument: it must not be written later.
     pub settled: bool,
-    /// Memory outside, and its version, of which this is one element that was read: it may leave as that memory may.
+    /// External memory with its version, of which this buffer is one element that was read: it may be read as that
+    /// memory may.
     element_of: Option<(Storage, u32)>,
-    /// How many buffers were known before it.
+    /// How many buffers were seen before it.
     born: usize,
 }
 
-/// The buffers that a capture has seen, by the address of their first byte.
+/// The buffers that a capture has seen, by base address.
 #[derive(Default)]
 pub struct Buffers {
     seen: Seen,
-    /// Memory outside whose contents left for the program, with the version that it had.
+    /// External memory whose contents were baked into the program, with its version.
     read_outside: Vec<(Storage, u32)>,
-    /// The capture around this one, of which this one records a part.
+    /// The enclosing capture, of which this one traces a subprogram.
     outer: Option<Box<Buffers>>,
-    /// The stretches of host code that are running, the innermost last.
+    /// The active spans of host code, innermost last.
     stretches: Vec<Stretch>,
-    /// Whether contents were refused to a reader, who may have gone on without them.
+    /// Whether a read was refused; Python code may have caught the error.
     refused_read: bool,
-    /// Whether this is a part of another program, or of a loop or a branch by itself.
+    /// Whether this traces a subprogram: the body of a loop or a branch.
     part: bool,
-    /// Whether it began while a transform differentiated a function.
+    /// Whether it began while a transform was differentiating a function.
     in_transform: bool,
-    /// Whether a change in place was refused, which its author may have ignored.
+    /// Whether a change in place was refused; Python code may have caught the error.
     refused_change: bool,
 }
 
-/// A part of a capture in which host code runs that a step of the program may call again.
+/// A span of a capture during which host code runs that a step may call again.
 struct Stretch {
-    /// Buffers that are born from here on are its own.
+    /// Buffers from this index on belong to it.
     since: usize,
-    /// The addresses of the buffers that it was given.
+    /// The addresses of the buffers that it received.
     given: Vec<usize>,
-    /// Whether it read contents that vary: then it is no part of the program itself.
+    /// Whether it read traced contents: the host code must be called again by every run.
     reads: bool,
-    /// How much memory outside had been read before.
+    /// The number of version guards before it.
     read_outside: usize,
 }
 
 impl Stretch {
-    /// Whether host code that is called again finds there what it finds now.
+    /// Whether host code that is called again may read this buffer.
     fn admits(&self, address: usize, buffer: &Buffer) -> bool {
         buffer.born >= self.since
             || matches!(buffer.origin, Origin::Outside | Origin::Host)
@@ -87,10 +88,10 @@ thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
     static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
-/// How many captures run in this process: no thread looks at its own note while there is none.
+/// The number of captures in this process: no thread reads its own flag while it is zero.
 static CAPTURES: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this thread captures and is not inside a kernel. Its own note is looked for only where there is a capture.
+/// Whether this thread captures and is not inside a kernel.
 #[inline(always)]
 pub fn active() -> bool {
     CAPTURES.load(Ordering::Relaxed) != 0 && active_here()
@@ -102,7 +103,7 @@ fn active_here() -> bool {
     ACTIVE.get()
 }
 
-/// Begins a capture on this thread; `false` if one is going on.
+/// Begins a capture on this thread; `false` if one is active.
 pub fn begin() -> bool {
     let begun = BUFFERS.with_borrow_mut(|buffers| {
         let begun = buffers.is_none();
@@ -116,7 +117,7 @@ pub fn begin() -> bool {
     begun
 }
 
-/// Begins a capture of a part of what this thread captures, if it does: the other capture waits for its end.
+/// Begins the capture of a subprogram, nested in that of this thread if there is one.
 pub fn begin_part() {
     BUFFERS.with_borrow_mut(|buffers| {
         let outer = buffers.take().map(Box::new);
@@ -126,7 +127,7 @@ pub fn begin_part() {
     ACTIVE.set(true);
 }
 
-/// Ends the capture of this thread; one that waited for it goes on.
+/// Ends the capture of this thread; an enclosing one becomes active again.
 pub fn end() {
     let ended = BUFFERS.take();
     if ended.is_some() {
@@ -137,7 +138,7 @@ pub fn end() {
     BUFFERS.set(outer.map(|outer| *outer));
 }
 
-/// Calls `body` in the capture around this one; `None` if there is none.
+/// Calls `body` in the enclosing capture; `None` if there is none.
 pub(super) fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
     let mut part = BUFFERS.take()?;
     let Some(outer) = part.outer.take() else {
@@ -151,7 +152,7 @@ pub(super) fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
     Some(done)
 }
 
-/// Suspends the capture of this thread until it is dropped: what a kernel does inside belongs to the kernel.
+/// Suspends the capture of this thread until it is dropped: the launches of a kernel's implementation are not traced.
 #[must_use = "the capture goes on when this is dropped"]
 pub struct Pause(bool);
 
@@ -189,20 +190,20 @@ fn note(storage: &Storage, origin: Origin) {
             born,
         };
         let known = buffers.seen.get_or_insert(key, new);
-        // Memory of somebody else may be adopted twice, the second time more of it.
+        // Foreign memory may be adopted twice, the second time as a larger buffer.
         if known.storage.nbytes() < storage.nbytes() {
             known.storage = storage.data_handle();
         }
     });
 }
 
-/// Tells of new memory.
+/// Registers memory that was just allocated.
 #[cold]
 pub fn made(storage: &Storage) {
     note(storage, Origin::Made);
 }
 
-/// Tells that memory was filled by other means than a kernel: its contents are constants.
+/// Registers memory that was filled by other means than a kernel: its contents are constants.
 #[inline]
 pub fn filled(storage: &Storage) {
     if active() {
@@ -216,7 +217,7 @@ fn mark_constant(storage: &Storage) {
     with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
 }
 
-/// Tells that memory holds an element that was read from other memory.
+/// Registers that `element` holds one element that was read from `memory`.
 #[cold]
 pub fn element_of(element: &Storage, memory: &Storage) {
     let outside = with_buffer(memory.ptr().addr(), |buffer| {
@@ -228,24 +229,24 @@ pub fn element_of(element: &Storage, memory: &Storage) {
     }
 }
 
-/// Tells of memory that a kernel is about to see.
+/// Registers memory that a kernel is about to use.
 #[cold]
 pub fn seen(storage: &Storage) {
     note(storage, Origin::Outside);
 }
 
-/// Makes memory the argument of this number.
+/// Registers the memory of an argument.
 pub fn input(storage: &Storage, number: usize) {
     note(storage, Origin::Input(number));
 }
 
-/// How many of the handles of a storage belong to captures of this thread.
+/// The number of handles of a storage that captures of this thread hold.
 pub(super) fn handles_of(storage: &Storage) -> u64 {
     if !active() {
         return 0;
     }
     let address = storage.ptr().addr();
-    // A handle may be dropped while the list of buffers is changed.
+    // A handle may be dropped while the buffers are borrowed.
     BUFFERS.with(|buffers| {
         let Ok(buffers) = buffers.try_borrow() else { return 0 };
         let mut capture = buffers.as_ref();
@@ -264,7 +265,7 @@ pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Op
     BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.seen.get_mut(address).map(body))
 }
 
-/// Refuses to let contents out that depend on an argument: the program would keep them for ever.
+/// Refuses reads of traced contents: the program would keep the value of this call for ever.
 #[inline]
 pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
     if active() { refuse_traced(op, storage) } else { Ok(()) }
@@ -280,7 +281,7 @@ fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
     Err(read_refused(op))
 }
 
-/// Why contents were refused to a reader.
+/// The error for a refused read.
 pub fn read_refused(op: &'static str) -> Box<Error> {
     Box::new(Error::Captured {
         op: op.into(),
@@ -294,23 +295,23 @@ pub fn read_refused(op: &'static str) -> Box<Error> {
     })
 }
 
-/// Whether contents were refused to a reader since the capture began.
+/// Whether a read was refused since the capture began.
 pub fn was_read_refused() -> bool {
     with_buffers(|buffers| buffers.refused_read) == Some(true)
 }
 
-/// Takes note that a transform differentiates the function around the capture.
+/// Notes whether a transform is differentiating the function around the capture.
 pub fn begins_in_transform(in_transform: bool) {
     with_buffers(|buffers| buffers.in_transform = in_transform);
 }
 
-/// Whether one did so when the capture began.
+/// Whether a transform was active when the capture began.
 pub fn began_in_transform() -> bool {
     with_buffers(|buffers| buffers.in_transform) == Some(true)
 }
 
-/// Refuses a change in place, before anything is written, that a program cannot repeat, and the recording of which could not be
-/// taken back: in a part, of memory that the part did not make; in a function, one of memory outside with a `history`.
+/// Refuses a change in place that a program cannot repeat, before anything is written: in a subprogram, of memory
+/// that the subprogram did not make; in a function, of external memory with a `history`.
 ///
 /// # Errors
 /// `Captured`.
@@ -327,7 +328,7 @@ pub fn admit_change(storage: &Storage, history: bool) -> Result<()> {
     if refused == Some(true) { Err(change_refused()) } else { Ok(()) }
 }
 
-/// Why a change in place was refused.
+/// The error for a refused change in place.
 pub fn change_refused() -> Box<Error> {
     if with_buffers(|buffers| buffers.part) == Some(true) {
         return Box::new(Error::Captured {
@@ -349,7 +350,7 @@ pub fn was_change_refused() -> bool {
     with_buffers(|buffers| buffers.refused_change) == Some(true)
 }
 
-/// Takes note that contents of memory outside became part of the program: it serves while they have this version.
+/// Adds a version guard: contents of external memory were baked into the program.
 fn read_outside(storage: &Storage) {
     BUFFERS.with_borrow_mut(|buffers| {
         if let Some(buffers) = buffers {
@@ -358,21 +359,21 @@ fn read_outside(storage: &Storage) {
     });
 }
 
-/// The same for memory that the program knows already, here and in the captures around this one.
+/// The same in this and all enclosing captures.
 pub fn serve_version(storage: &Storage) {
     read_outside(storage);
     in_outer(|| serve_version(storage));
 }
 
-/// Memory outside whose contents became part of the program, with the version that it had.
+/// Takes the version guards: external memory and its version.
 pub fn take_read_outside() -> Vec<(Storage, u32)> {
     BUFFERS.with_borrow_mut(|buffers| {
         buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.read_outside))
     })
 }
 
-/// Whether contents at an address depend on an argument, and are read by the function itself: host code that is called
-/// again may read them. Contents of memory outside become part of the program, which takes note of their version.
+/// Whether contents at an address are traced and must not be read; host code that is called again may read them. A
+/// read of other external memory adds a version guard.
 pub fn leaves_for_program(address: usize) -> bool {
     let element = with_buffer(address, |buffer| {
         let (memory, version) = buffer.element_of.as_ref()?;
@@ -402,7 +403,7 @@ fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
     BUFFERS.with_borrow_mut(|buffers| buffers.as_mut().map(body))
 }
 
-/// Whether varying contents are read by a stretch of host code that may; the innermost such stretch takes note of it.
+/// Whether a span of host code may read these traced contents; the innermost such span notes it.
 fn read_by_host(address: usize) -> bool {
     let found = with_buffers(|buffers| {
         let buffer = buffers.seen.get(address)?;
@@ -414,7 +415,7 @@ fn read_by_host(address: usize) -> bool {
     found.flatten().is_some()
 }
 
-/// Begins a stretch of host code that was given these buffers.
+/// Begins a span of host code that received these buffers.
 pub fn begin_stretch(given: Vec<usize>) {
     with_buffers(|buffers| {
         let (since, read_outside) = (buffers.seen.len(), buffers.read_outside.len());
@@ -422,19 +423,19 @@ pub fn begin_stretch(given: Vec<usize>) {
     });
 }
 
-/// Whether this thread captures, and no host code runs that a step may call again.
+/// Whether this thread captures, and is not inside a span of host code.
 pub fn is_function_itself() -> bool {
     active() && with_buffers(|buffers| buffers.stretches.is_empty()) == Some(true)
 }
 
-/// Whether the innermost stretch read contents that vary.
+/// Whether the innermost span read traced contents.
 pub fn stretch_reads() -> bool {
     with_buffers(|buffers| buffers.stretches.last().is_some_and(|stretch| stretch.reads))
         == Some(true)
 }
 
-/// Whether host code of the innermost stretch, called again, finds at an address what it found: its own memory, what it
-/// was given, memory outside, or a value that is the same in every run, which is settled by this.
+/// Whether host code of the innermost span may read a buffer: its own memory, what it received, external memory, or
+/// an untraced value, which must not be written later.
 pub fn host_finds(address: usize) -> bool {
     let found = with_buffers(|buffers| {
         let Some(stretch) = buffers.stretches.last() else { return true };
@@ -446,7 +447,7 @@ pub fn host_finds(address: usize) -> bool {
     found != Some(false)
 }
 
-/// Whether the innermost stretch may write to a buffer: it made it, or the memory is outside.
+/// Whether host code of the innermost span may write a buffer: it made it, or the memory is external.
 pub fn host_may_write(address: usize) -> bool {
     let found = with_buffers(|buffers| {
         let (stretch, buffer) = (buffers.stretches.last()?, buffers.seen.get(address)?);
@@ -455,7 +456,8 @@ pub fn host_may_write(address: usize) -> bool {
     found.flatten() != Some(false)
 }
 
-/// Ends the innermost stretch. With `again`, a step will call the host code: what it made and read is its own.
+/// Ends the innermost span. With `again`, a step will call the host code, and the program does not see its buffers
+/// and reads.
 pub fn end_stretch(again: bool) {
     with_buffers(|buffers| {
         let Some(stretch) = buffers.stretches.pop() else { return };
@@ -471,17 +473,17 @@ pub fn end_stretch(again: bool) {
     });
 }
 
-/// The address of the buffer in which an element lies.
+/// The address of the buffer that contains an element.
 pub fn buffer_of(element: usize) -> Option<usize> {
     BUFFERS.with_borrow(|buffers| buffers.as_ref()?.seen.holding(element))
 }
 
-/// Whether the contents where an element lies may differ from run to run.
+/// Whether the contents at an element's address may differ between runs.
 pub fn varies_at(element: usize) -> bool {
     buffer_of(element).is_none_or(varies)
 }
 
-/// Whether contents of the buffer at an address may differ from run to run.
+/// Whether the contents of the buffer at an address may differ between runs.
 pub fn varies(address: usize) -> bool {
     with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
 }

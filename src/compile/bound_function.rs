@@ -1,7 +1,6 @@
-//! A recorded function that is bound to its arguments: no memory is allocated by its runs.
+//! A program bound to the memory of its arguments and results: runs allocate nothing.
 //!
-//! Owns: the arguments, the results, and what a run does beside them. Never records again: what makes a program stale ends
-//! the bound one. Invariant: results are those of the recorded function for what the arguments hold when a run begins.
+//! Invariant: a run reads what the arguments hold when it begins.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -16,16 +15,16 @@ use crate::tensor::Tensor;
 
 const OP: &str = "bind";
 
-/// The status of a call from C.
+/// The status codes of a call from C.
 const DONE: c_int = 0;
-/// Another thread runs it.
+/// Another thread is running it.
 const BUSY: c_int = 1;
-/// The program must be recorded again.
+/// A guard failed: the function must be traced and bound again.
 const STALE: c_int = 2;
 /// A step failed.
 const FAILED: c_int = 3;
 
-/// A recorded function and the memory of its arguments and results.
+/// A program with the memory of its arguments and results.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,16 +42,17 @@ pub struct BoundReplay {
     replay: Arc<Replay>,
     memory: Bound,
     results: Vec<Tensor>,
-    /// The gradients that runs add to.
+    /// The memory of leaf gradients that runs accumulate into.
     gradients: Gradients,
 }
 
 impl Replay {
-    /// Binds the program to the memory of arguments, which is read by every run, and to results, which every run overwrites.
+    /// Binds the program to the memory of arguments, which every run reads, and to result tensors, which every run
+    /// overwrites.
     ///
     /// # Errors
-    /// `Argument` for arguments of another number, dtype or shape, and those that are not contiguous; `Captured` when an
-    /// argument is memory that the function changes.
+    /// `Argument` if number, dtype or shape of the arguments differ, or one is not contiguous; `Captured` if the
+    /// program writes to the memory of an argument.
     pub fn bind(self: &Arc<Replay>, arguments: &[Tensor]) -> Result<BoundReplay> {
         self.check(OP, arguments)?;
         if let Some(number) = arguments.iter().position(|argument| !argument.is_contiguous()) {
@@ -83,16 +83,16 @@ impl Replay {
 }
 
 impl BoundReplay {
-    /// The results, which are the same tensors after every run.
+    /// The results: the same tensors after every run.
     pub fn results(&self) -> &[Tensor] {
         &self.results
     }
 
-    /// Computes the results from what the arguments hold.
+    /// Runs the program on the current contents of the arguments.
     ///
     /// # Errors
-    /// `State` while another thread runs it; `Captured` when what the function read or decided while it was recorded is
-    /// different now; what a step reports.
+    /// `State` if another thread is running it; `Captured` if a guard failed or a decision differs from the trace;
+    /// what a step raises.
     pub fn run(&self) -> Result<()> {
         let found = self.replay.surroundings();
         if found.is_none_or(|found| !found.are(&self.gradients)) {
@@ -120,11 +120,11 @@ impl BoundReplay {
         }
     }
 
-    /// A function for C that runs this: 0 when it is done, 1 while another thread runs it, 2 when the function must be bound
-    /// again, 3 when a step fails, 4 for a bug.
+    /// A C function that runs this. Status: 0 success, 1 another thread is running it, 2 it must be bound again, 3 a
+    /// step failed, 4 a panic.
     ///
     /// # Errors
-    /// `Captured` when steps call code of the host language.
+    /// `Captured` if the program calls Python code.
     pub fn callable(self: &Arc<BoundReplay>) -> Result<Callable> {
         if self.replay.program().steps().iter().any(Step::is_foreign) {
             return Err(Box::new(Error::Captured {
@@ -146,7 +146,7 @@ impl BoundReplay {
     }
 }
 
-/// That the function must be bound again.
+/// The error that the function must be bound again.
 #[cold]
 pub(crate) fn stale() -> Box<Error> {
     Box::new(Error::Captured {

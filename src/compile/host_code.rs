@@ -1,8 +1,7 @@
-//! Host code on tensors in the middle of a recorded function.
+//! Host callbacks: Python code in the middle of a traced function (like JAX's `pure_callback`).
 //!
-//! Owns: the step that calls it, which copies operands in and results out, and the stretch of a recording during which it
-//! runs. Never knows the host language, and never differentiates: a custom function does.
-//! Invariant: host code sees memory of its own, and its results have the shapes and dtypes that were recorded.
+//! The step copies operands in and results out. Invariant: a callback sees only memory of its own, and its results
+//! have the shapes and dtypes of the trace.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,35 +17,35 @@ use crate::kernels::launch::{self, HOST, Objects};
 use crate::kernels::{self, View, ViewMut};
 use crate::tensor::Tensor;
 
-/// Code of the host language.
+/// A Python function as a callback.
 pub trait HostCode: Send + Sync {
-    /// Computes results from copies of the inputs; `run` is what the host code of one run shares.
+    /// Computes results from copies of the inputs; `run` is an object that the callbacks of one run share.
     ///
     /// # Errors
-    /// What the code raises.
+    /// What the callback raises.
     fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>>;
 
-    /// What the host code of a new run shares.
+    /// A new object for the callbacks of one run to share.
     fn new_run(&self) -> Object;
 
-    /// What the code changes beside its results, as it is now.
+    /// Saves the state that the callback changes as a side effect (a random generator).
     ///
     /// # Errors
     /// What the host raises.
     fn hold(&self) -> Result<Option<Object>>;
 
-    /// Puts that back.
+    /// Restores that state.
     fn give_back(&self, held: &Object);
 
-    /// Objects of the host language that the code owns.
+    /// Python objects that the callback owns, for the garbage collector.
     fn foreign(&self) -> &dyn Foreign;
 }
 
-/// A step that calls host code.
+/// The step that calls a callback.
 struct HostStep {
     name: &'static str,
     code: Arc<dyn HostCode>,
-    /// The mode in which the code ran.
+    /// The mode in which the callback ran when it was traced.
     mode: Mode,
 }
 
@@ -113,32 +112,32 @@ impl Host for HostStep {
     }
 }
 
-/// A part of the recording of this thread in which host code runs.
+/// A span of a trace during which host code runs.
 pub struct HostStretch(Stretch);
 
 impl HostStretch {
-    /// Begins a stretch of code that was given these tensors; `None` outside recordings.
+    /// Starts a span; `given` are the tensors that the host code receives. `None` if nothing is traced.
     #[inline]
     pub fn begin<'a>(given: impl Iterator<Item = &'a Tensor>) -> Option<HostStretch> {
         HostStretch::begin_with(|| given.map(|t| t.storage().ptr().addr()).collect())
     }
 
-    /// The same for code that was given the memory at these addresses.
+    /// The same, for base addresses of buffers.
     #[inline]
     pub fn begin_with(given: impl FnOnce() -> Vec<usize>) -> Option<HostStretch> {
         if capture::active() { Stretch::begin(given()).map(HostStretch) } else { None }
     }
 
-    /// Whether the code read values, so that only calling it again repeats what it did.
+    /// Whether the code read values of tensors, so that only calling it again repeats its effect.
     pub fn reads_values(&self) -> bool {
         self.0.reads_values()
     }
 
-    /// Has a step call `code` in the place of what was recorded since the stretch began. Returns the results in memory
-    /// that the step writes.
+    /// Replaces the steps traced during the span by one step that calls `code`. Returns the results in memory that
+    /// this step writes.
     ///
     /// # Errors
-    /// `Captured` when the code looks at tensors of the function that it was not given.
+    /// `Captured` if the code reads tensors of the function that were not passed to it.
     pub fn replace(
         self,
         name: &'static str,
@@ -176,10 +175,10 @@ impl HostStretch {
     }
 }
 
-/// Calls host code: at once, and in a recording also by a step of the program.
+/// Calls a callback now and, if a trace is active, by a step of the program.
 ///
 /// # Errors
-/// What the code raises; `Captured` when it looks at tensors of the recorded function that it was not given.
+/// What the callback raises; `Captured` if it reads tensors of the function that were not passed to it.
 pub fn call(
     name: &'static str,
     inputs: &[&Tensor],
@@ -196,13 +195,13 @@ pub fn call(
     stretch.give_way(name, inputs, &results.iter().collect::<Vec<_>>(), step)
 }
 
-/// Objects of the host language that a program owns.
+/// Python objects that an executable owns.
 pub(super) fn foreign(program: &Program) -> impl Iterator<Item = &dyn Foreign> {
     let hosts = program.hosts().iter();
     hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostStep>()?.code.foreign()))
 }
 
-/// Has the recording of this thread fail with this error.
+/// Makes the active trace fail with this error.
 pub fn refuse(error: Box<Error>) {
     launch::with_recorder(|recorder| recorder.refuse(error));
 }

@@ -1,7 +1,7 @@
-//! The gradients of leaves that a traced function reads or sets: state of a program beside memory.
+//! Gradients of leaves that a traced function reads or sets: the state of a program beside memory.
 //!
-//! Invariant: a gradient that a run adds to is the one that the leaf has then, in memory of its own; a refusal leaves the
-//! gradients that were there.
+//! Invariant: a gradient that a run accumulates into is the leaf's current one, in memory that nothing else
+//! references; a trace that fails leaves all gradients as they were.
 
 use std::sync::Arc;
 
@@ -16,53 +16,53 @@ use crate::tensor::{Meta, Tensor};
 
 const OP: &str = "compile";
 
-/// A leaf outside whose gradient the function reads or sets.
+/// A leaf that is no argument, whose gradient the function reads or sets.
 struct Leaf {
     meta: Arc<Meta>,
     expects: Expected,
     sets: Set,
 }
 
-/// What gradient a leaf must have before a run.
+/// What the gradient of a leaf must be before a run.
 enum Expected {
     Any,
     Nothing,
     Something,
     /// The one in this memory.
     Memory(Storage),
-    /// One like this, whose memory the program takes anew.
+    /// One with this specification, whose memory becomes an input of the program.
     Like(Form),
 }
 
-/// What a gradient that a program takes is like.
+/// The required properties of a gradient that is an input.
 struct Form {
     layout: Layout,
     dtype: DType,
     nbytes: usize,
     switches: u16,
-    /// Whether a run adds to it.
+    /// Whether a run accumulates into it.
     written: bool,
 }
 
-/// What becomes of the gradient of a leaf.
+/// What a run does to the gradient of a leaf.
 enum Set {
-    /// It stays; its memory may have been written.
+    /// Keeps it; its memory may have been written.
     Kept,
     Nothing,
-    /// Another output of the program.
+    /// Replaces it by this output of the program.
     Output(usize),
 }
 
-/// The leaves of a program.
+/// The leaves that a program reads or sets.
 pub(super) struct Leaves(Vec<Leaf>);
 
-/// Memory of gradients that a run takes after its arguments.
+/// The memory of gradients, which a run takes after its arguments.
 #[derive(Default)]
 pub(crate) struct Gradients(SmallVec<[Storage; 2]>);
 
 impl Leaves {
-    /// Those that a recorded function touched, with the gradients that they have now; what it made is an output of the
-    /// program, from this number on.
+    /// The leaves that a traced function touched, with their current gradients. A gradient that the function made is
+    /// an output of the program, from index `next` on.
     pub(super) fn of(
         touched: &[TouchedLeaf],
         grads: &[Option<Tensor>],
@@ -83,7 +83,7 @@ impl Leaves {
         Leaves(leaves.collect())
     }
 
-    /// The memory of gradients that a run takes; `None` where a gradient is not what the program expects.
+    /// The memory of the gradients that a run takes; `None` if a gradient is not what the program expects.
     #[inline]
     pub(super) fn gradients(&self, program: &Program) -> Option<Gradients> {
         let mut found = Gradients::default();
@@ -106,19 +106,19 @@ impl Leaves {
         Some(found)
     }
 
-    /// Whether results of the program become gradients.
+    /// Whether outputs of the program become gradients.
     #[cfg(feature = "python")]
     pub(super) fn are_results(&self) -> bool {
         self.0.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)))
     }
 
-    /// Copies the gradients that a run adds to, where others may be reading them.
+    /// Makes gradients that a run accumulates into unique: copies them if their memory is shared.
     pub(super) fn own(&self) -> Result<()> {
         let added = |leaf: &&Leaf| matches!(&leaf.expects, Expected::Like(form) if form.written);
         self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.own_grad())
     }
 
-    /// Those of the gradients that a run adds to.
+    /// The memory of the gradients that a run accumulates into.
     pub(super) fn written<'a>(
         &'a self,
         gradients: &'a Gradients,
@@ -130,7 +130,7 @@ impl Leaves {
         taken.zip(&gradients.0).filter_map(|(written, memory)| written.then_some(memory))
     }
 
-    /// Copies what saved values need of the gradients that a run writes.
+    /// Copies saved values in the memory of gradients that a run writes.
     pub(super) fn before_run(&self, gradients: &Gradients) -> Result<()> {
         for memory in &gradients.0 {
             let written = self.0.iter().find_map(|leaf| match (&leaf.expects, leaf.meta.grad()) {
@@ -144,7 +144,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Gives leaves what a run leaves them, after it took these gradients; `result` makes a tensor of an output.
+    /// Sets the gradients of leaves after a run; `result` makes the tensor of an output.
     pub(super) fn set(
         &self,
         gradients: &Gradients,
@@ -174,7 +174,7 @@ impl Gradients {
         self.0.is_empty()
     }
 
-    /// Where they lie.
+    /// Their elements.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Elements<'_>> {
         self.0.iter().map(|memory| Elements::of(memory, 0))
     }
@@ -184,12 +184,12 @@ impl Gradients {
         &self.0
     }
 
-    /// Whether these are the same.
+    /// Whether these are the same storages.
     pub(super) fn are(&self, others: &Gradients) -> bool {
         self.0.iter().zip(&others.0).all(|(one, other)| one.same(other))
     }
 
-    /// Whether they have no byte in common with these elements.
+    /// Whether they share no byte with these elements.
     pub(super) fn are_apart(&self, elements: &Elements<'_>, nbytes: usize) -> bool {
         let first = elements.ptr().addr();
         self.0.iter().all(|memory| {
@@ -208,7 +208,7 @@ impl Expected {
             Some(grad) => grad,
         };
         let memory = grad.storage();
-        // What somebody else holds may be read as what it is, and not as this leaf's gradient.
+        // A gradient that is referenced elsewhere may change by other means: it is no input.
         let taken = if leaf.shared { None } else { program.take_as_input(memory) };
         match taken {
             Some(written) => Expected::Like(Form {
@@ -238,14 +238,14 @@ impl Form {
     }
 }
 
-/// Whether a leaf has a gradient that the function made, in memory of its own.
+/// Whether the function gave the leaf a new gradient, in memory of its own.
 pub(super) fn is_made(leaf: &TouchedLeaf, grad: &Option<Tensor>) -> bool {
     let same =
         |grad: &Tensor| leaf.before.as_ref().is_some_and(|b| b.storage().same(grad.storage()));
     grad.as_ref().is_some_and(|grad| !same(grad))
 }
 
-/// Arguments are copies: what happens to a gradient of one does not reach the caller's tensor.
+/// Refuses gradients of arguments: arguments are copies, so that the caller's tensors would not see them.
 pub(super) fn refuse_own_gradients(touched: &[TouchedLeaf], copies: &[Tensor]) -> Result<()> {
     let is_own = |leaf: &TouchedLeaf| {
         copies.iter().any(|x| x.meta().is_some_and(|meta| Arc::ptr_eq(meta, &leaf.meta)))
@@ -267,7 +267,7 @@ fn uses_gradient_of_argument() -> Box<Error> {
     })
 }
 
-/// Gives leaves the gradients that they had before a trace that failed.
+/// Restores the gradients that leaves had before a failed trace.
 pub(crate) fn restore_grads(touched: &[TouchedLeaf]) {
     touched.iter().for_each(|leaf| leaf.meta.restore_grad(leaf.before.clone()));
 }

@@ -1,8 +1,7 @@
-//! Replay of tensor functions: record one call, run the program of its launches on other tensors.
+//! `Program`: traces one call of a function of tensors, and runs the optimised kernels on other tensors.
 //!
-//! Owns: the arguments of the recorded call, which are copies, and results as tensors. Never records a derivative: a
-//! recorded function may differentiate, a program has no history. Invariant: results are those of the recorded function,
-//! bit for bit; memory outside that the program writes counts as changed.
+//! A traced function may differentiate inside; the results of a program have no history. Invariant: results are bit
+//! for bit those of the function; external memory that the program writes gets a new version.
 
 use smallvec::SmallVec;
 
@@ -22,7 +21,7 @@ use crate::tensor::effects;
 
 const OP: &str = "compile";
 
-/// What an argument must be like.
+/// The dtype and shape of an argument.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
     /// Its dtype.
@@ -32,7 +31,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// That of a tensor.
+    /// The signature of a tensor.
     pub(crate) fn of(x: &Tensor) -> Signature {
         Signature { dtype: x.dtype(), dims: x.shape().into() }
     }
@@ -42,17 +41,17 @@ impl Signature {
         self.dims.iter().product::<usize>() * self.dtype.size()
     }
 
-    /// The shape and dtype, with another axis before the others.
+    /// The shape and dtype, with another leading axis.
     pub(crate) fn spec(&self, leading: Option<usize>) -> Spec {
         let dims = leading.into_iter().chain(self.dims.iter().copied()).collect();
         Spec { dims, dtype: self.dtype }
     }
 }
 
-/// Calls `f`, and gives back what it changed when `taken` has what is wanted of its results.
+/// Calls `f` as a dry run: undoes its side effects after `taken` has read its results.
 ///
 /// # Errors
-/// What `f` reports; `Captured` where a program of `f` would be refused.
+/// What `f` raises; `Captured` if `f` could not be traced.
 #[cfg(feature = "python")]
 pub(crate) fn tried<T, R, E: From<Box<Error>>>(
     f: impl FnOnce() -> Result<T, E>,
@@ -72,7 +71,7 @@ pub(crate) fn tried<T, R, E: From<Box<Error>>>(
     taken
 }
 
-/// A recorded function of tensors.
+/// A traced function of tensors.
 ///
 /// ```
 /// use ferrograd::{Replay, Tensor, grad};
@@ -89,17 +88,17 @@ pub(crate) fn tried<T, R, E: From<Box<Error>>>(
 pub struct Replay {
     program: Program,
     arguments: Vec<Signature>,
-    /// How many outputs of the program are results of the function; gradients of leaves follow.
+    /// How many outputs of the executable are results of the function; new gradients of leaves follow.
     results: usize,
     leaves: Leaves,
 }
 
 impl Replay {
-    /// Calls `f` with copies of the arguments, and records what it computes. Returns the program and what `f` returned.
-    /// With `weak`, some of the arguments stand for numbers: a function that uses float32 is refused then.
+    /// Calls `f` with copies of the arguments and traces it. Returns the program and the results of `f`. With `weak`,
+    /// some arguments are Python scalars; a function that uses float32 is refused then.
     ///
     /// # Errors
-    /// What `f` reports; `Captured` when the function cannot be recorded.
+    /// What `f` raises; `Captured` if the function cannot be traced.
     pub fn record<E: From<Box<Error>>>(
         arguments: &[Tensor],
         weak: bool,
@@ -110,11 +109,11 @@ impl Replay {
         Ok((replay.ok_or_else(|| Box::new(missing()))?, results))
     }
 
-    /// The same, but with `may_keep`, a call after which somebody keeps tensors that it computed (an optimiser's state,
-    /// made at its first step) counts as a plain call: what it did stands, and there is no program.
+    /// The same, but with `may_keep`, a call whose computed tensors escape (an optimiser's state made at its first
+    /// step) counts as an eager call: its effects stay, and there is no program.
     ///
     /// # Errors
-    /// As `record`.
+    /// As `trace`.
     pub fn attempt<E: From<Box<Error>>>(
         arguments: &[Tensor],
         weak: bool,
@@ -123,7 +122,7 @@ impl Replay {
     ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
         let requires: Vec<bool> = arguments.iter().map(Tensor::requires_grad).collect();
         let copies = copied_in_kind(arguments, &requires)?;
-        // One thread makes every launch; inside, kernels use as many as ever.
+        // One thread makes every launch; kernels are still parallel inside.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
@@ -139,7 +138,7 @@ impl Replay {
         let added: Vec<&Tensor> = added.filter_map(|(_, grad)| grad.as_ref()).collect();
         let places: Vec<Recorded<'_>> =
             results.iter().chain(added.iter().copied()).map(place).collect();
-        // A result that is the gradient of a leaf is held by the leaf.
+        // A result that is the new gradient of a leaf is also referenced by the leaf.
         let is_gradient = |x: &&Tensor| added.iter().any(|grad| grad.storage().same(x.storage()));
         let own = results.iter().filter(|x| !is_gradient(x));
         let held: Vec<&Storage> = copies.iter().chain(own).map(Tensor::storage).collect();
@@ -157,22 +156,22 @@ impl Replay {
         self.results
     }
 
-    /// Whether something that the function read beside its arguments is not what it was: gradients of leaves that are
-    /// there or not, numbers. Then it must be recorded again.
+    /// Whether a guard fails: gradients of leaves, or external memory whose contents were baked in, are not as at
+    /// trace time. The function must be traced again then.
     pub fn is_stale(&self) -> bool {
         self.surroundings().is_none()
     }
 
-    /// The memory of gradients that a run adds to, which it takes after its arguments; `None` where the program is stale.
+    /// The memory of gradients that a run takes after its arguments; `None` if the program is stale.
     #[inline]
     pub(crate) fn surroundings(&self) -> Option<Gradients> {
         if self.program.is_stale() { None } else { self.leaves.gradients(&self.program) }
     }
 
-    /// The same for a run: gradients that others may be reading are copied first.
+    /// The same for a run: shared gradients that it accumulates into are copied first.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy.
+    /// `Memory` if there is none for a copy.
     #[inline]
     pub(crate) fn own_surroundings(&self) -> Result<Option<Gradients>> {
         if self.program.is_stale() {
@@ -182,37 +181,37 @@ impl Replay {
         Ok(self.leaves.gradients(&self.program))
     }
 
-    /// Whether gradients that a run adds to are no memory of its arguments.
+    /// Whether gradients that a run accumulates into overlap none of its arguments.
     pub(crate) fn are_apart(&self, gradients: &Gradients, arguments: &[Elements<'_>]) -> bool {
         let mut given = self.arguments.iter().zip(arguments);
         gradients.is_empty()
             || given.all(|(signature, elements)| gradients.are_apart(elements, signature.nbytes()))
     }
 
-    /// Whether an argument is memory that a run writes.
+    /// Whether a run writes to the memory of this argument.
     pub(crate) fn writes_to(&self, argument: &Tensor) -> bool {
         self.program.written_outside().any(|storage| storage.same(argument.storage()))
     }
 
-    /// Objects of the host language that the program owns.
+    /// Python objects that the program owns.
     pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
         foreign(&self.program)
     }
 
-    /// What the arguments are like.
+    /// The dtypes and shapes of the arguments.
     pub fn arguments(&self) -> &[Signature] {
         &self.arguments
     }
 
-    /// The program.
+    /// The executable.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Computes the results from other arguments of the same dtypes and shapes.
+    /// Computes the results for other arguments of the same dtypes and shapes.
     ///
     /// # Errors
-    /// `Argument` for arguments of another number, dtype or shape; what a step reports.
+    /// `Argument` if number, dtype or shape of the arguments differ; what a step raises.
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(OP, arguments)?;
         let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
@@ -236,8 +235,8 @@ impl Replay {
         outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
     }
 
-    /// For each buffer of the program's results the number of the result that is all of it, in C order; `None` where there
-    /// are other results, or other uses of them.
+    /// For each result buffer the index of the result that covers it in C order; `None` if there are other results,
+    /// or results share a buffer.
     #[cfg(feature = "python")]
     pub(crate) fn plain(&self) -> Option<Vec<usize>> {
         let outputs = &self.program.outputs()[..self.results];
@@ -255,7 +254,7 @@ impl Replay {
         self.program.results().iter().map(number).collect()
     }
 
-    /// Result `number` of a run that had this memory for its results; `argument` gives an argument by its number.
+    /// Result `number` of a run with this result memory; `argument` returns an argument by its index.
     pub(crate) fn result<E: From<Box<Error>>>(
         &self,
         number: usize,
@@ -277,10 +276,10 @@ impl Replay {
         Ok(Tensor::assemble(storage, layout, dtype, None))
     }
 
-    /// To be called before a run, and held meanwhile: what saved values need of the memory that it changes is copied.
+    /// Called before a run, and held during it: copies saved values in memory that the run writes.
     ///
     /// # Errors
-    /// `Memory` when there is none for a copy, `InPlace` when a view of that memory lives.
+    /// `Memory` if there is none for a copy, `InPlace` if a view of that memory forbids the write.
     pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<Writings<'a>> {
         let written = self.program.written_outside().chain(self.leaves.written(gradients));
         let writing = Writings::of_run(OP, written)?;
@@ -289,7 +288,7 @@ impl Replay {
         Ok(writing)
     }
 
-    /// Does what the function does beside its results: memory outside counts as changed, and leaves get gradients.
+    /// Applies the side effects of a run: new versions of external memory, and gradients of leaves.
     pub(crate) fn finish(&self, results: &[Storage], gradients: &Gradients) -> Result<()> {
         for storage in self.program.written_outside() {
             storage.bump_version(OP);
@@ -298,7 +297,7 @@ impl Replay {
             .set(gradients, |number| self.result(number, results, |_| Err(argument_as_gradient())))
     }
 
-    /// Refuses arguments that are memory which a run writes.
+    /// Refuses arguments whose memory a run writes.
     pub(super) fn refuse_written(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
         if !arguments.iter().any(|argument| self.writes_to(argument)) {
             return Ok(());
@@ -338,13 +337,13 @@ impl Replay {
     }
 }
 
-/// Copies of the arguments of a call, memory where they are memory; those that require grad are leaves.
+/// Copies of the arguments of a call, scalars of NumPy's kind kept as such; those that require grad are leaves.
 pub(crate) fn copied_in_kind(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
     let copies = copied(arguments, requires)?;
     Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.in_kind_of(x)).collect())
 }
 
-/// Copies of arguments, values where they have no axes; those that require grad are leaves.
+/// Copies of tensors; those that require grad are leaves.
 pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
     let copy = |(x, &requires): (&Tensor, &bool)| {
         let copy = x.duplicate()?;
@@ -366,25 +365,25 @@ fn argument_as_gradient() -> Box<Error> {
     })
 }
 
-/// Where the elements of a contiguous tensor lie.
+/// The elements of a contiguous tensor.
 pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
     Elements::of(x.storage(), elements_of(x))
 }
 
-/// Where they begin, in bytes.
+/// The byte offset of its first element.
 pub(super) fn elements_of(x: &Tensor) -> usize {
     x.layout().offset().unsigned_abs() * x.dtype().size()
 }
 
-/// The elements in C order, copied if they lie otherwise.
+/// The tensor, or a contiguous copy.
 pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
     if x.is_contiguous() { Ok(x.clone()) } else { x.duplicate() }
 }
 
-/// To be called before a program runs: what saved values need of the memory outside that it writes is copied.
+/// Called before a run: copies saved values in external memory that the program writes.
 ///
 /// # Errors
-/// `Memory` when there is none for a copy; then nothing has changed.
+/// `Memory` if there is none for a copy; nothing has changed then.
 pub(crate) fn keep_saved_memory(program: &Program) -> Result<()> {
     for (storage, layout, dtype) in program.elements_written_outside() {
         if storage.may_be_saved() {

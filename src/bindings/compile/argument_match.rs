@@ -1,7 +1,7 @@
-//! The arguments of a compiled function's call, matched against those with which a program was recorded.
+//! Matches the arguments of a call of a compiled function against those of a cached program, without Python code.
 //!
-//! Owns: `Places`, the plan of that match. Never converts an argument, and never says what is wrong with one: a call that
-//! does not match is left to the package. Invariant: a call that matches has the signature of the recorded one.
+//! A mismatch is left to the Python package, which traces again or raises. Invariant: a call that matches has the
+//! signature of the traced one.
 
 use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 
 /// An argument of a run.
 pub(crate) enum Argument<'py> {
-    /// An array whose elements are read where they lie.
+    /// An array, read without a copy.
     Array(Bound<'py, PyUntypedArray>),
     /// A tensor, or a copy of something else.
     Tensor(Tensor),
@@ -31,7 +31,7 @@ impl Argument<'_> {
         }
     }
 
-    /// A tensor that nobody else changes: an array is copied.
+    /// A tensor that only the program references: an array is copied.
     pub(crate) fn into_tensor(self, want: &Signature) -> PyResult<Tensor> {
         match self {
             Argument::Array(array) => numpy::copy("compile", &array, want.dtype),
@@ -40,10 +40,10 @@ impl Argument<'_> {
     }
 }
 
-/// The arguments of one call that a program takes.
+/// The arguments of one call that are inputs of the program.
 pub(crate) type Arguments<'py> = SmallVec<[Argument<'py>; 8]>;
 
-/// A float or a complex number that a program takes anew.
+/// A float or a complex number as a tensor.
 pub(crate) fn number(given: &Bound<'_, PyAny>) -> Option<Tensor> {
     if let Ok(float) = given.cast_exact::<PyFloat>() {
         return Some(Tensor::from(float.value()));
@@ -52,7 +52,7 @@ pub(crate) fn number(given: &Bound<'_, PyAny>) -> Option<Tensor> {
     Some(Tensor::from(Complex128::new(complex.real(), complex.imag())))
 }
 
-/// An array that lies as the recorded argument did: in C order, or not.
+/// An array with the signature of the traced argument and the same contiguity.
 pub(crate) fn in_place<'py>(
     want: &Signature,
     given: &Bound<'py, PyAny>,
@@ -66,33 +66,34 @@ pub(crate) fn in_place<'py>(
     here.then(|| array.clone())
 }
 
-/// What stands at one place of the arguments.
+/// The expected argument at one node of the argument tree.
 enum Place {
-    /// An array, and whether it lies in C order.
+    /// An array; whether it is C-contiguous.
     Array(bool),
-    /// A tensor, whether it requires grad, whether it lies in C order, and whether it is a value.
+    /// A tensor: whether it requires grad, is contiguous, and is a scalar value.
     Tensor(bool, bool, bool),
-    /// A float, or a complex number.
+    /// A float or a complex number.
     Number,
-    /// What belongs to the program: None, a whole number, a text, a float.
+    /// A static argument: None, bool, int, str, or a float that is not traced.
     Same(Py<PyAny>),
     Tuple(Vec<Place>),
     List(Vec<Place>),
     Dict(Vec<(Py<PyAny>, Place)>),
 }
 
-/// What stands at the places of a call.
+/// The expected arguments of a call (a pytree).
 pub(crate) struct Places {
     positional: Vec<Place>,
     keywords: Vec<(Py<PyAny>, Place)>,
-    /// Whether the function sees in which order keywords were given.
+    /// Whether the function can see the order of its keyword arguments.
     ordered: bool,
-    /// Whether there is a tensor: then results are tensors.
+    /// Whether there is a tensor: results are tensors then.
     pub(crate) tensors: bool,
 }
 
 impl Places {
-    /// The places of a call of which a program takes `values`, in their order; `None` where there are others than these.
+    /// The tree of a call in which `values` are the traced arguments, in order; `None` if it has leaves of other
+    /// types.
     pub(crate) fn of<'py>(
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
@@ -113,7 +114,7 @@ impl Places {
         Some(places)
     }
 
-    /// The arguments that a program takes, if the call is like the recorded one.
+    /// The inputs of the program, if the call matches.
     pub(crate) fn arguments<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
@@ -237,7 +238,7 @@ impl Place {
     }
 }
 
-/// The items of a dict with these keys, in this order.
+/// Matches the items of a dict with these keys in this order.
 fn take_items<'py>(
     items: &[(Py<PyAny>, Place)],
     dict: &Bound<'py, PyDict>,
@@ -252,7 +253,7 @@ fn take_items<'py>(
     Some(())
 }
 
-/// Whether an object is of a class whose equal objects are the same to every program.
+/// Whether an object is of a type whose equal objects compile to the same program.
 fn is_plain(given: &Bound<'_, PyAny>) -> bool {
     given.is_none()
         || given.is_exact_instance_of::<PyInt>()
@@ -261,7 +262,8 @@ fn is_plain(given: &Bound<'_, PyAny>) -> bool {
         || given.is_exact_instance_of::<PyFloat>()
 }
 
-/// Whether two plain objects are the same to every program: -0.0 equals 0.0, and NaN not even itself.
+/// Whether two static objects compile to the same program. Compares bits of floats: -0.0 and 0.0 differ, a NaN equals
+/// itself.
 fn same(before: &Bound<'_, PyAny>, now: &Bound<'_, PyAny>) -> bool {
     if before.is(now) {
         return true;

@@ -1,7 +1,6 @@
-//! Programs bound to their arguments, as Python and C call them.
+//! `BoundProgram`: a program bound to its arguments, callable from Python and C.
 //!
-//! Owns: `BoundProgram`, and the way of arguments into it. Never copies an argument. Invariant: a call reads the arrays and
-//! tensors that were given, and returns the same objects.
+//! Invariant: a call reads the bound arrays and tensors without a copy, and returns the same objects every time.
 
 use std::sync::{Arc, OnceLock};
 
@@ -34,7 +33,7 @@ pub(crate) struct PyBoundProgram {
 
 #[pymethods]
 impl PyProgram {
-    /// Binds the program to these arguments; `build` makes of the list of results what calls return.
+    /// Binds the program to these arguments; `build` turns the list of results into the return value.
     fn bind<'py>(
         &self,
         py: Python<'py>,
@@ -58,7 +57,7 @@ impl PyProgram {
 }
 
 impl PyProgram {
-    /// An argument as a tensor over its own memory.
+    /// An argument as a tensor over the caller's memory.
     fn lasting_argument(&self, number: usize, given: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         if let Some(value) = argument_match::number(given) {
             return Ok(value);
@@ -86,7 +85,7 @@ impl PyProgram {
 
 #[pymethods]
 impl PyBoundProgram {
-    /// Reads the arguments, overwrites the results and returns them.
+    /// Runs the program: reads the arguments, overwrites the results and returns them.
     fn __call__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if self.watched.have_changed(py) {
             return Err(to_python(stale()));
@@ -100,19 +99,19 @@ impl PyBoundProgram {
         Ok(self.returns.clone_ref(py))
     }
 
-    /// The address of the function `int (*)(void *data)` that runs the program.
+    /// The address of the C function `int (*)(void *data)` that runs the program.
     #[getter]
     fn address(&self) -> PyResult<usize> {
         Ok(self.callable()?.address())
     }
 
-    /// What to pass to that function.
+    /// The `data` argument of that function.
     #[getter]
     fn data(&self) -> PyResult<usize> {
         Ok(self.callable()?.data())
     }
 
-    /// What calls return.
+    /// The return value of calls.
     #[getter]
     fn results(&self, py: Python<'_>) -> Py<PyAny> {
         self.returns.clone_ref(py)
@@ -125,7 +124,7 @@ impl PyBoundProgram {
             return Ok(made);
         }
         let made = self.bound.callable()?;
-        // Whoever has the address may call it at any time and without the GIL.
+        // C code may call the address from any thread and without the GIL.
         std::mem::forget(NotAlone::new());
         Ok(self.callable.get_or_init(|| made))
     }

@@ -1,8 +1,7 @@
-//! The short way of a compiled function: the programs that were run last, if the arguments are like those of one of them.
+//! The fast path of a compiled function: runs one of the last programs if its guards and arguments match.
 //!
-//! Owns: the base class of `Compiled`, with the call of an object of it. Never records, and never says what is wrong with
-//! a call: what is like none of the last ones is left to `Compiled._call`. Invariant: a program is run only in the mode in
-//! which it was run before, on arguments of the kinds, dtypes and shapes that it was recorded with.
+//! `_Replayed` is the base class of Python's `Compiled`; a miss calls `Compiled._call`. Invariant: a program runs
+//! only in the mode in which it ran before, on arguments with the signature of its trace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,24 +24,24 @@ use crate::dtype::DType;
 use crate::graph::Mode;
 use crate::threads::{Mutex, MutexGuard};
 
-/// How the results of a program become those of the function.
+/// How results become the return value.
 enum Form {
     One,
     Tuple,
-    /// By this function of the list.
+    /// This Python function builds it from the list of results.
     Built(Py<PyAny>),
 }
 
-/// What runs.
+/// What a cached call runs.
 enum Runs {
     Plain(Py<PyProgram>),
-    /// A call is one node, which may call the function of tensors again.
+    /// A program with a backward program, and the function that its node may call again.
     Joint(Py<PyJoint>, Py<PyAny>),
-    /// The function itself, so many times, where no program serves.
+    /// The function itself, for the remaining number of calls, if there is no program.
     Function(Py<PyAny>, Vec<Signature>, AtomicU64),
 }
 
-/// A program that was run.
+/// A call that ran before.
 struct Last {
     runs: Runs,
     places: Places,
@@ -51,13 +50,13 @@ struct Last {
     form: Form,
 }
 
-/// How many programs are tried before the package looks the call up.
+/// How many cached calls are tried before the Python package looks the call up.
 const TRIED: usize = 4;
 
-/// Those that were run, the last one first.
+/// The cached calls, most recent first.
 type Lasts = SmallVec<[Arc<Last>; TRIED]>;
 
-/// A callable that runs one of the last programs again where it can, and calls `_call(args, kwargs)` where it cannot.
+/// A callable that runs a cached program if one matches, and calls `_call(args, kwargs)` otherwise.
 #[pyclass(name = "_Replayed", module = "ferrograd._core", subclass, frozen)]
 pub(crate) struct Replayed {
     lasts: Mutex<Lasts>,
@@ -85,8 +84,8 @@ impl Replayed {
         slf.call_method1(pyo3::intern!(py, "_call"), (args, kwargs))
     }
 
-    /// Makes this a program of calls whose arguments are like these, of which it takes `values`. A program whose call is a
-    /// node comes with the function of tensors that the node may call.
+    /// Caches a program for calls like this one, whose traced arguments are `values`. A program with a backward
+    /// program comes with the `original` function.
     #[pyo3(signature = (program, call, values, form, build, original))]
     fn _remember<'py>(
         &self,
@@ -112,8 +111,8 @@ impl Replayed {
         Ok(())
     }
 
-    /// Makes the next `count` calls whose arguments are like these run the function itself, where no program serves; whether
-    /// such calls can be told.
+    /// Runs the function itself for the next `count` calls like this one, because there is no program; `false` if
+    /// such calls cannot be matched.
     fn _remember_function<'py>(
         &self,
         function: Py<PyAny>,
@@ -130,11 +129,11 @@ impl Replayed {
         true
     }
 
-    /// The programs of the function may lead back to it.
+    /// The cached programs may reference the function, and so this object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Some(lasts) = self.lasts.try_lock() else { return Ok(()) };
         for last in &*lasts {
-            // A call that goes on owns it as well.
+            // A call in progress holds a reference as well.
             if Arc::strong_count(last) == 1 {
                 last.traverse(&visit)?;
             }
@@ -146,7 +145,7 @@ impl Replayed {
         self._forget();
     }
 
-    /// Forgets the programs.
+    /// Drops the cached calls.
     fn _forget(&self) {
         let gone = std::mem::take(&mut *self.lasts());
         drop(gone);
@@ -158,7 +157,7 @@ impl Replayed {
         self.lasts.lock()
     }
 
-    /// Adds an entry at this place among those that are tried; those that will not run any more go.
+    /// Inserts a cached call at this position; spent ones are dropped.
     fn add(&self, place: usize, last: Last) {
         let mut lasts = self.lasts();
         let (mut kept, mut gone): (Lasts, Lasts) =
@@ -183,7 +182,7 @@ impl Replayed {
         }
         let surroundings = (Mode::current(), default_dtype());
         for number in 0.. {
-            // To compare arguments may run code of theirs: `__eq__` of the names of keywords.
+            // A comparison of arguments may run Python code (`__eq__` of keyword names): hold no lock.
             let Some(last) = self.lasts().get(number).cloned() else { break };
             let Some(arguments) = last.arguments(py, args, kwargs, surroundings) else { continue };
             let results = match &last.runs {
@@ -193,13 +192,13 @@ impl Replayed {
             if results.is_some() {
                 return Ok(results);
             }
-            // Its surroundings are others; the next one may be of these.
+            // Its guards failed; try the next one.
         }
         Ok(None)
     }
 }
 
-/// Calls the function itself, unless it has been called often enough to try again what else there is.
+/// Calls the function itself, until its count is used up.
 fn called<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
@@ -214,7 +213,7 @@ fn called<'py>(
     function.call(args, kwargs).map(Some)
 }
 
-/// What an array, a tensor or a number is like.
+/// The signature of an array, a tensor or a number.
 fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
         return Some(Signature::of(&tensor.get().tensor));
@@ -231,12 +230,12 @@ impl Last {
         Last { runs, places, mode: Mode::current(), default_dtype: default_dtype(), form }
     }
 
-    /// Whether it stands for the function itself, which has been called as often as it should.
+    /// Whether it stands for the function itself and its count is used up.
     fn is_over(&self) -> bool {
         matches!(&self.runs, Runs::Function(_, _, left) if left.load(Ordering::Relaxed) == 0)
     }
 
-    /// The arguments that the program takes, if the call is like the recorded one.
+    /// The inputs of the program, if the call matches.
     fn arguments<'py>(
         &self,
         py: Python<'py>,

@@ -1,7 +1,6 @@
-//! Structured control flow as Python starts it: bodies and branches are Python functions of tensors.
+//! Python entry points of `scan`, `while_loop` and `switch`; bodies and branches are Python functions of tensors.
 //!
-//! Owns: the way of those functions to the core. Never decides when a loop runs in Python: `python/ferrograd/_compile` does.
-//! Invariant: an exception of a body reaches the caller as it is.
+//! Invariant: an exception of a body reaches the caller unchanged.
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -18,14 +17,14 @@ use crate::error::{Error, Result};
 use crate::graph::Host;
 use crate::tensor::Tensor;
 
-/// The results of a loop or a branch; None where something decided otherwise than when it was recorded.
+/// The results; None if a decision differs from the trace.
 type Found<'py> = Option<Bound<'py, PyList>>;
 
 fn tensors(given: &[Bound<'_, PyTensor>]) -> Vec<Tensor> {
     given.iter().map(|x| x.get().tensor.clone()).collect()
 }
 
-/// A Python function of tensors as the core calls it.
+/// A Python function of tensors as a Rust function.
 fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
     move |inputs| {
         call(function.py(), function, inputs)
@@ -52,8 +51,8 @@ fn found<'py>(
     PyList::new(py, wrapped?).map(Some)
 }
 
-/// `scan` of `body`, a function of carry and elements; `again` is one of carry and whole tensors. The backward pass runs
-/// every `every` iterations again from the carry before them.
+/// `scan` of `body`, a function of carry and elements. `again` is the whole loop as a function of carry and scanned
+/// tensors, for higher derivatives. `how` has length, direction and checkpoint interval.
 #[pyfunction]
 pub(crate) fn _scan<'py>(
     py: Python<'py>,

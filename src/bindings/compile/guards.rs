@@ -1,40 +1,42 @@
-//! Python containers that a function looked at while it was recorded: members of modules, options of optimisers.
+//! Guards on Python containers that a function read while it was traced: attributes of modules, options of
+//! optimisers.
 //!
-//! Owns: which containers, what they must hold before a run, and the switches that a run turns. Never decides what is
-//! looked at: the package does. Invariant: containers hold the same objects as long as `have_changed` says no; a switch (a
-//! boolean or a text that the function sets, such as `training`) is before a run as it was before the recording.
+//! Which containers are guarded is up to the Python package. Invariant: while the guards hold, the containers hold
+//! the same objects; a flag that the function itself sets (such as `training`) is before a run what it was before the
+//! trace.
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList};
 
-/// A container and what it held.
+/// A container and its items at trace time.
 enum Held {
     Dict(Py<PyDict>, Vec<(Py<PyAny>, Py<PyAny>)>),
     List(Py<PyList>, Vec<Py<PyAny>>),
 }
 
-/// Whether two objects are one, or equal floats: a schedule makes a new one at each step.
+/// Whether two objects are identical, or equal floats: a schedule makes a new float at each step.
 fn same(now: &Bound<'_, PyAny>, before: &Bound<'_, PyAny>) -> bool {
     let bits = |x: &Bound<'_, PyAny>| x.cast_exact::<PyFloat>().ok().map(|x| x.value().to_bits());
     now.is(before) || bits(now).is_some_and(|now| Some(now) == bits(before))
 }
 
-/// A value in a dict that the function sets.
+/// A dict item that the function sets.
 struct Switch {
     dict: Py<PyDict>,
     key: Py<PyAny>,
     after: Py<PyAny>,
 }
 
-/// Containers, with what they must hold.
+/// The guards of a program, and the flags that a run sets.
 pub(crate) struct Watched {
     held: Vec<Held>,
     switches: Vec<Switch>,
 }
 
 impl Watched {
-    /// What the dicts and lists that a `Watch` of the package noted hold now, and which switches have changed meanwhile.
+    /// Guards for the dicts and lists that the package's `Watch` noted, with their current items, and the flags that
+    /// changed during the trace.
     pub(crate) fn of(watch: &Bound<'_, PyAny>) -> PyResult<Watched> {
         let containers = watch.getattr("containers")?.cast_into::<PyList>()?;
         let held = |container: Bound<'_, PyAny>| {
@@ -60,7 +62,7 @@ impl Watched {
         Ok(watched)
     }
 
-    /// A run finds `before` at this key, and leaves what is there now.
+    /// Expects `before` at this key; a run sets what is there now.
     fn expect(&mut self, dict: &Bound<'_, PyDict>, key: &Bound<'_, PyAny>, before: Py<PyAny>) {
         for held in &mut self.held {
             let Held::Dict(noted, items) = held else { continue };
@@ -75,14 +77,14 @@ impl Watched {
         }
     }
 
-    /// Turns the switches, as the function does.
+    /// Sets the flags, as the function does.
     #[inline]
     pub(crate) fn set(&self, py: Python<'_>) -> PyResult<()> {
         let turn = |switch: &Switch| switch.dict.bind(py).set_item(&switch.key, &switch.after);
         self.switches.iter().try_for_each(turn)
     }
 
-    /// Whether a container holds something else.
+    /// Whether a guard fails.
     pub(crate) fn have_changed(&self, py: Python<'_>) -> bool {
         self.held.iter().any(|held| match held {
             Held::Dict(dict, items) => {

@@ -1,7 +1,7 @@
-//! Compiled functions whose results have a history, as Python starts them.
+//! Compiled functions with a backward program (`JointProgram` in Python), and Python functions that their nodes call
+//! again.
 //!
-//! Owns: `JointProgram`, and a Python function as the original of a node. Never decides when a function is recorded:
-//! `python/ferrograd/_compile` does. Invariant: a node owns the function that it may call, and the collector sees it.
+//! Invariant: a node owns the function that it may call, and the garbage collector sees it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ use crate::graph::Foreign;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
-/// A recorded function with its backward pass.
+/// A traced function with its backward program.
 #[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyJoint {
     joint: Arc<JointReplay>,
     watched: Watched,
-    /// Whether a run is worth releasing the GIL.
+    /// Whether a run is long enough to release the GIL.
     large: bool,
     usage: Usage,
 }
 
-/// The program, whether there is none because tensors are kept, and why there can be none.
+/// The program, whether there is none because tensors escape, and another reason why there is none.
 type Outcome = (Option<PyJoint>, bool, Option<&'static str>);
 
-/// Calls `function` with copies of the tensors and records it together with its gradients; it returns a list of tensors.
-/// Where there can be no such program: whether it keeps tensors, and any other reason; neither if no result has a history.
+/// Calls `function`, which returns a list of tensors, with copies of the tensors, and traces it together with its
+/// gradients. Without a program: whether tensors escape, and any other reason; neither if no result requires grad.
 #[pyfunction]
 pub(crate) fn _record_joint<'py>(
     py: Python<'py>,
@@ -91,7 +91,7 @@ fn record(
     recorded.map_err(|error| raised.unwrap_or(error))
 }
 
-/// The function that a node may call again.
+/// A Python function that a node may call again.
 pub(crate) struct PythonFunction(Callback);
 
 impl PythonFunction {
@@ -142,7 +142,7 @@ impl Foreign for PythonFunction {
 }
 
 impl PyJoint {
-    /// What the arguments are like.
+    /// The dtypes and shapes of the arguments.
     pub(crate) fn arguments(&self) -> &[Signature] {
         self.joint.arguments()
     }
@@ -178,8 +178,8 @@ impl PyJoint {
 
 #[pymethods]
 impl PyJoint {
-    /// Runs the forward program on tensors and records its node, which may call `original` again. None when what the
-    /// function read while it was recorded is different now.
+    /// Runs the forward program on tensors and records its node, which may call `original` again. None if a guard
+    /// fails.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -191,13 +191,13 @@ impl PyJoint {
         results.map(|results| PyList::new(py, results)).transpose()
     }
 
-    /// The steps of the forward and of the backward program: name, what is read, what is written.
+    /// The steps of both programs: kernel, operands read, operands written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         self.joint.described()
     }
 
-    /// The programs own the Python code that their steps call; nodes may own the programs as well. What is watched may
-    /// lead to the function that the programs were recorded of.
+    /// The programs own the Python callbacks of their steps, and nodes may own the programs as well. Guarded
+    /// containers may reference the traced function.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         self.watched.traverse(&visit)?;
         if Arc::strong_count(&self.joint) > 1 {
@@ -210,28 +210,28 @@ impl PyJoint {
         self.joint.foreign().for_each(Foreign::clear);
     }
 
-    /// For each step its kind, and what it computes as far as that is known.
+    /// The kind and the formulas of each step.
     fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
         self.joint.told()
     }
 
-    /// The memory that steps use: number, where it comes from, bytes.
+    /// The buffers that steps use: id, source, bytes.
     fn _memory(&self) -> Vec<(u32, String, usize)> {
         self.joint.memory()
     }
 
-    /// Whether what the function looked at beside its arguments is different now.
+    /// Whether a guard fails.
     fn _is_stale(&self, py: Python<'_>) -> bool {
         self.joint.is_stale() || self.watched.have_changed(py)
     }
 
-    /// When it ran last, in no unit, and how often.
+    /// A logical time of the last run, and the number of runs.
     #[getter]
     fn _used(&self) -> (u64, u64) {
         self.usage.told()
     }
 
-    /// Gives the memory of temporaries back.
+    /// Frees the memory of temporaries.
     fn _trim(&self) {
         self.joint.trim();
     }
@@ -242,7 +242,7 @@ impl PyJoint {
         self.joint.reads_outside()
     }
 
-    /// Bytes of temporaries of one run of either program.
+    /// Bytes of temporaries of one run of both programs.
     #[getter]
     fn temporary_bytes(&self) -> usize {
         self.joint.temporary_bytes()

@@ -1,8 +1,7 @@
-//! Replay as Python starts it: record a call, run its program on arrays, tensors and numbers.
+//! `Program` for Python: traces a call, and runs the program on arrays, tensors and numbers.
 //!
-//! Owns: `Program`, the way of arguments into it and of results out of it. Never decides when a function is recorded:
-//! `python/ferrograd/_compile` does. Invariant: an argument is read where it lies if it has the dtype, shape and order
-//! that were recorded, and is otherwise converted or refused as the recorded function would have.
+//! Invariant: an argument with the dtype, shape and order of the trace is read without a copy; another one is
+//! converted or refused as the traced function would.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,32 +28,32 @@ use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
 use crate::tensor::Tensor;
 
-/// A recorded function: the list of what its kernels did.
+/// A traced function as a list of kernels.
 #[pyclass(name = "Program", module = "ferrograd._core", frozen)]
 pub(crate) struct PyProgram {
     pub(super) replay: Arc<Replay>,
     pub(super) watched: Arc<Watched>,
-    /// Found at the first run, which plans the program.
+    /// Decided at the first run, which plans the program.
     manner: OnceLock<Manner>,
     usage: Usage,
 }
 
-/// How a program runs.
+/// How runs are done.
 struct Manner {
-    /// Whether a run is worth releasing the GIL.
+    /// Whether a run is long enough to release the GIL.
     large: bool,
-    /// The results that the program may write into small arrays of NumPy's: see `Replay::plain`.
+    /// The results that the program may write directly into small NumPy arrays: see `Program::contiguous_results`.
     plain: Option<Vec<usize>>,
 }
 
-/// Freed memory that is kept for the next operations after a recording.
+/// Freed memory beyond this is returned to the system after a trace.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Larger results lie in our memory, which is used again; NumPy asks the system for it.
+/// Larger results use our pool, which recycles memory; NumPy would ask the system for it.
 const SMALL_BYTES: usize = 1 << 14;
 
-/// Calls `function` with copies of the tensors and records it; it returns a list of tensors, and `watch` has the
-/// dicts and lists that it looked at. No program where `may_keep` lets it keep tensors.
+/// Calls `function`, which returns a list of tensors, with copies of the tensors, and traces it. `watch` has the
+/// dicts and lists that it read. No program if tensors escape and `may_keep` allows it.
 #[pyfunction]
 pub(crate) fn _record<'py>(
     py: Python<'py>,
@@ -75,12 +74,12 @@ pub(crate) fn _record<'py>(
     Ok((replay.map(program).transpose()?, results))
 }
 
-/// Whether a run is worth releasing the GIL: it takes long, or steps run programs, which may.
+/// Whether a run is long enough to release the GIL: many elements, or loops and branches.
 pub(super) fn is_large(program: &Program) -> bool {
     program.work() > SMALL || program.has_objects()
 }
 
-/// A recording keeps every buffer that it met until it ends; those that are free then go back to the system if they are many.
+/// A trace keeps every buffer alive until it ends; much free memory is returned to the system then.
 pub(super) fn give_memory_back() {
     if array::cached_bytes() > KEPT_BYTES {
         array::trim();
@@ -93,7 +92,8 @@ fn record<'py>(
     tensors: &[Tensor],
     (weak, may_keep): (bool, bool),
 ) -> PyResult<(Option<Replay>, Bound<'py, PyList>)> {
-    // Python's objects of the results go before the recording ends: who holds one of them keeps it.
+    // Python's tensor objects of the results are dropped before the trace ends: another reference to one is an
+    // escape.
     let called = |copies: &[Tensor]| call(py, function, copies).map(|(_, tensors)| tensors);
     let (replay, results) = Replay::attempt(tensors, weak, may_keep, called)?;
     let results: PyResult<Vec<_>> = results.into_iter().map(|x| wrap(py, x)).collect();
@@ -113,7 +113,7 @@ pub(crate) fn call<'py>(
     Ok((results, tensors?))
 }
 
-/// What `taken` makes of the result of `function()`, which then has changed nothing that a recording gives back.
+/// Returns `taken(function())` and undoes the side effects of `function`.
 #[pyfunction]
 pub(crate) fn _tried<'py>(
     function: &Bound<'py, PyAny>,
@@ -125,7 +125,8 @@ pub(crate) fn _tried<'py>(
     })
 }
 
-/// The results of a call as arrays and scalars that nobody else has; those of one memory share a copy of it.
+/// The results of a call as NumPy arrays and scalars with memory of their own; results that share memory share one
+/// copy.
 #[pyfunction]
 pub(crate) fn _as_arrays<'py>(
     py: Python<'py>,
@@ -156,31 +157,32 @@ pub(crate) fn _as_arrays<'py>(
     all().map(array).collect()
 }
 
-/// Whether a change in place was refused since this thread began to record a program: see `admit_change`.
+/// Whether a change in place was refused during the active trace: see `admit_change`.
 #[pyfunction]
 pub(crate) fn _was_change_refused() -> bool {
     capture::was_change_refused()
 }
 
-/// Whether this thread records a program.
+/// Whether this thread is tracing.
 #[pyfunction]
 pub(crate) fn _is_recording_program() -> bool {
     capture::active()
 }
 
-/// Whether this thread records a program that computes what a tensor holds anew in every call, so that nobody may read it.
+/// Whether a tensor's contents are traced, so that Python must not read them.
 #[pyfunction]
 pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
     capture::active() && capture::leaves_for_program(x.get().tensor.storage().ptr().addr())
 }
 
-/// Whether programs may be recorded and run here: not inside a recording, a custom function or inference mode, and where nobody observes operations.
+/// Whether programs may be traced and run here: not inside a trace, a custom function, inference mode or an observer
+/// of operations.
 #[pyfunction]
 pub(crate) fn _may_replay() -> bool {
     !capture::active() && Mode::current().0 & !(GRAD | SERIAL | TRANSFORM) == 0
 }
 
-/// Whether a transform is differentiating a function here: what such a function closes over may be another tensor next time.
+/// Whether a transform is differentiating a function here: what that function closes over may change between calls.
 #[pyfunction]
 pub(crate) fn _is_in_transform() -> bool {
     Mode::current().has(TRANSFORM)
@@ -188,8 +190,7 @@ pub(crate) fn _is_in_transform() -> bool {
 
 #[pymethods]
 impl PyProgram {
-    /// Runs the program. Results are arrays, or tensors where `tensors` is true. None when what the function read or
-    /// decided while it was recorded is different now.
+    /// Runs the program. Results are arrays, or tensors if `tensors` is true. None if a guard fails.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -203,33 +204,33 @@ impl PyProgram {
         self.replay(py, &bound, tensors)?.map(|results| PyList::new(py, results)).transpose()
     }
 
-    /// The steps: name, what is read, what is written.
+    /// The steps: kernel, operands read, operands written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         self.replay.program().described()
     }
 
-    /// For each step its kind, and what it computes as far as that is known.
+    /// The kind and the formulas of each step.
     fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
         self.replay.program().told()
     }
 
-    /// The memory that steps use: number, where it comes from, bytes.
+    /// The buffers that steps use: id, source, bytes.
     fn _memory(&self) -> Vec<(u32, String, usize)> {
         self.replay.program().memory()
     }
 
-    /// Whether what the function looked at beside its arguments is different now.
+    /// Whether a guard fails.
     fn _is_stale(&self, py: Python<'_>) -> bool {
         self.replay.is_stale() || self.watched.have_changed(py)
     }
 
-    /// When it ran last, in no unit, and how often.
+    /// A logical time of the last run, and the number of runs.
     #[getter]
     fn _used(&self) -> (u64, u64) {
         self.usage.told()
     }
 
-    /// Gives the memory of temporaries back.
+    /// Frees the memory of temporaries.
     fn _trim(&self) {
         self.replay.program().trim();
     }
@@ -240,9 +241,9 @@ impl PyProgram {
         self.replay.program().read_where_it_lies().iter().any(|memory| !memory.is_lent())
     }
 
-    /// The Python code that its steps call, and what is watched, may lead back to the program.
+    /// The Python callbacks of its steps, and guarded containers, may reference the program.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A bound program may own the code, and what is watched, as well.
+        // A bound program may own them as well.
         if Arc::strong_count(&self.replay) > 1 {
             return Ok(());
         }
@@ -265,7 +266,7 @@ impl PyProgram {
 pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
 impl PyProgram {
-    /// What the arguments are like.
+    /// The dtypes and shapes of the arguments.
     pub(crate) fn arguments(&self) -> &[Signature] {
         self.replay.arguments()
     }
@@ -280,7 +281,7 @@ impl PyProgram {
         })
     }
 
-    /// Whether a run is worth releasing the GIL.
+    /// Whether a run is long enough to release the GIL.
     pub(super) fn is_large(&self) -> bool {
         self.manner().large
     }
@@ -326,7 +327,7 @@ impl PyProgram {
         (0..self.replay.results()).map(object).collect::<PyResult<_>>().map(Some)
     }
 
-    /// Runs the program, which writes its results into new arrays.
+    /// Runs the program, which writes its results directly into new arrays.
     fn write_arrays<'py>(
         &self,
         py: Python<'py>,
@@ -368,13 +369,13 @@ impl PyProgram {
         objects.collect::<PyResult<_>>().map(Some)
     }
 
-    /// What is left to do after a run.
+    /// Called after a run: counts it and sets flags.
     fn done(&self, py: Python<'_>) -> PyResult<()> {
         self.usage.note();
         self.watched.set(py)
     }
 
-    /// Calls `run` without the GIL if that is worth it; `None` when the program must not run here.
+    /// Calls `run`, without the GIL if it is long; `None` if a decision diverged.
     fn lasting<T: Send>(
         &self,
         py: Python<'_>,
@@ -403,7 +404,7 @@ impl PyProgram {
     }
 }
 
-/// A result as Python sees it.
+/// A result as a Python object.
 pub(super) fn object<'py>(
     py: Python<'py>,
     result: Tensor,

@@ -1,7 +1,9 @@
 //! The node of a backward program: that of a compiled function, a loop or a branch.
 //!
-//! Owns: the node's edges, and the choice between the program and the function that it was recorded of. Never runs a
-//! program. Invariant: a node gives gradients to arguments first, then to what the function closes over.
+//! Shared by compiled calls, loops and branches: `record_node` records the node, `ProgramRule` is its VJP rule. The
+//! rule runs the backward program, or differentiates the original function where there is no program.
+//!
+//! Invariant: the edges are those of the arguments first, then those of the closures.
 
 use std::borrow::Cow;
 
@@ -12,64 +14,66 @@ use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
 use crate::tensor::{Edge, Tensor};
 
-/// A backward program with what its node needs.
+/// A backward program with what its autograd node needs.
 pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// The node's name.
     fn name(&self) -> &'static str;
 
-    /// The estimated cost of a pass, in nanoseconds.
+    /// The estimated cost of the backward pass, in nanoseconds.
     fn cost(&self) -> f32;
 
     /// Which arguments require grad.
     fn requires(&self) -> &[bool];
 
-    /// Where gradients go beside the arguments.
+    /// The targets of gradients beside the arguments.
     fn closures(&self) -> Closures<'_>;
 
-    /// The memory that the function closes over. The node saves it whole, from this value on.
+    /// The external memory that the function reads: the index of the first saved value of it, and the memory. The
+    /// node saves all of it.
     fn outside(&self) -> (usize, &[Storage]);
 
-    /// Whether the function has a copy of what this memory held.
+    /// Whether the function holds a copy of the contents of this memory.
     fn keeps(&self, memory: &Storage) -> bool;
 
-    /// The numbers of the results that have a history.
+    /// The indices of the results that require grad.
     fn histories(&self) -> Vec<usize>;
 
-    /// The gradients of arguments and closures; `None` where no program gives those of the results that have one.
+    /// Runs the backward program: the gradients of arguments and closures; `None` if no program fits the gradients
+    /// that are present.
     ///
     /// # Errors
-    /// `Diverged` where the program would decide otherwise than when it was recorded.
+    /// `Diverged` if a decision of the program (`Action::Decision`) differs from the one made at trace time.
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
 
-    /// The results by the function that the program was recorded of, with a history of their own.
+    /// Calls the original function eagerly and records it in the graph, for higher derivatives.
     ///
     /// # Errors
-    /// What it reports.
+    /// What the function raises.
     fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// Objects of a host language that this function owns.
+    /// Python objects that this function owns, for the garbage collector.
     fn foreign(&self) -> Option<&dyn Foreign>;
 
-    /// The gradients of arguments and closures with a history of their own.
+    /// The gradients of arguments and closures, differentiable again.
     ///
     /// # Errors
-    /// What the function reports.
+    /// What the function raises.
     fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         self.computed(cx)
     }
 
-    /// The gradients by the function.
+    /// The gradients by calling the original function and differentiating it.
     ///
     /// # Errors
-    /// What it reports.
+    /// What the function raises.
     fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let call = |copies: &[Tensor]| self.call_again(copies);
         computed(cx, self.requires(), &self.closures(), &self.histories(), &call)
     }
 }
 
-/// Records the node of results that a forward program computed from these arguments, and attaches it to those of them
-/// that have a history. The first values of `saved` are the arguments.
+/// Records the node of results that a forward program computed from these arguments, and attaches it to the results
+/// that require grad. The first values of `saved` are the arguments.
 ///
 /// # Errors
 /// As [`graph::record`].
@@ -93,13 +97,13 @@ pub(crate) fn record_node<P: BackwardProgram>(
     Ok(results.into_iter().enumerate().map(attach).collect())
 }
 
-/// Refuses to call a function again where memory that it closes over has changed: it would compute something else.
+/// Refuses to call the function again if memory that it closes over has changed: it would compute something else.
 fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> Result<()> {
     let (first, outside) = program.outside();
     for (saved, memory) in (first..).zip(outside) {
         let same = match cx.payload(saved) {
             Some(kept) => kept.is_in(memory),
-            // A hook packed it.
+            // A saved-tensor hook packed the value.
             None => in_order(&cx.saved(saved)?)?.is_in(memory),
         };
         let kept = same || (memory.is_lent() && program.keeps(memory));
@@ -124,8 +128,8 @@ fn changed() -> Box<Error> {
 struct ProgramRule<P>(P);
 
 impl<P: BackwardProgram> ProgramRule<P> {
-    /// The gradients by the program; `None` where the function itself must give them: for higher derivatives, where there
-    /// is no program for those results that have a gradient, and where the program would decide otherwise.
+    /// Runs the backward program. `None` if the original function must be differentiated: with `create_graph`,
+    /// without a program for the gradients that are present, or after a diverged decision.
     fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         if cx.create_graph() {
             return Ok(None);

@@ -1,8 +1,7 @@
-//! The node of a compiled call: its forward program at once, its backward program in a pass.
+//! The autograd node of a compiled call: runs the forward program, saves residuals, and runs the backward program.
 //!
-//! Owns: what the node saves, and the way back to the function for higher derivatives. Never records a program.
-//! Invariant: the node saves what its backward program reads of memory that others can write, so that a change in
-//! between is found.
+//! Invariant: the node saves the external memory that its backward program reads, so that a later change in place is
+//! detected.
 
 use std::sync::Arc;
 
@@ -25,10 +24,11 @@ use crate::tensor::Tensor;
 const OP: &str = "compile";
 
 impl JointReplay {
-    /// Runs the forward program and records one node; `original` computes the same with a history of its own.
+    /// Runs the forward program and records one node. `original` computes the same results eagerly, for higher
+    /// derivatives.
     ///
     /// # Errors
-    /// What a step reports; as [`record`](crate::graph::record).
+    /// What a step raises; as [`record`](crate::graph::record).
     pub fn apply(
         self: &Arc<Self>,
         arguments: &[Tensor],
@@ -57,7 +57,7 @@ impl JointReplay {
         record_node(program, arguments, saved, raws)
     }
 
-    /// What the node keeps: arguments, residuals, and memory outside that the backward program reads.
+    /// The saved values of the node: arguments, residuals, and external memory that the backward program reads.
     fn saved(&self, arguments: &[Tensor], memory: &[Storage]) -> Result<SavedValues<Tensor>> {
         let forward = &self.joint.forward;
         let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
@@ -69,7 +69,7 @@ impl JointReplay {
     }
 }
 
-/// All of a memory as a tensor, of words where they fill it.
+/// The whole buffer as a flat tensor, with the widest dtype that divides its size.
 pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
     let words = [DType::F64, DType::F32, DType::U8];
     let fits = |dtype: &DType| storage.nbytes().is_multiple_of(dtype.size());
@@ -78,7 +78,7 @@ pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
     Ok(Tensor::assemble(storage.data_handle(), layout, dtype, None))
 }
 
-/// A result of a run, in memory of its own.
+/// An output of a run as a tensor that owns its memory.
 fn result(
     program: &Program,
     output: &Output,
@@ -101,13 +101,13 @@ fn result(
     }
 }
 
-/// The backward program of a compiled call.
+/// The backward program of one compiled call.
 struct Compiled {
     joint: Arc<JointReplay>,
     original: Box<dyn Original>,
-    /// What the forward program found and the backward program needs, beside memory.
+    /// Objects that the forward program left for the backward program.
     objects: Objects,
-    /// What host code changes besides, as the forward program found it.
+    /// The state of host callbacks (random generators) before the forward run.
     states: States,
 }
 
@@ -169,7 +169,7 @@ impl BackwardProgram for Compiled {
             let read = joint.backward.reads_input(whole.len());
             whole.push(if read { next()? } else { None });
         }
-        // Values of what the program reads where it lies: those that nobody kept are an error.
+        // Saved only as a guard: raises if this memory was changed in place since the forward run.
         for _ in joint.backward.read_where_it_lies() {
             next()?;
         }
@@ -190,7 +190,7 @@ impl BackwardProgram for Compiled {
         self.original.foreign()
     }
 
-    /// The function draws the random numbers of the forward program and no others.
+    /// Restores the generator state of the forward run, so that the function draws the same random numbers.
     fn call_again(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
         let forward = &self.joint.joint.forward;
         if forward.is_stale() || forward.written_outside().next().is_some() {

@@ -1,7 +1,4 @@
-//! The way back from programs to the function that they were recorded of: higher derivatives.
-//!
-//! Owns: the call of the original within a pass, and its gradients. Never runs a program.
-//! Invariant: a gradient that is computed so has a history when the pass records, through arguments and closures.
+//! Higher derivatives: calls the original function in the backward pass and differentiates it.
 
 use crate::array::Storage;
 use crate::error::{Error, Result};
@@ -11,36 +8,37 @@ use crate::tensor::{Edge, Tensor};
 
 const OP: &str = "compile";
 
-/// The function that a joint program was recorded of.
+/// The function that a program was traced from.
 pub trait Original: Send + Sync {
-    /// Calls it.
+    /// Calls the function.
     ///
     /// # Errors
-    /// Whatever the function reports.
+    /// What the function raises.
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// The same function for another owner.
+    /// Another handle of the same function.
     fn share(&self) -> Box<dyn Original>;
 
-    /// Whether it has a copy of what this memory of others held, which it computes with when it is called again.
+    /// Whether the function holds a copy of the contents of this foreign memory, and computes with the copy when it
+    /// is called again.
     fn keeps(&self, _memory: &Storage) -> bool {
         false
     }
 
-    /// Host-language objects that it owns.
+    /// Python objects that it owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// The function on copies of its arguments.
+/// Calls the function on copies of its arguments.
 pub(crate) type Call<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
-/// Where gradients go beside the arguments.
+/// The targets of gradients beside the arguments.
 pub(crate) enum Closures<'a> {
-    /// To these edges, and the function must not lead elsewhere when it is called again.
+    /// Exactly these edges; it is an error if the function reaches other ones when it is called again.
     Exactly(&'a [Edge]),
-    /// To these ends; where else the function leads, there is no gradient.
+    /// These targets; gradients of anything else that the function reaches are dropped.
     Reached(&'a [Endpoint]),
 }
 
@@ -53,11 +51,12 @@ impl Closures<'_> {
     }
 }
 
-/// The gradients of arguments and closures by the function itself, in the order of both. The running node saved the
-/// arguments first; `requires` says which require grad, `histories` which of its results have a history.
+/// The gradients of arguments and closures, in this order, by calling the function. The saved values of the running
+/// node begin with the arguments; `requires` says which of them require grad, `histories` lists the results that
+/// require grad.
 ///
 /// # Errors
-/// What the function reports; `State` when it closes over other tensors than it did.
+/// What the function raises; `State` if it closes over other tensors than at trace time.
 pub(crate) fn computed(
     cx: &Context<'_, Tensor>,
     requires: &[bool],
@@ -70,11 +69,11 @@ pub(crate) fn computed(
     gradients(&arguments, requires, closures, &seeds, cx.create_graph(), call)
 }
 
-/// The first `count` values that the running node saved, with their histories. All that it saved must be what it was, also
-/// what only the forward program read.
+/// The first `count` saved values of the running node, with their edges. Checks the version of every saved value,
+/// also of those that only the forward program read.
 ///
 /// # Errors
-/// `Modified` for a value that was changed.
+/// `Modified` for a value that was changed in place.
 pub(crate) fn arguments(cx: &Context<'_, Tensor>, count: usize) -> Result<Vec<Tensor>> {
     for saved in 0..cx.saved_count() {
         cx.saved(saved)?;
@@ -82,8 +81,8 @@ pub(crate) fn arguments(cx: &Context<'_, Tensor>, count: usize) -> Result<Vec<Te
     (0..count).map(|i| cx.saved_with_edge(i)).collect()
 }
 
-/// The gradients, in the order of arguments and closures, of the results that `call` gives for these arguments.
-/// `cotangents` are those of results by their number.
+/// The gradients of arguments and closures, in this order, through the results of `call` on these arguments.
+/// `cotangents` are pairs of a result's index and its gradient.
 ///
 /// # Errors
 /// As [`computed`].
@@ -97,12 +96,12 @@ pub(crate) fn gradients(
 ) -> Result<Vec<Option<Tensor>>> {
     let closed = closures.edges();
     let _mode = ModeGuard::grad(true);
-    // Hooks that the function registers on the copies run; those of what it closes over are left to the pass around.
+    // Hooks that the function registers on the copies run here; hooks of closures run in the outer pass.
     let hooks = next_node();
     let copies = arguments.iter().zip(requires).map(|(x, requires)| {
         Ok(match (requires, x.requires_grad()) {
             (true, true) => x.copied("clone")?,
-            // A carried value that begins as a constant: its gradient goes nowhere.
+            // A carried value that starts as a constant: nobody needs its gradient.
             (true, false) => x.duplicate()?.with_grad(),
             (false, _) => x.clone(),
         })

@@ -1,7 +1,6 @@
-//! The joint recording: a function and the pass from its results, cut into two programs.
+//! Traces a function together with its backward pass, and splits the trace into a forward and a backward program.
 //!
-//! Owns: `JointReplay`, and which tensors beside the arguments gradients go to. Never runs a program.
-//! Invariant: a recording changes nothing, neither memory outside nor gradients.
+//! Invariant: tracing changes neither external memory nor gradients.
 
 use std::sync::Arc;
 
@@ -19,46 +18,48 @@ use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 use crate::threads::Mutex;
 
-/// A recorded function with its derivative.
+/// A compiled function with its backward program.
 pub struct JointReplay {
     pub(super) joint: Joint,
     pub(super) arguments: Vec<Signature>,
     /// Which arguments require grad.
     pub(super) requires: Vec<bool>,
-    /// The number of each result among the cotangents, if it has a history.
+    /// For each result its index among the cotangents, if it requires grad.
     pub(super) cotangents: Vec<Option<usize>>,
-    /// The memory outside that a node saves: what the backward program reads, then what a new run of the function reads.
+    /// The external memory that a node saves: first what the backward program reads, then what another call of the
+    /// function reads.
     pub(super) outside: Vec<Storage>,
-    /// Where gradients go beside the arguments: to the leaves that the function closes over.
+    /// The edges of the leaves that the function closes over.
     pub(super) closures: Vec<Edge>,
-    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
     pub(super) grads: Vec<Option<usize>>,
-    /// Backward programs for gradients of some results, by which of them have one.
+    /// Backward programs for subsets of the cotangents.
     narrowed: Mutex<Vec<Known>>,
 }
 
-/// Why a call runs eagerly that writes a history to memory which it did not make.
+/// Why a call runs eagerly that writes a tensor with history into external memory.
 const WRITES_HISTORY: &str = "it writes what requires grad to a tensor that it closes over";
 
-/// Which results have a gradient, and the backward program for those, if there is one.
+/// Which cotangents are present, and the backward program for them, if there is one.
 type Known = (Vec<bool>, Option<Arc<Narrowed>>);
 
-/// Why a function has no joint program: its calls run eagerly, or have a plain program.
+/// Why a function has no backward program: its calls run eagerly, or by a program without derivative.
 pub enum NotJoint {
-    /// No result has a history.
+    /// No result requires grad.
     Plain,
-    /// Somebody keeps tensors that it computed.
+    /// Tensors that the function computed are still referenced after the call.
     Kept,
     /// For this reason.
     Because(&'static str),
 }
 
 impl JointReplay {
-    /// Calls `f` with copies of the arguments, of which some are leaves, and then differentiates its results. Nothing has
-    /// changed after that, and no program has run. `weak` and `may_keep` as in [`Replay`](crate::ops::derive::replay).
+    /// Calls `f` with copies of the arguments and differentiates its results. All side effects are undone afterwards:
+    /// a first run of the program repeats them. `weak` and `may_keep` as in
+    /// [`Program::try_trace`](crate::compile::program::Program::try_trace).
     ///
     /// # Errors
-    /// What `f` reports; `Captured` when the function cannot be recorded.
+    /// What `f` raises; `Captured` if the function cannot be traced.
     pub fn record<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],
@@ -90,8 +91,8 @@ impl JointReplay {
         Ok(derived((recording, may_keep), &copies, results, since, host)?)
     }
 
-    /// The backward program for gradients of those results, which is made when it is first asked for; none where it cannot
-    /// be told from the recording.
+    /// The backward program for these cotangents, made at its first use and cached; `None` if the trace does not
+    /// determine it.
     pub(super) fn narrowed(&self, given: &[bool]) -> Option<Arc<Narrowed>> {
         let mut known = self.narrowed.lock();
         if let Some((_, found)) = known.iter().find(|(of, _)| of == given) {
@@ -102,43 +103,43 @@ impl JointReplay {
         made
     }
 
-    /// Whether memory that Python read as numbers has changed since the recording.
+    /// Whether external memory whose contents were baked into the program has changed.
     pub fn is_stale(&self) -> bool {
         self.joint.forward.is_stale()
     }
 
-    /// Objects of the host language that the programs own.
+    /// Python objects that the programs own.
     pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
-        // Both programs have the host code of both.
+        // The host callbacks of both programs are listed in either.
         foreign(&self.joint.forward)
     }
 
-    /// The steps of the forward and of the backward program as texts: name, what is read, what is written.
+    /// The steps of both programs as texts: kernel, operands read, operands written.
     pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         self.programs().into_iter().flat_map(Program::described).collect()
     }
 
-    /// The kind of each step, and what it computes.
+    /// The kind and the formulas of each step of both programs.
     pub fn told(&self) -> Vec<Told> {
         self.programs().into_iter().flat_map(Program::told).collect()
     }
 
-    /// The memory that the forward and the backward program use: number, where it comes from, bytes.
+    /// The buffers of both programs: id, source, bytes.
     pub fn memory(&self) -> Vec<(u32, String, usize)> {
         self.programs().into_iter().flat_map(Program::memory).collect()
     }
 
-    /// Whether one of the programs reads tensors that are no arguments.
+    /// Whether a program reads tensors other than the arguments; memory that NumPy owns does not count.
     pub fn reads_outside(&self) -> bool {
         self.outside.iter().any(|memory| !memory.is_lent())
     }
 
-    /// Bytes of temporaries of one run of both programs.
+    /// Bytes of temporaries that one run of both programs needs.
     pub fn temporary_bytes(&self) -> usize {
         self.programs().iter().map(|program| program.temporary_bytes()).sum()
     }
 
-    /// Gives the memory of temporaries back; the next run takes new memory.
+    /// Frees the memory of temporaries; the next run allocates it again.
     pub fn trim(&self) {
         self.programs().into_iter().for_each(Program::trim);
     }
@@ -147,12 +148,12 @@ impl JointReplay {
         [&self.joint.forward, &self.joint.backward]
     }
 
-    /// Whether an argument is memory that a call writes.
+    /// Whether a run writes to the memory of this argument.
     pub fn writes_to(&self, argument: &Tensor) -> bool {
         self.joint.forward.written_outside().any(|storage| storage.same(argument.storage()))
     }
 
-    /// The program of a call.
+    /// The forward program.
     pub fn forward(&self) -> &Program {
         &self.joint.forward
     }
@@ -162,24 +163,24 @@ impl JointReplay {
         &self.requires
     }
 
-    /// What the arguments are like.
+    /// The dtypes and shapes of the arguments.
     pub fn arguments(&self) -> &[Signature] {
         &self.arguments
     }
 }
 
-/// Where a pass through a recorded call begins and ends.
+/// The roots and targets of the backward pass through a traced call.
 pub(crate) struct Ends {
     pub(crate) roots: Endpoints,
-    /// The number of each result among the roots, if it has a history.
+    /// For each result its index among the roots, if it requires grad.
     pub(crate) cotangents: Vec<Option<usize>>,
-    /// The arguments that require grad.
+    /// The edge of each argument that requires grad.
     pub(crate) own: Vec<Option<Edge>>,
     pub(crate) closures: Vec<Edge>,
 }
 
 impl Ends {
-    /// The ends of a pass from these results.
+    /// The roots and targets for these results.
     pub(crate) fn of(copies: &[Tensor], results: &[Tensor], since: Since) -> Ends {
         let mut roots = Endpoints::new();
         let mut number = |result: &Tensor| {
@@ -195,7 +196,7 @@ impl Ends {
         Ends { roots, cotangents, own, closures }
     }
 
-    /// Why there is no program of such a call by itself.
+    /// Whether the function can have a backward program of its own.
     fn check(&self) -> std::result::Result<(), NotJoint> {
         if self.roots.is_empty() {
             return Err(NotJoint::Plain);
@@ -203,13 +204,13 @@ impl Ends {
         self.closures.iter().find_map(refused).map_or(Ok(()), |why| Err(NotJoint::Because(why)))
     }
 
-    /// For each argument and each closure, whether it is a target.
+    /// The edge of each argument and each closure; `None` for an argument that does not require grad.
     fn targets(&self) -> impl Iterator<Item = Option<&Edge>> {
         self.own.iter().map(Option::as_ref).chain(self.closures.iter().map(Some))
     }
 }
 
-/// The second half of a recording: the gradients of the results.
+/// Traces the backward pass, and ends the trace.
 fn derived(
     (mut recording, may_keep): (Recording, bool),
     copies: &[Tensor],
@@ -228,7 +229,7 @@ fn derived(
     let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
     let found = grad_of(roots, targets, &seeds, &options, host)?;
     let grads = numbered(ends.targets(), &found);
-    // The graph goes before the recording asks what is kept.
+    // Drop the graph before the tracer looks for tensors that are still referenced.
     let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
     let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
     let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
@@ -254,7 +255,7 @@ fn derived(
     }))
 }
 
-/// Memory outside that the programs read, that of the backward program first.
+/// The external memory that the programs read; that of the backward program first.
 fn saved_outside(joint: &Joint) -> Vec<Storage> {
     let before = joint.backward.inputs() - joint.outside.len();
     let read = |(k, _): &(usize, &Storage)| joint.backward.reads_input(before + k);
@@ -265,7 +266,7 @@ fn saved_outside(joint: &Joint) -> Vec<Storage> {
     first.iter().copied().chain(rest).cloned().collect()
 }
 
-/// For each target that there is, the number of its gradient among those that were found.
+/// For each target that requires grad, the index of its gradient among the gradients found.
 pub(crate) fn numbered<'a>(
     targets: impl Iterator<Item = Option<&'a Edge>>,
     found: &[Option<Tensor>],
@@ -280,8 +281,7 @@ pub(crate) fn numbered<'a>(
     targets.map(number).collect()
 }
 
-/// Gradients of the roots, which are the arguments of the recording from number `first` on. Their values do not matter:
-/// programs depend on none.
+/// Seeds of the backward pass: inputs of the trace, numbered from `first`. Their values do not matter.
 pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<Tensor>>> {
     let _paused = capture::Pause::new();
     let seed = |(number, root): (usize, &Endpoint)| {
@@ -292,7 +292,7 @@ pub(crate) fn cotangents(roots: &[Endpoint], first: usize) -> Result<Vec<Option<
     (first..).zip(roots).map(seed).collect()
 }
 
-/// Why a program cannot lead gradients to a tensor that the function closes over.
+/// Why a program cannot pass gradients to this closure, if it cannot.
 fn refused(edge: &Edge) -> Option<&'static str> {
     if !edge.node().flags().has(Flags::ACCUMULATOR) {
         Some("it closes over a tensor with a history; pass that as an argument")

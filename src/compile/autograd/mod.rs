@@ -1,6 +1,6 @@
-//! Derivatives of compiled functions: the forward and the backward program of a call, and the one node that joins them.
+//! Derivatives of compiled functions: the forward and the backward program of a call are one autograd node.
 //!
-//! Invariant: the gradients of a call have the bits that the traced function gives.
+//! Invariant: gradients are bit for bit those of the eager function.
 
 mod backward_node;
 mod call_node;

@@ -1,41 +1,39 @@
-//! Which backward program each iteration of a backward loop runs: that for the gradients that come to it.
-//!
-//! Owns: those programs, found once for a pass. Never runs one. Invariant: an iteration takes no gradient that a pass through
-//! iterations in Python would not have.
+//! Which backward program of the body each iteration of a backward loop runs, depending on the gradients that reach
+//! it.
 
 use smallvec::SmallVec;
 
 use super::loop_forward::Loop;
 use super::partial_backward::Way;
 
-/// More ways for gradients through a body than this are not worth a program each.
+/// Bound on the backward programs of one body.
 const MOST: usize = 16;
 
-/// The backward programs of a pass.
+/// The backward programs of one backward loop.
 pub struct BackwardPlan {
     pub(in crate::compile) variants: SmallVec<[Variant; 1]>,
-    /// For each argument and each closure, the number of its gradient among those that the pass gives.
+    /// For each argument, then each closure: the index of its gradient among the gradients of the loop.
     pub(in crate::compile) places: Vec<Option<usize>>,
 }
 
-/// An iteration to which certain gradients come.
+/// An iteration with a given set of cotangents.
 pub(in crate::compile) struct Variant {
-    /// Which results have one.
+    /// Which cotangents are present.
     given: Vec<bool>,
     pub(in crate::compile) way: Way,
-    /// The arguments and closures that it gives gradients of.
+    /// The arguments and closures whose gradients it computes.
     pub(in crate::compile) derived: Vec<usize>,
-    /// What the iteration before it is.
+    /// The variant of the iteration before it.
     pub(in crate::compile) next: usize,
 }
 
 impl BackwardPlan {
-    /// For each argument and each closure, whether the pass gives its gradient.
+    /// For each argument and each closure, whether the loop computes its gradient.
     pub fn gradients(&self) -> impl Iterator<Item = bool> + '_ {
         self.places.iter().map(Option::is_some)
     }
 
-    /// Whether some iteration may give no gradient of a target.
+    /// Whether some iteration computes no gradient of this target.
     pub(in crate::compile) fn misses(&self, target: usize) -> bool {
         self.variants.iter().any(|variant| !variant.derived.contains(&target))
     }
@@ -44,7 +42,7 @@ impl BackwardPlan {
         let (carries, mut there) = (of.parts.carries, vec![false; of.parts.grads.len()]);
         let known = of.parts.condition.is_none().then_some(of.parts.length);
         let (mut at, mut last) = (0, 0);
-        // Later iterations are like some of these.
+        // Later iterations repeat one of these variants.
         for _ in 0..known.unwrap_or(usize::MAX).min(2 * variants.len()) {
             variants[at].derived.iter().for_each(|&target| there[target] = true);
             at = variants[at].next;
@@ -63,8 +61,8 @@ impl BackwardPlan {
 }
 
 impl Loop {
-    /// The programs for a pass in which these of the results with a history have a gradient; without them, every result has
-    /// one in every iteration. None where there are no such programs.
+    /// The plan for a backward pass with these cotangents of the results that require grad; `None` means all of them,
+    /// in every iteration. Returns `None` if the trace does not determine the programs.
     pub fn backward_plan(&self, given: Option<&[bool]>) -> Option<BackwardPlan> {
         let mut variants: SmallVec<[Variant; 1]> = SmallVec::new();
         let Some(given) = given else {
@@ -92,7 +90,7 @@ impl Loop {
         }
     }
 
-    /// An iteration to which these gradients come; none where there is no program for it.
+    /// The variant for these cotangents; `None` if there is no program.
     fn variant(&self, given: Vec<bool>) -> Option<Variant> {
         let way = Way::of(&self.parts.body, &given)?;
         let has = |number: &Option<usize>| number.is_some_and(|n| way.numbers.contains(&n));

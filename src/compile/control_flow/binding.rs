@@ -1,7 +1,6 @@
-//! Running a program on memory that belongs to a program around it.
+//! Runs a body program on memory of the enclosing program; pointers are resolved once, and a run allocates nothing.
 //!
-//! Owns: where results go, found once for all runs. Never allocates. Invariant: every result of the program has a place of
-//! its own.
+//! Invariant: every result of the program has a destination of its own.
 
 use smallvec::SmallVec;
 
@@ -13,23 +12,23 @@ use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
 
-/// The first byte of a value.
+/// A destination pointer.
 pub(in crate::compile) type Place = *mut u8;
-/// Where inputs lie, or results after a run.
+/// Source pointers: inputs of a run, or outputs after it.
 pub(in crate::compile) type Places = SmallVec<[*const u8; 16]>;
 
-/// Values of a tape begin at multiples of this.
+/// Alignment of the values on a tape, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a run leaves for another one, one value after the other.
+/// The layout of a tape: residuals that a forward run stores for the backward run.
 #[derive(Default)]
 pub(in crate::compile) struct Tape {
-    /// Bytes of it.
+    /// Its length in bytes.
     pub(in crate::compile) nbytes: usize,
 }
 
 impl Tape {
-    /// Where a value of this many bytes begins, after those before it.
+    /// Appends a value of this many bytes; returns its offset.
     pub(in crate::compile) fn add(&mut self, nbytes: usize) -> usize {
         let start = self.nbytes;
         self.nbytes += nbytes.next_multiple_of(ALIGNMENT);
@@ -37,35 +36,35 @@ impl Tape {
     }
 }
 
-/// Where a result of a program goes.
+/// The destination of a result buffer.
 #[derive(Clone, Copy)]
 enum Goes {
-    /// To the tape, at this byte.
+    /// The tape, at this offset.
     Tape(usize),
-    /// To the place of the output of this number.
+    /// The memory of the output with this index.
     Own(usize),
 }
 
-/// Where an output of a program is found.
+/// Where an output is found after a run.
 enum Lies {
-    /// In the memory of result `.0`, from byte `.1` on.
+    /// In result buffer `.0`, at byte offset `.1`.
     Result(usize, isize),
-    /// In an input.
+    /// In input `.0`, at byte offset `.1`.
     Input(usize, isize),
-    /// In values of the program.
+    /// In a constant of the program, or in external memory.
     Constant(Storage, isize),
-    /// Nowhere: it has no elements.
+    /// It has no elements.
     Nowhere,
 }
 
-/// The places of a program's results.
+/// The resolved destinations of a program's results, and the locations of its outputs.
 pub(in crate::compile) struct Placement {
     results: Vec<Goes>,
     outputs: Vec<Lies>,
 }
 
 impl Placement {
-    /// The places of the results of `program`, of which those in `taped` lie on the tape.
+    /// Resolves the results of `program`; the buffers in `taped` go to the tape at the given offsets.
     pub(in crate::compile) fn new(program: &Program, taped: &[(Id, usize)]) -> Placement {
         let goes = |id: &Id| match taped.iter().find(|(taped, _)| taped == id) {
             Some(&(_, at)) => Goes::Tape(at),
@@ -92,12 +91,12 @@ impl Placement {
         }
     }
 
-    /// Runs the program; outputs that are not taped go to `own` by their number. Returns where the outputs lie, and the
-    /// objects.
+    /// Runs the program; results that are not on the tape go to `own(output index)`. Returns pointers to the outputs,
+    /// and the objects that the run left.
     ///
     /// # Safety
-    /// Inputs hold what the program was recorded with, while the run goes on; null is an input that no step reads. Each
-    /// result has a place of its own that is long enough.
+    /// Inputs have the dtypes and shapes of the trace and live during the run; a null input is one that no step
+    /// reads. Every destination is distinct and large enough.
     pub(in crate::compile) unsafe fn run(
         &self,
         session: &mut Session<'_>,
@@ -123,10 +122,10 @@ impl Placement {
     }
 }
 
-/// Copies a value to its place, if it lies elsewhere.
+/// Copies a value to its destination unless it is there already.
 ///
 /// # Safety
-/// Both hold that many bytes; they are the same or apart.
+/// Both pointers are valid for `nbytes`; they are equal or the ranges are disjoint.
 pub(in crate::compile) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
     if from != to.cast_const() && nbytes > 0 {
         // SAFETY: the caller's contract.
@@ -134,7 +133,7 @@ pub(in crate::compile) unsafe fn settle(from: *const u8, to: Place, nbytes: usiz
     }
 }
 
-/// Where views begin.
+/// The base pointers of views.
 pub(in crate::compile) fn starts<'v>(
     views: &'v [View<'_>],
 ) -> impl Iterator<Item = *const u8> + Clone + 'v {

@@ -1,7 +1,6 @@
-//! A choice: the programs of several branches, of which one runs.
+//! The kernels of `switch`: run the forward or the backward program of the selected branch.
 //!
-//! Owns: where the values of the branch that runs lie, and what it leaves for its backward program (the tape). Never knows
-//! how a branch was recorded. Invariant: the backward pass takes the branch that the forward pass took.
+//! Invariant: the backward pass takes the branch that the forward pass took.
 
 use smallvec::SmallVec;
 
@@ -13,24 +12,24 @@ use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 use crate::kernels::{View, ViewMut};
 
-/// What a branch is made of.
+/// The parts from which a branch is built.
 pub struct BranchParts {
-    /// Its arguments are the operands, its results those of the choice.
+    /// Its arguments are the operands, its results those of the switch.
     pub body: Joint,
-    /// How many buffers it reads outside.
+    /// The number of external buffers that it reads.
     pub outside: usize,
-    /// Which cotangents of the choice it takes.
+    /// The cotangents of the switch that it takes.
     pub cotangents: Vec<usize>,
-    /// For each cotangent that it takes after those: the first gradient of a closure, to which it adds.
+    /// For each closure the initial value of its gradient sum, which it takes after the cotangents.
     pub nothing: Vec<Vec<u8>>,
-    /// For each result of its backward program, the number of the gradient among those of the choice.
+    /// For each output of its backward program, the index among the gradients of the switch.
     pub derived: Vec<usize>,
 }
 
 /// One branch.
 pub struct Branch {
     parts: BranchParts,
-    /// Bytes of what it leaves, and where residuals lie there.
+    /// Bytes of its tape, and the offsets of the residuals there.
     tape_bytes: usize,
     residuals: Vec<usize>,
     forward: Placement,
@@ -38,7 +37,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Finds out where everything lies.
+    /// Lays out the tape and resolves the pointers.
     pub fn new(parts: BranchParts) -> Branch {
         let body = &parts.body;
         let mut tape = Tape::default();
@@ -52,14 +51,14 @@ impl Branch {
     }
 }
 
-/// How gradients go through the branches.
+/// The backward program of each branch, for one set of cotangents.
 pub struct Ways(Vec<Way>);
 
-/// Several branches.
+/// The branches of a `switch` with the sizes of its operands and results.
 pub struct Choice {
-    /// The branches by their number.
+    /// The branches, by index.
     pub branches: Vec<Branch>,
-    /// How many operands there are.
+    /// The number of operands.
     pub operands: usize,
     /// Bytes of each result.
     pub result_bytes: Vec<usize>,
@@ -68,13 +67,13 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Bytes of the tape of any branch.
+    /// Bytes of the largest tape of a branch.
     pub fn tape_bytes(&self) -> usize {
         self.branches.iter().map(|branch| branch.tape_bytes).max().unwrap_or(0)
     }
 
-    /// The ways through the branches where those results with a history have a gradient that `given` says; none where there
-    /// is no program for them.
+    /// The backward programs of the branches for these cotangents of the results that require grad; `None` if one of
+    /// them has no program.
     pub fn ways(&self, given: &[bool]) -> Option<Ways> {
         let of = |branch: &Branch| {
             let given: Vec<bool> = branch.parts.cotangents.iter().map(|&k| given[k]).collect();
@@ -83,7 +82,7 @@ impl Choice {
         self.branches.iter().map(of).collect::<Option<_>>().map(Ways)
     }
 
-    /// Whether some branch gives this one of the gradients.
+    /// Whether some branch computes this gradient.
     pub fn gives(&self, ways: &Ways, gradient: usize) -> bool {
         let gives = |(branch, way): (&Branch, &Way)| {
             way.numbers.iter().any(|&n| branch.parts.derived[n] == gradient)
@@ -91,7 +90,7 @@ impl Choice {
         self.branches.iter().zip(&ways.0).any(gives)
     }
 
-    /// For each operand, then for each buffer that a branch reads outside, whether a backward program reads it.
+    /// For each operand, then for each external buffer of each branch: whether a backward program reads it.
     pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
         let of = |b: &Branch| -> Vec<bool> {
             b.parts.body.read_backward(self.operands, b.parts.outside).collect()
@@ -103,13 +102,13 @@ impl Choice {
         operands.into_iter().chain(outside)
     }
 
-    /// The branch of this index, and what it reads among the buffers outside.
+    /// The selected branch, and its external buffers.
     fn chosen<'v, 'a>(
         &self,
         index: &View<'_>,
         outside: &'v [View<'a>],
     ) -> (&Branch, &'v [View<'a>]) {
-        // SAFETY: the index is one element of int64.
+        // SAFETY: the index is a scalar of int64.
         let number = unsafe { index.ptr.cast::<i64>().read_unaligned() };
         let number = number.clamp(0, self.branches.len() as i64 - 1) as usize;
         let before: usize = self.branches[..number].iter().map(|branch| branch.parts.outside).sum();
@@ -117,8 +116,8 @@ impl Choice {
         (branch, &outside[before..][..branch.parts.outside])
     }
 
-    /// Runs a branch. `reads` are the index, the operands and what the branches read outside, one after the other; `writes`
-    /// are the results and the tape.
+    /// Runs the selected branch. `reads` are the index, the operands and the external buffers of all branches in
+    /// order; `writes` are the results and the tape.
     ///
     /// # Errors
     /// What a step raises.
@@ -129,18 +128,19 @@ impl Choice {
         let (branch, outside) = self.chosen(&reads[0], outside);
         let given: Places = starts(operands).chain(starts(outside)).collect();
         let mut session = Session::begin(&branch.parts.body.forward)?;
-        // SAFETY: all of these hold what the branch was recorded with, for this run.
+        // SAFETY: the views have the dtypes and shapes of the trace and live during this call; the destinations are
+        // separate buffers.
         let ran = unsafe { branch.forward.run(&mut session, &given, &[], tape, |k| places[k]) };
         let (found, objects) = ran?;
         for ((&from, &to), &bytes) in found.iter().zip(&places).zip(&self.result_bytes) {
-            // SAFETY: both hold the result, in buffers of their own.
+            // SAFETY: source and destination are `bytes` long, in different buffers or the same pointer.
             unsafe { settle(from, to, bytes) };
         }
         Ok(objects)
     }
 
-    /// Runs the backward program of the branch that ran, for the gradients that come to it. `reads` are those of `forward`, the tape, and the cotangents;
-    /// `writes` are the gradients, which are zero where the branch gives none.
+    /// Runs the backward program of the selected branch. `reads` are those of `forward`, then the tape and the
+    /// cotangents; `writes` are the gradients, zero where the branch computes none.
     ///
     /// # Errors
     /// What a step raises.
@@ -158,7 +158,7 @@ impl Choice {
         let (tape, given) = (rest[0].ptr, &rest[1..]);
         let (branch, outside) = self.chosen(&reads[0], outside);
         for (place, &bytes) in places.iter().zip(&self.derived_bytes) {
-            // SAFETY: the gradient is that long; zeros are numbers of every dtype.
+            // SAFETY: the gradient has this many bytes; all-zero bytes are a zero of every dtype.
             unsafe { place.write_bytes(0, bytes) };
         }
         let number = self.branches.iter().position(|other| std::ptr::eq(other, branch));
@@ -175,11 +175,12 @@ impl Choice {
         let gradient = |number: usize| parts.derived[way.numbers[number]];
         let own = |number: usize| places[gradient(number)];
         let (mut session, tape) = (Session::begin(program)?, tape.cast_mut());
-        // SAFETY: all of these hold what the branch was recorded with, for this run.
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the destinations
+        // are separate buffers.
         let (found, _) = unsafe { placement.run(&mut session, &taken, objects, tape, own)? };
         for (number, &from) in found.iter().enumerate() {
             let bytes = self.derived_bytes[gradient(number)];
-            // SAFETY: both hold the gradient, in buffers of their own.
+            // SAFETY: source and destination are `bytes` long, in different buffers or the same pointer.
             unsafe { settle(from, own(number), bytes) };
         }
         Ok(())

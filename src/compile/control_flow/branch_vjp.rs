@@ -1,8 +1,7 @@
-//! The derivative of a branch as a branch: a function of operands and cotangents that gives gradients.
+//! The VJP of a branch, as a branch: a function of operands and cotangents that returns gradients. A traced
+//! derivative of a `switch` is a `switch` of these.
 //!
-//! Owns: the call of a branch for its gradients, which have a history. Never chooses a branch: a `switch` of such branches
-//! does, so that a recorded derivative of a choice holds all of its branches. Invariant: every branch of one choice gives
-//! gradients of the same tensors, zeros where it has none.
+//! Invariant: all branches return gradients of the same targets, zeros where a branch has none.
 
 use crate::array::Storage;
 use crate::compile::autograd::{Closures, Original, gradients};
@@ -12,7 +11,7 @@ use crate::ops::autograd::backward::Endpoint;
 use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
-/// The functions of a choice.
+/// The Python functions of the branches.
 pub(super) struct Branches(pub(super) Vec<Box<dyn Original>>);
 
 impl Foreign for Branches {
@@ -25,7 +24,7 @@ impl Foreign for Branches {
     }
 }
 
-/// A branch whose results are the gradients of another one's.
+/// A branch that computes the gradients of another branch.
 pub(super) struct Derived {
     pub(super) branch: Box<dyn Original>,
     /// Which operands of that branch require grad.
@@ -33,7 +32,7 @@ pub(super) struct Derived {
     pub(super) closures: Vec<Endpoint>,
     /// The results that have cotangents.
     pub(super) histories: Vec<usize>,
-    /// What the gradients are like, those of operands that require none left out.
+    /// The shapes and dtypes of the gradients, without those of operands that do not require grad.
     pub(super) targets: Vec<Spec>,
 }
 

@@ -1,7 +1,6 @@
-//! Iterations of a loop's forward program, also those that the backward loop runs again.
+//! Runs iterations of a loop's forward program, also when the backward loop recomputes them (rematerialisation).
 //!
-//! Owns: the carry from one iteration to the next, and segments of iterations whose tapes are computed anew. Never decides
-//! how often a loop runs. Invariant: an iteration that runs again reads the carry that it read the first time.
+//! Invariant: a recomputed iteration reads the same carry as the first time.
 
 use smallvec::SmallVec;
 
@@ -13,24 +12,24 @@ use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
 
-/// What every iteration reads.
+/// What every iteration reads beside the carry.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Around<'v, 'a> {
     pub(in crate::compile) scanned: &'v [View<'a>],
     pub(in crate::compile) outside: &'v [View<'a>],
 }
 
-/// Iterations, one after the other.
+/// Iterations that run one after the other.
 pub(in crate::compile) struct Iterations<'l> {
     of: &'l Loop,
     session: Session<'l>,
     handed: Handover,
-    /// Where the carry lies.
+    /// Pointers to the current carry.
     pub(in crate::compile) carry: SmallVec<[*const u8; 8]>,
 }
 
 impl<'l> Iterations<'l> {
-    /// Begins with this carry.
+    /// Starts with this carry.
     pub(in crate::compile) fn begin(
         of: &'l Loop,
         carry: impl Iterator<Item = *const u8>,
@@ -40,8 +39,8 @@ impl<'l> Iterations<'l> {
         Ok(Iterations { of, session, handed: Handover::new(bytes)?, carry: carry.collect() })
     }
 
-    /// Iteration `k`: leaves residuals, and the carry where the backward program reads it, on `tape`. A stacked result goes
-    /// where `stacked` says by its number. Gives the objects that the program hands on.
+    /// Runs iteration `k`. Stores residuals, and the carry if the backward program reads it, on `tape`; writes
+    /// stacked result `i` to `stacked(i)`. Returns the objects that the run left.
     pub(in crate::compile) fn step(
         &mut self,
         k: usize,
@@ -59,48 +58,49 @@ impl<'l> Iterations<'l> {
             true => handed.at(result, k),
             false => stacked(result),
         };
-        // SAFETY: all of these hold what the body was recorded with, for this run.
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the destinations
+        // are separate buffers.
         let (found, objects) =
             unsafe { of.forward.run(&mut self.session, &given, &[], tape, own)? };
         for (result, (&from, &bytes)) in found.iter().zip(&of.parts.result_bytes).enumerate() {
             match self.carry.get_mut(result) {
                 Some(carry) => *carry = from,
-                // SAFETY: there is room for each element.
+                // SAFETY: the stacked result has room for one element per iteration.
                 None => unsafe { settle(from, own(result), bytes) },
             }
         }
         Ok(objects)
     }
 
-    /// Keeps the carry for the backward loop, where it is read there.
+    /// Stores the carried values that the backward program reads on the tape.
     fn keep(&self, tape: Place) {
         let bytes = &self.of.parts.argument_bytes;
         for ((&from, at), &bytes) in self.carry.iter().zip(&self.of.kept).zip(bytes) {
             if let Some(at) = at {
-                // SAFETY: the tape has room for the carry of each iteration, and nobody else has the tape.
+                // SAFETY: the tape reserves these bytes at this offset, and no other reference to it exists.
                 unsafe { settle(from, tape.wrapping_add(*at), bytes) };
             }
         }
     }
 
-    /// Keeps all of the carry, from which a segment can run again.
+    /// Stores the whole carry, as a checkpoint from which the segment can be recomputed.
     pub(in crate::compile) fn save(&self, slot: Place) {
         let bytes = &self.of.parts.argument_bytes;
         for ((&from, &at), &bytes) in self.carry.iter().zip(&self.of.carried).zip(bytes) {
-            // SAFETY: the tape has room for the carry of each segment, and nobody else has the tape.
+            // SAFETY: the checkpoint reserves these bytes at this offset, and no other reference to it exists.
             unsafe { settle(from, slot.wrapping_add(at), bytes) };
         }
     }
 }
 
-/// The tapes of some iterations, which ran again.
+/// The recomputed tapes of one segment of iterations.
 pub(in crate::compile) struct Segment<'l> {
     of: &'l Loop,
-    /// The first of the iterations, once there are any.
+    /// The first iteration of the segment, once it was computed.
     first: Option<usize>,
     tapes: Storage,
     objects: Vec<Objects>,
-    /// Where stacked results go, which are there already.
+    /// Scratch for stacked results: the real ones are already written.
     unused: Storage,
 }
 
@@ -111,8 +111,8 @@ impl<'l> Segment<'l> {
         Ok(Segment { of, first: None, tapes, objects: Vec::new(), unused })
     }
 
-    /// The tape and the objects of iteration `k`, of which the loop asks from the last to the first. `slots` has the carry of
-    /// each segment.
+    /// The tape and the objects of iteration `k`. The caller asks from the last iteration to the first. `slots` holds
+    /// the carry at the start of each segment.
     pub(in crate::compile) fn at(
         &mut self,
         k: usize,

@@ -1,7 +1,7 @@
-//! The two kernels of a loop or a choice, as launches: what the forward one leaves for the backward one.
+//! Launches the forward and the backward kernel of a loop or a switch, and passes an object from one to the other,
+//! also across replays of a trace.
 //!
-//! Owns: the object that goes from one to the other, in a recording and outside. Never looks into it.
-//! Invariant: the backward kernel of a replay finds what the forward kernel of the same replay left.
+//! Invariant: the backward kernel of a replay reads the object that the forward kernel of the same replay left.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::kernels::launch::{self, Object, Objects, Run};
 use crate::kernels::{View, ViewMut};
 use crate::tensor::Tensor;
 
-/// What a forward kernel left beside memory.
+/// The object that a forward kernel left for the backward kernel.
 pub(super) struct Left {
     object: Option<Object>,
-    /// Its number among the objects of a recording.
+    /// Its slot among the objects of a trace.
     slot: usize,
-    /// That recording; 0 where there was none.
+    /// The trace it belongs to; 0 if none was active.
     recording: usize,
 }
 
@@ -24,7 +24,7 @@ impl Left {
     /// Runs a forward kernel.
     ///
     /// # Errors
-    /// What it reports.
+    /// What the kernel raises.
     pub(super) fn by<'t, T: Any + Send + Sync>(
         name: &'static str,
         reads: impl Iterator<Item = &'t Tensor>,
@@ -41,10 +41,10 @@ impl Left {
         Ok(Left { object: objects.pop().flatten(), slot, recording: launch::recording() })
     }
 
-    /// Runs the backward kernel of what was left.
+    /// Runs the backward kernel on the object of the forward kernel.
     ///
     /// # Errors
-    /// What it reports.
+    /// What the kernel raises.
     pub(super) fn taken<'t, T: Any + Send + Sync>(
         &self,
         name: &'static str,

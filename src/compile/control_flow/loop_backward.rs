@@ -1,8 +1,7 @@
-//! The backward loop: the backward program of a body, once per iteration, from the last to the first.
+//! The backward loop: runs the backward program of the body once per iteration, from the last to the first.
 //!
-//! Owns: the gradients that one iteration hands to the one before it: those of the carry, and sums for closures.
-//! Invariant: a closure's gradient is a left fold over its uses, from the last one to the first: the order in which the
-//! engine adds the gradients of a computation that was not folded into a loop.
+//! Invariant: a closure's gradient is a left fold over its uses, from the last iteration to the first, which is the
+//! order in which the engine adds the gradients of an unrolled loop.
 
 use smallvec::SmallVec;
 
@@ -16,7 +15,7 @@ use crate::error::Result;
 use crate::kernels::launch::Object;
 use crate::kernels::{View, ViewMut};
 
-/// What every iteration reads.
+/// What every iteration of the backward loop reads.
 struct Given<'v, 'a> {
     scanned: &'v [View<'a>],
     outside: &'v [View<'a>],
@@ -24,9 +23,9 @@ struct Given<'v, 'a> {
 }
 
 impl Loop {
-    /// Runs a backward program of the body once for each iteration, from the last to the first. `reads` are the scanned
-    /// tensors, what the body reads outside, the tape, and the gradients of the results that have a history; `writes`
-    /// are the gradients that the plan gives.
+    /// Runs the backward program of the body once per iteration, from the last to the first. `reads` are the scanned
+    /// tensors, the external buffers of the body, the tape, and the cotangents of the results that require grad;
+    /// `writes` are the gradients of the plan.
     ///
     /// # Errors
     /// What a step raises.
@@ -64,21 +63,21 @@ impl Loop {
     }
 }
 
-/// A run of the backward loop.
+/// The state of one run of the backward loop.
 struct BackwardLoop<'l> {
     of: &'l Loop,
     plan: &'l BackwardPlan,
-    /// A session for each program of the plan.
+    /// A session for each variant of the plan.
     sessions: SmallVec<[Option<Session<'l>>; 1]>,
-    /// Which of them is next.
+    /// The variant of the next iteration.
     at: usize,
-    /// Bytes of each target, arguments and closures by number, and where its gradient goes if the pass gives one.
+    /// Bytes of the gradient of each target (arguments, then closures), and its destination if the loop computes it.
     bytes: Vec<usize>,
     places: Vec<Option<Place>>,
     handed: Handover,
-    /// For each target, where the next step finds the gradient of the carry that it gave, or the sum so far.
+    /// For each target a pointer to the current gradient of the carry, or to the sum of a closure's gradients.
     taken: Vec<*const u8>,
-    /// What stands for a gradient that there is none of.
+    /// Stands for a missing gradient.
     zeros: Storage,
 }
 
@@ -94,11 +93,11 @@ impl<'l> BackwardLoop<'l> {
         let bytes: Vec<usize> = parts.argument_bytes.iter().copied().chain(closures).collect();
         let longest = bytes.iter().copied().max().unwrap_or(0);
         let zeros = Storage::alloc(longest)?;
-        // SAFETY: the memory is ours and that long; zeros are numbers of every dtype.
+        // SAFETY: the buffer was allocated with this length; all-zero bytes are a zero of every dtype.
         unsafe { zeros.ptr().write_bytes(0, longest) };
         let mut taken: Vec<*const u8> = vec![zeros.ptr(); bytes.len()];
         for (result, given) in of.histories().zip(cotangents) {
-            // One that is missing has no elements.
+            // A missing cotangent is an empty view.
             if result < parts.carries && !given.dims.contains(&0) {
                 taken[result] = given.ptr;
             }
@@ -106,7 +105,7 @@ impl<'l> BackwardLoop<'l> {
         let handed = Handover::new(bytes.iter().copied())?;
         for (closure, bits) in (parts.argument_bytes.len()..).zip(&parts.nothing) {
             let start = handed.at(closure, count);
-            // SAFETY: the buffer is ours and that long.
+            // SAFETY: the buffer was allocated with this length.
             unsafe { settle(bits.as_ptr(), start, bits.len()) };
             taken[closure] = start;
         }
@@ -120,14 +119,14 @@ impl<'l> BackwardLoop<'l> {
             places.iter().enumerate().filter(|(target, _)| of.is_scanned(*target))
         {
             if let Some(place) = place.filter(|_| plan.misses(target)) {
-                // SAFETY: the gradient has an element for each iteration.
+                // SAFETY: the gradient has one element per iteration.
                 unsafe { place.write_bytes(0, bytes[target] * count) };
             }
         }
         Ok(BackwardLoop { of, plan, sessions, at: 0, bytes, places, handed, taken, zeros })
     }
 
-    /// One iteration.
+    /// Runs one iteration.
     fn step(
         &mut self,
         k: usize,
@@ -154,13 +153,14 @@ impl<'l> BackwardLoop<'l> {
             target if target < arguments => handed.at(target, k),
             target => handed.other(target, taken[target]),
         };
-        // SAFETY: all of these hold what the body was recorded with, for this run; what is null is not read.
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; a null input is
+        // never read.
         let (found, _) = unsafe { placement.run(session, &inputs, objects, tape, own)? };
         let mut next: SmallVec<[*const u8; 16]> = SmallVec::from_slice(taken);
         next[..arguments].fill(self.zeros.ptr());
         for (number, (&from, &target)) in found.iter().zip(&variant.derived).enumerate() {
             if of.is_scanned(target) {
-                // SAFETY: the gradient has room for each element.
+                // SAFETY: the gradient has one element per iteration.
                 unsafe { settle(from, own(number), bytes[target]) };
             } else {
                 next[target] = from;
@@ -170,7 +170,8 @@ impl<'l> BackwardLoop<'l> {
         Ok(())
     }
 
-    /// What the backward program of an iteration takes: the carry, elements, gradients, sums, residuals, and memory outside.
+    /// The inputs of the body's backward program: carry, elements, cotangents, gradient sums, residuals, external
+    /// memory.
     fn inputs(&self, element: usize, tape: Place, given: &Given<'_, '_>) -> Places {
         let of = self.of;
         let on_tape = |at: &usize| tape.wrapping_add(*at).cast_const();
@@ -190,11 +191,12 @@ impl<'l> BackwardLoop<'l> {
             .collect()
     }
 
-    /// Gives the gradients of the first carry and the sums of closures.
+    /// Copies the gradients of the initial carry and the sums of the closures to their destinations.
     fn end(&self) {
         for (target, place) in self.places.iter().enumerate() {
             if let Some(to) = place.filter(|_| !self.of.is_scanned(target)) {
-                // SAFETY: both hold the gradient, in buffers of their own.
+                // SAFETY: source and destination are as long as the gradient, in different buffers or the same
+                // pointer.
                 unsafe { settle(self.taken[target], to, self.bytes[target]) };
             }
         }

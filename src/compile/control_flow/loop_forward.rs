@@ -1,7 +1,6 @@
-//! A loop: the two programs of its body, run once per iteration.
+//! The loop kernel behind `scan` and `while_loop`: tape layout and the forward loop.
 //!
-//! Owns: what a loop is, where the values of an iteration lie, and the forward loop, which leaves the tape for the backward
-//! loop. Never knows how the body was recorded. Invariant: an iteration reads the carry that the one before wrote.
+//! Invariant: an iteration reads the carry that the previous iteration wrote.
 
 use smallvec::SmallVec;
 
@@ -15,76 +14,77 @@ use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::threads::signals::Signals;
 
-/// What decides whether a loop goes on.
+/// The condition of a `while_loop`.
 pub struct Condition {
-    /// It takes the carry and what it reads outside, and gives one boolean.
+    /// Takes the carry and the external memory that it reads; returns one boolean.
     pub program: Program,
 }
 
 /// What a forward loop leaves for the backward loop beside the tape.
 pub struct Trace {
-    /// How often the body ran.
+    /// How many iterations ran.
     pub(in crate::compile) count: usize,
-    /// The objects of each iteration, if the programs hand some to one another.
+    /// The objects of each iteration, if forward programs pass objects to backward programs.
     pub(in crate::compile) objects: Vec<Objects>,
-    /// The tape of each iteration of a loop whose length was not known.
+    /// The tape of each iteration of a loop of unknown length.
     pub(in crate::compile) tapes: Vec<Storage>,
 }
 
-/// What a loop is made of.
+/// The parts from which a loop is built.
 pub struct LoopParts {
-    /// Ends the loop; without it, the body runs `length` times.
+    /// The condition of a `while_loop`; a `scan` has none and runs `length` iterations.
     pub condition: Option<Condition>,
-    /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry and
-    /// one element of each stacked tensor.
+    /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry
+    /// and one element of each stacked tensor.
     pub body: Joint,
-    /// How many buffers the body reads outside.
+    /// The number of external buffers that the body reads.
     pub outside: usize,
-    /// How many values are carried.
+    /// The number of carried values.
     pub carries: usize,
-    /// How many tensors are scanned.
+    /// The number of scanned tensors.
     pub scanned: usize,
-    /// How often the body runs.
+    /// The number of iterations.
     pub length: usize,
-    /// Whether it begins at the end of the scanned tensors.
+    /// Whether iteration 0 reads the last elements of the scanned tensors.
     pub reverse: bool,
-    /// How many iterations keep one carry, from which the backward loop runs them again; 1 keeps what each of them leaves.
+    /// Gradient checkpointing: the carry is stored every so many iterations, and the backward loop recomputes the
+    /// iterations of a segment. 1 stores the residuals of every iteration instead.
     pub every: usize,
-    /// The number of each result among the cotangents, if it has a history.
+    /// For each result its index among the cotangents, if it requires grad.
     pub cotangents: Vec<Option<usize>>,
-    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
     pub grads: Vec<Option<usize>>,
     /// Bytes of each argument of the body.
     pub argument_bytes: Vec<usize>,
     /// Bytes of each result.
     pub result_bytes: Vec<usize>,
-    /// For each closure, the bits to which its first gradient is added: those of minus zero, which change no number.
+    /// For each closure the initial value of its gradient sum: minus zeros, the identity element of addition.
     pub nothing: Vec<Vec<u8>>,
 }
 
-/// What an iteration takes besides the work on elements, about.
+/// The estimated overhead of one iteration, in nanoseconds.
 const ITERATION_NS: f32 = 500.0;
 
-/// A body, and how often it runs.
+/// A loop over a body program.
 pub struct Loop {
     pub(in crate::compile) parts: LoopParts,
     /// Bytes of the tape of one iteration.
     pub(in crate::compile) stride: usize,
-    /// Where residuals lie on it.
+    /// The offsets of the residuals on the tape.
     pub(in crate::compile) residuals: Vec<usize>,
-    /// Where the carry lies, where the backward program reads it.
+    /// The offset of each carried value on the tape, if the backward program reads it.
     pub(in crate::compile) kept: Vec<Option<usize>>,
-    /// Where each carried value lies in what a segment keeps, and the bytes of that.
+    /// The offset of each carried value in the checkpoint of a segment; then the bytes of a checkpoint.
     pub(in crate::compile) carried: Vec<usize>,
     pub(in crate::compile) slot: usize,
-    /// Where each stacked result of an iteration that runs again may lie, and the bytes of all.
+    /// Scratch for stacked results of recomputed iterations: their offsets, then the bytes of all.
     pub(in crate::compile) stacked: Vec<usize>,
     pub(in crate::compile) forward: Placement,
     pub(in crate::compile) backward: Placement,
     asked: Option<Placement>,
 }
 
-/// Buffers for values that one iteration hands to the next: two for each, of which one is read and one is written.
+/// Double buffers for carried values: an iteration reads one and writes the other.
 pub(in crate::compile) struct Handover {
     buffers: Vec<[Storage; 2]>,
 }
@@ -95,7 +95,7 @@ impl Handover {
         Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
     }
 
-    /// The place of a value that is not this one.
+    /// The buffer of a value other than the one at `taken`.
     pub(in crate::compile) fn other(&self, value: usize, taken: *const u8) -> Place {
         let [a, b] = &self.buffers[value];
         if a.ptr().cast_const() == taken { b.ptr() } else { a.ptr() }
@@ -107,10 +107,10 @@ impl Handover {
 }
 
 impl Loop {
-    /// Finds out where everything lies.
+    /// Lays out tape and checkpoints, and resolves the pointers.
     pub fn new(mut parts: LoopParts) -> Loop {
         if parts.cotangents.iter().all(Option::is_none) {
-            // There is no backward loop.
+            // No result requires grad: there is no backward loop.
             parts.every = 1;
         }
         let LoopParts { body, carries, argument_bytes, condition, .. } = &parts;
@@ -133,17 +133,17 @@ impl Loop {
         Loop { stride, residuals, kept, carried, slot, stacked, forward, backward, asked, parts }
     }
 
-    /// The backward program for gradients of all results, and where its own lie.
+    /// The backward program for all cotangents.
     pub(in crate::compile) fn whole(&self) -> (&Program, &Placement) {
         (&self.parts.body.backward, &self.backward)
     }
 
-    /// What it is called in an explanation.
+    /// The name of the kernel in explanations and graphs.
     pub fn name(&self) -> &'static str {
         if self.parts.condition.is_some() { "while_loop" } else { "scan" }
     }
 
-    /// About how long it takes, in nanoseconds: without end if a condition decides.
+    /// The estimated duration in nanoseconds; infinite for a `while_loop`.
     pub fn cost(&self) -> f32 {
         match self.parts.condition {
             Some(_) => f32::INFINITY,
@@ -154,23 +154,23 @@ impl Loop {
         }
     }
 
-    /// How many values are carried.
+    /// The number of carried values.
     pub fn carries(&self) -> usize {
         self.parts.carries
     }
 
-    /// How often the body runs; a great number if a condition decides.
+    /// The number of iterations; `usize::MAX` for a `while_loop`.
     pub fn length(&self) -> usize {
         self.parts.length
     }
 
-    /// How many buffers the body reads outside.
+    /// The number of external buffers that the body reads.
     pub fn outside(&self) -> usize {
         self.parts.outside
     }
 
-    /// For each argument, then for each buffer that the body reads outside, whether the backward loop reads it:
-    /// all of them, where it runs iterations again.
+    /// For each argument, then for each external buffer of the body: whether the backward loop reads it. With
+    /// checkpoints it reads all of them.
     pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
         let again = self.parts.every > 1;
         let read =
@@ -178,7 +178,7 @@ impl Loop {
         read.map(move |read| read || again)
     }
 
-    /// Bytes of the tape: residuals, and the carry where the backward program reads it; or the carry of each segment.
+    /// Bytes of the tape: the residuals of all iterations, or the checkpoints of all segments.
     pub fn tape_bytes(&self) -> usize {
         match (&self.parts.condition, self.parts.every) {
             (Some(_), _) => 0,
@@ -187,22 +187,22 @@ impl Loop {
         }
     }
 
-    /// The numbers of the results that have a history.
+    /// The indices of the results that require grad.
     pub fn histories(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.parts.cotangents).filter_map(|(result, number)| number.map(|_| result))
     }
 
-    /// Whether an argument or closure is an element of a scanned tensor.
+    /// Whether a target is an element of a scanned tensor.
     pub(in crate::compile) fn is_scanned(&self, target: usize) -> bool {
         (self.parts.carries..self.parts.argument_bytes.len()).contains(&target)
     }
 
-    /// The element of the scanned and stacked tensors that iteration `k` has.
+    /// The element of the scanned and stacked tensors that iteration `k` uses.
     pub(in crate::compile) fn element(&self, k: usize) -> usize {
         if self.parts.reverse { self.parts.length - 1 - k } else { k }
     }
 
-    /// Where that element of each scanned tensor begins.
+    /// Pointers to that element of each scanned tensor.
     pub(in crate::compile) fn scanned<'v>(
         &'v self,
         xs: &'v [View<'_>],
@@ -212,8 +212,8 @@ impl Loop {
         xs.iter().zip(bytes).map(move |(x, &bytes)| x.ptr.wrapping_add(element * bytes))
     }
 
-    /// Runs the body `length` times, or while the condition holds. `reads` are the first carry, the scanned tensors, and what
-    /// body and condition read outside; `writes` are the last carry, the stacked tensors and the tape.
+    /// Runs the loop. `reads` are the initial carry, the scanned tensors, and the external buffers of body and
+    /// condition; `writes` are the final carry, the stacked tensors and the tape.
     ///
     /// # Errors
     /// What a step raises.
@@ -254,13 +254,13 @@ impl Loop {
             signals.check()?;
         }
         for ((&to, &from), &bytes) in places.iter().zip(&iterations.carry).zip(result_bytes) {
-            // SAFETY: both hold the carry; the last one lies in a buffer of its own.
+            // SAFETY: source and destination hold the carry; the final carry is a separate buffer.
             unsafe { settle(from, to, bytes) };
         }
         Ok(trace)
     }
 
-    /// Whether the body runs with this carry.
+    /// Evaluates the condition; true without one.
     fn goes_on(
         &self,
         session: &mut Option<Session<'_>>,
@@ -271,15 +271,16 @@ impl Loop {
         let given: Places = carry.iter().copied().chain(starts(outside)).collect();
         let mut answer = 0u64;
         let place = (&raw mut answer).cast::<u8>();
-        // SAFETY: all of these hold what the condition was recorded with, for this run.
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the result is one
+        // byte.
         let (found, _) = unsafe { placement.run(session, &given, &[], place, |_| place)? };
-        // SAFETY: the result is one boolean, which is one byte.
+        // SAFETY: the result is one boolean.
         Ok(unsafe { *found[0] } != 0)
     }
 }
 
 impl Trace {
-    /// The tape of a new iteration.
+    /// Allocates the tape of another iteration.
     fn tape(&mut self, bytes: usize) -> Result<Place> {
         let tape = Storage::alloc(bytes)?;
         let start = tape.ptr();

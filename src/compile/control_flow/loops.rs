@@ -1,7 +1,7 @@
-//! `scan` and `while_loop`: a recorded body that runs once per iteration, as one kernel and one node.
+//! `scan` and `while_loop` on tensors: traces the body, launches the loop as one kernel, and records one autograd
+//! node. The iterations run in `compile/control_flow/loop_forward.rs`.
 //!
-//! Owns: what a loop takes and gives as tensors, and its node. Never walks iterations: `compile/control_flow/loop_forward.rs` does.
-//! Invariant: the loop reads what its node saves and what it was given, and nothing else.
+//! Invariant: the loop reads the memory that its node saves, and nothing else.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use crate::ops::autograd::backward::Endpoint;
 use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
-/// What a loop goes over.
+/// The scanned tensors of a loop.
 #[derive(Clone, Copy)]
 pub struct Scanned<'a> {
-    /// Tensors of one length.
+    /// Tensors whose first axis has this length.
     pub xs: &'a [Tensor],
-    /// That length.
+    /// The number of iterations.
     pub length: usize,
-    /// Whether the loop begins at the end.
+    /// Whether iteration 0 reads the last elements.
     pub reverse: bool,
-    /// How many iterations keep one carry, from which the backward pass runs them again; 1 keeps what each of them leaves.
+    /// The carry is stored every so many iterations for recomputation; 1 stores all residuals instead.
     pub every: usize,
 }
 
-/// The last carry, then results stacked along a new first axis, of `carry, ys = f(carry, x)` for every x.
+/// The final carry, then the stacked results of `carry, ys = f(carry, x)` for every element `x`.
 ///
 /// # Errors
-/// What `f` reports; `Captured` when it cannot be recorded; `Shape` when the carry changes its form.
+/// What `f` raises; `Captured` if it cannot be traced; `Shape` if the carry changes its shape or dtype.
 pub fn scan<E: From<Box<Error>>>(
     carry: &[Tensor],
     over: Scanned<'_>,
@@ -83,7 +83,7 @@ pub fn while_loop<E: From<Box<Error>>>(
     Ok(looped.run(carry, original, host)?)
 }
 
-/// What a loop without iterations gives.
+/// The results of a loop without iterations.
 fn unchanged(carry: &[Tensor], part: &Part) -> Result<Vec<Tensor>> {
     let stacked = part.results[carry.len()..].iter().map(|result| result.spec(Some(0)).zeros());
     carry.iter().cloned().map(Ok).chain(stacked).collect()
@@ -98,7 +98,8 @@ fn loses_history() -> Box<Error> {
     })
 }
 
-/// The body, with those carried values requiring grad whose next ones do.
+/// Traces the body. A carried value requires grad if the one that follows it does, so that tracing is repeated until
+/// this no longer changes.
 fn settled<E: From<Box<Error>>>(
     arguments: &[Tensor],
     given: &[Tensor],
@@ -125,7 +126,7 @@ fn settled<E: From<Box<Error>>>(
     }
 }
 
-/// The element of a scanned tensor that comes first; zeros if there is none.
+/// The element that iteration 0 reads; zeros for a loop of length 0.
 fn element(x: &Tensor, over: Scanned<'_>) -> Result<Tensor> {
     let dims = &x.shape()[1..];
     if over.length == 0 {
@@ -135,14 +136,14 @@ fn element(x: &Tensor, over: Scanned<'_>) -> Result<Tensor> {
     Ok(x.detach().relaid(x.layout().select(0, at)))
 }
 
-/// A loop with what its node needs.
+/// A traced loop with what its node needs.
 struct Looped {
     looped: Arc<Loop>,
     arguments: Vec<Signature>,
     results: Vec<Signature>,
     requires: Vec<bool>,
     closures: Vec<Endpoint>,
-    /// Memory that the body reads beside its arguments, then that which the condition reads.
+    /// The external memory of the body, then that of the condition.
     outside: Vec<Storage>,
 }
 
@@ -196,13 +197,13 @@ impl Looped {
         record_node(LoopNode { of: self, original, left }, given, saved, results)
     }
 
-    /// What a result is like, as a whole.
+    /// The shape and dtype of a result.
     fn result(&self, k: usize) -> Spec {
         let stacked = (k >= self.looped.carries()).then_some(self.looped.length());
         self.results[k].spec(stacked)
     }
 
-    /// What the gradient of an argument or a closure is like.
+    /// The shape and dtype of the gradient of an argument or a closure.
     fn target(&self, target: usize) -> Spec {
         match target.checked_sub(self.arguments.len()) {
             Some(closure) => self.closures[closure].spec.clone(),
@@ -214,7 +215,7 @@ impl Looped {
     }
 }
 
-/// The backward loop.
+/// The autograd node of a loop.
 struct LoopNode {
     of: Looped,
     original: Box<dyn Original>,
@@ -255,11 +256,11 @@ impl BackwardProgram for LoopNode {
         let given: Vec<bool> = looped.histories().map(|k| cx.grad(k).is_some()).collect();
         let narrowed = looped.backward_plan(Some(&given));
         let (exact, endless) = (narrowed.is_some(), looped.length() == usize::MAX);
-        // How often a loop with a condition runs is not known to a recording: missing gradients are zeros there.
+        // A trace does not know the length of a `while_loop`: missing cotangents are zeros there.
         let whole = || looped.backward_plan(None).filter(|_| endless && capture::active());
         let Some(plan) = narrowed.or_else(whole) else { return Ok(None) };
         let read = looped.read_backward().enumerate().skip(looped.carries());
-        // Behind that is what a condition reads, and last the tape.
+        // The saved values after these are the external memory of a condition and, last, the tape.
         let taken = read.chain([(cx.saved_count() - 1, true)]);
         let taken = taken.map(|(saved, read)| restored(cx, saved, read));
         let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;

@@ -1,26 +1,26 @@
-//! The backward program of a body or a branch for those of its results that have a gradient.
+//! The backward program of a body or a branch for the cotangents that are present.
 //!
-//! Owns: that program, if it is not the one for all results. Never runs it. Invariant: it reads no gradient that is missing.
+//! Invariant: it does not read a missing cotangent.
 
 use super::binding::Placement;
 use crate::compile::exec::Program;
 use crate::compile::trace::{Joint, Narrowed};
 
-/// How gradients go through a body.
+/// A backward program of a body.
 pub(in crate::compile) struct Way {
-    /// Its program, if it is not that for all results; it may have nothing to do.
+    /// The program, unless it is the one for all cotangents; `None` inside if no gradient is computed.
     own: Option<Option<(Program, Placement)>>,
-    /// The results of the program for all results that this one gives.
+    /// The outputs of the full backward program that this one computes.
     pub(in crate::compile) numbers: Vec<usize>,
 }
 
 impl Way {
-    /// The way of gradients of all results.
+    /// The program for all cotangents.
     pub(in crate::compile) fn whole(body: &Joint) -> Way {
         Way { own: None, numbers: (0..body.backward.outputs().len()).collect() }
     }
 
-    /// The way of gradients of those results; none where it cannot be told from the recording.
+    /// The program for these cotangents; `None` if the trace does not determine it.
     pub(in crate::compile) fn of(body: &Joint, given: &[bool]) -> Option<Way> {
         if !given.contains(&false) {
             return Some(Way::whole(body));
@@ -34,7 +34,7 @@ impl Way {
         Some(Way { own: Some(Some((program, placement))), numbers })
     }
 
-    /// Its program and where the results of that lie, if there is anything to do; those of the whole body are given.
+    /// The executable and its binding, unless there is nothing to run; `whole` is the pair for all cotangents.
     pub(in crate::compile) fn program<'p>(
         &'p self,
         whole: (&'p Program, &'p Placement),

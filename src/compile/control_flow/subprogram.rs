@@ -1,7 +1,7 @@
-//! A part of another program: a body or a branch, recorded with its derivative as a function of everything that it reads.
+//! A subprogram of a loop or a switch: a body or a branch, traced together with its backward pass.
 //!
-//! Owns: `Part`. Never a node: those of loops and branches are in the files beside. Invariant: what a part reads beside its
-//! arguments is an input of its programs, so that the program around it may place that memory anew.
+//! Invariant: external memory that it reads is an input of its executables, so that the enclosing program can rebind
+//! it.
 
 use crate::array::{Storage, capture};
 use crate::compile::autograd::{Ends, cotangents, numbered};
@@ -16,30 +16,30 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 
-/// A function of tensors, as the core calls it.
+/// A function of tensors that can be traced.
 pub type Traced<'a, E> = &'a dyn Fn(&[Tensor]) -> std::result::Result<Vec<Tensor>, E>;
 
-/// A recorded part.
+/// A traced body or branch.
 pub(super) struct Part {
     pub(super) joint: Joint,
     pub(super) arguments: Vec<Signature>,
     pub(super) results: Vec<Signature>,
     /// Which arguments require grad.
     pub(super) requires: Vec<bool>,
-    /// The number of each result among the cotangents, if it has a history.
+    /// For each result its index among the cotangents, if it requires grad.
     pub(super) cotangents: Vec<Option<usize>>,
-    /// Where gradients go beside the arguments.
+    /// The targets of gradients beside the arguments.
     pub(super) closures: Vec<Endpoint>,
-    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
     pub(super) grads: Vec<Option<usize>>,
 }
 
 impl Part {
-    /// Calls `f` with copies of the arguments, and differentiates what it gives. The backward program takes cotangents, then
-    /// for each closure the sum of what came before.
+    /// Calls `f` with copies of the arguments and differentiates the results. The backward program takes cotangents,
+    /// then the running gradient sum of each closure.
     ///
     /// # Errors
-    /// What `f` reports; `Captured` when it cannot be recorded.
+    /// What `f` raises; `Captured` if it cannot be traced.
     pub(super) fn record<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],
@@ -48,7 +48,7 @@ impl Part {
     ) -> std::result::Result<Part, E> {
         let hooks = next_node();
         let copies = {
-            // They belong to the part alone.
+            // The copies are no part of the enclosing trace.
             let _paused = capture::Pause::new();
             copied(arguments, requires)?
         };
@@ -66,7 +66,7 @@ impl Part {
         if !touched.is_empty() {
             return Err(sets_gradients().into());
         }
-        // Copies: every result has memory of its own, and the recording holds no other.
+        // Copy the results: each gets memory of its own.
         let own = |result: Tensor| result.copied("clone");
         let results: Vec<Tensor> = results.into_iter().map(own).collect::<Result<_>>()?;
         Ok(Part::finish(recording, &copies, results, since, host)?)
@@ -101,7 +101,7 @@ impl Part {
             .map(|gradient| gradient.map(|gradient| gradient.duplicate()).transpose())
             .collect::<Result<_>>()?;
         let grads = numbered(targets(), &found);
-        // The graph goes before the recording asks what is kept.
+        // Drop the graph before the tracer looks for tensors that are still referenced.
         let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
         let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
         let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
@@ -117,7 +117,7 @@ impl Part {
     }
 }
 
-/// What the node of a loop or a choice keeps: arguments, memory outside, the tape.
+/// The saved values of the node of a loop or a switch: arguments, external memory, the tape.
 pub(super) fn saved(
     arguments: &[Tensor],
     outside: &[Tensor],
@@ -127,13 +127,13 @@ pub(super) fn saved(
     arguments.chain(outside.iter().map(Saved::value)).chain([Saved::value(tape)]).collect()
 }
 
-/// A value that the node saved, in C order; nothing where its backward program does not read it, so that it may have
-/// changed.
+/// A contiguous saved value; an empty tensor if the backward program does not read it, so that it may have been
+/// changed since.
 pub(super) fn restored(cx: &Context<'_, Tensor>, saved: usize, is_read: bool) -> Result<Tensor> {
     if is_read { in_order(&cx.saved(saved)?) } else { Tensor::empty(&[0], DType::U8) }
 }
 
-/// The gradients of these results, in C order. Where one is missing, there is nothing if `may_miss`, else zeros.
+/// The contiguous cotangents of these results. A missing one is an empty tensor if `may_miss`, else zeros.
 pub(super) fn cotangents_of(
     cx: &Context<'_, Tensor>,
     results: impl Iterator<Item = (usize, Spec)>,
@@ -148,7 +148,7 @@ fn of(point: &Endpoint) -> Option<&Edge> {
     Some(&point.edge)
 }
 
-/// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.
+/// The closures that gradients reach, with shape and dtype, found by a first backward pass.
 fn closures(ends: &Ends, host: &dyn Host, since: Since) -> Result<Vec<Endpoint>> {
     if ends.closures.is_empty() {
         return Ok(Vec::new());
@@ -165,11 +165,11 @@ fn closures(ends: &Ends, host: &dyn Host, since: Since) -> Result<Vec<Endpoint>>
     Ok(ends.closures.iter().zip(found).filter_map(point).collect())
 }
 
-/// The bytes of a gradient to which another one can be added without a change of a bit: minus zeros.
+/// The identity element of addition for this gradient: minus zeros, since -0.0 + x has the bits of x.
 pub(super) fn minus_zeros(point: &Endpoint) -> Vec<u8> {
     let count: usize = point.spec.dims.iter().product();
     let dtype = point.spec.dtype;
-    // A complex number is two of its parts.
+    // A complex number has two components.
     let parts = count * (dtype.size() / dtype.real().size());
     match dtype.real() {
         DType::F16 => Half::NEG_ZERO.to_ne_bytes().repeat(parts),

@@ -1,7 +1,6 @@
-//! `switch`: recorded branches of which one runs, as one kernel and one node.
+//! `switch` on tensors: traces all branches, launches the selected one as one kernel, and records one autograd node.
 //!
-//! Owns: what the branches have in common, and the node. Never chooses: `compile/control_flow/branch.rs` does.
-//! Invariant: gradients flow through the branch that ran; those of the others are zero.
+//! Invariant: gradients flow through the selected branch; those of the others are zero.
 
 use std::sync::Arc;
 
@@ -25,10 +24,11 @@ use crate::tensor::Tensor;
 
 const NAME: &str = "switch";
 
-/// The results of `functions[index]` on the operands; `index` is one int64, and one outside the range means the nearest.
+/// The results of `functions[index]` on the operands. `index` is a scalar of int64 and is clamped to the range.
 ///
 /// # Errors
-/// What a branch reports; `Captured` when one cannot be recorded; `Argument` when they give different forms.
+/// What a branch raises; `Captured` if one cannot be traced; `Argument` if their results differ in number, dtype or
+/// shape.
 pub fn switch(
     index: &Tensor,
     operands: &[Tensor],
@@ -48,15 +48,15 @@ pub fn switch(
     Switch::of(parts, &requires).run(&given, Branches(functions))
 }
 
-/// Branches with what their node needs.
+/// The traced branches with what their node needs.
 struct Switch {
     choice: Arc<Choice>,
     results: Vec<Signature>,
-    /// Which of index and operands require grad.
+    /// Whether the index (never) and the operands require grad.
     requires: Vec<bool>,
-    /// The results that have a history in some branch.
+    /// The results that require grad in some branch.
     histories: Vec<usize>,
-    /// The targets: positions among the node's edges, with what a gradient is like.
+    /// The targets of gradients: index among the node's edges, shape and dtype.
     targets: Vec<(usize, Spec)>,
     closures: Vec<Endpoint>,
     outside: Vec<Storage>,
@@ -98,7 +98,7 @@ impl Switch {
         Switch { choice, results, requires, histories, targets, closures, outside }
     }
 
-    /// Runs a branch and records the node. `given` are the index and the operands.
+    /// Runs the selected branch and records the node. `given` are the index and the operands.
     fn run(self, given: &[Tensor], functions: Branches) -> Result<Vec<Tensor>> {
         let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
         let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
@@ -117,7 +117,7 @@ impl Switch {
     }
 }
 
-/// A part as a branch of a choice with these gradients.
+/// Builds the kernel's branch from a traced one.
 fn branch(
     part: Part,
     outside: usize,
@@ -151,7 +151,7 @@ fn branch(
     })
 }
 
-/// The backward pass of the branch that ran.
+/// The autograd node of a `switch`.
 struct SwitchNode {
     of: Switch,
     functions: Branches,
@@ -224,7 +224,7 @@ impl BackwardProgram for SwitchNode {
         Some(&self.functions)
     }
 
-    /// In a recording, whose index may be another one in later runs, a choice of the derivatives of the branches.
+    /// In a trace, where the index may change between runs, the gradients are a `switch` of the VJPs of the branches.
     fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let Switch { results, requires, histories, targets, closures, .. } = &self.of;
         if !capture::active() {
@@ -251,7 +251,7 @@ impl BackwardProgram for SwitchNode {
 }
 
 impl SwitchNode {
-    /// The gradients of the targets, each at its place among the node's edges.
+    /// The gradients of the targets at their positions among the node's edges.
     fn placed(&self, found: impl Iterator<Item = Option<Tensor>>) -> Vec<Option<Tensor>> {
         let Switch { requires, targets, closures, .. } = &self.of;
         let mut grads: Vec<Option<Tensor>> = vec![None; requires.len() + closures.len()];

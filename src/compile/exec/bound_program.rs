@@ -1,7 +1,6 @@
-//! A program bound to memory: runs read the same inputs and overwrite the same results.
+//! An executable bound to memory: runs read the same inputs and overwrite the same results, and allocate nothing.
 //!
-//! Owns: the handles that keep this memory, and the frame of these runs. Never allocates in a run.
-//! Invariant: one run at a time; a second one is refused, not queued.
+//! Invariant: one run at a time; a concurrent one is refused.
 
 use super::frame::Frame;
 use super::program::{Program, Results, places};
@@ -10,36 +9,36 @@ use crate::compile::ir::{Id, Output, Source};
 use crate::error::Result;
 use crate::threads::Mutex;
 
-/// The memory of a program's runs.
+/// The memory of inputs and results of an executable.
 pub struct Bound {
     program: usize,
-    /// The frame, unless a run has it.
+    /// The frame, unless a run is using it.
     frame: Mutex<Option<Box<Frame>>>,
     _inputs: Vec<(Storage, usize)>,
     results: Results,
-    /// Results that are inputs or constants, and their copies.
+    /// Outputs that are inputs or constants, and their copies.
     copies: Vec<(Id, Storage)>,
 }
 
 impl Bound {
-    /// The memory of the buffers that are results.
+    /// The memory of the result buffers.
     pub fn results(&self) -> &[Storage] {
         &self.results
     }
 
-    /// The frame for one run; none while another one has it.
+    /// Takes the frame for a run; `None` while another run uses it.
     fn taken(&self) -> Option<TakenFrame<'_>> {
         let frame = self.frame.lock().take()?;
         Some(TakenFrame { frame: Some(frame), owner: &self.frame })
     }
 
-    /// The copy of a buffer that is an input or a constant, and a result.
+    /// The copy of an input or constant that is also an output.
     pub fn copy(&self, buffer: Id) -> Option<&Storage> {
         self.copies.iter().find(|(copied, _)| *copied == buffer).map(|(_, storage)| storage)
     }
 }
 
-/// The frame of a run that goes on. No lock is held meanwhile: steps may call host code.
+/// The frame of the current run; returned on drop. No lock is held during the run: steps may call Python.
 struct TakenFrame<'a> {
     frame: Option<Box<Frame>>,
     owner: &'a Mutex<Option<Box<Frame>>>,
@@ -52,13 +51,13 @@ impl Drop for TakenFrame<'_> {
 }
 
 impl Program {
-    /// Memory for runs on these inputs: where each lies, and its first byte there.
+    /// Allocates the memory of results and a frame for runs on these inputs, given as storages with byte offsets.
     ///
     /// # Errors
-    /// `Memory` when the system refuses it.
+    /// `Memory` if the system refuses it.
     ///
     /// # Panics
-    /// When the number of inputs is not the program's: a bug of the caller.
+    /// If the number of inputs is wrong: a bug of the caller.
     pub fn bound(&self, inputs: Vec<(Storage, usize)>) -> Result<Bound> {
         let results = self.allocate()?;
         let mut frame = self.new_frame()?;
@@ -76,26 +75,26 @@ impl Program {
         Ok(Bound { program, frame, _inputs: inputs, results, copies })
     }
 
-    /// Runs the program on the memory that it is bound to, and `after` when it is done. `false` while another run goes on.
+    /// Runs the executable on its bound memory, then calls `after`. `false` if another run is in progress.
     ///
     /// # Errors
     /// What a step raises.
     ///
     /// # Panics
-    /// When another program made the memory: a bug of the caller.
+    /// If the memory belongs to another executable: a bug of the caller.
     pub fn run_bound(&self, bound: &Bound, after: impl FnOnce() -> Result<()>) -> Result<bool> {
         assert!(self.number == bound.program, "memory that another program made");
         let mut taken = bound.taken();
         let Some(frame) = taken.as_mut().and_then(|taken| taken.frame.as_mut()) else {
             return Ok(false);
         };
-        // SAFETY: `bound` keeps the memory of inputs and results.
+        // SAFETY: `bound` owns the memory of inputs and results.
         let done = unsafe { self.run_in(frame) };
         frame.objects.fill(None);
         done?;
         for (buffer, copy) in &bound.copies {
             let from = frame.addresses[*buffer as usize];
-            // SAFETY: the buffer has as many bytes as its copy, which is our own.
+            // SAFETY: the copy was allocated with the length of the buffer.
             unsafe { copy.ptr().copy_from_nonoverlapping(from, copy.nbytes()) };
         }
         after()?;

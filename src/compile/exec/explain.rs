@@ -1,15 +1,12 @@
-//! What a program tells people of itself.
-//!
-//! Owns: texts of steps and lists of memory. Never runs or changes anything.
-//! Invariant: steps are told in the order in which they run.
+//! Explanations of an executable: the kind and the formulas of its steps, and its buffers.
 
 use super::program::Program;
 use crate::compile::ir::{Action, Source, Step};
 
-/// The most letters of what a loop computes.
+/// Longer formulas are cut off.
 const LETTERS: usize = 48;
 
-/// A step: its kind, and what it computes as far as that is known.
+/// A step: its kind, and the formulas that it computes as far as they are known.
 pub type Told = (&'static str, Vec<String>);
 
 impl Step {
@@ -24,7 +21,7 @@ impl Step {
         }
     }
 
-    /// What it computes: one text for each loop.
+    /// The formulas of its loops.
     pub(in crate::compile) fn texts(&self) -> Vec<String> {
         match &self.action {
             Action::Map(map) => vec![clipped(map.formula().1)],
@@ -45,12 +42,12 @@ fn clipped(text: &str) -> String {
 }
 
 impl Program {
-    /// The kind of each step, and what it computes.
+    /// The kind and the formulas of each step, in the order of execution.
     pub fn told(&self) -> Vec<Told> {
         self.steps().iter().map(|step| (step.kind(), step.texts())).collect()
     }
 
-    /// The memory that steps use: number, where it comes from, and its bytes.
+    /// The buffers that steps use: id, source, bytes.
     pub fn memory(&self) -> Vec<(u32, String, usize)> {
         let mut used: Vec<u32> = self.steps().iter().flat_map(Step::buffers).collect();
         used.extend(self.outputs().iter().map(|output| output.buffer));

@@ -1,7 +1,4 @@
-//! What a program uses beside its temporaries: inputs, results, and memory outside.
-//!
-//! Owns: the lists of them, found once, so that a run looks nothing up. Never changes a step.
-//! Invariant: the lists are those of the steps that the program runs.
+//! The inputs, results and external memory of an executable, listed once, so that a run looks nothing up.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +7,25 @@ use crate::compile::ir::{Action, Buffer, Id, Slice, Source, Step};
 use crate::compile::passes::constant_folding::writers;
 use crate::dtype::DType;
 
-/// What the steps of a program use.
+/// The buffers of an executable that are not temporaries.
 pub(super) struct Uses {
-    /// The buffers that are inputs, and their numbers among the inputs.
+    /// The buffers that are inputs, with the index of the input.
     pub(super) bound: Vec<(Id, usize)>,
     /// For each input whether a step reads it.
     pub(super) reads_input: Vec<bool>,
     /// The buffers that each run allocates for its results.
     pub(super) results: Vec<Id>,
-    /// Memory outside that steps read.
+    /// External memory that steps read.
     pub(super) read: Vec<Storage>,
-    /// Memory outside that steps write.
+    /// External memory that steps write.
     pub(super) written: Vec<Storage>,
-    /// The elements of it that they write; all of a memory where they are many.
+    /// The elements of external memory that steps write; the whole storage if there are many slices.
     pub(super) elements_written: Vec<(Storage, Layout, DType)>,
     /// The inputs that steps write.
     pub(super) written_inputs: Vec<Id>,
-    /// How many inputs were memory outside when the function was recorded: the last ones.
+    /// How many of the last inputs were external memory when the function was traced.
     pub(super) taken: usize,
-    /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
-    /// otherwise.
+    /// Whether a decision may diverge after a step has already changed external memory.
     pub(super) decides: bool,
 }
 
@@ -70,7 +66,7 @@ impl Uses {
         }
     }
 
-    /// Takes note that a buffer outside is an input from now on; whether steps write it.
+    /// Turns an external buffer into an input; returns whether steps write it.
     pub(super) fn become_input(&mut self, id: Id, number: usize, outside: &Storage) -> bool {
         let there = |list: &[Storage]| list.iter().any(|storage| storage.same(outside));
         let written = there(&self.written);
@@ -85,10 +81,10 @@ impl Uses {
     }
 }
 
-/// The parts of one memory beyond which all of it counts as written.
+/// With more slices of one storage than this, the whole storage counts as written.
 const MOST_PARTS: usize = 64;
 
-/// The elements of memory outside that steps write.
+/// The slices of external memory that steps write.
 fn elements_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout, DType)> {
     let mut slices: BTreeMap<Id, Vec<&Slice>> = BTreeMap::new();
     for slice in steps.iter().flat_map(|step| &step.writes) {
@@ -115,7 +111,7 @@ fn elements_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout,
     found
 }
 
-/// Whether a step that checks a decision comes after one that changes what is outside.
+/// Whether a decision step follows a step with a side effect.
 fn decides(steps: &[Step], buffers: &[Buffer]) -> bool {
     let outside = |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::Outside(_));
     let changes = |step: &Step| step.is_foreign() || step.writes.iter().any(outside);

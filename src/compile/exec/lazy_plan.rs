@@ -1,7 +1,6 @@
-//! A program as it runs: what the passes make of a recording.
+//! Runs the passes over a traced program at its first use.
 //!
-//! Owns: the steps as they were recorded, until somebody asks for the planned ones. Never runs a program.
-//! Invariant: a recording is planned once; one that never runs again is not planned at all.
+//! Invariant: a program that never runs again is never planned.
 
 use std::sync::OnceLock;
 
@@ -14,7 +13,7 @@ use crate::compile::passes::memory_plan::Plan;
 use crate::compile::passes::pipeline;
 use crate::threads::Mutex;
 
-/// What a run needs.
+/// An optimised program, ready to run.
 pub(super) struct Planned {
     pub(super) steps: Vec<Step>,
     pub(super) code: Vec<Code>,
@@ -25,7 +24,7 @@ pub(super) struct Planned {
 
 type Recorded = (Vec<Step>, Vec<Buffer>);
 
-/// A recording that is planned when it is needed.
+/// A traced program that is planned at its first use.
 pub(super) struct Deferred {
     recorded: Mutex<Option<Recorded>>,
     planned: OnceLock<Planned>,
@@ -36,13 +35,13 @@ impl Deferred {
         Deferred { recorded: Mutex::new(Some((steps, buffers))), planned: OnceLock::new() }
     }
 
-    /// The program, planned now if it was not.
+    /// The plan, made now if there is none yet.
     #[inline]
     pub(super) fn get(&self, inputs: usize, outputs: &[Output]) -> &Planned {
         self.planned.get_or_init(|| self.plan(inputs, outputs))
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn get_mut(&mut self, inputs: usize, outputs: &[Output]) -> &mut Planned {
         self.get(inputs, outputs);
         self.planned.get_mut().expect("it was planned just now")
@@ -52,7 +51,7 @@ impl Deferred {
     fn plan(&self, inputs: usize, outputs: &[Output]) -> Planned {
         let recorded = self.recorded.lock().take();
         let (steps, mut buffers) = recorded.expect("a recording is planned once");
-        // Constants are computed here, which belongs to no recording.
+        // Constants are computed here: pause the active trace.
         let _paused = capture::Pause::new();
         let steps = pipeline::run(steps, &mut buffers, outputs);
         let code = lower(&steps);

@@ -1,7 +1,6 @@
-//! The executor: programs, the memory of their runs, and the ways to call them.
+//! The executor: executables, the frames of their runs, and the C entry.
 //!
-//! Owns: `Program`, frames, bound programs, the entry from C, and what a program tells people of itself. Never records.
-//! Invariant: runs may go on side by side; each has a frame of its own.
+//! Invariant: runs may be concurrent; each has a frame of its own.
 mod bound_program;
 mod c_entry;
 mod explain;

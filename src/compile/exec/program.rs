@@ -1,7 +1,7 @@
-//! The executor: a program, its frames, and one run after another.
+//! `Executable`: binds inputs and results, and runs the steps. A run allocates only its results, and a frame if no
+//! free one is left.
 //!
-//! Owns: `Program`, binding of inputs and results, and the walk over the steps. Never allocates anything but results
-//! and, for the first run on a thread, a frame. Invariant: runs may go on side by side; each has a frame of its own.
+//! Invariant: runs may be concurrent; each has a frame of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,19 +20,19 @@ use crate::kernels::host_call::Host;
 use crate::kernels::launch::{HOST, Object, Objects};
 use crate::threads::{Mutex, MutexGuard};
 
-/// The launches of a function, to be run again.
+/// A traced and optimised list of kernels, ready to run.
 pub struct Program {
     deferred: Deferred,
     inputs: usize,
     outputs: Vec<Output>,
     objects: usize,
-    /// Memory outside, and how often tensors over it had begun or ceased to require a gradient.
+    /// External memory, and how often tensors over it had been switched to or from requiring grad.
     outside: Vec<(u16, Storage)>,
     read_outside: ReadOutside,
-    /// The host code that steps call, or that such code calls.
+    /// The host callbacks that steps call, directly or inside another callback.
     hosts: Vec<Arc<dyn Host>>,
     frames: Mutex<Vec<Frame>>,
-    /// Another one for every program.
+    /// Identifies the executable.
     pub(in crate::compile) number: usize,
 }
 
@@ -60,12 +60,12 @@ impl Program {
         self.deferred.get(self.inputs, &self.outputs)
     }
 
-    /// The steps, in the order in which they run.
+    /// The steps in the order of execution.
     pub fn steps(&self) -> &[Step] {
         &self.planned().steps
     }
 
-    /// The steps as texts: name, what is read, what is written.
+    /// The steps as texts: kernel, operands read, operands written.
     pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
         let steps = self.steps().iter();
@@ -77,12 +77,12 @@ impl Program {
         self.inputs
     }
 
-    /// How many of the inputs are arguments of the recorded function.
+    /// How many of the inputs are arguments of the traced function.
     pub(super) fn arguments(&self) -> usize {
         self.inputs - self.planned().uses.taken
     }
 
-    /// The results, in the order in which `run` gives their memory.
+    /// The outputs, in the order of the function's results.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
     }
@@ -92,32 +92,32 @@ impl Program {
         self.planned().plan.nbytes
     }
 
-    /// Memory outside that the program writes to.
+    /// External memory that steps write.
     pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
         self.planned().uses.written.iter()
     }
 
-    /// The elements of memory outside that the program writes to.
+    /// The slices of external memory that steps write.
     pub fn elements_written_outside(&self) -> &[(Storage, Layout, DType)] {
         &self.planned().uses.elements_written
     }
 
-    /// Whether numbers that were read while the function was recorded have changed since, or which memory requires
-    /// gradients.
+    /// Whether a guard fails: external memory whose contents were baked in has changed, or other memory requires
+    /// grad.
     pub fn is_stale(&self) -> bool {
         self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
             || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
     }
 
-    /// Whether the program reads or writes this memory where it lies.
+    /// Whether steps access this external memory directly.
     pub fn touches(&self, outside: &Storage) -> bool {
         self.planned().buffers.iter().any(
             |buffer| matches!(&buffer.source, Source::Outside(storage) if storage.same(outside)),
         )
     }
 
-    /// Makes memory outside another input, which runs take after the others, and may write to; whether they do. `None`
-    /// where it must be this memory: numbers were read of it, or it is a result.
+    /// Turns an external buffer into a further input, which steps may write; returns whether they do. `None` if it
+    /// must stay: its contents were baked in, or it is an output.
     pub fn take_as_input(&mut self, outside: &Storage) -> Option<bool> {
         let is_it = |buffer: &Buffer| buffer.source.outside().is_some_and(|s| s.same(outside));
         let buffer = self.planned().buffers.iter().position(is_it)?;
@@ -136,73 +136,73 @@ impl Program {
         Some(written)
     }
 
-    /// Where the memory of a buffer comes from.
+    /// The source of a buffer's memory.
     pub fn source(&self, buffer: Id) -> &Source {
         &self.planned().buffers[buffer as usize].source
     }
 
-    /// Whether a step reads input `number`.
+    /// Whether a step reads this input.
     pub fn reads_input(&self, number: usize) -> bool {
         self.planned().uses.reads_input[number]
     }
 
-    /// Memory outside that steps read.
+    /// External memory that steps read.
     pub fn read_where_it_lies(&self) -> &[Storage] {
         &self.planned().uses.read
     }
 
-    /// How many elements the steps of a run read and write.
+    /// The number of elements that the steps of a run read and write.
     pub fn work(&self) -> usize {
         let slices = self.steps().iter().flat_map(|step| step.reads.iter().chain(&step.writes));
         slices.map(Slice::numel).sum()
     }
 
-    /// Memory for the results of one run: one storage for each buffer that is a result.
+    /// Allocates the result buffers of one run.
     ///
     /// # Errors
-    /// `Memory` when the system refuses it.
+    /// `Memory` if the system refuses it.
     pub fn allocate(&self) -> Result<Results> {
         let Planned { uses, buffers, .. } = self.planned();
         uses.results.iter().map(|&b| Storage::alloc(buffers[b as usize].nbytes)).collect()
     }
 
-    /// The memory of a buffer among those of a run.
+    /// The storage of a result buffer.
     ///
     /// # Panics
-    /// When the buffer is no result: a bug of the caller.
+    /// If the buffer is no result: a bug of the caller.
     pub fn result<'a>(&self, buffer: Id, results: &'a [Storage]) -> &'a Storage {
         let at = self.results().iter().position(|&b| b == buffer).expect("a buffer of a result");
         &results[at]
     }
 
-    /// The buffers that are results, in the order in which `run` takes their memory.
+    /// The result buffers, in the order in which `run` takes their memory.
     pub fn results(&self) -> &[Id] {
         &self.planned().uses.results
     }
 
-    /// The length of a buffer.
+    /// The length of a buffer in bytes.
     pub fn nbytes(&self, buffer: Id) -> usize {
         self.planned().buffers[buffer as usize].nbytes
     }
 
-    /// Runs the program. `inputs` has those that were recorded, in the same dtypes and shapes; `results` the memory
-    /// of each buffer that is a result.
+    /// Runs the program. `inputs` have the dtypes and shapes of the trace; `results` is the memory of the result
+    /// buffers.
     ///
     /// # Errors
     /// What a step raises.
     ///
     /// # Panics
-    /// When the numbers of inputs or results are not the program's: a bug of the caller.
+    /// If the number of inputs or results is wrong: a bug of the caller.
     pub fn run(&self, inputs: &[Elements<'_>], results: &mut [ElementsMut<'_>]) -> Result<()> {
         let mut frame = self.frame()?;
         self.bind(&mut frame, inputs, results);
-        // SAFETY: the elements are borrowed until the run ends.
+        // SAFETY: `inputs` and `results` are borrowed until the run ends.
         let done = unsafe { self.run_in(&mut frame) };
         self.give_back(frame);
         done
     }
 
-    /// Runs the program with new memory for its results.
+    /// Runs the program and allocates the memory of its results.
     ///
     /// # Errors
     /// As `run`.
@@ -212,8 +212,8 @@ impl Program {
         Ok(results)
     }
 
-    /// The same for one of two programs that were recorded together: takes the objects that the first one made, and
-    /// gives those that it leaves, if steps hand objects to one another.
+    /// Runs a forward or a backward program: takes the objects that the forward run left, and returns those that this
+    /// run leaves.
     ///
     /// # Errors
     /// As `run`.
@@ -228,43 +228,43 @@ impl Program {
             own.clone_from(object);
         }
         self.bind(&mut frame, inputs, results);
-        // SAFETY: the elements are borrowed until the run ends.
+        // SAFETY: `inputs` and `results` are borrowed until the run ends.
         let done = unsafe { self.run_in(&mut frame) };
         let objects = frame.objects.clone();
         self.give_back(frame);
         done.map(|()| objects)
     }
 
-    /// Whether steps hand objects to one another.
+    /// Whether steps pass objects to later steps.
     pub fn has_objects(&self) -> bool {
         self.objects > HOST + 1
     }
 
-    /// Gives the memory of temporaries back; the next run takes new memory.
+    /// Frees the memory of temporaries; the next run allocates it again.
     pub fn trim(&self) {
         let frames = std::mem::take(&mut *self.frames());
         drop(frames);
     }
 
-    /// A frame for runs.
+    /// A free frame, or a new one.
     pub(super) fn frame(&self) -> Result<Frame> {
         let kept = self.frames().pop();
         kept.map_or_else(|| self.new_frame(), Ok)
     }
 
-    /// Takes a frame back.
+    /// Returns a frame to the free list.
     pub(super) fn give_back(&self, mut frame: Frame) {
         frame.objects.fill(None);
         self.frames().push(frame);
     }
 
-    /// Memory for runs.
+    /// Allocates a frame.
     pub(in crate::compile) fn new_frame(&self) -> Result<Frame> {
         let Planned { plan, buffers, .. } = self.planned();
         Frame::new(plan, buffers, self.objects)
     }
 
-    /// Tells a frame where inputs and results lie.
+    /// Writes the addresses of inputs and results into a frame.
     pub(in crate::compile) fn bind(
         &self,
         frame: &mut Frame,
@@ -276,7 +276,7 @@ impl Program {
         self.bind_places(frame, |number| inputs[number].ptr().cast_mut(), &places);
     }
 
-    /// The same, where inputs and results begin.
+    /// The same, for raw pointers.
     pub(super) fn bind_places(
         &self,
         frame: &mut Frame,
@@ -293,17 +293,17 @@ impl Program {
         }
     }
 
-    /// Runs the program in a frame that knows where inputs and results lie.
+    /// Runs the steps in a bound frame.
     ///
     /// # Safety
-    /// They lie there still.
+    /// The memory of inputs and results that was bound is still alive.
     pub(in crate::compile) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
         let (held, states) = self.held(frame)?;
         let Planned { steps, code, .. } = self.planned();
         let done = code.iter().try_for_each(|code| {
             let addresses = &frame.addresses[..];
-            // SAFETY: operands lie inside their buffers, whose addresses the frame has; results and temporaries belong to
-            // this run, and memory outside is what eager code would write to as well.
+            // SAFETY: operands lie inside their buffers, whose addresses are in the frame; results and temporaries
+            // belong to this run alone, and external memory is written as the eager function would write it.
             unsafe {
                 match code {
                     Code::Arithmetic(arithmetic) => arithmetic.run(addresses),
@@ -327,8 +327,8 @@ impl Program {
         done
     }
 
-    /// What memory outside holds that the program writes, and the states that host code changes, if the program may find
-    /// that it must not run.
+    /// Copies of the external memory that steps write, and the states of host callbacks, if a decision may diverge
+    /// after them.
     fn held(&self, frame: &Frame) -> Result<(Vec<Held>, States)> {
         let Planned { uses, buffers, .. } = self.planned();
         if !uses.decides {
@@ -337,12 +337,12 @@ impl Program {
         let outside = self.written_outside().map(|storage| (storage.ptr(), storage.nbytes()));
         let given = uses.written_inputs.iter().map(|&id| id as usize);
         let given = given.map(|id| (frame.addresses[id], buffers[id].nbytes));
-        // SAFETY: the memory is there until the run ends.
+        // SAFETY: the memory is alive until the run ends.
         let held = outside.chain(given).map(|(at, nbytes)| unsafe { Held::of(at, nbytes) });
         Ok((held.collect::<Result<_>>()?, self.states()?))
     }
 
-    /// What host code changes beside its results, as it is now.
+    /// The current states of the host callbacks (random generators).
     ///
     /// # Errors
     /// What the host raises.
@@ -354,7 +354,7 @@ impl Program {
         Ok(states)
     }
 
-    /// The host code that steps call, or that such code calls.
+    /// The host callbacks that steps call, directly or inside another callback.
     pub fn hosts(&self) -> &[Arc<dyn Host>] {
         &self.hosts
     }
@@ -364,15 +364,15 @@ impl Program {
     }
 }
 
-/// Memory outside that was read as numbers, with the version that it had.
+/// Guards: external memory whose contents were baked into the program, with its version at trace time.
 pub(in crate::compile) type ReadOutside = Vec<(Storage, u32)>;
-/// What host code changes besides, as it was.
+/// Host callbacks with their saved states.
 pub type States = Vec<(Arc<dyn Host>, Object)>;
 
 /// The memory of the results of one run.
 pub type Results = SmallVec<[Storage; 4]>;
 
-/// Where results lie.
+/// Mutable views of result memory.
 pub fn places(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
     results.iter().map(ElementsMut::of).collect()
 }

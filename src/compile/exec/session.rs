@@ -1,13 +1,11 @@
-//! A session: one frame for many runs of a program, as a loop makes them.
-//!
-//! Owns: the frame while it lasts. Never runs twice at once. Invariant: the frame goes back to the program, without objects.
+//! A frame held for many runs of one executable, as in a loop.
 
 use super::frame::Frame;
 use super::program::Program;
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 
-/// A program with the memory of its runs.
+/// An executable with a frame.
 pub(in crate::compile) struct Session<'p> {
     program: &'p Program,
     frame: Option<Frame>,
@@ -17,16 +15,16 @@ impl<'p> Session<'p> {
     /// Takes a frame.
     ///
     /// # Errors
-    /// `Memory` when there is none.
+    /// `Memory` if there is none.
     pub(in crate::compile) fn begin(program: &'p Program) -> Result<Session<'p>> {
         Ok(Session { program, frame: Some(program.frame()?) })
     }
 
-    /// Runs the program with its inputs and results at these places, and with the objects of a run before it; gives those
-    /// that it leaves, if steps hand objects to one another.
+    /// Runs the program on these inputs and results and with the objects of an earlier run; returns the objects that
+    /// this run leaves.
     ///
     /// # Safety
-    /// The places hold what the program was recorded with; what is null is not read.
+    /// The pointers have the dtypes and shapes of the trace; a null input is never read.
     ///
     /// # Errors
     /// What a step raises.

@@ -1,6 +1,6 @@
-//! The execution of one step: its kernel, on operands at the addresses of a run.
+//! Runs one step: builds views of its operands from the frame's addresses and calls the kernel.
 //!
-//! Owns: views of buffers. Never chooses a step. Invariant: what a step touches lies inside its buffers.
+//! Invariant: the operands of a step lie inside their buffers.
 
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use crate::kernels::{View, ViewMut, copy, reduce};
 /// Runs a step.
 ///
 /// # Safety
-/// The buffers of the step lie at these addresses, and nobody else writes to them.
+/// `addresses` has the base pointer of every buffer of the step, and no other thread accesses what the step writes.
 pub(in crate::compile) unsafe fn run_step(
     step: &Step,
     addresses: &[*mut u8],
@@ -66,7 +66,8 @@ unsafe fn view<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> View<'a> {
 /// # Safety
 /// As `run_step`.
 unsafe fn view_mut<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> ViewMut<'a> {
-    // SAFETY: the slice lies inside its buffer, which belongs to this run, or which eager code would write to as well.
+    // SAFETY: the slice lies inside its buffer, which belongs to this run, or is external memory that the eager
+    // function writes as well.
     unsafe {
         ViewMut::from_raw(slice.dtype, address(slice, addresses), &slice.dims, &slice.strides)
     }
@@ -81,7 +82,7 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
         Argument::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
         Argument::Number(bits, dtype) => Input::Number(bits, dtype.size()),
     });
-    // SAFETY: as above; operands and output have the loop's dtypes, as they had when the loop was recorded.
+    // SAFETY: as above; operands and output have the dtypes of the loop, as at trace time.
     unsafe {
         let out = view_mut(&map.out, addresses);
         run_loop(map.table, inputs, (out, false), &map.params, map.cost);

@@ -1,8 +1,7 @@
-//! Code: steps over a few elements, with all that can be decided about them decided.
+//! Lowers steps over few elements to direct calls of loops over contiguous rows, short copies and fills, and
+//! reductions of one block, without the kernels' dispatch.
 //!
-//! Owns: which steps need no kernel's entrance (direct calls of loops over contiguous rows, short copies and fills,
-//! reductions of one leaf), and their run. Never changes what a step computes: how work is cut changes no bit.
-//! Invariant: what a piece of code touches is what its step touches.
+//! Invariant: a lowered step reads and writes what its step does, and computes the same bits.
 
 use smallvec::SmallVec;
 
@@ -14,18 +13,18 @@ use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::reduce::{WHOLE_LEAF, Whole, whole};
 use crate::kernels::view::Axes;
 
-/// The longest rows: above, the driver's padding and splitting are worth their cost.
+/// Longer rows go through the kernel's dispatch, whose padding and splitting pay there.
 const FEW: usize = 256;
-/// The shortest of several rows: the driver gathers shorter ones.
+/// With several rows, shorter ones go through the kernel's dispatch, which gathers them.
 const SHORTEST_ROW: usize = 4;
-/// The most elements of several rows.
+/// Bound on the elements of all rows together.
 const MOST: usize = 2048;
-/// Nanoseconds per element from which on the driver's padding of the end of a row is worth its cost.
+/// From this cost per element on (nanoseconds), the dispatch pays, because it pads the tail of a row to full vectors.
 const PADDED: f32 = 0.6;
-/// The widest vector, in elements.
+/// Lanes of the widest vector.
 const VECTOR: usize = 8;
 
-/// Where the first element of an operand lies.
+/// The first element of an operand: buffer and byte offset.
 #[derive(Clone, Copy, Default)]
 pub(in crate::compile) struct At {
     buffer: Id,
@@ -43,7 +42,7 @@ impl At {
     }
 }
 
-/// A loop over one row, without parameters: the commonest code, small for the sake of the cache.
+/// A loop over one row, without parameters: the most common case, kept small for the cache.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Row {
     table: Loop,
@@ -53,7 +52,7 @@ pub(in crate::compile) struct Row {
     pub(super) out: Near,
 }
 
-/// An `At` whose offset is small.
+/// An `OperandRef` with a 32-bit offset.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Near {
     buffer: Id,
@@ -71,7 +70,7 @@ impl Near {
     }
 }
 
-/// A loop over rows that lie evenly apart.
+/// A loop over equally spaced rows.
 pub(in crate::compile) struct Rows {
     table: Loop,
     count: usize,
@@ -81,7 +80,7 @@ pub(in crate::compile) struct Rows {
     /// Elements of a row.
     n: usize,
     rows: usize,
-    /// Bytes from row to row, of each operand and, last, of the output.
+    /// Bytes from one row to the next, for each operand and, last, the output.
     steps: [isize; MAX_OPERANDS + 1],
 }
 
@@ -92,11 +91,11 @@ pub(in crate::compile) struct Copied {
     /// Bytes of a row.
     nbytes: usize,
     rows: usize,
-    /// Bytes from row to row, on either side.
+    /// Bytes from one row to the next, in the source and in the destination.
     steps: [isize; 2],
 }
 
-/// A fill of neighbours.
+/// A fill of contiguous elements.
 pub(in crate::compile) struct Filled {
     to: At,
     bits: u64,
@@ -104,7 +103,7 @@ pub(in crate::compile) struct Filled {
     n: usize,
 }
 
-/// A reduction of one leaf.
+/// A reduction of one block to a scalar.
 pub(in crate::compile) struct Leaf {
     from: At,
     to: At,
@@ -114,36 +113,36 @@ pub(in crate::compile) struct Leaf {
 
 /// What the executor runs.
 pub(in crate::compile) enum Code {
-    /// A loop over one row.
+    /// An element-wise loop over one row.
     Row(Row),
-    /// Arithmetic of a few numbers.
+    /// Scalar arithmetic on a few elements.
     Arithmetic(Arithmetic),
-    /// A loop.
+    /// An element-wise loop over several rows.
     Rows(Box<Rows>),
-    /// A copy.
+    /// A copy of rows.
     Copied(Box<Copied>),
-    /// A fill.
+    /// A fill of contiguous elements.
     Filled(Box<Filled>),
-    /// A reduction.
+    /// A reduction of one block.
     Leaf(Box<Leaf>),
-    /// A loop or a copy over elements that lie anyhow.
+    /// A loop or a copy over few strided elements.
     Gathered(Box<Gathered>),
-    /// The step of this number.
+    /// The step of this index, by `run_step`.
     Step(usize),
 }
 
-/// The code of steps.
+/// Lowers all steps.
 pub(in crate::compile) fn lower(steps: &[Step]) -> Vec<Code> {
     let code = |(number, step)| lowered(step).unwrap_or(Code::Step(number));
     steps.iter().enumerate().map(code).collect()
 }
 
-/// Whether a step is called without its kernel's entrance.
+/// Whether a step can be lowered.
 pub(in crate::compile) fn is_direct(step: &Step) -> bool {
     lowered(step).is_some()
 }
 
-/// Whether a loop with this result may be, if its operands allow it.
+/// Whether an element-wise step with this output can be lowered, if its operands allow it.
 pub(in crate::compile) fn may_be_rows(out: &Slice) -> bool {
     let row = out.dims.last().copied().unwrap_or(1);
     out.numel() <= FEW || row <= FEW && out.numel() <= MOST
@@ -175,7 +174,7 @@ fn lowered(step: &Step) -> Option<Code> {
     }
 }
 
-/// Rows of a loop, if all operands have contiguous ones.
+/// Lowers an element-wise loop if all operands have contiguous rows.
 fn rows(map: &Map) -> Option<Code> {
     let rank = map.out.dims.len();
     let mut ins = [At::default(); MAX_OPERANDS];
@@ -220,7 +219,7 @@ fn copied(from: &Slice, to: &Slice) -> Option<Code> {
 }
 
 impl Row {
-    /// The same loop in short.
+    /// The compact form of a loop over one row without parameters.
     fn of(rows: &Rows) -> Option<Row> {
         let mut ins = [Near::default(); 3];
         if rows.rows != 1 || rows.count > ins.len() || !rows.params.is_empty() {
@@ -234,7 +233,7 @@ impl Row {
     }
 
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); 3];
@@ -249,7 +248,7 @@ impl Row {
 
 impl Rows {
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
@@ -278,17 +277,17 @@ impl Copied {
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let (mut from, mut to) = (self.from.address(addresses), self.to.address(addresses));
         for _ in 0..self.rows {
-            // SAFETY: the rows lie inside their buffers; a copy's sides do not overlap.
+            // SAFETY: the rows lie inside their buffers; source and destination do not overlap.
             unsafe { copy_few(from, to, self.nbytes) };
             (from, to) = (from.wrapping_offset(self.steps[0]), to.wrapping_offset(self.steps[1]));
         }
     }
 }
 
-/// Copies bytes; those of a few numbers without a call.
+/// Copies bytes; common short lengths are inlined instead of a call of `memcpy`.
 ///
 /// # Safety
-/// Both sides hold as many and do not overlap.
+/// Both pointers are valid for `nbytes`, and the ranges do not overlap.
 #[inline(always)]
 pub(in crate::compile) unsafe fn copy_few(from: *const u8, to: *mut u8, nbytes: usize) {
     // SAFETY: the caller's contract.
@@ -309,7 +308,7 @@ impl Filled {
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let to = self.to.address(addresses);
         let [a, b, c, d, ..] = self.bits.to_ne_bytes();
-        // SAFETY: the elements lie inside their buffer, aligned, and nobody else sees them.
+        // SAFETY: the elements lie inside their buffer and are aligned, and no other reference to them exists.
         unsafe {
             match self.size {
                 8 => std::slice::from_raw_parts_mut(to.cast::<u64>(), self.n).fill(self.bits),

@@ -1,7 +1,7 @@
-//! Arithmetic of a few numbers: sums, differences, products and negations, computed where the executor stands.
+//! Add, subtract, multiply and negate of a few elements, computed inline by the executor.
 //!
-//! Owns: which loops are that, and their run. Never anything whose result depends on how it is computed: these operations
-//! are exact to the last bit in any order of elements. Invariant: the result is that of the loop.
+//! Invariant: the result has the bits of the loop; these operations are exactly rounded, in any order of the
+//! elements.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -9,12 +9,12 @@ use super::lowered::{Near, Row};
 use super::step::Map;
 use crate::dtype::DType;
 
-/// The most elements: a loop with wide vectors is faster from there on.
+/// From here on the vectorised loop is faster.
 const MOST: u32 = 16;
-/// Elements that are read together, then written.
+/// Elements that are loaded together before they are stored.
 const BLOCK: usize = 4;
 
-/// What is computed.
+/// The operation.
 #[derive(Clone, Copy)]
 enum Operation {
     Add,
@@ -23,7 +23,7 @@ enum Operation {
     Negate,
 }
 
-/// An operation on rows of a few numbers.
+/// An operation on short rows.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Arithmetic {
     operation: Operation,
@@ -33,7 +33,7 @@ pub(in crate::compile) struct Arithmetic {
     out: Near,
 }
 
-/// The operation of a formula.
+/// The operation of a formula, if it is one of these.
 fn operation(map: &Map) -> Option<Operation> {
     let (names, formula) = map.formula();
     let Some((a, b)) = names.split_once(", ") else {
@@ -48,7 +48,7 @@ fn operation(map: &Map) -> Option<Operation> {
 }
 
 impl Arithmetic {
-    /// The arithmetic of a loop over one row, if it is that.
+    /// The arithmetic of a loop over one row, if it qualifies.
     pub(in crate::compile) fn of(map: &Map, row: &Row) -> Option<Arithmetic> {
         let dtype = map.out.dtype;
         let alike = map.ins.iter().all(|argument| argument.dtype() == dtype);
@@ -61,7 +61,7 @@ impl Arithmetic {
     }
 
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let [a, b] = self.ins.map(|at| at.address(addresses).cast_const());
@@ -77,7 +77,8 @@ impl Arithmetic {
 }
 
 /// # Safety
-/// The operands that the operation has, and the output, hold `n` elements; one that overlaps the output is the output.
+/// The operands of the operation, and the output, hold `n` elements; an operand that overlaps the output is the
+/// output.
 #[inline(always)]
 unsafe fn compute<T>(operation: Operation, a: *const T, b: *const T, out: *mut T, n: usize)
 where

@@ -1,7 +1,6 @@
-//! The steps of a program: launches whose operands are buffers by number.
+//! The steps of an executable: kernel launches whose operands are slices of numbered buffers.
 //!
-//! Owns: `Step` and what it is made of. Never an address: those are the frame's.
-//! Invariant: an operand lies inside its buffer.
+//! Invariant: a slice lies inside its buffer.
 
 use std::sync::Arc;
 
@@ -16,25 +15,25 @@ pub use crate::kernels::fused::chain_op::BufferId as Id;
 use crate::kernels::host_call::Host;
 use crate::kernels::launch::{Operand, Run, Work};
 
-/// Where the memory of a buffer comes from.
+/// The source of a buffer's memory.
 #[derive(Clone)]
 pub enum Source {
     /// An argument.
     Input(usize),
-    /// Memory outside: read, and written, where it lies.
+    /// External memory, read and written directly.
     Outside(Storage),
-    /// Values of the program.
+    /// A constant of the program.
     Constant(Storage),
-    /// A result, allocated anew by every run.
+    /// A result, allocated by every run.
     Output,
-    /// Memory of the run that nobody else sees.
+    /// Scratch memory of a run.
     Temporary,
-    /// Nothing uses it.
+    /// Not used.
     Unused,
 }
 
 impl Source {
-    /// The number of the argument that it is.
+    /// The index of the input, if it is one.
     pub fn input(&self) -> Option<usize> {
         match self {
             Source::Input(number) => Some(*number),
@@ -42,7 +41,7 @@ impl Source {
         }
     }
 
-    /// The memory outside that it is.
+    /// The external memory, if it is such.
     pub fn outside(&self) -> Option<&Storage> {
         match self {
             Source::Outside(storage) => Some(storage),
@@ -54,13 +53,13 @@ impl Source {
 /// A buffer of a program.
 #[derive(Clone)]
 pub struct Buffer {
-    /// Where its memory comes from.
+    /// The source of its memory.
     pub source: Source,
-    /// Its length.
+    /// Its length in bytes.
     pub nbytes: usize,
 }
 
-/// Elements of a buffer.
+/// A strided view of a buffer.
 pub type Slice = Operand<Id>;
 
 /// An element-wise loop over operands.
@@ -68,20 +67,20 @@ pub type Slice = Operand<Id>;
 pub struct Map {
     /// The loop.
     pub table: Loop,
-    /// What it computes: its operands, a bar, a formula.
+    /// Its text: the names of the operands, a bar, the formula.
     pub text: &'static str,
-    /// The operands: slices, or the bytes of a number.
+    /// The operands: slices or scalars.
     pub ins: SmallVec<[Argument; 2]>,
-    /// The result.
+    /// The output.
     pub out: Slice,
     /// Parameters of the loop.
     pub params: SmallVec<[f64; 2]>,
-    /// Nanoseconds per element.
+    /// The cost in nanoseconds per element.
     pub cost: f32,
 }
 
 impl Map {
-    /// The names of the operands, and what is computed of them.
+    /// The names of the operands, and the formula.
     pub(in crate::compile) fn formula(&self) -> (&'static str, &'static str) {
         self.text.split_once(" | ").unwrap_or(("", self.text))
     }
@@ -90,9 +89,9 @@ impl Map {
 /// An operand of an element-wise loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
-    /// Elements.
+    /// An array.
     Slice(Slice),
-    /// One number for all elements: its bytes, and the dtype that they are of.
+    /// A scalar, broadcast to all elements: its bytes and dtype.
     Number(u64, DType),
 }
 
@@ -105,7 +104,7 @@ impl Argument {
         }
     }
 
-    /// The elements; none where one number stands for all.
+    /// The slice; `None` for a scalar.
     pub fn slice(&self) -> Option<&Slice> {
         match self {
             Argument::Slice(slice) => Some(slice),
@@ -114,26 +113,26 @@ impl Argument {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone)]
 pub enum Action {
     /// An element-wise loop.
     Map(Box<Map>),
-    /// Several of them over the same elements.
+    /// Several fused loops over the same elements.
     Chain(Box<Chain>),
-    /// Steps one after the other.
+    /// Steps in order.
     Sequence(Vec<Step>),
-    /// The bytes of a number, for every element.
+    /// Writes these bytes to every element.
     Fill(u64),
-    /// What is read.
+    /// Copies the operand.
     Copy,
     /// A reduction over these axes.
     Reduce(Reduction, SmallVec<[usize; 4]>),
-    /// Another kernel.
+    /// Any other kernel.
     Kernel(Run),
-    /// A check that values decide as they did when the program was recorded.
+    /// A guard: checks that values lead to the same decision as at trace time.
     Decision(Run),
-    /// Code of the host language: runs on the calling thread, in its place, and whether or not its results are read.
+    /// Calls host code on the calling thread. It has side effects: it is neither moved nor eliminated.
     Foreign(Arc<dyn Host>),
 }
 
@@ -142,11 +141,11 @@ pub enum Action {
 pub struct Step {
     /// The kernel's name.
     pub name: &'static str,
-    /// What is read.
+    /// The operands read.
     pub reads: SmallVec<[Slice; 2]>,
-    /// What is written.
+    /// The operands written.
     pub writes: SmallVec<[Slice; 1]>,
-    /// What is done.
+    /// What it does.
     pub action: Action,
 }
 
@@ -166,7 +165,7 @@ impl Step {
             Work::Copy => Action::Copy,
             Work::Reduce(op, axes) => Action::Reduce(op, axes),
             Work::Map { table, text, numbers, params, cost } => {
-                // Numbers are of the dtype of the elements beside them.
+                // Scalars have the dtype of the array operands.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
                 let ins: SmallVec<[Argument; 2]> = numbers
@@ -201,7 +200,7 @@ impl Step {
         }
     }
 
-    /// Lets it read from other places.
+    /// Changes the slices that it reads.
     pub(in crate::compile) fn move_reads(&mut self, mut place: impl FnMut(&mut Slice)) {
         self.reads.iter_mut().for_each(&mut place);
         if let Action::Map(map) = &mut self.action {
@@ -213,7 +212,7 @@ impl Step {
         }
     }
 
-    /// Gives its buffers other numbers.
+    /// Renumbers its buffers.
     pub(in crate::compile) fn rename(&mut self, name: impl Fn(Id) -> Id) {
         for slice in self.reads.iter_mut().chain(&mut self.writes) {
             slice.buffer = name(slice.buffer);
@@ -228,23 +227,23 @@ impl Step {
         }
     }
 
-    /// Whether it calls the host language.
+    /// Whether it calls host code.
     pub fn is_foreign(&self) -> bool {
         matches!(self.action, Action::Foreign(_))
     }
 
-    /// The buffers that it touches.
+    /// The buffers that it reads or writes.
     pub fn buffers(&self) -> impl Iterator<Item = Id> + '_ {
         self.reads.iter().chain(&self.writes).map(|slice| slice.buffer)
     }
 }
 
-/// A result of a program.
+/// A result of the traced function.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The buffer.
+    /// The buffer that holds it.
     pub buffer: Id,
-    /// The elements in it.
+    /// The layout of its elements.
     pub layout: Layout,
     /// Their dtype.
     pub dtype: DType,

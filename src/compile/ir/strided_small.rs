@@ -1,7 +1,6 @@
-//! Loops and copies over a few elements that lie anyhow: reversed, transposed, broadcast.
+//! Loops and copies over a few strided elements (reversed, transposed, broadcast): gather, compute, scatter.
 //!
-//! Owns: where each element lies, found once. Never runs long loops: the driver walks those.
-//! Invariant: elements are read before any is written, and how they are read changes no bit.
+//! Invariant: all elements are gathered before any is written.
 
 use std::mem::MaybeUninit;
 
@@ -12,21 +11,21 @@ use super::step::{Argument, Map, Slice};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::fused::chain::WIDEST;
 
-/// The most elements: a piece of each operand lies on the stack.
+/// Bound on the elements: gathered operands are stored on the stack.
 const MOST: usize = 64;
 
-/// Elements of one operand.
+/// The elements of one operand.
 struct Elements {
     at: At,
     /// Bytes of one.
     size: usize,
-    /// Where they lie, in bytes from the first; `None` for neighbours.
+    /// Byte offsets of the elements from the first; `None` if contiguous.
     offsets: Option<Box<[isize]>>,
 }
 
-/// A loop over pieces that are gathered first, or a copy of elements.
+/// A loop over gathered operands, or a strided copy.
 pub(in crate::compile) struct Gathered {
-    /// The loop; a copy has none.
+    /// The loop; `None` for a copy.
     table: Option<Loop>,
     ins: SmallVec<[Elements; 3]>,
     out: Elements,
@@ -54,7 +53,7 @@ fn is_few(slice: &Slice) -> bool {
     (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= WIDEST
 }
 
-/// A loop whose result is one contiguous row, if it is short.
+/// Lowers a short loop with a contiguous output.
 pub(in crate::compile) fn of_map(map: &Map) -> Option<Code> {
     if !is_few(&map.out) || !map.out.is_contiguous() {
         return None;
@@ -70,7 +69,7 @@ pub(in crate::compile) fn of_map(map: &Map) -> Option<Code> {
     Some(Code::Gathered(Box::new(Gathered { table, ins: ins?, out, params, n })))
 }
 
-/// A copy, if it is short.
+/// Lowers a short copy.
 pub(in crate::compile) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
     if !is_few(to) || from.numel() != to.numel() {
         return None;
@@ -83,7 +82,7 @@ pub(in crate::compile) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
 
 impl Gathered {
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut pieces = [[MaybeUninit::<u64>::uninit(); MOST]; MAX_OPERANDS];
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
@@ -93,7 +92,8 @@ impl Gathered {
                 None => from,
                 Some(offsets) => {
                     let piece: *mut u8 = piece.as_mut_ptr().cast();
-                    // SAFETY: the elements lie inside their buffer, and the piece has room for them.
+                    // SAFETY: the elements lie inside their buffer, and the scratch has room for `MAX_ELEMENTS` of
+                    // them.
                     unsafe { gather(from, offsets, elements.size, piece) };
                     piece
                 }
@@ -101,10 +101,10 @@ impl Gathered {
         }
         let out = self.out.at.address(addresses);
         match (self.table, &self.out.offsets) {
-            // SAFETY: every operand holds `n` elements in a row, the result has room for them, and an operand that is
-            // no piece is the output or apart from it.
+            // SAFETY: every operand holds `n` contiguous elements, the output has room for them, and an operand that
+            // was not gathered is the output or disjoint from it.
             (Some(table), _) => unsafe { table(ptrs.as_ptr(), out, self.n, self.params.as_ptr()) },
-            // SAFETY: the elements lie inside their buffer; a copy's sides do not overlap.
+            // SAFETY: the elements lie inside their buffer; source and destination do not overlap.
             (None, Some(offsets)) => unsafe { scatter(ptrs[0], out, offsets, self.out.size) },
             // SAFETY: as above.
             (None, None) => unsafe {
@@ -115,7 +115,7 @@ impl Gathered {
 }
 
 /// # Safety
-/// An element of this size lies at each offset, and `to` has room for all.
+/// An aligned element of this size lies at each offset, and `to` has room for all.
 unsafe fn gather(from: *const u8, offsets: &[isize], size: usize, to: *mut u8) {
     // SAFETY: the caller's contract.
     unsafe {
@@ -128,7 +128,7 @@ unsafe fn gather(from: *const u8, offsets: &[isize], size: usize, to: *mut u8) {
 }
 
 /// # Safety
-/// `from` holds as many elements of this size as there are offsets, and an element lies at each.
+/// `from` holds an element of this size for each offset, and `to` has an aligned one at each.
 unsafe fn scatter(from: *const u8, to: *mut u8, offsets: &[isize], size: usize) {
     // SAFETY: the caller's contract.
     unsafe {

@@ -1,7 +1,6 @@
-//! The making of a chain: which of its operands need no memory, as they stay in the cache.
+//! Builds a chain, a fused loop over tiles, and allocates its slots: tiles in cache that replace temporaries.
 //!
-//! Owns: `chained`, and the slots of temporaries and repeated values. Never runs a chain. Invariant: a slot holds one thing from
-//! the link that makes it to the last one that reads it.
+//! Invariant: a slot holds one value from the link that writes it to the last one that reads it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,30 +14,30 @@ use crate::kernels::fused::chain::{Chain, REDUCING, Repeated, Shape, Value};
 use crate::kernels::fused::chain_op::{Link, Place};
 use crate::kernels::reduce::{WHOLE_LEAF, of_rows, whole};
 
-/// The most temporaries and repeated values of a chain that stay in the cache.
+/// Slots of a chain: their tiles fit the L1 cache.
 const SLOTS: usize = 12;
-/// The same for a chain of rows, in the second cache.
+/// Slots of a chain of rows: their tiles fit the L2 cache.
 const ROW_SLOTS: usize = 32;
 
-/// The places of the operands of a chain.
+/// Assigns slots or memory to the operands of a chain.
 struct Places<'a> {
     buffers: &'a [Buffer],
     shape: Shape,
-    /// How often each buffer is used by the program, and within the chain.
+    /// How often each buffer is used in the program, and within the chain.
     uses: &'a [usize],
     inside: HashMap<Id, usize>,
     /// The last link that uses a buffer.
     last: HashMap<Id, usize>,
     /// How often links write a buffer, and the last one that does.
     writes: HashMap<Id, (usize, usize)>,
-    /// Buffers that lie in a slot now, and those that ever did.
+    /// Buffers that are in a slot now, and those that need no memory at all.
     slots: HashMap<Id, usize>,
     local: HashSet<Id>,
     values: Vec<Value>,
     free: Vec<usize>,
-    /// How many slots were ever taken.
+    /// The number of slots ever used.
     taken: usize,
-    /// A slot that is free after this link.
+    /// A slot to free after this link.
     left: Option<usize>,
 }
 
@@ -81,26 +80,26 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A free slot.
+    /// Takes a free slot.
     fn slot(&mut self) -> Option<usize> {
         let slot = self.free.pop()?;
         self.taken = self.taken.max(slot + 1);
         Some(slot)
     }
 
-    /// How many elements of a slice there are for each row.
+    /// Elements per row of a slice.
     fn width(&self, slice: &Slice) -> usize {
         if slice.numel() == self.shape.n() { self.shape.row } else { 1 }
     }
 
-    /// Elements in memory.
+    /// An operand in memory.
     fn memory(&self, slice: &Slice) -> Place {
         let step = slice.dtype.size() * self.width(slice);
         Place::Memory { buffer: slice.buffer, offset: slice.offset, step }
     }
 
-    /// Where a result goes: to the cache, if nothing outside the chain uses it, or if it is written several times. A loop in
-    /// place is slow: it goes to another slot, if there is one.
+    /// The destination of a link: a slot if only the chain uses the buffer, or if it is written several times. An
+    /// in-place loop is slow: it writes to another slot if one is free.
     fn out(&mut self, slice: &Slice, in_place: bool) -> Place {
         let buffer = slice.buffer;
         if let Some(&slot) = self.slots.get(&buffer) {
@@ -124,7 +123,7 @@ impl<'a> Places<'a> {
         self.memory(slice)
     }
 
-    /// Where an operand is.
+    /// The location of an operand.
     fn argument(&self, argument: &Argument) -> Option<Place> {
         if let Some(value) = value_of(argument) {
             let found = self.values.iter().find(|known| (known.from, known.size) == value);
@@ -143,7 +142,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Gives back the slots of buffers that no later link uses.
+    /// Frees the slots of buffers that no later link uses.
     fn release(&mut self, link: usize) {
         let (last, free) = (&self.last, &mut self.free);
         free.extend(self.left.take());
@@ -157,7 +156,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What an operand repeats, and the size of one; `None` for elements.
+/// The repeated value of a broadcast operand and its element size; `None` for an array.
 fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
     let from = match argument {
         Argument::Number(bits, _) => Repeated::Number(*bits),
@@ -173,12 +172,12 @@ fn value_of(argument: &Argument) -> Option<(Repeated, usize)> {
     Some((from, argument.dtype().size()))
 }
 
-/// What the operands of a step repeat.
+/// The repeated values of a loop's operands.
 fn repeated(map: &Map) -> impl Iterator<Item = (Repeated, usize)> + '_ {
     map.ins.iter().filter_map(value_of)
 }
 
-/// One step for a chain.
+/// Fuses steps into one.
 pub(in crate::compile) fn chained(
     steps: Vec<Step>,
     shape: Shape,
@@ -189,9 +188,9 @@ pub(in crate::compile) fn chained(
     assembled(steps, shape, buffers, uses)
 }
 
-/// The same for steps in which columns have been spread.
+/// The same, after columns were expanded.
 fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
-    // The results of leaves lie in memory of the run.
+    // Partial results of whole reductions, one per block.
     let mut leaves: Vec<Slice> = Vec::new();
     for out in steps.iter().filter(|step| is_whole_reduction(step)).map(|step| &step.writes[0]) {
         let (count, buffer) = (shape.n().div_ceil(WHOLE_LEAF), buffers.len() as Id);
@@ -234,14 +233,14 @@ fn assembled(steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[
     Step { name, reads, writes, action: Action::Chain(Box::new(chain)) }
 }
 
-/// Nanoseconds that a step takes for each element of the chain.
+/// The cost of a step in nanoseconds per element of the chain.
 fn cost(step: &Step, shape: Shape) -> f32 {
     let share = elements(step) as f32 / shape.n() as f32;
     share * step.map().map_or(REDUCING, |map| map.cost)
 }
 
 impl Places<'_> {
-    /// The link of an element-wise step; `None` when there is no slot for what it repeats.
+    /// The link of an element-wise step; `None` if there is no slot for a repeated value.
     fn map(&mut self, map: &Map) -> Option<Link> {
         let ins: Option<SmallVec<[Place; 4]>> =
             map.ins.iter().map(|argument| self.argument(argument)).collect();
@@ -253,7 +252,7 @@ impl Places<'_> {
         Some(Link::Map { table, ins: ins?, out: self.out(&map.out, in_place), params, width })
     }
 
-    /// The link of a copy, of a row's element to all of the row if it is broadcast.
+    /// The link of a copy, or of the broadcast of one element per row to the whole row.
     fn copy(&mut self, read: &Slice, out: &Slice) -> Link {
         let size = out.dtype.size();
         if !read.is_contiguous() {
@@ -264,14 +263,14 @@ impl Places<'_> {
         Link::Copy { from, to: self.out(out, false), step: size * self.width(out) }
     }
 
-    /// Where the elements are of which there is one for each row.
+    /// The location of an operand with one element per row.
     fn column(&self, slice: &Slice) -> Place {
         let (buffer, offset, step) = (slice.buffer, slice.offset, slice.dtype.size());
         let slot = self.slots.get(&buffer).map(|&slot| Place::Slot(slot));
         slot.unwrap_or(Place::Memory { buffer, offset, step })
     }
 
-    /// The copy of what waited in a slot for the last link that writes it, which is this one.
+    /// After the last link that writes a buffer in a slot, the copy of the slot to memory.
     fn settle(&self, at: usize, out: &Slice) -> Option<Link> {
         let from = Place::Slot(*self.slots.get(&out.buffer)?);
         let settled = self.writes[&out.buffer].1 == at && !self.local.contains(&out.buffer);
@@ -297,7 +296,7 @@ impl Places<'_> {
     }
 }
 
-/// A chain that repeats more values than there are slots: its first half and its second.
+/// Splits a chain that repeats more values than there are slots.
 fn halves(mut steps: Vec<Step>, shape: Shape, buffers: &mut Vec<Buffer>, uses: &[usize]) -> Step {
     let rest = steps.split_off(steps.len() / 2);
     let mut parts: Vec<Step> = Vec::new();

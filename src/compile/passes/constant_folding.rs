@@ -1,8 +1,7 @@
-//! What is the same in every run is computed once, when the program is made.
+//! Constant folding: computes at compile time what is the same in every run.
 //!
-//! Owns: numbers that steps read from memory that always holds them, and small memory that only such numbers reach.
-//! Never computes what reads an argument or memory outside, and leaves steps as they are where there is no memory for a
-//! constant. Invariant: a step reads the bits that it read before.
+//! Folds scalars that steps read from constant memory, and small arrays that depend on constants only. Invariant: a
+//! step reads the same bits as before.
 
 use std::collections::HashMap;
 
@@ -15,31 +14,31 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::known_to_programs;
 
-/// Bytes of the largest memory that is kept for its constant values.
+/// Bound on the bytes of a folded array.
 const MOST: usize = 16 << 10;
 
-/// Computes constants, and lets steps read them.
+/// Folds constants.
 pub(in crate::compile) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) {
     numbers(steps, buffers);
     arrays(steps, buffers);
     order(steps, buffers);
 }
 
-/// How many steps write to each buffer.
+/// The number of steps that write each buffer.
 pub(in crate::compile) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
     let mut count = vec![0; buffers];
     steps.iter().flat_map(|s| &s.writes).for_each(|w| count[w.buffer as usize] += 1);
     count
 }
 
-/// Whether a slice is all of its buffer, in C order.
+/// Whether a slice covers its whole buffer in C order.
 pub(in crate::compile) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
     slice.offset == 0
         && slice.is_contiguous()
         && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes
 }
 
-/// Replaces reads of memory that holds one number in all places by the number.
+/// Replaces reads of memory that is filled with one number by a scalar operand.
 fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
     let mut known: Vec<Option<(u64, DType)>> = vec![None; buffers.len()];
@@ -74,7 +73,7 @@ fn filled(bits: u64, out: Slice) -> Step {
     Step { name: "fill", reads, writes, action: Action::Fill(bits) }
 }
 
-/// The loop with numbers in the place of slices that hold one, if there are any.
+/// The loop with scalars in place of slices that hold one number, if there are any.
 fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -> Option<Map> {
     let number = |argument: &Argument| {
         let Argument::Slice(slice) = argument else { return None };
@@ -99,7 +98,7 @@ fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -
     Some(changed)
 }
 
-/// The bytes of the element that stands for all: an operand of a loop, which are `known_to_programs`.
+/// The bytes of the element of a scalar slice; loops take only dtypes that are `known_to_programs`.
 fn read(storage: &Storage, slice: &Slice) -> u64 {
     let mut word = 0u64;
     assert!(slice.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
@@ -111,7 +110,7 @@ fn read(storage: &Storage, slice: &Slice) -> u64 {
     word
 }
 
-/// What a loop computes from numbers alone: the same for every element.
+/// Evaluates a loop whose operands are all scalars.
 fn value(map: &Map) -> Option<u64> {
     let mut ptrs = [std::ptr::null::<u8>(); crate::kernels::elementwise::MAX_OPERANDS];
     for (ptr, argument) in ptrs.iter_mut().zip(&map.ins) {
@@ -125,7 +124,7 @@ fn value(map: &Map) -> Option<u64> {
     Some(word)
 }
 
-/// Runs the steps whose results are the same in every run, and makes their memory constant.
+/// Runs the steps that depend on constants only, and makes their outputs constants.
 fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
     let folded = foldable(steps, buffers);
     let mut addresses: Vec<*mut u8> = buffers.iter().map(address).collect();
@@ -137,7 +136,7 @@ fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
             addresses[out] = storage.ptr();
             made.push((out, storage));
         }
-        // SAFETY: the step reads constants and writes memory that was just made, at these addresses.
+        // SAFETY: the step reads constants and writes memory allocated here, at these addresses.
         if unsafe { run_step(step, &addresses, &mut Vec::new()) }.is_err() {
             return;
         }
@@ -156,10 +155,10 @@ fn address(buffer: &Buffer) -> *mut u8 {
     }
 }
 
-/// The steps that can be run once: they read constants and what such steps make, no other step writes where they write,
-/// and who reads it stands behind the last of these.
+/// The steps to fold: they read constants and outputs of other folded steps, no other step writes their output, and
+/// every reader comes after the last of them. Iterates until nothing changes.
 fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
-    // Buffers that other steps write, or read too early.
+    // Buffers that other steps write, or read before they are folded.
     let mut spoilt = vec![false; buffers.len()];
     loop {
         let mut made = vec![false; buffers.len()];
@@ -193,7 +192,7 @@ fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
     }
 }
 
-/// Whether a step is of a kind that depends on its operands alone, and writes little memory of the run.
+/// Whether a step depends on its operands alone, and writes only small temporaries.
 fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
     let pure =
         matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
@@ -203,7 +202,7 @@ fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
     })
 }
 
-/// Gives loops copies in C order of the few constants that lie otherwise.
+/// Replaces small strided constants by contiguous copies.
 fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     let mut known: HashMap<Slice, Slice> = HashMap::new();
     for step in steps {
@@ -232,7 +231,7 @@ fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     }
 }
 
-/// Whether an operand is few elements of a constant, in another order than that of C.
+/// Whether an operand is a small constant that is not contiguous.
 fn lies_otherwise(argument: &Argument, buffers: &[Buffer]) -> bool {
     let Argument::Slice(slice) = argument else { return false };
     matches!(buffers[slice.buffer as usize].source, Source::Constant(_))
@@ -241,7 +240,7 @@ fn lies_otherwise(argument: &Argument, buffers: &[Buffer]) -> bool {
         && slice.numel() * slice.dtype.size() <= MOST
 }
 
-/// A constant with a copy of these elements.
+/// A new constant with a contiguous copy of these elements.
 fn copied(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
     let storage = Storage::alloc(nbytes)?;
     let source = Source::Constant(storage);
@@ -251,7 +250,7 @@ fn copied(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Sli
     let addresses = [address(from), address(to)];
     let (reads, writes) = (smallvec![slice.clone().within(0)], smallvec![copy.clone().within(1)]);
     let step = Step { name: "copy", reads, writes, action: Action::Copy };
-    // SAFETY: the step reads a constant and writes another that was just made, at these addresses.
+    // SAFETY: the step reads a constant and writes memory allocated here, at these addresses.
     unsafe { run_step(&step, &addresses, &mut Vec::new())? };
     Ok(copy)
 }

@@ -1,8 +1,6 @@
-//! Copies that need not be made: what is copied whole and does not change afterwards is read where it is, and what is
-//! only made to be copied is made in its place.
+//! Copy elision: reads the source of a copy directly, or computes a value directly into the destination.
 //!
-//! Owns: the passes that remove them. Never touches a copy whose sides are written later.
-//! Invariant: a step reads the values that it read before.
+//! Invariant: a step reads the same values as before.
 
 use std::ops::Range;
 
@@ -12,14 +10,14 @@ use super::constant_folding::is_whole;
 use crate::array::Storage;
 use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
 
-/// What happens to buffers in a run.
+/// The writes to buffers in a run.
 struct Lives<'a> {
     buffers: &'a [Buffer],
-    /// How often each buffer is written, and by which step last.
+    /// How often each buffer is written, and the last step that does.
     writes: Vec<(usize, usize)>,
-    /// Memory outside that is written.
+    /// External memory that is written.
     changed: Vec<&'a Storage>,
-    /// Whether host code may write to memory that others see, which no step says.
+    /// Whether host code runs, which may write to shared memory.
     foreign: bool,
 }
 
@@ -37,13 +35,13 @@ impl<'a> Lives<'a> {
         Lives { buffers, writes, changed, foreign: steps.iter().any(Step::is_foreign) }
     }
 
-    /// Whether step `at` alone writes `to`, and none writes `from` after it.
+    /// Whether step `at` is the only one that writes `to`, and none writes `from` after it.
     fn are_settled(&self, at: usize, from: Id, to: Id) -> bool {
         let (count, last) = self.writes[from as usize];
         self.writes[to as usize] == (1, at) && (count == 0 || last < at)
     }
 
-    /// Whether nobody beside the steps writes to a buffer.
+    /// Whether only steps of the program write to a buffer.
     fn is_ours(&self, buffer: Id) -> bool {
         match &self.buffers[buffer as usize].source {
             Source::Temporary | Source::Constant(_) | Source::Output => true,
@@ -56,7 +54,7 @@ impl<'a> Lives<'a> {
     }
 }
 
-/// Removes copies of one element of a buffer that is not written later, and lets steps read it where it lies.
+/// Eliminates copies of one element: readers read it in the source buffer.
 pub(in crate::compile) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let lives = Lives::of(steps, buffers);
     let mut places: Vec<Option<(Id, isize)>> = vec![None; buffers.len()];
@@ -96,7 +94,7 @@ pub(in crate::compile) fn read_elements(steps: &mut Vec<Step>, buffers: &[Buffer
     }
 }
 
-/// Removes copies of whole buffers, and lets steps read or write the other side.
+/// Eliminates copies of whole buffers: source and destination become one buffer.
 pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let lives = Lives::of(steps, buffers);
     let mut names = Names::new(buffers.len());
@@ -120,26 +118,26 @@ pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     steps.retain(|_| !gone.next().unwrap_or(false));
 }
 
-/// Other names of buffers.
+/// Aliases of buffers.
 pub(super) struct Names(Vec<Id>);
 
 impl Names {
-    /// Every buffer keeps its name.
+    /// No aliases.
     pub(super) fn new(buffers: usize) -> Names {
         Names((0..buffers as Id).collect())
     }
 
-    /// Whether a buffer has another name.
+    /// Whether a buffer has an alias.
     fn has(&self, buffer: Id) -> bool {
         self.0[buffer as usize] != buffer
     }
 
-    /// Gives a buffer another name.
+    /// Makes `name` stand for `buffer`.
     pub(super) fn set(&mut self, buffer: Id, name: Id) {
         self.0[buffer as usize] = name;
     }
 
-    /// The name of a buffer, along chains of names.
+    /// The buffer at the end of a chain of aliases.
     pub(super) fn of(&self, mut buffer: Id) -> Id {
         while self.has(buffer) {
             buffer = self.0[buffer as usize];
@@ -147,13 +145,13 @@ impl Names {
         buffer
     }
 
-    /// Lets steps use buffers by their names.
+    /// Replaces buffers by their aliases.
     fn apply(&self, steps: &mut [Step]) {
         steps.iter_mut().for_each(|step| step.rename(|buffer| self.of(buffer)));
     }
 }
 
-/// Whether two pieces of memory have a byte in common.
+/// Whether two storages share a byte.
 pub(in crate::compile) fn overlap(a: &Storage, b: &Storage) -> bool {
     let range = |storage: &Storage| {
         let start = storage.ptr().addr();
@@ -163,7 +161,7 @@ pub(in crate::compile) fn overlap(a: &Storage, b: &Storage) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// The two sides of a copy of all bytes of a buffer into all bytes of another.
+/// The buffers of a copy of one whole buffer to another.
 fn whole(step: &Step, buffers: &[Buffer]) -> Option<(Id, Id)> {
     let ([read], [written]) = (&step.reads[..], &step.writes[..]) else { return None };
     let copies = matches!(step.action, Action::Copy);
@@ -171,39 +169,39 @@ fn whole(step: &Step, buffers: &[Buffer]) -> Option<(Id, Id)> {
     whole.then_some((read.buffer, written.buffer))
 }
 
-/// Steps over more elements are left alone: they may run in a chain, which needs contiguous results.
+/// Larger steps are left alone: they may be fused, which needs contiguous outputs.
 const FEW: usize = 2048;
 
-/// Other uses of a buffer between a step and the copy of its result that are looked at.
+/// Bound on the uses of the destination that are examined between a producer and the copy.
 const MOST_BETWEEN: usize = 64;
 
-/// The steps that use a buffer.
+/// The steps that use a buffer, in order.
 type Uses = SmallVec<[usize; 2]>;
 
-/// Lets steps write to where their results are copied, if nothing else reads these.
+/// Retargets producers of copied values: they write to the destination of the copy, if nothing else reads the source.
 pub(in crate::compile) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let mut uses: Vec<Uses> = vec![Uses::new(); buffers.len()];
     for (at, step) in steps.iter().enumerate() {
         step.buffers().for_each(|buffer| uses[buffer as usize].push(at));
     }
-    // Where each step stands now: a fill of the target moves in front of the step that writes to it.
+    // Sort keys of the steps: a fill of the destination moves before the producer that now writes there.
     let mut order: Vec<(usize, usize)> = (0..steps.len()).map(|at| (2 * at + 1, at)).collect();
     let mut gone = vec![false; steps.len()];
     for (at, gone) in gone.iter_mut().enumerate() {
         let Some((maker, map)) = placed(at, steps, buffers, &uses) else { continue };
         let target = map.out.buffer as usize;
-        // The uses are in ascending order.
+        // The list of uses is sorted.
         let from = uses[target].partition_point(|&use_| use_ <= maker);
         let to = uses[target].partition_point(|&use_| use_ < at);
         if to - from > MOST_BETWEEN {
             continue;
         }
         let between = uses[target][from..to].to_vec();
-        // Steps that write beside the piece stay where they are.
+        // Steps that write other bytes of the destination stay in their places.
         let (beside, before): (Vec<usize>, Vec<usize>) =
             between.into_iter().partition(|&use_| writes_beside(&steps[use_], &map.out));
         let fills = before.iter().all(|&use_| matches!(steps[use_].action, Action::Fill(_)));
-        // A fill that moves must not pass what is written beside the piece.
+        // A fill must not move across writes to other bytes of the destination.
         let passes = !before.is_empty() && !beside.is_empty();
         if !fills || passes || uses[target].binary_search(&maker).is_ok() {
             continue;
@@ -222,7 +220,7 @@ pub(in crate::compile) fn place(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     steps.extend(kept.filter_map(|(_, at)| old[at].take()));
 }
 
-/// Whether a step touches the buffer of a slice only by writing to bytes beside it.
+/// Whether a step uses the buffer of a slice only by writing other bytes of it.
 fn writes_beside(step: &Step, slice: &Slice) -> bool {
     let own = bytes_of(slice);
     let apart = |w: &Slice| {
@@ -232,7 +230,7 @@ fn writes_beside(step: &Step, slice: &Slice) -> bool {
     step.reads.iter().all(|read| read.buffer != slice.buffer) && step.writes.iter().all(apart)
 }
 
-/// The bytes of its buffer from the first to the last that a slice has.
+/// The byte range that a slice spans in its buffer.
 fn bytes_of(slice: &Slice) -> Range<isize> {
     let size = slice.dtype.size() as isize;
     let reach = |(&dim, &stride): (&usize, &isize)| (dim as isize - 1) * stride * size;
@@ -243,7 +241,7 @@ fn bytes_of(slice: &Slice) -> Range<isize> {
     start..end
 }
 
-/// The step that makes what step `at` copies, and its loop with the copy's target as its result.
+/// The step that produces what step `at` copies, and its loop with the destination of the copy as output.
 fn placed(at: usize, steps: &[Step], buffers: &[Buffer], uses: &[Uses]) -> Option<(usize, Map)> {
     let copy = &steps[at];
     let ([read], [target]) = (&copy.reads[..], &copy.writes[..]) else { return None };

@@ -1,7 +1,7 @@
-//! Common subexpressions: what two steps compute from the same values is computed once.
+//! Common subexpression elimination of element-wise loops, fills, copies and reductions. Parameters of other kernels
+//! cannot be compared.
 //!
-//! Owns: the pass that removes the second step. Knows element-wise loops, fills, copies and reductions: other kernels have
-//! parameters that cannot be compared. Invariant: a step reads the values that it read before.
+//! Invariant: a step reads the same values as before.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,16 +12,16 @@ use super::copy_elision::Names;
 use crate::array::hash::{FastMap, Mixer};
 use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
 
-/// How often each buffer that a step reads was written before.
+/// How often each operand of a step was written before it.
 type Versions = SmallVec<[u32; 4]>;
 
-/// Removes steps that compute what an earlier one computed.
+/// Eliminates steps that compute what an earlier step computed.
 pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
     let mut versions = vec![0u32; buffers.len()];
-    // Memory outside may overlap, arguments too.
+    // External memory and arguments may overlap: they share one version.
     let mut outside = 0u32;
-    // A step for each hash, and the versions of what it reads.
+    // For each hash a step, and the versions of its operands.
     let mut known: FastMap<u64, (usize, Versions)> = FastMap::default();
     let mut names = Names::new(buffers.len());
     let mut gone = vec![false; steps.len()];
@@ -53,7 +53,7 @@ pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
                 _ => known.insert(hash, (at, read)),
             };
         }
-        // Host code may change memory outside.
+        // Host code may write external memory.
         outside += step.is_foreign() as u32;
         for written in &step.writes {
             versions[written.buffer as usize] += 1;
@@ -68,12 +68,12 @@ fn is_outside(buffer: Id, buffers: &[Buffer]) -> bool {
     matches!(buffers[buffer as usize].source, Source::Outside(_) | Source::Input(_))
 }
 
-/// Whether it is known what a step computes.
+/// Whether the computation of a step can be compared.
 fn is_known(step: &Step) -> bool {
     matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..))
 }
 
-/// A hash of what a step computes and what from.
+/// A hash of the computation and its operands.
 fn hash(step: &Step, versions: &Versions) -> u64 {
     let mut mixer = Mixer::default();
     match &step.action {
@@ -94,7 +94,7 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
     mixer.finish()
 }
 
-/// Whether two steps compute the same, if what they read has not changed in between.
+/// Whether two steps compute the same value from operands of the same versions.
 fn is_same(one: &Step, other: &Step) -> bool {
     let ([a], [b]) = (&one.writes[..], &other.writes[..]) else { return false };
     if (a.dtype, &a.dims) != (b.dtype, &b.dims) {

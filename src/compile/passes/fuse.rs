@@ -1,9 +1,8 @@
-//! Which steps form a chain: neighbouring element-wise steps over the same elements, reductions of all of them, and in
-//! chains of rows what has one element for each row.
+//! Fusion: groups neighbouring element-wise steps over the same elements into chains, with reductions of all their
+//! elements, and in chains of rows with one element per row.
 //!
-//! Owns: the pass of chains without rows, and how steps are gathered for either. Short steps between two parts of a chain
-//! move in front of it or behind it. Never says how a chain runs.
-//! Invariant: a step reads the values that it read before.
+//! Small independent steps between the parts of a chain move before or behind it. Invariant: a step reads the same
+//! values as before.
 
 use std::collections::HashMap;
 
@@ -16,25 +15,25 @@ use crate::kernels::fused::chain::{SHORTEST, Shape, WIDEST};
 use crate::kernels::fused::chain_op::REDUCTIONS;
 use crate::kernels::reduce::whole;
 
-/// The most steps that move behind one chain.
+/// Bound on the steps that wait behind one open chain.
 const DEFERRED: usize = 16;
 
-/// What joins.
+/// The kind of a chain.
 #[derive(Clone, Copy, PartialEq, Default)]
 pub(super) enum Kind {
     /// Steps over the same elements.
     #[default]
     Elements,
-    /// The same, where reductions of their rows are among them.
+    /// The same, with reductions of rows.
     Rows,
 }
 
-/// Joins neighbouring steps into chains.
+/// Fuses neighbouring steps over the same elements.
 pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
     joined(steps, buffers, Kind::Elements)
 }
 
-/// Joins neighbouring steps into chains of a kind.
+/// Fuses neighbouring steps into chains of this kind.
 pub(super) fn joined(steps: Vec<Step>, buffers: &mut Vec<Buffer>, kind: Kind) -> Vec<Step> {
     let mut uses: Vec<usize> = vec![0; buffers.len()];
     steps.iter().flat_map(Step::buffers).for_each(|buffer| uses[buffer as usize] += 1);
@@ -59,23 +58,23 @@ pub(super) fn joined(steps: Vec<Step>, buffers: &mut Vec<Buffer>, kind: Kind) ->
     joined
 }
 
-/// How a chain touches a buffer.
+/// How a chain accesses a buffer.
 #[derive(Clone, Copy)]
 struct Touch {
-    /// `None` where steps touch different elements: only reads agree with that, and only while nothing writes.
+    /// The access pattern; `None` if steps use different ones, which is allowed only while nothing writes the buffer.
     elements: Option<Lie>,
     written: bool,
 }
 
-/// Where elements lie: from which byte on, of which size, whether there is only one for each row.
+/// Which elements are accessed: byte offset, element size, whether there is only one per row.
 type Lie = (isize, usize, bool);
 
-/// A chain that may grow.
+/// A chain under construction.
 #[derive(Default)]
 struct Open {
     kind: Kind,
     steps: Vec<Step>,
-    /// Known as soon as rows are reduced.
+    /// Set by the first reduction of rows.
     shape: Option<Shape>,
     touched: HashMap<Id, Touch>,
     /// Steps that stood between those of the chain, and run after it.
@@ -83,7 +82,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether a step may stand next in this chain.
+    /// Whether the chain can take this step next.
     fn takes(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let may = match &step.action {
             Action::Map(map) => self.takes_map(map),
@@ -98,7 +97,7 @@ impl Open {
             && !self.deferred.iter().any(|later| conflict(later, step))
     }
 
-    /// Whether a step over so many elements is one over those of the chain, or over its rows.
+    /// Whether a step over so many elements fits: all elements of the chain, or one per row.
     fn fits(&self, count: usize) -> bool {
         match self.steps.first() {
             None => count >= SHORTEST,
@@ -106,25 +105,25 @@ impl Open {
         }
     }
 
-    /// Whether so many elements are one for each row.
+    /// Whether so many elements are one per row.
     fn is_narrow(&self, count: usize) -> bool {
         self.shape.is_some_and(|shape| count == shape.rows)
     }
 
-    /// Whether an operand has one element for each row, which stands for all of it.
+    /// Whether an operand has one element per row, broadcast along the row.
     fn is_column(&self, slice: &Slice) -> bool {
         self.shape.is_some_and(|shape| is_column(slice, shape))
     }
 
-    /// Where the elements of an operand lie; `None` where some stand for several, unless those are a row.
+    /// The access pattern of an operand; `None` for a broadcast operand other than a column.
     fn lie(&self, slice: &Slice) -> Option<Lie> {
         let column = self.is_column(slice);
         let narrow = column || self.is_narrow(slice.numel());
         (column || !is_repeated(slice)).then(|| (slice.offset, slice.dtype.size(), narrow))
     }
 
-    /// Whether memory outside that the chain writes overlaps nothing else that it touches there. Where an argument lies is
-    /// not known.
+    /// Whether external memory that the chain writes overlaps nothing else that it accesses. The address of an
+    /// argument is not known.
     fn is_apart(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let foreign = |&(id, _): &(Id, bool)| {
             matches!(
@@ -149,7 +148,7 @@ impl Open {
         })
     }
 
-    /// A copy from contiguous elements, or a column, to others.
+    /// A copy of contiguous elements or of a column.
     fn takes_copy(&self, read: &Slice, out: &Slice) -> bool {
         (read.is_contiguous() || self.is_column(read))
             && out.is_contiguous()
@@ -177,7 +176,7 @@ impl Open {
         reads && map.out.is_contiguous() && self.agrees(&map.out, true)
     }
 
-    /// A reduction of rows, to elements that nothing in the chain touches.
+    /// A reduction of rows whose output the chain does not use yet.
     fn takes_rows(&self, step: &Step) -> bool {
         let (input, out) = (&step.reads[0], &step.writes[0]);
         self.kind == Kind::Rows
@@ -187,7 +186,7 @@ impl Open {
             && !self.touched.contains_key(&out.buffer)
     }
 
-    /// A reduction of all elements to a result that nothing in the chain touches.
+    /// A reduction of all elements whose output the chain does not use yet.
     fn takes_reduction(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let (Action::Reduce(op, axes), input, out) =
             (&step.action, &step.reads[0], &step.writes[0])
@@ -206,7 +205,7 @@ impl Open {
             && !self.touched.contains_key(&out.buffer)
     }
 
-    /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.
+    /// Whether an access matches the earlier ones of the same buffer, or all of them are reads.
     fn agrees(&self, slice: &Slice, writes: bool) -> bool {
         self.touched.get(&slice.buffer).is_none_or(|touch| {
             let lie = self.lie(slice);
@@ -232,7 +231,7 @@ impl Open {
         self.steps.push(step);
     }
 
-    /// Whether a short step may run before the chain: it needs nothing of it, and nothing that waits for its end.
+    /// Whether a small step can run before the chain: it depends on no write of the chain or of the deferred steps.
     fn precedes(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let source = |id: Id| &buffers[id as usize].source;
         let apart = |read: &Slice, written: Id| match (source(read.buffer), source(written)) {
@@ -246,15 +245,15 @@ impl Open {
             && !self.deferred.iter().any(|later| conflict(later, step))
     }
 
-    /// Whether a step is short, and may run before or after the chain.
+    /// Whether a step is small, and may be moved across the chain.
     fn is_beside(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let few = self.shape.map_or(0, |shape| shape.rows);
         let short = |slice: &Slice| slice.numel() < SHORTEST || slice.numel() <= few;
-        // What ends many elements is read where they lie, in a chain of rows or behind it.
+        // A reduction of many elements is better fused into a chain of rows, or deferred behind it.
         let reduces = self.shape.is_some() && matches!(step.action, Action::Reduce(..));
         let plain = match &step.action {
             Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..) => true,
-            // It reads, and a run that it ends leaves nothing.
+            // A guard only reads; if it fails, the results of the run are discarded.
             Action::Decision(_) => self.kind == Kind::Rows,
             _ => false,
         };
@@ -267,7 +266,7 @@ impl Open {
             && step.writes.iter().all(|out| short(out) && inside(out))
     }
 
-    /// Ends the chain and appends it to `joined`.
+    /// Finishes the chain and appends it to `joined`.
     fn close(&mut self, joined: &mut Vec<Step>, buffers: &mut Vec<Buffer>, uses: &mut Vec<usize>) {
         let open = std::mem::replace(self, Open { kind: self.kind, ..Open::default() });
         let shape = match (open.kind, open.shape, open.steps.first()) {
@@ -286,24 +285,24 @@ impl Open {
     }
 }
 
-/// Whether elements of an operand stand for several of the result.
+/// Whether an operand is broadcast.
 fn is_repeated(slice: &Slice) -> bool {
     slice.is_value()
         || (!slice.is_contiguous() && broadcast_form(&slice.dims, &slice.strides).is_some())
 }
 
-/// Whether a step reduces all elements.
+/// Whether a step reduces all elements to one.
 pub(super) fn is_whole_reduction(step: &Step) -> bool {
     matches!(&step.action, Action::Reduce(_, axes) if axes.len() == step.reads[0].dims.len())
 }
 
-/// The number of elements of a step of a chain.
+/// The number of elements that a step of a chain runs over.
 pub(in crate::compile) fn elements(step: &Step) -> usize {
     let reduced = matches!(step.action, Action::Reduce(..));
     if reduced { step.reads[0].numel() } else { step.writes[0].numel() }
 }
 
-/// Whether two steps may not change places.
+/// Whether two steps must keep their order.
 fn conflict(first: &Step, second: &Step) -> bool {
     let meet = |written: &[Slice], touched: &Step| {
         written.iter().any(|w| touched.buffers().any(|buffer| buffer == w.buffer))
@@ -311,7 +310,7 @@ fn conflict(first: &Step, second: &Step) -> bool {
     meet(&first.writes, second) || meet(&second.writes, first)
 }
 
-/// Whether a step that reads and writes one buffer does so at the same elements.
+/// Whether a step that reads and writes one buffer accesses the same elements.
 fn meets(read: &Slice, out: &Slice) -> bool {
     read.buffer != out.buffer || (read.offset, read.dtype.size()) == (out.offset, out.dtype.size())
 }

@@ -1,7 +1,7 @@
-//! Rows: element-wise steps with reductions of rows between them, whose results are broadcast back, run row by row.
+//! Fusion of rows: element-wise steps and reductions of their rows, whose results are broadcast back, as in softmax
+//! and layer normalisation.
 //!
-//! Owns: the pass; which reductions are of rows, and the steps that repeat a row's element along it. How steps are gathered
-//! is that of `join`. Invariant: each row is reduced by the loop that eager code calls, over the same neighbours.
+//! Invariant: each row is reduced by the loop of the eager kernel, over contiguous elements.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use crate::kernels::fused::chain::{LONGEST_ROW, Shape};
 use crate::kernels::launch::known_to_programs;
 use crate::kernels::reduce::of_rows;
 
-/// Joins neighbouring steps over the same rows.
+/// Fuses neighbouring steps over the same rows.
 pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
     let reduces = |step: &Step| rows_of(step).is_some();
     if steps.iter().any(reduces) { joined(steps, buffers, Kind::Rows) } else { steps }
 }
 
-/// The rows that a step reduces, if it reduces neighbours in rows that lie one after the other.
+/// The shape of the rows that a step reduces, if they are contiguous.
 pub(super) fn rows_of(step: &Step) -> Option<Shape> {
     let Action::Reduce(op, axes) = &step.action else { return None };
     let (input, out) = (&step.reads[0], &step.writes[0]);
@@ -37,20 +37,20 @@ pub(super) fn rows_of(step: &Step) -> Option<Shape> {
     (last && known && rows > 1 && (2..=LONGEST_ROW).contains(&row)).then_some(Shape { rows, row })
 }
 
-/// Whether a slice has one element for each row, which stands for all of the row.
+/// Whether a slice has one element per row, broadcast along the row.
 pub(super) fn is_column(slice: &Slice, shape: Shape) -> bool {
     known_to_programs(slice.dtype)
         && slice.numel() == shape.n()
         && broadcast_form(&slice.dims, &slice.strides) == Some((shape.rows, shape.row))
 }
 
-/// Whether joined steps gain by it: some are between reductions.
+/// Whether a chain of rows pays: at least two of its steps run over all elements.
 pub(super) fn pays(steps: &[Step], shape: Shape) -> bool {
     let long = |step: &&Step| elements(step) == shape.n();
     steps.iter().filter(long).count() > 1
 }
 
-/// Puts a step before the first one that reads a column, which repeats its elements along the rows.
+/// Inserts a copy before the first reader of each column, which broadcasts it along the rows.
 pub(super) fn columns_spread(
     steps: Vec<Step>,
     shape: Shape,
@@ -63,7 +63,7 @@ pub(super) fn columns_spread(
     };
     count(uses, &steps, |n| n - 1);
     let mut spread: Vec<Step> = Vec::with_capacity(steps.len());
-    // What holds the elements of a column along the rows.
+    // The broadcast copies of columns.
     let mut known: HashMap<(Id, isize, DType), Slice> = HashMap::new();
     for step in steps {
         let mut step = step;
@@ -95,7 +95,7 @@ pub(super) fn columns_spread(
     spread
 }
 
-/// Memory for the elements of a column along the rows, and the step that puts them there.
+/// A temporary for a column broadcast along the rows, and the step that fills it.
 fn repeated(column: &Slice, shape: Shape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
     let (id, dtype) = (buffers.len() as Id, column.dtype);
     let nbytes = shape.n() * dtype.size();

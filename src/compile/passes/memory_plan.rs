@@ -1,26 +1,25 @@
-//! The plan of a program: which steps are needed, and where temporaries lie.
+//! Dead step elimination, and the memory plan: one block for all temporaries, by their live ranges.
 //!
-//! Owns: dead steps, lives of buffers, and one block of memory for all temporaries. Never changes what a step computes.
-//! Invariant: two temporaries whose lives overlap do not share a byte, but for an operand and the result of a loop that
-//! reads each element just before it writes there.
+//! Invariant: two temporaries with overlapping live ranges share no byte, except an operand and the output of a loop
+//! that runs in place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
 
-/// Temporaries begin at multiples of this: a cache line, and the widest vector.
+/// Alignment of temporaries: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
 
-/// Where temporaries lie.
+/// The offsets of temporaries in one block.
 pub(in crate::compile) struct Plan {
-    /// The offset of each buffer in the block; only temporaries have one.
+    /// The offset of each buffer; `usize::MAX` for those that are no temporaries.
     pub(in crate::compile) offsets: Vec<usize>,
     /// The length of the block.
     pub(in crate::compile) nbytes: usize,
 }
 
-/// Removes the steps whose results nobody reads.
+/// Eliminates steps whose outputs are never read.
 pub(in crate::compile) fn remove_dead(
     steps: &mut Vec<Step>,
     buffers: &[Buffer],
@@ -31,7 +30,7 @@ pub(in crate::compile) fn remove_dead(
     outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
     let mut kept: Vec<bool> = vec![true; steps.len()];
     for (step, kept) in steps.iter().zip(&mut kept).rev() {
-        // A step without results makes objects, which later steps read; host code may do more than its results say.
+        // A step without outputs makes objects for later steps; host code has side effects.
         let wanted = step.writes.is_empty()
             || step.is_foreign()
             || step.writes.iter().any(|w| needed[w.buffer as usize]);
@@ -45,7 +44,7 @@ pub(in crate::compile) fn remove_dead(
     steps.retain(|_| kept.next().unwrap_or(true));
 }
 
-/// The temporaries of which a step writes every byte: what was there before, nobody needs.
+/// The temporaries that a step overwrites completely, so that earlier writes to them are dead.
 fn replaced<'s>(step: &'s Step, buffers: &'s [Buffer]) -> impl Iterator<Item = Id> + 's {
     let plain =
         matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
@@ -57,8 +56,8 @@ fn replaced<'s>(step: &'s Step, buffers: &'s [Buffer]) -> impl Iterator<Item = I
     step.writes.iter().filter(move |w| plain && whole(w)).map(|w| w.buffer)
 }
 
-/// Places temporaries in one block, first fit, by the steps between their first and their last use. The result of an
-/// element-wise loop takes the memory of an operand that nobody reads afterwards.
+/// Assigns offsets first fit, by live range. The output of an element-wise loop reuses the memory of an operand that
+/// dies there.
 pub(in crate::compile) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
     for (at, step) in steps.iter().enumerate() {
@@ -75,7 +74,7 @@ pub(in crate::compile) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
     order.sort_unstable_by_key(|&(buffer, first, _)| (first, buffer));
     let mut offsets = vec![usize::MAX; buffers.len()];
     let mut space = Space::default();
-    // What ends first: its last step, its offset and size.
+    // The live temporaries: last step, offset and size; the first to end on top.
     let mut taken: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
     for (buffer, first, last) in order {
         while let Some(&Reverse((until, at, size))) = taken.peek()
@@ -95,8 +94,8 @@ pub(in crate::compile) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
     Plan { offsets, nbytes: space.end }
 }
 
-/// For each buffer the one in whose memory it lies: itself, or an operand of the loop that makes it, whose life becomes
-/// longer by that of the result.
+/// For each buffer the one whose memory it uses: itself, or an operand of the loop that writes it, whose live range
+/// is extended to that of the output.
 fn homes(steps: &[Step], buffers: &[Buffer], lives: &mut [Option<(usize, usize)>]) -> Vec<Id> {
     let mut homes: Vec<Id> = (0..buffers.len() as Id).collect();
     for (at, step) in steps.iter().enumerate() {
@@ -117,7 +116,7 @@ fn homes(steps: &[Step], buffers: &[Buffer], lives: &mut [Option<(usize, usize)>
     homes
 }
 
-/// A temporary whose elements a loop reads just where its result has them, and nowhere else.
+/// A temporary that a loop may overwrite in place: it reads each element only at the position of the output.
 fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<Id> {
     let slices = || map.ins.iter().filter_map(Argument::slice);
     let lies_alike = |slice: &Slice| {
@@ -135,16 +134,16 @@ fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<Id> {
     found.map(|slice| slice.buffer)
 }
 
-/// The block while it is planned.
+/// The block under construction.
 #[derive(Default)]
 struct Space {
-    /// What is free below the end: offsets and lengths, none next to another.
+    /// Free ranges below the end: offsets and lengths; adjacent ones are merged.
     gaps: BTreeMap<usize, usize>,
     end: usize,
 }
 
 impl Space {
-    /// The first place of this size.
+    /// Allocates the first range that fits.
     fn take(&mut self, size: usize) -> usize {
         let fits = self.gaps.iter().find(|&(_, &length)| length >= size);
         if let Some((&at, &length)) = fits {

@@ -1,19 +1,19 @@
-//! The passes: what makes the steps of a recording those of a program.
+//! The pass pipeline: the order of the passes, and a switch for each.
 //!
-//! Owns: their order, and the switch of each. Never knows what a pass does. Invariant: none of them changes a bit.
+//! Invariant: no pass changes a bit of a result.
 
 use super::{
     constant_folding, copy_elision, cse, fuse, fuse_rows, memory_plan, scalars_to_constants,
 };
 use crate::compile::ir::{Buffer, Output, Step};
 
-/// Whether a pass is on: `FERROGRAD_COMPILE_PASSES` names those that are, all of them if it is not set.
+/// Whether a pass is enabled: `FERROGRAD_COMPILE_PASSES` lists the enabled ones; all are if it is not set.
 fn is_on(name: &str) -> bool {
     std::env::var("FERROGRAD_COMPILE_PASSES")
         .map_or(true, |names| names.split(',').any(|on| on.trim() == name))
 }
 
-/// Runs the passes that are on.
+/// Runs the enabled passes.
 pub(in crate::compile) fn run(
     mut steps: Vec<Step>,
     buffers: &mut Vec<Buffer>,
@@ -38,7 +38,7 @@ pub(in crate::compile) fn run(
     if is_on("copy") {
         copy_elision::place(&mut steps, buffers);
     }
-    // What the passes above no longer read.
+    // Steps that the passes above made dead.
     remove_dead(&mut steps, buffers);
     if is_on("rows") {
         steps = fuse_rows::join(steps, buffers);

@@ -1,6 +1,6 @@
-//! Numbers beside few elements become constant elements, so that a loop is called without a walk.
+//! Replaces scalar operands of small loops by constant arrays, so that the loops can be lowered to direct calls.
 //!
-//! Owns: the pass, and the constants that it makes. Never touches a step that needs a walk all the same. Invariant: every element of such a constant is the number.
+//! Invariant: every element of such a constant is the scalar.
 
 use crate::array::Storage;
 use crate::array::hash::FastMap;
@@ -9,10 +9,10 @@ use crate::compile::ir::{Argument, Buffer, Id, Slice, Source, Step};
 use crate::error::Result;
 use crate::kernels::launch::Strides;
 
-/// Elements of such a constant, and the most elements of a step that reads one whole.
+/// The length of such a constant, which bounds the elements of a contiguous operand.
 const FEW: usize = 256;
 
-/// Gives short loops constant elements in the place of numbers.
+/// Replaces scalars of small loops by constant arrays, if the loop can be lowered then.
 pub(in crate::compile) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     let mut known: FastMap<(u64, usize), Id> = FastMap::default();
     for step in steps {
@@ -42,7 +42,7 @@ pub(in crate::compile) fn spread(steps: &mut [Step], buffers: &mut Vec<Buffer>) 
     }
 }
 
-/// The strides of C order while the elements suffice, and of one row for all beyond.
+/// Strides of C order as long as the constant has enough elements; stride 0 for the axes before.
 fn strides(dims: &[usize]) -> Strides {
     let mut strides: Strides = dims.iter().map(|_| 0).collect();
     let mut below = 1;
@@ -56,12 +56,12 @@ fn strides(dims: &[usize]) -> Strides {
     strides
 }
 
-/// A buffer of a number.
+/// A buffer filled with a scalar.
 fn constant(bits: u64, size: usize, buffers: &mut Vec<Buffer>) -> Result<Id> {
     let storage = Storage::alloc(FEW * size)?;
     let bytes = bits.to_ne_bytes();
     for i in 0..FEW {
-        // SAFETY: the storage holds as many elements of this size, and nobody else sees it.
+        // SAFETY: the storage was allocated with this many elements, and no other reference to it exists.
         unsafe { storage.ptr().add(i * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
     }
     buffers.push(Buffer { source: Source::Constant(storage), nbytes: FEW * size });

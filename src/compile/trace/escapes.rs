@@ -1,7 +1,6 @@
-//! Values that outlive a recording although they are no results: an optimiser's state, a list that grows.
+//! Escapes: values that are no results and are still referenced after the traced call, such as an optimiser's state.
 //!
-//! Owns: what counts as that. Never decides whether the recorded call stands. Invariant: a value that no later run would
-//! compute otherwise may be kept, and who keeps it changes no later run.
+//! Invariant: a value may escape only if every later run would compute it again, and its holder changes no later run.
 
 use smallvec::SmallVec;
 
@@ -14,10 +13,10 @@ const KEPT: &str = "a tensor that the function computes, or an argument, is kept
                     tensor that was there before";
 
 impl Steps {
-    /// Finds out whether somebody keeps such values, and refuses the program if that must not be. `held` is what the
-    /// recording's owner has: arguments and results.
+    /// Looks for escaped values, and refuses the program unless `may_keep`. `held` are the handles of the tracer's
+    /// caller: arguments and results.
     pub(in crate::compile) fn find_kept(&mut self, held: &[&Storage], may_keep: bool) {
-        // Values that depend on nothing that varies differ from call to call where they are changed in place.
+        // Untraced values differ between calls only if they are changed in place.
         let kept = |buffer: &mut capture::Buffer| {
             let differs = buffer.traced || buffer.storage.version() != 0;
             differs && buffer.storage.is_held_beside(held)
@@ -31,7 +30,8 @@ impl Steps {
         }
     }
 
-    /// Whether the recording made a buffer, or it is an argument or a result. Gradients of leaves are none of these.
+    /// Whether a buffer was allocated by the trace, or is an argument or a result. Gradients of leaves are none of
+    /// these.
     fn is_own(&self, (address, number): (usize, Id), held: &[&Storage]) -> bool {
         match self.buffers[number as usize].source {
             Source::Temporary => true,
@@ -42,9 +42,8 @@ impl Steps {
         }
     }
 
-    /// Values that may be kept, and that somebody can change later. Constants among the results are copied. Others must
-    /// have this version while the program serves: a function that keeps what it made finds it changed in its next call,
-    /// one that makes it anew does not.
+    /// Guards the version of escaped values, which their holder may change in place: a function that keeps what it
+    /// made then sees the change, one that makes it anew does not. Constants among the results are copied.
     pub(in crate::compile) fn watch_kept(&mut self, held: &[&Storage]) {
         let (mut kept, mut returned) = (Vec::new(), Vec::new());
         for (&address, &number) in &self.numbers {

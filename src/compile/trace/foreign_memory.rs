@@ -1,8 +1,8 @@
-//! Memory that others than operations write as well, such as NumPy's arrays, while a function is recorded.
+//! Foreign memory: buffers that code other than tensor operations may write, such as NumPy's arrays.
 //!
-//! Owns: what steps found in it, and what they read instead where it was rewritten, or belongs to the function alone. Never
-//! looks at memory that operations alone write. Invariant: a step finds what it found when it was recorded, or reads memory
-//! that held the same until the end of the recording, and that others have.
+//! While a function is traced, their contents are compared at every access. Memory that NumPy code rewrote in
+//! between, or that belongs to the function alone, becomes a constant. Invariant: a step of a run reads what it read
+//! at trace time, or the current contents of an array that did not change until the end of the trace.
 
 use super::recorder::{Steps, bytes_copied};
 use crate::array::{Storage, capture};
@@ -12,28 +12,28 @@ use crate::error::{Error, Result};
 
 /// Larger memory is compared in samples, and must not be rewritten.
 const WHOLE_BYTES: usize = 16 << 20;
-/// The bytes of a sample, and how many there are.
+/// The bytes of a sample, and their number.
 const SAMPLE: usize = 64;
 const SAMPLES: usize = 4096;
 
-/// Every byte.
+/// The range of all bytes.
 const ALL: (usize, usize) = (0, usize::MAX);
 
-/// Memory that others may write, and that steps use.
+/// A foreign buffer that steps use.
 pub(in crate::compile) struct ForeignMemory {
     memory: Storage,
-    /// What it held, and the number of the first step that found that.
+    /// Its contents, with the index of the first step that read them.
     found: Vec<(usize, Content)>,
     /// Whether steps write to it.
     written: bool,
-    /// Whether a step reads beyond it, in another part of the same array.
+    /// Whether a step reads beyond this storage, into another part of the same array.
     exceeded: bool,
 }
 
-/// What memory held.
+/// A copy of a buffer's contents.
 struct Content {
     copy: Storage,
-    /// The length of the memory, of which large ones are copied in samples.
+    /// The length of the buffer; large ones are copied in samples.
     nbytes: usize,
 }
 
@@ -55,7 +55,7 @@ impl Content {
         self.nbytes <= WHOLE_BYTES
     }
 
-    /// Whether memory holds the same from one byte to another; of large memory, as far as samples show.
+    /// Whether memory still holds these contents in a byte range; for large memory, only samples are compared.
     fn is_in(&self, memory: &Storage, (from, to): (usize, usize)) -> bool {
         if self.is_whole() {
             let to = to.min(self.nbytes);
@@ -66,13 +66,13 @@ impl Content {
     }
 }
 
-/// Where the samples of a memory begin.
+/// The offsets of the samples.
 fn samples(nbytes: usize) -> impl Iterator<Item = usize> {
     (0..SAMPLES).map(move |k| (nbytes - SAMPLE) / (SAMPLES - 1) * k)
 }
 
-/// The bytes among which the elements of a slice lie, and whether these are in a memory of so many bytes: it may reach into
-/// another part of an array.
+/// The byte range of a slice, and whether it lies inside a storage of this length: it may extend into another part of
+/// an array.
 fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
     let (mut low, mut high) = (slice.offset, slice.offset);
     for (&dim, &stride) in slice.dims.iter().zip(&slice.strides) {
@@ -84,7 +84,7 @@ fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
 }
 
 impl Steps {
-    /// Takes note of what the next step finds in memory that others may write.
+    /// Checks the contents of foreign memory that the next step reads.
     pub(super) fn look(&mut self, slice: &Slice) {
         let Some(memory) = self.lent_memory(slice.buffer) else { return };
         let (bytes, inside) = extent(slice, memory.nbytes());
@@ -123,7 +123,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Takes note that the next step writes to memory outside, where others do so no longer.
+    /// Notes that the next step writes to foreign memory: from now on only steps may write there.
     pub(super) fn lent_is_written(&mut self, id: Id) {
         let Some(memory) = self.lent_memory(id) else { return };
         if !self.lent.contains_key(&id)
@@ -142,15 +142,15 @@ impl Steps {
         }
     }
 
-    /// The memory of a buffer, if others may write to it.
+    /// The storage of a buffer, if foreign code may write to it.
     fn lent_memory(&self, id: Id) -> Option<Storage> {
         let known = self.buffers[id as usize].source.outside()?;
-        // More of the memory may have been met since.
+        // The storage may have grown since: another view of the array was adopted.
         let met = capture::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
         met.filter(Storage::may_be_written_elsewhere)
     }
 
-    /// Forgets what steps from this one on found.
+    /// Forgets the contents that steps from this one on found.
     pub(super) fn forget_lent(&mut self, (buffers, steps): (usize, usize)) {
         self.lent.retain(|&id, lent| {
             lent.found.retain(|(first, _)| *first <= steps);
@@ -158,8 +158,8 @@ impl Steps {
         });
     }
 
-    /// Lets steps read what they found of memory that was rewritten since, or that the function alone has: such an array
-    /// is made anew by each call.
+    /// At the end of a trace: steps read copies of foreign memory that was rewritten since, or that the function
+    /// alone references, because each call allocates it again.
     pub(super) fn settle_lent(&mut self, outputs: &[Output]) {
         for (id, lent) in std::mem::take(&mut self.lent) {
             let Some(memory) = self.lent_memory(id) else { continue };
@@ -175,7 +175,7 @@ impl Steps {
         }
     }
 
-    /// Lets steps read constants.
+    /// Replaces reads by reads of constants.
     fn read_as_found(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
         if lent.exceeded || lent.found.iter().any(|(_, content)| !content.is_whole()) {
             let what = match lent.exceeded {
@@ -201,7 +201,7 @@ impl Steps {
         }
     }
 
-    /// Makes memory a part of each run, which begins with what it held.
+    /// Makes the buffer memory of each run, initialised with its contents at trace time.
     fn make_anew(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
         let memory = self.buffers[id as usize].source.outside().cloned();
         self.outside.retain(|(kept, _)| !memory.as_ref().is_some_and(|memory| memory.same(kept)));
@@ -221,7 +221,7 @@ impl Steps {
     }
 }
 
-/// Why there is no program: NumPy code wrote where steps would find it neither before nor after.
+/// The error for an array that NumPy code rewrote during the trace.
 #[cold]
 fn rewritten(what: &str) -> Box<Error> {
     Box::new(Error::Captured {

@@ -1,7 +1,7 @@
-//! What a recording does with the steps that host code took, when a step is to call that code again.
+//! Drops the steps of host code from a trace, when one step will call that code again.
 //!
-//! Owns: where a recording stands, and the way back there. Never runs anything.
-//! Invariant: after it the recording is as if the host code had not run, but for what must be given back if it fails.
+//! Invariant: afterwards the trace is as if the host code had not run; its side effects are still undone if the trace
+//! fails.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl Steps {
     }
 }
 
-/// Why host code is refused that knows a tensor of the function by other ways than its arguments.
+/// The error for host code that uses a tensor of the function that it did not receive as an argument.
 #[cold]
 pub(in crate::compile) fn closed_over(does: &str) -> Box<Error> {
     Box::new(Error::Captured {

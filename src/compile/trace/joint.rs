@@ -1,7 +1,6 @@
-//! Two programs of one recording: a forward pass, and the backward pass that takes what the forward pass leaves.
+//! Splits a trace into a forward and a backward executable.
 //!
-//! Owns: which buffers are residuals, and the buffers as each program sees them. Never a step: those are cut at one place.
-//! Invariant: a residual is written by the forward pass only, so that the backward pass can run again.
+//! Invariant: a residual is written by the forward executable only, so that the backward one can run again.
 
 use super::partial_backward::{Narrowed, Partial};
 use super::recorder::{Recorded, Recording, refusal};
@@ -11,40 +10,39 @@ use crate::compile::ir::{Buffer, Id, Output, Source, Step};
 use crate::compile::passes::constant_folding::writers;
 use crate::error::Result;
 
-/// A forward pass and its backward pass.
+/// A forward and a backward executable of one trace.
 pub struct Joint {
-    /// Computes the results, and the residuals as further memory of results.
+    /// Computes the results, and the residuals as further results.
     pub forward: Program,
-    /// Takes arguments, cotangents, and residuals.
+    /// Its inputs are arguments, cotangents, and residuals.
     pub backward: Program,
     /// The buffers of `forward` that are the last inputs of `backward`.
     pub residuals: Vec<Id>,
-    /// Memory outside that the backward program takes after its other inputs, as it was in the forward pass; of a part of
-    /// another program, the forward program does, too.
+    /// External memory that follows as inputs of the backward executable, and in a subprogram also of the forward
+    /// one.
     pub outside: Vec<Storage>,
-    /// The backward pass as it was recorded, if it begins at several results.
+    /// The trace of the backward pass, if it has several cotangents.
     partial: Option<Box<Partial>>,
 }
 
-/// What a forward and a backward pass take.
+/// The inputs of a forward and a backward pass.
 #[derive(Clone, Copy)]
 pub struct Taken {
     /// Arguments of both.
     pub arguments: usize,
     /// Gradients of results.
     pub cotangents: usize,
-    /// Sums of gradients, to which the backward pass adds.
+    /// Running sums of gradients, to which the backward pass adds.
     pub sums: usize,
 }
 
 impl Joint {
-    /// The backward program where only those results have a gradient; none where it cannot be told from the recording.
+    /// The backward executable for these cotangents only; `None` if the trace does not determine it.
     pub fn narrowed(&self, given: &[bool]) -> Option<Narrowed> {
         self.partial.as_ref()?.narrowed(given)
     }
 
-    /// Of a part of another program: for each of the arguments, then for each of so many buffers outside, whether the
-    /// backward program reads it.
+    /// In a subprogram: for each argument, then for each external buffer, whether the backward executable reads it.
     pub(in crate::compile) fn read_backward(
         &self,
         arguments: usize,
@@ -56,7 +54,8 @@ impl Joint {
     }
 }
 
-/// Makes memory outside that these steps do not write the inputs from number `first` on, and gives it in this order.
+/// Turns external buffers that these steps do not write into inputs, from index `first` on; returns them in this
+/// order.
 fn outside_as_inputs(buffers: &mut [Buffer], steps: &[Step], first: usize) -> Vec<Storage> {
     let writers = writers(steps, buffers.len());
     let mut found = Vec::new();
@@ -73,12 +72,12 @@ fn outside_as_inputs(buffers: &mut [Buffer], steps: &[Step], first: usize) -> Ve
 }
 
 impl Recording {
-    /// Ends the capture and makes two programs of it: what came before `split` computes `results` of the first
-    /// inputs that are arguments; the rest computes `derived` of all inputs and of what the first one leaves. Memory outside
-    /// gets back what it held: neither program counts as run. `None` as `finish`.
+    /// Ends the trace and makes two executables: the steps before `split` compute `results` from the arguments, the
+    /// others compute `derived` from all inputs and the residuals. External memory is restored: neither counts as
+    /// run. `None` as `finish`.
     ///
     /// # Errors
-    /// As `finish`; `Captured` where the second part changes values of the first in place.
+    /// As `finish`; `Captured` if the backward pass changes values of the forward pass in place.
     pub fn finish_joint(
         self,
         taken: Taken,
@@ -125,8 +124,8 @@ impl Recording {
     }
 }
 
-/// The buffers that the first part writes and the second one, or one of its results, uses; `None` where the second part
-/// writes one of them.
+/// The buffers that the forward steps write and the backward steps or results use; `None` if a backward step writes
+/// one of them.
 fn residuals_of(
     first: &[Step],
     second: &[Step],
@@ -149,7 +148,7 @@ fn residuals_of(
     Some(found)
 }
 
-/// The buffers as the first program and as the second one sees them. `derived` are the results of the second.
+/// The buffers as the forward and as the backward executable see them. `derived` are the results of the backward one.
 fn buffers_of(
     all: &[Buffer],
     residuals: &[Id],

@@ -1,7 +1,6 @@
-//! Recordings: the launches of a thread become the steps of a program, or of a forward and a backward program.
+//! Tracing: the kernel launches of a thread become the steps of an executable, or of a forward and a backward one.
 //!
-//! Owns: the life of a recording, its cut into two programs, and what is given back when it fails. Never plans or runs.
-//! Invariant: when a recording is dropped or finished, its thread captures no more.
+//! Invariant: when a tracer is dropped or finished, its thread traces no more.
 mod escapes;
 mod foreign_memory;
 mod host_span;

@@ -1,7 +1,8 @@
-//! The backward pass where some results have no gradient: what is left of the steps that were recorded for all of them.
+//! The backward pass for a subset of the cotangents: propagates missing gradients (symbolic zeros) through the traced
+//! steps.
 //!
-//! Owns: which steps those are. Never runs one. Invariant: they are those that a pass from the other results takes; where
-//! that cannot be told from the steps, there is no such program.
+//! Invariant: the remaining steps are those that an eager backward pass from the other results would launch; `None`
+//! if the trace does not determine them.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::compile::passes::constant_folding::is_whole;
 use crate::kernels::host_call::Host;
 use crate::kernels::launch::Work;
 
-/// The recorded steps of a backward pass from several results.
+/// The traced steps of a backward pass from several results.
 #[derive(Clone)]
 pub(in crate::compile) struct Partial {
     pub(in crate::compile) taken: Taken,
@@ -28,42 +29,42 @@ pub(in crate::compile) struct Partial {
     pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
 }
 
-/// A backward program from some of the results.
+/// A backward executable for a subset of the cotangents.
 pub struct Narrowed {
-    /// It takes the inputs of the whole one, and reads no gradient that is missing.
+    /// It has the inputs of the full one, and does not read a missing cotangent.
     pub program: Program,
-    /// For each result of the whole program, its number among those of this one; none where it has no gradient.
+    /// For each output of the full executable its index among the outputs of this one; `None` if it has no gradient.
     pub numbers: Vec<Option<usize>>,
 }
 
 /// What a buffer holds.
 #[derive(Clone, Copy, PartialEq)]
 enum Holds {
-    /// What the pass reads and does not write.
+    /// A value that the pass reads and does not write.
     Given,
-    /// What it fills with a number.
+    /// A fill with one number.
     Blank,
-    /// What it computes from no gradient: perhaps the gradient of something that does not depend on its operands.
+    /// A value computed from no gradient, maybe a gradient that does not depend on the cotangents.
     Own,
     /// A gradient.
     Gradient,
-    /// The sum of gradients that were there before the pass, and nothing else.
+    /// A running sum of gradients from before the pass, to which nothing was added.
     Sum,
-    /// A gradient that is missing.
+    /// A missing gradient.
     Nothing,
-    /// The same, and zeros: gradients of parts that are joined are zeros where there is none.
+    /// A missing gradient, as zeros: part of a concatenated gradient.
     Zeros,
 }
 use Holds::{Blank, Given, Gradient, Nothing, Own, Sum, Zeros};
 
 impl Partial {
-    /// The program for gradients of all results.
+    /// The executable for all cotangents.
     pub(in crate::compile) fn whole(self) -> Program {
         let Partial { steps, buffers, inputs, derived, objects, read, hosts, .. } = self;
         Program::new(steps, buffers, inputs, derived, objects, read, hosts)
     }
 
-    /// The program for gradients of those results that `given` says.
+    /// The executable for these cotangents.
     pub(in crate::compile) fn narrowed(&self, given: &[bool]) -> Option<Narrowed> {
         let mut pass = Pass::begin(self, given);
         let mut steps = Vec::new();
@@ -93,7 +94,7 @@ impl Partial {
     }
 }
 
-/// A walk over the steps.
+/// Propagates the contents of buffers through the steps.
 struct Pass<'p> {
     buffers: &'p [Buffer],
     holds: Vec<Holds>,
@@ -118,12 +119,12 @@ impl<'p> Pass<'p> {
         self.holds[slice.buffer as usize]
     }
 
-    /// What is left of a step; nothing at all where that cannot be told.
+    /// What remains of a step; outer `None` if that cannot be decided.
     fn step(&mut self, step: &Step) -> Option<Option<Step>> {
         let read: Vec<Holds> = step.reads.iter().map(|read| self.of(read)).collect();
         let has = |what: &[Holds]| read.iter().any(|holds| what.contains(holds));
         let (missing, there) = (has(&[Nothing, Zeros]), has(&[Gradient, Sum]));
-        // Whether the pass comes to an operation that gives a constant for a gradient, nobody can tell.
+        // Undecidable: whether the eager pass would reach an operation whose gradient is a constant.
         if (missing || there) && has(&[Blank, Own]) && operands(step).is_some() {
             return None;
         }
@@ -147,7 +148,7 @@ impl<'p> Pass<'p> {
         })
     }
 
-    /// A sum of a gradient and one that is missing: that gradient.
+    /// The sum of a gradient and a missing one: a copy of the gradient.
     fn added(&mut self, step: &Step) -> Option<Option<Step>> {
         let (a, b) = operands(step)?;
         let is_missing = |slice: &Slice| matches!(self.of(slice), Nothing | Zeros);
@@ -162,7 +163,7 @@ impl<'p> Pass<'p> {
         Some((there != to).then(copy))
     }
 
-    /// Takes note that elements of a buffer are written.
+    /// Updates the contents of a buffer that is written, in part or whole.
     fn write(&mut self, slice: &Slice, now: Holds) -> Option<()> {
         let whole = is_whole(slice, self.buffers);
         let holds = &mut self.holds[slice.buffer as usize];
@@ -180,7 +181,7 @@ impl<'p> Pass<'p> {
     }
 }
 
-/// The operands of a sum of two.
+/// The operands of an addition.
 fn operands(step: &Step) -> Option<(&Slice, &Slice)> {
     let map = step.map().filter(|map| map.formula().1 == "a + b")?;
     match &map.ins[..] {

@@ -1,7 +1,6 @@
-//! Recording: the launches of this thread become the steps of a program.
+//! The tracer: turns the kernel launches of this thread into steps, and restores external state when a trace fails.
 //!
-//! Owns: the life of a capture, the numbers of buffers, and what refuses a program. Never runs a step.
-//! Invariant: when a recording is dropped or finished, this thread captures no more.
+//! Invariant: when a tracer is dropped or finished, this thread traces no more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,48 +21,48 @@ use crate::error::{Error, Result};
 use crate::kernels::host_call::{Host, Mark};
 use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
 
-/// A result of the recorded function: memory, layout, dtype.
+/// A result of the traced function: memory, layout, dtype.
 pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
 
-/// A capture of this thread.
+/// An active trace of this thread.
 pub struct Recording {
     shared: Rc<RefCell<Steps>>,
-    /// Whether an input stands for a number, whose dtype gives way to that of arrays.
+    /// Whether an input is a Python scalar, whose dtype is weak in promotion.
     weak: bool,
-    /// Whether `finish` has ended the capture.
+    /// Whether the trace has ended.
     ended: bool,
-    /// Whether this is a part of another program: what it reads outside becomes an input.
+    /// Whether this traces a subprogram: external memory becomes inputs.
     pub(in crate::compile) part: bool,
-    /// The recorder of the capture around this one.
+    /// The recorder of the enclosing trace.
     outer: Option<Box<dyn Recorder>>,
 }
 
 #[derive(Default)]
 pub(in crate::compile) struct Steps {
-    /// Steps that give constants, which are written later, their values.
+    /// Steps that initialise constants which are written later.
     pub(in crate::compile) before: Vec<Step>,
     pub(in crate::compile) steps: Vec<Step>,
-    /// How many of the steps belong to the first of two programs.
+    /// The number of steps of the forward pass.
     pub(in crate::compile) split: usize,
     pub(in crate::compile) buffers: Vec<Buffer>,
     pub(in crate::compile) numbers: FastMap<usize, Id>,
     pub(in crate::compile) objects: usize,
     pub(in crate::compile) refused: Option<Box<Error>>,
-    /// Whether the backward pass serves only where all gradients are there.
+    /// Whether the backward pass is valid only if all cotangents are present.
     pub(in crate::compile) whole: bool,
-    /// Whether somebody keeps values that it computed and that are no results.
+    /// Whether computed values that are no results are still referenced.
     pub(in crate::compile) kept: bool,
-    /// An operation that computes otherwise beside some numbers, and met an argument of one element.
+    /// An operation that depends on whether an operand is a scalar, and met an argument of one element.
     pub(in crate::compile) chosen_by_number: Option<&'static str>,
     /// The memory of the caller's arguments.
     pub(in crate::compile) arguments: Vec<Storage>,
-    /// Memory outside that was written, and what it held.
+    /// External memory that was written, and a copy of its contents from before.
     pub(in crate::compile) outside: Vec<(Storage, Storage)>,
-    /// Memory that others may write, and that steps use.
+    /// Foreign memory that steps use.
     pub(in crate::compile) lent: BTreeMap<Id, ForeignMemory>,
-    /// All host code, also what a step no longer calls by itself.
+    /// All host callbacks, also those that only other callbacks call.
     pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
-    /// What host code changes besides, as it was.
+    /// Host callbacks with their states from before the trace.
     pub(in crate::compile) held: Vec<(Arc<dyn Host>, Object)>,
     host_object: Option<Object>,
 }
@@ -115,11 +114,10 @@ impl Recorder for Shared {
 }
 
 impl Recording {
-    /// Begins a capture on this thread, of a function of these buffers. The inputs are copies of `arguments`, whose memory
-    /// the function must not write.
+    /// Starts a trace on this thread. `inputs` are copies of `arguments`, whose memory the function must not write.
     ///
     /// # Errors
-    /// `Captured` when this thread captures already.
+    /// `Captured` if this thread is tracing already.
     pub fn begin(inputs: &[&Storage], arguments: &[&Storage], weak: bool) -> Result<Recording> {
         if !capture::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
@@ -128,8 +126,8 @@ impl Recording {
         Ok(Recording::started(inputs, arguments, (weak, false)))
     }
 
-    /// Begins a capture of a part of a program, whether or not this thread captures one. What the function reads beside its
-    /// inputs become further inputs, and it must not write there.
+    /// Starts the trace of a subprogram, inside another trace or on its own. External memory that it reads becomes
+    /// further inputs; writes to it are refused.
     pub fn begin_part(inputs: &[&Storage]) -> Recording {
         capture::begin_part();
         Recording::started(inputs, Vec::new(), (false, true))
@@ -149,18 +147,18 @@ impl Recording {
         Recording { shared, weak, ended: false, part, outer }
     }
 
-    /// Begins the second of two programs: see `finish_joint`.
+    /// Starts the backward pass: see `finish_joint`.
     pub fn split(&mut self) {
         let mut steps = self.shared.borrow_mut();
         steps.split = steps.steps.len();
     }
 
-    /// Ends the capture and makes the program that computes these results. Where somebody keeps other tensors that were
-    /// computed there can be none: then what the call did stays and the answer is `None` if `may_keep`, else an error.
-    /// `held` is what the caller has of arguments and results: who else holds those keeps them, too.
+    /// Ends the trace and makes the executable for these results. If computed values escape, there is none: `None` if
+    /// `may_keep`, and the call's effects stay, else an error. `held` are the caller's handles of arguments and
+    /// results; any other handle is an escape.
     ///
     /// # Errors
-    /// What refused the program while it was recorded.
+    /// What refused the program during the trace.
     pub fn finish(
         self,
         inputs: usize,
@@ -179,7 +177,7 @@ impl Recording {
         Ok(Some(Program::new(all, buffers, inputs, outputs, objects, read, hosts)))
     }
 
-    /// Ends the capture: the steps, the results and the numbers that left for the program.
+    /// Ends the trace: the steps, the outputs and the version guards.
     pub(in crate::compile) fn end_with(
         mut self,
         results: &[Recorded<'_>],
@@ -243,7 +241,7 @@ impl Drop for Recording {
 impl Steps {
     fn launch(&mut self, launch: Launch) {
         let Launch { name, reads, writes, work } = launch;
-        // Objects, which are found from indices that vary, come without memory to read.
+        // Objects come without memory to read; they may come from traced indices.
         let foreign = matches!(work, Work::Foreign(_));
         let varies =
             foreign || reads.is_empty() || reads.iter().any(|read| capture::varies(read.buffer));
@@ -260,7 +258,7 @@ impl Steps {
         self.steps.push(Step::new(name, reads, writes, work));
     }
 
-    /// Takes the steps, with those that give constants their values before the others.
+    /// Takes the steps, those that initialise constants first.
     pub(super) fn with_constants(&mut self) -> Vec<Step> {
         let mut steps = std::mem::take(&mut self.steps);
         steps.splice(..0, self.before.drain(..));
@@ -278,7 +276,7 @@ impl Steps {
         operand.within(number)
     }
 
-    /// The number of the buffer at an address.
+    /// The id of the buffer at an address.
     fn number(&mut self, address: usize) -> Id {
         if let Some(&number) = self.numbers.get(&address) {
             return number;
@@ -290,7 +288,7 @@ impl Steps {
             Some((storage, origin)) => {
                 let nbytes = storage.nbytes();
                 let source = match origin {
-                    // Whoever drops this step again, because host code took it, drops the refusal as well.
+                    // If host code of a span launched this step, the step and the refusal are dropped together.
                     Origin::Host => {
                         self.refused.get_or_insert_with(|| {
                             refusal("a tensor that host code made is used without being its result")
@@ -311,7 +309,7 @@ impl Steps {
         number
     }
 
-    /// Takes note that a buffer is about to be written.
+    /// Notes that a buffer is about to be written.
     fn written(&mut self, address: usize, varies: bool) {
         let settled = capture::with_buffer(address, |buffer| {
             buffer.traced |= varies;
@@ -337,7 +335,7 @@ impl Steps {
         }
     }
 
-    /// Makes a constant a temporary that each run fills with its values first.
+    /// Turns a constant into a temporary that each run initialises.
     fn unfreeze(&mut self, number: Id, storage: &Storage) {
         let _paused = capture::Pause::new();
         let nbytes = storage.nbytes();
@@ -351,7 +349,7 @@ impl Steps {
         self.before.push(bytes_copied(constant, number, nbytes));
     }
 
-    /// Refuses float32: a number would have been rounded to it, and the input that stands for it was not.
+    /// Refuses float32: a Python scalar would have been rounded to it at trace time, while the float64 input is not.
     fn refuse_narrow(&mut self) {
         let narrow = |step: &Step| {
             step.reads
