@@ -9,12 +9,12 @@ use super::hash::FastMap;
 
 /// Buffers by base address. Most lookups are by base address, few by an address inside.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct BufferIndex {
     by_address: FastMap<usize, Buffer>,
     in_order: BTreeSet<usize>,
 }
 
-impl Seen {
+impl BufferIndex {
     /// The number of buffers.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
@@ -48,16 +48,16 @@ impl Seen {
     }
 
     /// The base address of the buffer that contains an element.
-    pub(super) fn holding(&self, element: usize) -> Option<usize> {
+    pub(super) fn containing(&self, element: usize) -> Option<usize> {
         if self.by_address.contains_key(&element) {
             return Some(element);
         }
         // External buffers may overlap: the nearest base address need not belong to the buffer that contains the
         // element.
-        let holds = |start: &&usize| {
+        let contains = |start: &&usize| {
             let buffer = self.get(**start);
             buffer.is_some_and(|buffer| element < **start + buffer.storage.nbytes().max(1))
         };
-        self.in_order.range(..element).rev().find(holds).copied()
+        self.in_order.range(..element).rev().find(contains).copied()
     }
 }

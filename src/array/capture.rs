@@ -8,14 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
-use super::buffer_index::Seen;
+use super::buffer_index::BufferIndex;
 use crate::error::{Error, Result};
 
 /// The origin of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// It existed before the capture, or foreign code owns it.
-    Outside,
+    External,
     /// An operation of the capture allocated it.
     Made,
     /// It was filled with values (numbers, lists, NumPy arrays), which are constants of the program.
@@ -35,28 +35,28 @@ pub struct Buffer {
     /// Whether its contents depend on arguments, or on memory that may change between calls.
     pub traced: bool,
     /// Whether host code has read it without receiving it as an argument: it must not be written later.
-    pub settled: bool,
+    pub seen_by_host: bool,
     /// External memory with its version, of which this buffer is one element that was read: it may be read as that
     /// memory may.
     element_of: Option<(Storage, u32)>,
     /// How many buffers were seen before it.
-    born: usize,
+    order: usize,
 }
 
 /// The buffers that a capture has seen, by base address.
 #[derive(Default)]
 pub struct Buffers {
-    seen: Seen,
+    index: BufferIndex,
     /// External memory whose contents were baked into the program, with its version.
-    read_outside: Vec<(Storage, u32)>,
+    version_guards: Vec<(Storage, u32)>,
     /// The enclosing capture, of which this one traces a subprogram.
     outer: Option<Box<Buffers>>,
     /// The active spans of host code, innermost last.
-    stretches: Vec<Stretch>,
+    host_spans: Vec<HostSpan>,
     /// Whether a read was refused; Python code may have caught the error.
     refused_read: bool,
     /// Whether this traces a subprogram: the body of a loop or a branch.
-    part: bool,
+    is_subprogram: bool,
     /// Whether it began while a transform was differentiating a function.
     in_transform: bool,
     /// Whether a change in place was refused; Python code may have caught the error.
@@ -64,23 +64,23 @@ pub struct Buffers {
 }
 
 /// A span of a capture during which host code runs that a step may call again.
-struct Stretch {
+struct HostSpan {
     /// Buffers from this index on belong to it.
     since: usize,
     /// The addresses of the buffers that it received.
-    given: Vec<usize>,
+    received: Vec<usize>,
     /// Whether it read traced contents: the host code must be called again by every run.
-    reads: bool,
+    reads_traced: bool,
     /// The number of version guards before it.
-    read_outside: usize,
+    guards_before: usize,
 }
 
-impl Stretch {
+impl HostSpan {
     /// Whether host code that is called again may read this buffer.
     fn admits(&self, address: usize, buffer: &Buffer) -> bool {
-        buffer.born >= self.since
-            || matches!(buffer.origin, Origin::Outside | Origin::Host)
-            || self.given.contains(&address)
+        buffer.order >= self.since
+            || matches!(buffer.origin, Origin::External | Origin::Host)
+            || self.received.contains(&address)
     }
 }
 
@@ -105,23 +105,23 @@ fn active_here() -> bool {
 
 /// Begins a capture on this thread; `false` if one is active.
 pub fn begin() -> bool {
-    let begun = BUFFERS.with_borrow_mut(|buffers| {
-        let begun = buffers.is_none();
+    let is_new = BUFFERS.with_borrow_mut(|buffers| {
+        let is_new = buffers.is_none();
         buffers.get_or_insert_default();
-        begun
+        is_new
     });
-    if begun {
+    if is_new {
         CAPTURES.fetch_add(1, Ordering::Relaxed);
         ACTIVE.set(true);
     }
-    begun
+    is_new
 }
 
 /// Begins the capture of a subprogram, nested in that of this thread if there is one.
-pub fn begin_part() {
+pub fn begin_subprogram() {
     BUFFERS.with_borrow_mut(|buffers| {
         let outer = buffers.take().map(Box::new);
-        *buffers = Some(Buffers { outer, part: true, ..Buffers::default() });
+        *buffers = Some(Buffers { outer, is_subprogram: true, ..Buffers::default() });
     });
     CAPTURES.fetch_add(1, Ordering::Relaxed);
     ACTIVE.set(true);
@@ -139,17 +139,17 @@ pub fn end() {
 }
 
 /// Calls `body` in the enclosing capture; `None` if there is none.
-pub(super) fn in_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
-    let mut part = BUFFERS.take()?;
-    let Some(outer) = part.outer.take() else {
-        BUFFERS.set(Some(part));
+pub(super) fn with_outer<T>(body: impl FnOnce() -> T) -> Option<T> {
+    let mut inner = BUFFERS.take()?;
+    let Some(outer) = inner.outer.take() else {
+        BUFFERS.set(Some(inner));
         return None;
     };
     BUFFERS.set(Some(*outer));
-    let done = body();
-    part.outer = BUFFERS.take().map(Box::new);
-    BUFFERS.set(Some(part));
-    Some(done)
+    let result = body();
+    inner.outer = BUFFERS.take().map(Box::new);
+    BUFFERS.set(Some(inner));
+    Some(result)
 }
 
 /// Suspends the capture of this thread until it is dropped: the launches of a kernel's implementation are not traced.
@@ -175,21 +175,21 @@ impl Drop for Pause {
     }
 }
 
-fn note(storage: &Storage, origin: Origin) {
+fn register(storage: &Storage, origin: Origin) {
     let key = storage.ptr().addr();
     BUFFERS.with_borrow_mut(|buffers| {
         let Some(buffers) = buffers else { return };
         let traced = matches!(origin, Origin::Input(_));
-        let born = buffers.seen.len();
+        let order = buffers.index.len();
         let new = || Buffer {
             storage: storage.data_handle(),
             origin,
             traced,
-            settled: false,
+            seen_by_host: false,
             element_of: None,
-            born,
+            order,
         };
-        let known = buffers.seen.get_or_insert(key, new);
+        let known = buffers.index.get_or_insert(key, new);
         // Foreign memory may be adopted twice, the second time as a larger buffer.
         if known.storage.nbytes() < storage.nbytes() {
             known.storage = storage.data_handle();
@@ -199,13 +199,13 @@ fn note(storage: &Storage, origin: Origin) {
 
 /// Registers memory that was just allocated.
 #[cold]
-pub fn made(storage: &Storage) {
-    note(storage, Origin::Made);
+pub fn register_allocated(storage: &Storage) {
+    register(storage, Origin::Made);
 }
 
 /// Registers memory that was filled by other means than a kernel: its contents are constants.
 #[inline]
-pub fn filled(storage: &Storage) {
+pub fn register_filled(storage: &Storage) {
     if active() {
         mark_constant(storage);
     }
@@ -213,17 +213,17 @@ pub fn filled(storage: &Storage) {
 
 #[cold]
 fn mark_constant(storage: &Storage) {
-    note(storage, Origin::Constant);
+    register(storage, Origin::Constant);
     with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
 }
 
 /// Registers that `element` holds one element that was read from `memory`.
 #[cold]
-pub fn element_of(element: &Storage, memory: &Storage) {
-    let outside = with_buffer(memory.ptr().addr(), |buffer| {
-        buffer.origin == Origin::Outside && !buffer.traced
+pub fn register_element(element: &Storage, memory: &Storage) {
+    let external = with_buffer(memory.ptr().addr(), |buffer| {
+        buffer.origin == Origin::External && !buffer.traced
     });
-    if outside == Some(true) {
+    if external == Some(true) {
         let from = (memory.data_handle(), memory.version());
         with_buffer(element.ptr().addr(), |buffer| buffer.element_of = Some(from));
     }
@@ -231,17 +231,17 @@ pub fn element_of(element: &Storage, memory: &Storage) {
 
 /// Registers memory that a kernel is about to use.
 #[cold]
-pub fn seen(storage: &Storage) {
-    note(storage, Origin::Outside);
+pub fn register_used(storage: &Storage) {
+    register(storage, Origin::External);
 }
 
 /// Registers the memory of an argument.
-pub fn input(storage: &Storage, number: usize) {
-    note(storage, Origin::Input(number));
+pub fn register_input(storage: &Storage, number: usize) {
+    register(storage, Origin::Input(number));
 }
 
 /// The number of handles of a storage that captures of this thread hold.
-pub(super) fn handles_of(storage: &Storage) -> u64 {
+pub(super) fn handle_count(storage: &Storage) -> u64 {
     if !active() {
         return 0;
     }
@@ -252,7 +252,7 @@ pub(super) fn handles_of(storage: &Storage) -> u64 {
         let mut capture = buffers.as_ref();
         let mut count = 0;
         while let Some(buffers) = capture {
-            let known = buffers.seen.get(address);
+            let known = buffers.index.get(address);
             count += u64::from(known.is_some_and(|buffer| buffer.storage.same(storage)));
             capture = buffers.outer.as_deref();
         }
@@ -262,7 +262,7 @@ pub(super) fn handles_of(storage: &Storage) -> u64 {
 
 /// Calls `body` with the buffer at an address, if the capture has seen it.
 pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Option<T> {
-    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.seen.get_mut(address).map(body))
+    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.index.get_mut(address).map(body))
 }
 
 /// Refuses reads of traced contents: the program would keep the value of this call for ever.
@@ -273,8 +273,8 @@ pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
 
 #[cold]
 fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
-    seen(storage);
-    if !leaves_for_program(storage.ptr().addr()) {
+    register_used(storage);
+    if !must_refuse_read(storage.ptr().addr()) {
         return Ok(());
     }
     with_buffers(|buffers| buffers.refused_read = true);
@@ -318,10 +318,10 @@ pub fn began_in_transform() -> bool {
 #[cold]
 pub fn admit_change(storage: &Storage, history: bool) -> Result<()> {
     let refused = with_buffers(|buffers| {
-        let origin = buffers.seen.get(storage.ptr().addr()).map(|buffer| buffer.origin);
-        let outside = matches!(origin, None | Some(Origin::Outside)) && storage.nbytes() > 0;
-        let refused = outside && (buffers.part || history)
-            || buffers.part && matches!(origin, Some(Origin::Input(_)));
+        let origin = buffers.index.get(storage.ptr().addr()).map(|buffer| buffer.origin);
+        let external = matches!(origin, None | Some(Origin::External)) && storage.nbytes() > 0;
+        let refused = external && (buffers.is_subprogram || history)
+            || buffers.is_subprogram && matches!(origin, Some(Origin::Input(_)));
         buffers.refused_change |= refused;
         refused
     });
@@ -330,7 +330,7 @@ pub fn admit_change(storage: &Storage, history: bool) -> Result<()> {
 
 /// The error for a refused change in place.
 pub fn change_refused() -> Box<Error> {
-    if with_buffers(|buffers| buffers.part) == Some(true) {
+    if with_buffers(|buffers| buffers.is_subprogram) == Some(true) {
         return Box::new(Error::Captured {
             op: "compile".into(),
             what: "the body of a loop or a branch changes a tensor in place that it did not make"
@@ -351,49 +351,51 @@ pub fn was_change_refused() -> bool {
 }
 
 /// Adds a version guard: contents of external memory were baked into the program.
-fn read_outside(storage: &Storage) {
+fn add_version_guard(storage: &Storage) {
     BUFFERS.with_borrow_mut(|buffers| {
         if let Some(buffers) = buffers {
-            buffers.read_outside.push((storage.data_handle(), storage.version()));
+            buffers.version_guards.push((storage.data_handle(), storage.version()));
         }
     });
 }
 
 /// The same in this and all enclosing captures.
-pub fn serve_version(storage: &Storage) {
-    read_outside(storage);
-    in_outer(|| serve_version(storage));
+pub fn guard_version(storage: &Storage) {
+    add_version_guard(storage);
+    with_outer(|| guard_version(storage));
 }
 
 /// Takes the version guards: external memory and its version.
-pub fn take_read_outside() -> Vec<(Storage, u32)> {
+pub fn take_version_guards() -> Vec<(Storage, u32)> {
     BUFFERS.with_borrow_mut(|buffers| {
-        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.read_outside))
+        buffers
+            .as_mut()
+            .map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.version_guards))
     })
 }
 
 /// Whether contents at an address are traced and must not be read; host code that is called again may read them. A
 /// read of other external memory adds a version guard.
-pub fn leaves_for_program(address: usize) -> bool {
+pub fn must_refuse_read(address: usize) -> bool {
     let element = with_buffer(address, |buffer| {
         let (memory, version) = buffer.element_of.as_ref()?;
         (memory.version() == *version).then(|| memory.ptr().addr())
     });
     let address = element.flatten().unwrap_or(address);
-    let outside = with_buffer(address, |buffer| {
-        (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
+    let external = with_buffer(address, |buffer| {
+        (buffer.traced, (buffer.origin == Origin::External).then(|| buffer.storage.clone()))
     });
-    match outside {
-        Some((true, _)) => return !read_by_host(address),
+    match external {
+        Some((true, _)) => return !admits_host_read(address),
         Some((false, Some(storage))) => {
-            read_outside(&storage);
-            let outer = in_outer(|| {
-                seen(&storage);
-                leaves_for_program(address)
+            add_version_guard(&storage);
+            let outer = with_outer(|| {
+                register_used(&storage);
+                must_refuse_read(address)
             });
             return outer == Some(true);
         }
-        Some((false, None)) => drop(host_finds(address)),
+        Some((false, None)) => drop(host_may_read(address)),
         None => {}
     }
     false
@@ -404,44 +406,42 @@ fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
 }
 
 /// Whether a span of host code may read these traced contents; the innermost such span notes it.
-fn read_by_host(address: usize) -> bool {
+fn admits_host_read(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let buffer = buffers.seen.get(address)?;
-        let mut stretches = buffers.stretches.iter_mut().rev();
-        stretches
-            .find(|stretch| stretch.admits(address, buffer))
-            .map(|stretch| stretch.reads = true)
+        let buffer = buffers.index.get(address)?;
+        let mut host_spans = buffers.host_spans.iter_mut().rev();
+        host_spans.find(|span| span.admits(address, buffer)).map(|span| span.reads_traced = true)
     });
     found.flatten().is_some()
 }
 
 /// Begins a span of host code that received these buffers.
-pub fn begin_stretch(given: Vec<usize>) {
+pub fn begin_host_span(received: Vec<usize>) {
     with_buffers(|buffers| {
-        let (since, read_outside) = (buffers.seen.len(), buffers.read_outside.len());
-        buffers.stretches.push(Stretch { since, given, reads: false, read_outside });
+        let (since, guards_before) = (buffers.index.len(), buffers.version_guards.len());
+        buffers.host_spans.push(HostSpan { since, received, reads_traced: false, guards_before });
     });
 }
 
 /// Whether this thread captures, and is not inside a span of host code.
-pub fn is_function_itself() -> bool {
-    active() && with_buffers(|buffers| buffers.stretches.is_empty()) == Some(true)
+pub fn is_outside_host_span() -> bool {
+    active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
 }
 
 /// Whether the innermost span read traced contents.
-pub fn stretch_reads() -> bool {
-    with_buffers(|buffers| buffers.stretches.last().is_some_and(|stretch| stretch.reads))
+pub fn host_span_reads_traced() -> bool {
+    with_buffers(|buffers| buffers.host_spans.last().is_some_and(|span| span.reads_traced))
         == Some(true)
 }
 
 /// Whether host code of the innermost span may read a buffer: its own memory, what it received, external memory, or
 /// an untraced value, which must not be written later.
-pub fn host_finds(address: usize) -> bool {
+pub fn host_may_read(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let Some(stretch) = buffers.stretches.last() else { return true };
-        let Some(buffer) = buffers.seen.get_mut(address) else { return true };
-        let admitted = stretch.admits(address, buffer);
-        buffer.settled |= !admitted;
+        let Some(span) = buffers.host_spans.last() else { return true };
+        let Some(buffer) = buffers.index.get_mut(address) else { return true };
+        let admitted = span.admits(address, buffer);
+        buffer.seen_by_host |= !admitted;
         admitted || !buffer.traced
     });
     found != Some(false)
@@ -450,23 +450,23 @@ pub fn host_finds(address: usize) -> bool {
 /// Whether host code of the innermost span may write a buffer: it made it, or the memory is external.
 pub fn host_may_write(address: usize) -> bool {
     let found = with_buffers(|buffers| {
-        let (stretch, buffer) = (buffers.stretches.last()?, buffers.seen.get(address)?);
-        Some(buffer.born >= stretch.since || buffer.origin == Origin::Outside)
+        let (span, buffer) = (buffers.host_spans.last()?, buffers.index.get(address)?);
+        Some(buffer.order >= span.since || buffer.origin == Origin::External)
     });
     found.flatten() != Some(false)
 }
 
 /// Ends the innermost span. With `again`, a step will call the host code, and the program does not see its buffers
 /// and reads.
-pub fn end_stretch(again: bool) {
+pub fn end_host_span(again: bool) {
     with_buffers(|buffers| {
-        let Some(stretch) = buffers.stretches.pop() else { return };
+        let Some(span) = buffers.host_spans.pop() else { return };
         if !again {
             return;
         }
-        buffers.read_outside.truncate(stretch.read_outside);
-        for buffer in buffers.seen.values_mut().filter(|b| b.born >= stretch.since) {
-            if buffer.origin != Origin::Outside {
+        buffers.version_guards.truncate(span.guards_before);
+        for buffer in buffers.index.values_mut().filter(|b| b.order >= span.since) {
+            if buffer.origin != Origin::External {
                 (buffer.origin, buffer.traced) = (Origin::Host, true);
             }
         }
@@ -475,7 +475,7 @@ pub fn end_stretch(again: bool) {
 
 /// The address of the buffer that contains an element.
 pub fn buffer_of(element: usize) -> Option<usize> {
-    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.seen.holding(element))
+    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.index.containing(element))
 }
 
 /// Whether the contents at an element's address may differ between runs.
@@ -485,5 +485,5 @@ pub fn varies_at(element: usize) -> bool {
 
 /// Whether the contents of the buffer at an address may differ between runs.
 pub fn varies(address: usize) -> bool {
-    with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
+    with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::External) == Some(true)
 }

@@ -44,7 +44,7 @@ unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
     let storage = Storage::alloc(nbytes)?;
     // SAFETY: the caller's contract; the storage is new and has room for them.
     unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
-    capture::filled(&storage);
+    capture::register_filled(&storage);
     Ok(storage)
 }
 

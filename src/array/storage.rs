@@ -164,7 +164,7 @@ impl Storage {
         thread_cache::add(nbytes as isize);
         let storage = Storage(header);
         if capture::active() {
-            capture::made(&storage);
+            capture::register_allocated(&storage);
         }
         Ok(storage)
     }
@@ -190,7 +190,7 @@ impl Storage {
         let header = Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Ours));
         thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
-        capture::filled(&storage);
+        capture::register_filled(&storage);
         storage
     }
 

@@ -301,7 +301,7 @@ impl Storage {
     #[cold]
     fn is_alone_in_capture(&self) -> bool {
         let count = self.header().count.load(Ordering::Acquire);
-        count == self.unit() + DATA_HANDLE * capture::handles_of(self)
+        count == self.unit() + DATA_HANDLE * capture::handle_count(self)
     }
 
     /// Whether this handle is alone, and the memory is ours.

@@ -9,19 +9,23 @@
 //! it starts.
 
 pub mod autograd;
-pub mod bound_function;
+pub mod bound_program;
 pub mod control_flow;
 mod exec;
-pub mod host_code;
+pub mod host_call;
 mod ir;
 mod leaf_state;
 mod passes;
+pub mod program;
 mod trace;
-pub mod traced_function;
 
 pub use control_flow::{
-    BackwardPlan, Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace, Ways,
+    BackwardPlan, Branch, BranchBackwards, BranchParts, BranchSet, Condition, LoopParts,
+    LoopProgram, LoopResiduals,
 };
-pub use exec::{Bound, Callable, Entry, Program, Results, States, Told, places};
-pub use ir::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};
-pub use trace::{Joint, Narrowed, Recorded, Recording, Taken};
+pub use exec::{
+    BoundMemory, CFunction, Callable, Executable, HostStates, ResultMemory, StepExplanation,
+    elements_mut,
+};
+pub use ir::{Action, Buffer, BufferId, Chain, Map, MapOperand, Output, Slice, Source, Step};
+pub use trace::{ForwardBackward, InputCounts, PartialBackward, TracedResult, Tracer};

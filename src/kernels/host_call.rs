@@ -67,13 +67,13 @@ impl Stretch {
             return None;
         }
         let mark = launch::with_recorder(|recorder| recorder.mark())?;
-        capture::begin_stretch(given);
+        capture::begin_host_span(given);
         Some(Stretch { mark, open: true })
     }
 
     /// Whether the code read values, so that only calling it again repeats what it did.
     pub fn reads_values(&self) -> bool {
-        capture::stretch_reads()
+        capture::host_span_reads_traced()
     }
 
     /// Drops what the code recorded: a step will call it again.
@@ -83,7 +83,7 @@ impl Stretch {
     pub fn give_way(mut self) -> Result<()> {
         self.open = false;
         let dropped = launch::with_recorder(|recorder| recorder.drop_since(self.mark));
-        capture::end_stretch(true);
+        capture::end_host_span(true);
         dropped.unwrap_or(Ok(()))
     }
 }
@@ -96,7 +96,7 @@ impl Drop for Stretch {
             if again {
                 let _ = launch::with_recorder(|recorder| recorder.drop_since(self.mark));
             }
-            capture::end_stretch(again);
+            capture::end_host_span(again);
         }
     }
 }

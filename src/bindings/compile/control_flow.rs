@@ -7,25 +7,27 @@ use pyo3::types::PyList;
 
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::callback::Callback;
-use crate::bindings::compile::joint_program::PythonFunction;
-use crate::bindings::compile::trace::call;
+use crate::bindings::compile::differentiable_program::PythonFunction;
+use crate::bindings::compile::program::call;
 use crate::bindings::errors::from_python;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::autograd::Original;
+use crate::compile::autograd::OriginalFunction;
 use crate::compile::control_flow::{Scanned, scan, switch, while_loop};
 use crate::error::{Error, Result};
 use crate::graph::Host;
 use crate::tensor::Tensor;
 
 /// The results; None if a decision differs from the trace.
-type Found<'py> = Option<Bound<'py, PyList>>;
+type OptionalResults<'py> = Option<Bound<'py, PyList>>;
 
 fn tensors(given: &[Bound<'_, PyTensor>]) -> Vec<Tensor> {
     given.iter().map(|x| x.get().tensor.clone()).collect()
 }
 
 /// A Python function of tensors as a Rust function.
-fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
+fn as_function<'a>(
+    function: &'a Bound<'_, PyAny>,
+) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
     move |inputs| {
         call(function.py(), function, inputs)
             .map(|(_, tensors)| tensors)
@@ -33,15 +35,15 @@ fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Ve
     }
 }
 
-fn original(function: &Bound<'_, PyAny>) -> PyResult<Box<PythonFunction>> {
+fn original_function(function: &Bound<'_, PyAny>) -> PyResult<Box<PythonFunction>> {
     Ok(Box::new(PythonFunction::new(Callback::new("compile", function)?)))
 }
 
-fn found<'py>(
+fn run_traced<'py>(
     py: Python<'py>,
     op: &'static str,
     run: impl FnOnce(&dyn Host) -> Result<Vec<Tensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let results = run_pass(py, op, |host| match run(host) {
         Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
         results => results.map(Some),
@@ -61,12 +63,12 @@ pub(crate) fn _scan<'py>(
     carry: Vec<Bound<'py, PyTensor>>,
     xs: Vec<Bound<'py, PyTensor>>,
     how: (usize, bool, usize),
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let (carry, xs) = (tensors(&carry), tensors(&xs));
-    let original = original(again)?;
-    let (length, reverse, every) = how;
-    let over = Scanned { xs: &xs, length, reverse, every };
-    found(py, "scan", |host| scan(&carry, over, original, host, &traced(body)))
+    let original = original_function(again)?;
+    let (length, reverse, checkpoint_interval) = how;
+    let over = Scanned { xs: &xs, length, reverse, checkpoint_interval };
+    run_traced(py, "scan", |host| scan(&carry, over, original, host, &as_function(body)))
 }
 
 /// `while_loop` of two functions of the carry; `again` is the whole loop.
@@ -77,11 +79,11 @@ pub(crate) fn _while_loop<'py>(
     body: &Bound<'py, PyAny>,
     again: &Bound<'py, PyAny>,
     carry: Vec<Bound<'py, PyTensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let carry = tensors(&carry);
-    let original = original(again)?;
-    let (condition, body) = (traced(condition), traced(body));
-    found(py, "while_loop", |host| while_loop(&carry, original, host, &condition, &body))
+    let original = original_function(again)?;
+    let (condition, body) = (as_function(condition), as_function(body));
+    run_traced(py, "while_loop", |host| while_loop(&carry, original, host, &condition, &body))
 }
 
 /// `switch` of functions of the operands.
@@ -91,9 +93,9 @@ pub(crate) fn _switch<'py>(
     index: &Bound<'py, PyTensor>,
     branches: Vec<Bound<'py, PyAny>>,
     operands: Vec<Bound<'py, PyTensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let (index, operands) = (index.get().tensor.clone(), tensors(&operands));
-    let functions = branches.iter().map(|f| Ok(original(f)? as Box<dyn Original>));
+    let functions = branches.iter().map(|f| Ok(original_function(f)? as Box<dyn OriginalFunction>));
     let functions = functions.collect::<PyResult<Vec<_>>>()?;
-    found(py, "switch", |host| switch(&index, &operands, functions, host))
+    run_traced(py, "switch", |host| switch(&index, &operands, functions, host))
 }

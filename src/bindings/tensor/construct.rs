@@ -194,7 +194,7 @@ pub(crate) fn taken<'py>(
     let tensor = match array.cast::<PyUntypedArray>() {
         Ok(found) if numpy::is_owned(found, dtype, WORTH_TAKING) => {
             let tensor = numpy::take_over("tensor", array)?;
-            capture::filled(tensor.storage());
+            capture::register_filled(tensor.storage());
             tensor
         }
         _ => copied(array, dtype)?,

@@ -134,7 +134,7 @@ impl PyTensor {
                 "use t.detach().clone().numpy(writable=True)",
             ));
         }
-        if writable && capture::is_function_itself() {
+        if writable && capture::is_outside_host_span() {
             return Err(to_python(Box::new(Error::Captured {
                 op: "numpy(writable=True)".into(),
                 what: "what NumPy code writes to the memory would not be written again by later calls of a function \

@@ -7,9 +7,9 @@
 
 use std::borrow::Cow;
 
-use super::higher_order::{Closures, computed};
+use super::higher_order::{Closures, recompute_gradients};
 use crate::array::Storage;
-use crate::compile::traced_function::in_order;
+use crate::compile::program::to_contiguous;
 use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
 use crate::tensor::{Edge, Tensor};
@@ -30,26 +30,26 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
 
     /// The external memory that the function reads: the index of the first saved value of it, and the memory. The
     /// node saves all of it.
-    fn outside(&self) -> (usize, &[Storage]);
+    fn external(&self) -> (usize, &[Storage]);
 
     /// Whether the function holds a copy of the contents of this memory.
-    fn keeps(&self, memory: &Storage) -> bool;
+    fn has_copy_of(&self, memory: &Storage) -> bool;
 
     /// The indices of the results that require grad.
-    fn histories(&self) -> Vec<usize>;
+    fn grad_results(&self) -> Vec<usize>;
 
     /// Runs the backward program: the gradients of arguments and closures; `None` if no program fits the gradients
     /// that are present.
     ///
     /// # Errors
     /// `Diverged` if a decision of the program (`Action::Decision`) differs from the one made at trace time.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
 
     /// Calls the original function eagerly and records it in the graph, for higher derivatives.
     ///
     /// # Errors
     /// What the function raises.
-    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
+    fn call_original(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
     /// Python objects that this function owns, for the garbage collector.
     fn foreign(&self) -> Option<&dyn Foreign>;
@@ -58,17 +58,17 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     ///
     /// # Errors
     /// What the function raises.
-    fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        self.computed(cx)
+    fn differentiable_gradients(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        self.gradients_by_original(cx)
     }
 
     /// The gradients by calling the original function and differentiating it.
     ///
     /// # Errors
     /// What the function raises.
-    fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let call = |copies: &[Tensor]| self.call_again(copies);
-        computed(cx, self.requires(), &self.closures(), &self.histories(), &call)
+    fn gradients_by_original(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let call = |copies: &[Tensor]| self.call_original(copies);
+        recompute_gradients(cx, self.requires(), &self.closures(), &self.grad_results(), &call)
     }
 }
 
@@ -83,14 +83,14 @@ pub(crate) fn record_node<P: BackwardProgram>(
     saved: SavedValues<Tensor>,
     results: Vec<Tensor>,
 ) -> Result<Vec<Tensor>> {
-    let (histories, cost) = (program.histories(), program.cost());
-    let own = arguments.iter().zip(program.requires());
-    let own = own.map(|(x, requires)| x.grad_edge().filter(|_| *requires));
-    let closed = program.closures().edges().into_iter().map(Some);
-    let edges: Edges<Tensor> = own.chain(closed).collect();
+    let (grad_results, cost) = (program.grad_results(), program.cost());
+    let argument_edges = arguments.iter().zip(program.requires());
+    let argument_edges = argument_edges.map(|(x, requires)| x.grad_edge().filter(|_| *requires));
+    let closure_edges = program.closures().edges().into_iter().map(Some);
+    let edges: Edges<Tensor> = argument_edges.chain(closure_edges).collect();
     let rule = RuleRef::Boxed(Box::new(ProgramRule(program)));
     let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::FOREIGN)?;
-    let attach = |(k, result): (usize, Tensor)| match histories.contains(&k) {
+    let attach = |(k, result): (usize, Tensor)| match grad_results.contains(&k) {
         true => result.attach(Edge::new(node.clone(), k as u32)),
         false => result,
     };
@@ -99,23 +99,23 @@ pub(crate) fn record_node<P: BackwardProgram>(
 
 /// Refuses to call the function again if memory that it closes over has changed: it would compute something else.
 fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> Result<()> {
-    let (first, outside) = program.outside();
-    for (saved, memory) in (first..).zip(outside) {
+    let (first, external) = program.external();
+    for (saved, memory) in (first..).zip(external) {
         let same = match cx.payload(saved) {
-            Some(kept) => kept.is_in(memory),
+            Some(value) => value.is_in(memory),
             // A saved-tensor hook packed the value.
-            None => in_order(&cx.saved(saved)?)?.is_in(memory),
+            None => to_contiguous(&cx.saved(saved)?)?.is_in(memory),
         };
-        let kept = same || (memory.is_lent() && program.keeps(memory));
-        if !kept {
-            return Err(changed());
+        let unchanged = same || (memory.is_lent() && program.has_copy_of(memory));
+        if !unchanged {
+            return Err(changed_error());
         }
     }
     Ok(())
 }
 
 #[cold]
-fn changed() -> Box<Error> {
+fn changed_error() -> Box<Error> {
     Box::new(Error::State {
         op: "backward".into(),
         what: "this backward calls the function of a compiled call, a loop or a branch again (create_graph is \
@@ -130,13 +130,13 @@ struct ProgramRule<P>(P);
 impl<P: BackwardProgram> ProgramRule<P> {
     /// Runs the backward program. `None` if the original function must be differentiated: with `create_graph`,
     /// without a program for the gradients that are present, or after a diverged decision.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         if cx.create_graph() {
             return Ok(None);
         }
-        match self.0.replayed(cx) {
+        match self.0.run_program(cx) {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
-            replayed => replayed,
+            gradients => gradients,
         }
     }
 }
@@ -147,11 +147,11 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let grads = match self.replayed(cx)? {
+        let grads = match self.run_program(cx)? {
             Some(grads) => grads,
             None => {
                 refuse_changed(cx, &self.0)?;
-                self.0.derived(cx)?
+                self.0.differentiable_gradients(cx)?
             }
         };
         for (i, grad) in grads.into_iter().enumerate() {

@@ -4,11 +4,11 @@
 
 use smallvec::SmallVec;
 
-use super::binding::{Place, Placement, Places, Tape, settle, starts};
-use super::iterations::{Around, Iterations};
+use super::binding::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
+use super::iterations::{Iterations, LoopOperands};
 use crate::array::Storage;
-use crate::compile::exec::{Program, Session};
-use crate::compile::trace::Joint;
+use crate::compile::exec::{Executable, Session};
+use crate::compile::trace::ForwardBackward;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
@@ -17,11 +17,11 @@ use crate::threads::signals::Signals;
 /// The condition of a `while_loop`.
 pub struct Condition {
     /// Takes the carry and the external memory that it reads; returns one boolean.
-    pub program: Program,
+    pub program: Executable,
 }
 
 /// What a forward loop leaves for the backward loop beside the tape.
-pub struct Trace {
+pub struct LoopResiduals {
     /// How many iterations ran.
     pub(in crate::compile) count: usize,
     /// The objects of each iteration, if forward programs pass objects to backward programs.
@@ -36,9 +36,9 @@ pub struct LoopParts {
     pub condition: Option<Condition>,
     /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry
     /// and one element of each stacked tensor.
-    pub body: Joint,
+    pub body: ForwardBackward,
     /// The number of external buffers that the body reads.
-    pub outside: usize,
+    pub external: usize,
     /// The number of carried values.
     pub carries: usize,
     /// The number of scanned tensors.
@@ -49,7 +49,7 @@ pub struct LoopParts {
     pub reverse: bool,
     /// Gradient checkpointing: the carry is stored every so many iterations, and the backward loop recomputes the
     /// iterations of a segment. 1 stores the residuals of every iteration instead.
-    pub every: usize,
+    pub checkpoint_interval: usize,
     /// For each result its index among the cotangents, if it requires grad.
     pub cotangents: Vec<Option<usize>>,
     /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
@@ -59,82 +59,97 @@ pub struct LoopParts {
     /// Bytes of each result.
     pub result_bytes: Vec<usize>,
     /// For each closure the initial value of its gradient sum: minus zeros, the identity element of addition.
-    pub nothing: Vec<Vec<u8>>,
+    pub initial_sums: Vec<Vec<u8>>,
 }
 
 /// The estimated overhead of one iteration, in nanoseconds.
 const ITERATION_NS: f32 = 500.0;
 
 /// A loop over a body program.
-pub struct Loop {
+pub struct LoopProgram {
     pub(in crate::compile) parts: LoopParts,
     /// Bytes of the tape of one iteration.
-    pub(in crate::compile) stride: usize,
+    pub(in crate::compile) iteration_tape_bytes: usize,
     /// The offsets of the residuals on the tape.
     pub(in crate::compile) residuals: Vec<usize>,
     /// The offset of each carried value on the tape, if the backward program reads it.
-    pub(in crate::compile) kept: Vec<Option<usize>>,
+    pub(in crate::compile) carry_offsets: Vec<Option<usize>>,
     /// The offset of each carried value in the checkpoint of a segment; then the bytes of a checkpoint.
-    pub(in crate::compile) carried: Vec<usize>,
-    pub(in crate::compile) slot: usize,
+    pub(in crate::compile) checkpoint_offsets: Vec<usize>,
+    pub(in crate::compile) checkpoint_bytes: usize,
     /// Scratch for stacked results of recomputed iterations: their offsets, then the bytes of all.
-    pub(in crate::compile) stacked: Vec<usize>,
-    pub(in crate::compile) forward: Placement,
-    pub(in crate::compile) backward: Placement,
-    asked: Option<Placement>,
+    pub(in crate::compile) scratch_offsets: Vec<usize>,
+    pub(in crate::compile) forward: ResultBinding,
+    pub(in crate::compile) backward: ResultBinding,
+    condition_binding: Option<ResultBinding>,
 }
 
 /// Double buffers for carried values: an iteration reads one and writes the other.
-pub(in crate::compile) struct Handover {
+pub(in crate::compile) struct CarryBuffers {
     buffers: Vec<[Storage; 2]>,
 }
 
-impl Handover {
-    pub(in crate::compile) fn new(bytes: impl Iterator<Item = usize>) -> Result<Handover> {
+impl CarryBuffers {
+    pub(in crate::compile) fn new(bytes: impl Iterator<Item = usize>) -> Result<CarryBuffers> {
         let pair = |bytes: usize| Ok([Storage::alloc(bytes)?, Storage::alloc(bytes)?]);
-        Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
+        Ok(CarryBuffers { buffers: bytes.map(pair).collect::<Result<_>>()? })
     }
 
-    /// The buffer of a value other than the one at `taken`.
-    pub(in crate::compile) fn other(&self, value: usize, taken: *const u8) -> Place {
+    /// The buffer of a value other than the one at `current`.
+    pub(in crate::compile) fn other_than(&self, value: usize, current: *const u8) -> DstPtr {
         let [a, b] = &self.buffers[value];
-        if a.ptr().cast_const() == taken { b.ptr() } else { a.ptr() }
+        if a.ptr().cast_const() == current { b.ptr() } else { a.ptr() }
     }
 
-    pub(in crate::compile) fn at(&self, value: usize, iteration: usize) -> Place {
+    pub(in crate::compile) fn of(&self, value: usize, iteration: usize) -> DstPtr {
         self.buffers[value][iteration % 2].ptr()
     }
 }
 
-impl Loop {
+impl LoopProgram {
     /// Lays out tape and checkpoints, and resolves the pointers.
-    pub fn new(mut parts: LoopParts) -> Loop {
+    pub fn new(mut parts: LoopParts) -> LoopProgram {
         if parts.cotangents.iter().all(Option::is_none) {
             // No result requires grad: there is no backward loop.
-            parts.every = 1;
+            parts.checkpoint_interval = 1;
         }
         let LoopParts { body, carries, argument_bytes, condition, .. } = &parts;
-        let mut tape = Tape::default();
+        let mut tape = TapeLayout::default();
         let residuals: Vec<usize> =
-            body.residuals.iter().map(|&id| tape.add(body.forward.nbytes(id))).collect();
-        let mut keep = |i: usize| body.backward.reads_input(i).then(|| tape.add(argument_bytes[i]));
-        let kept = (0..*carries).map(&mut keep).collect();
+            body.residuals.iter().map(|&id| tape.reserve(body.forward.nbytes(id))).collect();
+        let mut reserve_if_read =
+            |i: usize| body.backward.reads_input(i).then(|| tape.reserve(argument_bytes[i]));
+        let carry_offsets = (0..*carries).map(&mut reserve_if_read).collect();
         let taped: Vec<(u32, usize)> =
             body.residuals.iter().copied().zip(residuals.iter().copied()).collect();
-        let forward = Placement::new(&body.forward, &taped);
-        let backward = Placement::new(&body.backward, &[]);
-        let asked = condition.as_ref().map(|condition| Placement::new(&condition.program, &[]));
-        let (mut slot, mut unused) = (Tape::default(), Tape::default());
-        let carried = argument_bytes[..*carries].iter().map(|&bytes| slot.add(bytes)).collect();
+        let forward = ResultBinding::new(&body.forward, &taped);
+        let backward = ResultBinding::new(&body.backward, &[]);
+        let condition_binding =
+            condition.as_ref().map(|condition| ResultBinding::new(&condition.program, &[]));
+        let (mut checkpoint, mut scratch) = (TapeLayout::default(), TapeLayout::default());
+        let checkpoint_offsets =
+            argument_bytes[..*carries].iter().map(|&bytes| checkpoint.reserve(bytes)).collect();
         let results = &parts.result_bytes[*carries..];
-        let mut stacked: Vec<usize> = results.iter().map(|&bytes| unused.add(bytes)).collect();
-        stacked.push(unused.nbytes);
-        let (stride, slot) = (tape.nbytes, slot.nbytes);
-        Loop { stride, residuals, kept, carried, slot, stacked, forward, backward, asked, parts }
+        let mut scratch_offsets: Vec<usize> =
+            results.iter().map(|&bytes| scratch.reserve(bytes)).collect();
+        scratch_offsets.push(scratch.nbytes);
+        let (iteration_tape_bytes, checkpoint_bytes) = (tape.nbytes, checkpoint.nbytes);
+        LoopProgram {
+            iteration_tape_bytes,
+            residuals,
+            carry_offsets,
+            checkpoint_offsets,
+            checkpoint_bytes,
+            scratch_offsets,
+            forward,
+            backward,
+            condition_binding,
+            parts,
+        }
     }
 
     /// The backward program for all cotangents.
-    pub(in crate::compile) fn whole(&self) -> (&Program, &Placement) {
+    pub(in crate::compile) fn full(&self) -> (&Executable, &ResultBinding) {
         (&self.parts.body.backward, &self.backward)
     }
 
@@ -165,30 +180,32 @@ impl Loop {
     }
 
     /// The number of external buffers that the body reads.
-    pub fn outside(&self) -> usize {
-        self.parts.outside
+    pub fn external(&self) -> usize {
+        self.parts.external
     }
 
     /// For each argument, then for each external buffer of the body: whether the backward loop reads it. With
     /// checkpoints it reads all of them.
     pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
-        let again = self.parts.every > 1;
+        let recomputes = self.parts.checkpoint_interval > 1;
         let read =
-            self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.outside);
-        read.map(move |read| read || again)
+            self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.external);
+        read.map(move |read| read || recomputes)
     }
 
     /// Bytes of the tape: the residuals of all iterations, or the checkpoints of all segments.
     pub fn tape_bytes(&self) -> usize {
-        match (&self.parts.condition, self.parts.every) {
+        match (&self.parts.condition, self.parts.checkpoint_interval) {
             (Some(_), _) => 0,
-            (None, 1) => self.parts.length * self.stride,
-            (None, every) => self.parts.length.div_ceil(every) * self.slot,
+            (None, 1) => self.parts.length * self.iteration_tape_bytes,
+            (None, checkpoint_interval) => {
+                self.parts.length.div_ceil(checkpoint_interval) * self.checkpoint_bytes
+            }
         }
     }
 
     /// The indices of the results that require grad.
-    pub fn histories(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn grad_results(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.parts.cotangents).filter_map(|(result, number)| number.map(|_| result))
     }
 
@@ -217,71 +234,78 @@ impl Loop {
     ///
     /// # Errors
     /// What a step raises.
-    pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<Trace> {
-        let LoopParts { carries, scanned, outside, length, every, result_bytes, .. } = &self.parts;
-        let places: SmallVec<[Place; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
-        let mut iterations = Iterations::begin(self, starts(&reads[..*carries]))?;
+    pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<LoopResiduals> {
+        let LoopParts {
+            carries, scanned, external, length, checkpoint_interval, result_bytes, ..
+        } = &self.parts;
+        let dsts: SmallVec<[DstPtr; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
+        let mut iterations = Iterations::begin(self, view_ptrs(&reads[..*carries]))?;
         let (xs, rest) = reads[*carries..].split_at(*scanned);
-        let (outside, asked) = rest.split_at(*outside);
-        let around = Around { scanned: xs, outside };
-        let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
-        let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
+        let (external, condition_external) = rest.split_at(*external);
+        let operands = LoopOperands { scanned: xs, external };
+        let recomputes = *checkpoint_interval > 1;
+        let scratch_tape =
+            recomputes.then(|| Storage::alloc(self.iteration_tape_bytes)).transpose()?;
+        let mut residuals = LoopResiduals { count: 0, objects: Vec::new(), tapes: Vec::new() };
         let mut signals = Signals::default();
         let condition = self.parts.condition.as_ref();
-        let mut asking = condition.map(|it| Session::begin(&it.program)).transpose()?;
-        while trace.count < *length && self.goes_on(&mut asking, &iterations.carry, asked)? {
-            let k = trace.count;
+        let mut session = condition.map(|it| Session::begin(&it.program)).transpose()?;
+        while residuals.count < *length
+            && self.condition_holds(&mut session, &iterations.carry, condition_external)?
+        {
+            let k = residuals.count;
             let element = self.element(k);
-            let slot =
-                |number: usize, bytes| places[result_bytes.len()].wrapping_add(number * bytes);
-            let mine = match (&self.parts.condition, &again) {
-                (Some(_), _) => trace.tape(self.stride)?,
-                (None, None) => slot(element, self.stride),
-                (None, Some(again)) => {
-                    if k.is_multiple_of(*every) {
-                        iterations.save(slot(k / every, self.slot));
+            let slot = |number: usize, bytes| dsts[result_bytes.len()].wrapping_add(number * bytes);
+            let tape = match (&self.parts.condition, &scratch_tape) {
+                (Some(_), _) => residuals.tape(self.iteration_tape_bytes)?,
+                (None, None) => slot(element, self.iteration_tape_bytes),
+                (None, Some(scratch_tape)) => {
+                    if k.is_multiple_of(*checkpoint_interval) {
+                        iterations
+                            .store_checkpoint(slot(k / checkpoint_interval, self.checkpoint_bytes));
                     }
-                    again.ptr()
+                    scratch_tape.ptr()
                 }
             };
-            let stacked =
-                |result: usize| places[result].wrapping_add(element * result_bytes[result]);
-            let objects = iterations.step(k, mine, around, stacked)?;
-            if self.parts.body.forward.has_objects() && again.is_none() {
-                trace.objects.push(objects);
+            let stacked = |result: usize| dsts[result].wrapping_add(element * result_bytes[result]);
+            let objects = iterations.step(k, tape, operands, stacked)?;
+            if self.parts.body.forward.has_objects() && scratch_tape.is_none() {
+                residuals.objects.push(objects);
             }
-            trace.count += 1;
+            residuals.count += 1;
             signals.check()?;
         }
-        for ((&to, &from), &bytes) in places.iter().zip(&iterations.carry).zip(result_bytes) {
+        for ((&dst, &src), &bytes) in dsts.iter().zip(&iterations.carry).zip(result_bytes) {
             // SAFETY: source and destination hold the carry; the final carry is a separate buffer.
-            unsafe { settle(from, to, bytes) };
+            unsafe { copy_unless_same(src, dst, bytes) };
         }
-        Ok(trace)
+        Ok(residuals)
     }
 
     /// Evaluates the condition; true without one.
-    fn goes_on(
+    fn condition_holds(
         &self,
         session: &mut Option<Session<'_>>,
         carry: &[*const u8],
-        outside: &[View<'_>],
+        external: &[View<'_>],
     ) -> Result<bool> {
-        let (Some(session), Some(placement)) = (session, &self.asked) else { return Ok(true) };
-        let given: Places = carry.iter().copied().chain(starts(outside)).collect();
-        let mut answer = 0u64;
-        let place = (&raw mut answer).cast::<u8>();
+        let (Some(session), Some(binding)) = (session, &self.condition_binding) else {
+            return Ok(true);
+        };
+        let inputs: SrcPtrs = carry.iter().copied().chain(view_ptrs(external)).collect();
+        let mut condition_value = 0u64;
+        let dst = (&raw mut condition_value).cast::<u8>();
         // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the result is one
         // byte.
-        let (found, _) = unsafe { placement.run(session, &given, &[], place, |_| place)? };
+        let (outputs, _) = unsafe { binding.run(session, &inputs, &[], dst, |_| dst)? };
         // SAFETY: the result is one boolean.
-        Ok(unsafe { *found[0] } != 0)
+        Ok(unsafe { *outputs[0] } != 0)
     }
 }
 
-impl Trace {
+impl LoopResiduals {
     /// Allocates the tape of another iteration.
-    fn tape(&mut self, bytes: usize) -> Result<Place> {
+    fn tape(&mut self, bytes: usize) -> Result<DstPtr> {
         let tape = Storage::alloc(bytes)?;
         let start = tape.ptr();
         self.tapes.push(tape);

@@ -6,20 +6,20 @@
 
 mod backward_plan;
 mod binding;
+mod body_backward;
 mod branch;
 mod branch_vjp;
 mod iterations;
-mod launch_loop;
+mod kernel_pair;
 mod loop_backward;
 mod loop_forward;
 mod loops;
-mod partial_backward;
 mod subprogram;
 mod switch;
 
 pub use backward_plan::BackwardPlan;
-pub use branch::{Branch, BranchParts, Choice, Ways};
-pub use loop_forward::{Condition, Loop, LoopParts, Trace};
+pub use branch::{Branch, BranchBackwards, BranchParts, BranchSet};
+pub use loop_forward::{Condition, LoopParts, LoopProgram, LoopResiduals};
 pub use loops::{Scanned, scan, while_loop};
 pub use subprogram::Traced;
 pub use switch::switch;

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The signature of the C function; `data` identifies the closure. Returns a status.
-pub type Entry = unsafe extern "C" fn(data: *mut c_void) -> c_int;
+pub type CFunction = unsafe extern "C" fn(data: *mut c_void) -> c_int;
 
 /// The status of a call that panicked.
 const PANICKED: c_int = 4;
@@ -26,7 +26,7 @@ impl Callable {
 
     /// The address of the C function.
     pub fn address(&self) -> usize {
-        call as Entry as usize
+        call as CFunction as usize
     }
 
     /// The `data` argument of the C function.

@@ -5,7 +5,7 @@
 
 use crate::array::Storage;
 use crate::compile::ir::{Buffer, Source};
-use crate::compile::passes::memory_plan::Plan;
+use crate::compile::passes::memory_plan::MemoryPlan;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 
@@ -23,47 +23,50 @@ pub(in crate::compile) struct Frame {
 unsafe impl Send for Frame {}
 
 /// The address of operands without elements.
-static NOTHING: [u64; 8] = [0; 8];
+static EMPTY_OPERAND: [u64; 8] = [0; 8];
 
 impl Frame {
     pub(in crate::compile) fn new(
-        plan: &Plan,
+        plan: &MemoryPlan,
         buffers: &[Buffer],
         objects: usize,
     ) -> Result<Frame> {
         let block = Storage::alloc(plan.nbytes.max(1024))?;
-        let address = |(buffer, &offset): (&Buffer, &usize)| match &buffer.source {
-            Source::Outside(storage) | Source::Constant(storage) => storage.ptr(),
+        let base_of = |(buffer, &offset): (&Buffer, &usize)| match &buffer.source {
+            Source::External(storage) | Source::Constant(storage) => storage.ptr(),
             // SAFETY: the plan keeps every temporary inside the block.
             Source::Temporary if offset != usize::MAX => unsafe { block.ptr().add(offset) },
-            _ => NOTHING.as_ptr().cast_mut().cast(),
+            _ => EMPTY_OPERAND.as_ptr().cast_mut().cast(),
         };
-        let addresses = buffers.iter().zip(&plan.offsets).map(address).collect();
+        let addresses = buffers.iter().zip(&plan.offsets).map(base_of).collect();
         Ok(Frame { addresses, objects: vec![None; objects], _block: block })
     }
 }
 
 /// A copy of memory that a run may have to restore, if a later decision diverges.
-pub(in crate::compile) struct Held {
-    at: *mut u8,
+pub(in crate::compile) struct MemorySnapshot {
+    address: *mut u8,
     bytes: Storage,
 }
 
-impl Held {
+impl MemorySnapshot {
     /// Copies these bytes.
     ///
     /// # Safety
     /// The memory is valid for reads and writes as long as this lives.
-    pub(in crate::compile) unsafe fn of(at: *mut u8, nbytes: usize) -> Result<Held> {
+    pub(in crate::compile) unsafe fn take(
+        address: *mut u8,
+        nbytes: usize,
+    ) -> Result<MemorySnapshot> {
         let bytes = Storage::alloc(nbytes)?;
         // SAFETY: the copy is as long, and our own.
-        unsafe { bytes.ptr().copy_from_nonoverlapping(at, nbytes) };
-        Ok(Held { at, bytes })
+        unsafe { bytes.ptr().copy_from_nonoverlapping(address, nbytes) };
+        Ok(MemorySnapshot { address, bytes })
     }
 
     /// Restores the bytes.
-    pub(in crate::compile) fn give_back(&self) {
+    pub(in crate::compile) fn restore(&self) {
         // SAFETY: by the contract of `take`.
-        unsafe { self.at.copy_from_nonoverlapping(self.bytes.ptr(), self.bytes.nbytes()) };
+        unsafe { self.address.copy_from_nonoverlapping(self.bytes.ptr(), self.bytes.nbytes()) };
     }
 }

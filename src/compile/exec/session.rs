@@ -1,13 +1,13 @@
 //! A frame held for many runs of one executable, as in a loop.
 
+use super::executable::Executable;
 use super::frame::Frame;
-use super::program::Program;
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 
 /// An executable with a frame.
 pub(in crate::compile) struct Session<'p> {
-    program: &'p Program,
+    program: &'p Executable,
     frame: Option<Frame>,
 }
 
@@ -16,8 +16,8 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// `Memory` if there is none.
-    pub(in crate::compile) fn begin(program: &'p Program) -> Result<Session<'p>> {
-        Ok(Session { program, frame: Some(program.frame()?) })
+    pub(in crate::compile) fn begin(program: &'p Executable) -> Result<Session<'p>> {
+        Ok(Session { program, frame: Some(program.acquire_frame()?) })
     }
 
     /// Runs the program on these inputs and results and with the objects of an earlier run; returns the objects that
@@ -36,21 +36,21 @@ impl<'p> Session<'p> {
     ) -> Result<Objects> {
         let frame = self.frame.as_mut().expect("a session has a frame until it ends");
         self.program.bind_places(frame, |number| inputs[number].cast_mut(), results);
-        for (own, object) in frame.objects.iter_mut().zip(objects) {
-            own.clone_from(object);
+        for (slot, object) in frame.objects.iter_mut().zip(objects) {
+            slot.clone_from(object);
         }
         // SAFETY: the caller's contract.
-        let done = unsafe { self.program.run_in(frame) };
+        let outcome = unsafe { self.program.run_in(frame) };
         let has_objects = self.program.has_objects();
-        let made = if has_objects { frame.objects.clone() } else { Objects::new() };
-        done.map(|()| made)
+        let left_objects = if has_objects { frame.objects.clone() } else { Objects::new() };
+        outcome.map(|()| left_objects)
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
-            self.program.give_back(frame);
+            self.program.release_frame(frame);
         }
     }
 }

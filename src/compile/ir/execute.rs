@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::step::{Action, Argument, Map, Slice, Step};
+use super::step::{Action, Map, MapOperand, Slice, Step};
 use crate::error::Result;
 use crate::kernels::elementwise::{Input, run_loop};
 use crate::kernels::fill::fill_with;
@@ -42,7 +42,7 @@ pub(in crate::compile) unsafe fn run_step(
                 (0..step.writes.len()).map(written).collect();
             return run(&reads, &mut writes, objects);
         }
-        Action::Foreign(host) => {
+        Action::HostCall(host) => {
             let reads: Vec<View<'_>> = (0..step.reads.len()).map(read).collect();
             let mut writes: Vec<ViewMut<'_>> = (0..step.writes.len()).map(written).collect();
             return host.run(&reads, &mut writes, objects);
@@ -79,8 +79,8 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
     // SAFETY: the caller's contract, here and below.
     let inputs = map.ins.iter().map(|argument| match argument {
         // SAFETY: as above.
-        Argument::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
-        Argument::Number(bits, dtype) => Input::Number(bits, dtype.size()),
+        MapOperand::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
+        MapOperand::Number(bits, dtype) => Input::Number(bits, dtype.size()),
     });
     // SAFETY: as above; operands and output have the dtypes of the loop, as at trace time.
     unsafe {

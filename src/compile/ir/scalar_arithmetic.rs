@@ -5,12 +5,12 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use super::lowered::{Near, Row};
+use super::lowered::{CompactRef, RowLoop};
 use super::step::Map;
 use crate::dtype::DType;
 
 /// From here on the vectorised loop is faster.
-const MOST: u32 = 16;
+const MAX_ELEMENTS: u32 = 16;
 /// Elements that are loaded together before they are stored.
 const BLOCK: usize = 4;
 
@@ -25,16 +25,16 @@ enum Operation {
 
 /// An operation on short rows.
 #[derive(Clone, Copy)]
-pub(in crate::compile) struct Arithmetic {
+pub(in crate::compile) struct ScalarArithmetic {
     operation: Operation,
-    double: bool,
+    is_f64: bool,
     n: u32,
-    ins: [Near; 2],
-    out: Near,
+    ins: [CompactRef; 2],
+    out: CompactRef,
 }
 
 /// The operation of a formula, if it is one of these.
-fn operation(map: &Map) -> Option<Operation> {
+fn parse(map: &Map) -> Option<Operation> {
     let (names, formula) = map.formula();
     let Some((a, b)) = names.split_once(", ") else {
         return (formula.strip_prefix('-') == Some(names)).then_some(Operation::Negate);
@@ -47,17 +47,23 @@ fn operation(map: &Map) -> Option<Operation> {
     }
 }
 
-impl Arithmetic {
+impl ScalarArithmetic {
     /// The arithmetic of a loop over one row, if it qualifies.
-    pub(in crate::compile) fn of(map: &Map, row: &Row) -> Option<Arithmetic> {
+    pub(in crate::compile) fn of(map: &Map, row: &RowLoop) -> Option<ScalarArithmetic> {
         let dtype = map.out.dtype;
         let alike = map.ins.iter().all(|argument| argument.dtype() == dtype);
-        if !alike || !matches!(dtype, DType::F64 | DType::F32) || row.n > MOST {
+        if !alike || !matches!(dtype, DType::F64 | DType::F32) || row.n > MAX_ELEMENTS {
             return None;
         }
-        let operation = operation(map)?;
+        let operation = parse(map)?;
         let ins = [row.ins[0], row.ins[1]];
-        Some(Arithmetic { operation, double: dtype == DType::F64, n: row.n, ins, out: row.out })
+        Some(ScalarArithmetic {
+            operation,
+            is_f64: dtype == DType::F64,
+            n: row.n,
+            ins,
+            out: row.out,
+        })
     }
 
     /// # Safety
@@ -68,7 +74,7 @@ impl Arithmetic {
         let (out, n) = (self.out.address(addresses), self.n as usize);
         // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
         unsafe {
-            match self.double {
+            match self.is_f64 {
                 true => compute::<f64>(self.operation, a.cast(), b.cast(), out.cast(), n),
                 false => compute::<f32>(self.operation, a.cast(), b.cast(), out.cast(), n),
             }
@@ -87,10 +93,10 @@ where
     // SAFETY: the caller's contract.
     unsafe {
         match operation {
-            Operation::Add => each(a, b, out, n, |a, b| a + b),
-            Operation::Subtract => each(a, b, out, n, |a, b| a - b),
-            Operation::Multiply => each(a, b, out, n, |a, b| a * b),
-            Operation::Negate => each(a, a, out, n, |a, _| -a),
+            Operation::Add => for_each(a, b, out, n, |a, b| a + b),
+            Operation::Subtract => for_each(a, b, out, n, |a, b| a - b),
+            Operation::Multiply => for_each(a, b, out, n, |a, b| a * b),
+            Operation::Negate => for_each(a, a, out, n, |a, _| -a),
         }
     }
 }
@@ -98,7 +104,13 @@ where
 /// # Safety
 /// As `compute`.
 #[inline(always)]
-unsafe fn each<T: Copy>(a: *const T, b: *const T, out: *mut T, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn for_each<T: Copy>(
+    a: *const T,
+    b: *const T,
+    out: *mut T,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     let mut i = 0;
     // SAFETY: the caller's contract.
     unsafe {

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::kernels::Reduction;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::fused::chain::Chain;
-pub use crate::kernels::fused::chain_op::BufferId as Id;
+pub use crate::kernels::fused::chain_op::BufferId;
 use crate::kernels::host_call::Host;
 use crate::kernels::launch::{Operand, Run, Work};
 
@@ -21,7 +21,7 @@ pub enum Source {
     /// An argument.
     Input(usize),
     /// External memory, read and written directly.
-    Outside(Storage),
+    External(Storage),
     /// A constant of the program.
     Constant(Storage),
     /// A result, allocated by every run.
@@ -42,9 +42,9 @@ impl Source {
     }
 
     /// The external memory, if it is such.
-    pub fn outside(&self) -> Option<&Storage> {
+    pub fn external(&self) -> Option<&Storage> {
         match self {
-            Source::Outside(storage) => Some(storage),
+            Source::External(storage) => Some(storage),
             _ => None,
         }
     }
@@ -60,7 +60,7 @@ pub struct Buffer {
 }
 
 /// A strided view of a buffer.
-pub type Slice = Operand<Id>;
+pub type Slice = Operand<BufferId>;
 
 /// An element-wise loop over operands.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ pub struct Map {
     /// Its text: the names of the operands, a bar, the formula.
     pub text: &'static str,
     /// The operands: slices or scalars.
-    pub ins: SmallVec<[Argument; 2]>,
+    pub ins: SmallVec<[MapOperand; 2]>,
     /// The output.
     pub out: Slice,
     /// Parameters of the loop.
@@ -88,27 +88,27 @@ impl Map {
 
 /// An operand of an element-wise loop.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Argument {
+pub enum MapOperand {
     /// An array.
     Slice(Slice),
     /// A scalar, broadcast to all elements: its bytes and dtype.
     Number(u64, DType),
 }
 
-impl Argument {
+impl MapOperand {
     /// The dtype of its elements.
     pub fn dtype(&self) -> DType {
         match self {
-            Argument::Slice(slice) => slice.dtype,
-            Argument::Number(_, dtype) => *dtype,
+            MapOperand::Slice(slice) => slice.dtype,
+            MapOperand::Number(_, dtype) => *dtype,
         }
     }
 
     /// The slice; `None` for a scalar.
     pub fn slice(&self) -> Option<&Slice> {
         match self {
-            Argument::Slice(slice) => Some(slice),
-            Argument::Number(..) => None,
+            MapOperand::Slice(slice) => Some(slice),
+            MapOperand::Number(..) => None,
         }
     }
 }
@@ -133,7 +133,7 @@ pub enum Action {
     /// A guard: checks that values lead to the same decision as at trace time.
     Decision(Run),
     /// Calls host code on the calling thread. It has side effects: it is neither moved nor eliminated.
-    Foreign(Arc<dyn Host>),
+    HostCall(Arc<dyn Host>),
 }
 
 /// One step of a program.
@@ -160,7 +160,7 @@ impl Step {
         let action = match work {
             Work::Kernel(run) => Action::Kernel(run),
             Work::Decision(run) => Action::Decision(run),
-            Work::Foreign(host) => Action::Foreign(host),
+            Work::Foreign(host) => Action::HostCall(host),
             Work::Fill(bits) => Action::Fill(bits),
             Work::Copy => Action::Copy,
             Work::Reduce(op, axes) => Action::Reduce(op, axes),
@@ -168,11 +168,11 @@ impl Step {
                 // Scalars have the dtype of the array operands.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
-                let ins: SmallVec<[Argument; 2]> = numbers
+                let ins: SmallVec<[MapOperand; 2]> = numbers
                     .iter()
                     .filter_map(|number| match number {
-                        Some(bits) => Some(Argument::Number(*bits, dtype)),
-                        None => slices.next().cloned().map(Argument::Slice),
+                        Some(bits) => Some(MapOperand::Number(*bits, dtype)),
+                        None => slices.next().cloned().map(MapOperand::Slice),
                     })
                     .collect();
                 let out = writes[0].clone();
@@ -183,10 +183,10 @@ impl Step {
     }
 
     /// The step of an element-wise loop.
-    pub(in crate::compile) fn of_map(name: &'static str, map: Map) -> Step {
+    pub(in crate::compile) fn from_map(name: &'static str, map: Map) -> Step {
         let reads = map.ins.iter().filter_map(|argument| match argument {
-            Argument::Slice(slice) => Some(slice.clone()),
-            Argument::Number(..) => None,
+            MapOperand::Slice(slice) => Some(slice.clone()),
+            MapOperand::Number(..) => None,
         });
         let (reads, writes) = (reads.collect(), smallvec![map.out.clone()]);
         Step { name, reads, writes, action: Action::Map(Box::new(map)) }
@@ -201,39 +201,39 @@ impl Step {
     }
 
     /// Changes the slices that it reads.
-    pub(in crate::compile) fn move_reads(&mut self, mut place: impl FnMut(&mut Slice)) {
-        self.reads.iter_mut().for_each(&mut place);
+    pub(in crate::compile) fn map_reads(&mut self, mut visit: impl FnMut(&mut Slice)) {
+        self.reads.iter_mut().for_each(&mut visit);
         if let Action::Map(map) = &mut self.action {
             for argument in &mut map.ins {
-                if let Argument::Slice(slice) = argument {
-                    place(slice);
+                if let MapOperand::Slice(slice) = argument {
+                    visit(slice);
                 }
             }
         }
     }
 
     /// Renumbers its buffers.
-    pub(in crate::compile) fn rename(&mut self, name: impl Fn(Id) -> Id) {
+    pub(in crate::compile) fn rename_buffers(&mut self, renumber: impl Fn(BufferId) -> BufferId) {
         for slice in self.reads.iter_mut().chain(&mut self.writes) {
-            slice.buffer = name(slice.buffer);
+            slice.buffer = renumber(slice.buffer);
         }
         if let Action::Map(map) = &mut self.action {
-            map.out.buffer = name(map.out.buffer);
+            map.out.buffer = renumber(map.out.buffer);
             for argument in &mut map.ins {
-                if let Argument::Slice(slice) = argument {
-                    slice.buffer = name(slice.buffer);
+                if let MapOperand::Slice(slice) = argument {
+                    slice.buffer = renumber(slice.buffer);
                 }
             }
         }
     }
 
     /// Whether it calls host code.
-    pub fn is_foreign(&self) -> bool {
-        matches!(self.action, Action::Foreign(_))
+    pub fn calls_host(&self) -> bool {
+        matches!(self.action, Action::HostCall(_))
     }
 
     /// The buffers that it reads or writes.
-    pub fn buffers(&self) -> impl Iterator<Item = Id> + '_ {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.reads.iter().chain(&self.writes).map(|slice| slice.buffer)
     }
 }
@@ -242,7 +242,7 @@ impl Step {
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The buffer that holds it.
-    pub buffer: Id,
+    pub buffer: BufferId,
     /// The layout of its elements.
     pub layout: Layout,
     /// Their dtype.

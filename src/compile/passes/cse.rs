@@ -8,68 +8,68 @@ use std::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
 use super::constant_folding::{is_whole, writers};
-use super::copy_elision::Names;
+use super::copy_elision::Aliases;
 use crate::array::hash::{FastMap, Mixer};
-use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, MapOperand, Slice, Source, Step};
 
 /// How often each operand of a step was written before it.
 type Versions = SmallVec<[u32; 4]>;
 
 /// Eliminates steps that compute what an earlier step computed.
-pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+pub(in crate::compile) fn eliminate(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
     let mut versions = vec![0u32; buffers.len()];
     // External memory and arguments may overlap: they share one version.
-    let mut outside = 0u32;
+    let mut external = 0u32;
     // For each hash a step, and the versions of its operands.
-    let mut known: FastMap<u64, (usize, Versions)> = FastMap::default();
-    let mut names = Names::new(buffers.len());
-    let mut gone = vec![false; steps.len()];
-    for at in 0..steps.len() {
-        steps[at].rename(|buffer| names.of(buffer));
-        let step = &steps[at];
-        let single = |slice: &Slice| {
+    let mut candidates: FastMap<u64, (usize, Versions)> = FastMap::default();
+    let mut aliases = Aliases::new(buffers.len());
+    let mut eliminated = vec![false; steps.len()];
+    for index in 0..steps.len() {
+        steps[index].rename_buffers(|buffer| aliases.resolve(buffer));
+        let step = &steps[index];
+        let whole_temporary = |slice: &Slice| {
             let buffer = &buffers[slice.buffer as usize];
             writers[slice.buffer as usize] == 1
                 && matches!(buffer.source, Source::Temporary)
                 && is_whole(slice, buffers)
         };
         if let [out] = &step.writes[..]
-            && single(out)
-            && is_known(step)
+            && whole_temporary(out)
+            && is_comparable(step)
         {
-            let version = |read: &Slice| match is_outside(read.buffer, buffers) {
-                true => outside,
+            let version = |read: &Slice| match is_external(read.buffer, buffers) {
+                true => external,
                 false => versions[read.buffer as usize],
             };
             let read: Versions = step.reads.iter().map(version).collect();
             let hash = hash(step, &read);
-            match known.get(&hash) {
+            match candidates.get(&hash) {
                 Some((first, before)) if *before == read && is_same(&steps[*first], step) => {
-                    names.set(out.buffer, steps[*first].writes[0].buffer);
-                    gone[at] = true;
+                    aliases.set(out.buffer, steps[*first].writes[0].buffer);
+                    eliminated[index] = true;
                     continue;
                 }
-                _ => known.insert(hash, (at, read)),
+                _ => candidates.insert(hash, (index, read)),
             };
         }
         // Host code may write external memory.
-        outside += step.is_foreign() as u32;
+        external += step.calls_host() as u32;
         for written in &step.writes {
             versions[written.buffer as usize] += 1;
-            outside += is_outside(written.buffer, buffers) as u32;
+            external += is_external(written.buffer, buffers) as u32;
         }
     }
-    let mut gone = gone.into_iter();
-    steps.retain(|_| !gone.next().unwrap_or(false));
+    let mut eliminated = eliminated.into_iter();
+    steps.retain(|_| !eliminated.next().unwrap_or(false));
 }
 
-fn is_outside(buffer: Id, buffers: &[Buffer]) -> bool {
-    matches!(buffers[buffer as usize].source, Source::Outside(_) | Source::Input(_))
+fn is_external(buffer: BufferId, buffers: &[Buffer]) -> bool {
+    matches!(buffers[buffer as usize].source, Source::External(_) | Source::Input(_))
 }
 
 /// Whether the computation of a step can be compared.
-fn is_known(step: &Step) -> bool {
+fn is_comparable(step: &Step) -> bool {
     matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..))
 }
 
@@ -81,8 +81,8 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
             (map.table as usize).hash(&mut mixer);
             for argument in &map.ins {
                 match argument {
-                    Argument::Number(bits, _) => bits.hash(&mut mixer),
-                    Argument::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
+                    MapOperand::Number(bits, _) => bits.hash(&mut mixer),
+                    MapOperand::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::compile::ir::{Buffer, Output, Step};
 
 /// Whether a pass is enabled: `FERROGRAD_COMPILE_PASSES` lists the enabled ones; all are if it is not set.
-fn is_on(name: &str) -> bool {
+fn is_enabled(name: &str) -> bool {
     std::env::var("FERROGRAD_COMPILE_PASSES")
         .map_or(true, |names| names.split(',').any(|on| on.trim() == name))
 }
@@ -19,35 +19,35 @@ pub(in crate::compile) fn run(
     buffers: &mut Vec<Buffer>,
     outputs: &[Output],
 ) -> Vec<Step> {
-    let remove_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
-        if is_on("dead") {
-            memory_plan::remove_dead(steps, buffers, outputs);
+    let eliminate_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
+        if is_enabled("dead") {
+            memory_plan::eliminate_dead(steps, buffers, outputs);
         }
     };
-    remove_dead(&mut steps, buffers);
-    if is_on("copy") {
-        copy_elision::read_elements(&mut steps, buffers);
-        copy_elision::remove(&mut steps, buffers);
+    eliminate_dead(&mut steps, buffers);
+    if is_enabled("copy") {
+        copy_elision::elide_element_copies(&mut steps, buffers);
+        copy_elision::elide_buffer_copies(&mut steps, buffers);
     }
-    if is_on("fold") {
+    if is_enabled("fold") {
         constant_folding::fold(&mut steps, buffers);
     }
-    if is_on("cse") {
-        cse::remove(&mut steps, buffers);
+    if is_enabled("cse") {
+        cse::eliminate(&mut steps, buffers);
     }
-    if is_on("copy") {
-        copy_elision::place(&mut steps, buffers);
+    if is_enabled("copy") {
+        copy_elision::retarget_producers(&mut steps, buffers);
     }
     // Steps that the passes above made dead.
-    remove_dead(&mut steps, buffers);
-    if is_on("rows") {
-        steps = fuse_rows::join(steps, buffers);
+    eliminate_dead(&mut steps, buffers);
+    if is_enabled("rows") {
+        steps = fuse_rows::fuse(steps, buffers);
     }
-    if is_on("chain") {
-        steps = fuse::join(steps, buffers);
+    if is_enabled("chain") {
+        steps = fuse::fuse(steps, buffers);
     }
-    if is_on("spread") {
-        scalars_to_constants::spread(&mut steps, buffers);
+    if is_enabled("spread") {
+        scalars_to_constants::expand(&mut steps, buffers);
     }
     steps
 }

@@ -3,12 +3,11 @@
 //! Invariant: when a tracer is dropped or finished, its thread traces no more.
 mod escapes;
 mod foreign_memory;
+mod forward_backward;
 mod host_span;
-mod joint;
 mod partial_backward;
-mod recorder;
-mod rollback;
+mod tracer;
 
-pub use joint::{Joint, Taken};
-pub use partial_backward::Narrowed;
-pub use recorder::{Recorded, Recording};
+pub use forward_backward::{ForwardBackward, InputCounts};
+pub use partial_backward::PartialBackward;
+pub use tracer::{TracedResult, Tracer};

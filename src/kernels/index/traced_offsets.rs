@@ -108,7 +108,7 @@ fn with_object<T>(objects: &Objects, number: usize, body: impl FnOnce(&Offsets) 
 /// Refuses a mask that depends on an argument: the number of its true elements would be fixed.
 pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
     if mask.numel() > 0
-        && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::leaves_for_program)
+        && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::must_refuse_read)
     {
         let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
         return Err(refusal(what));

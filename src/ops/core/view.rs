@@ -154,7 +154,7 @@ pub(crate) fn element_at(x: &Tensor, place: &Layout) -> Result<Tensor> {
     let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
     if !kernels::copy::copy_element(x.storage(), place.offset(), out.storage(), x.dtype()) {
         kernels::copy(View::of(x.storage(), place, x.dtype()), out.view_mut());
-        capture::element_of(out.storage(), x.storage());
+        capture::register_element(out.storage(), x.storage());
     }
     Ok(out)
 }

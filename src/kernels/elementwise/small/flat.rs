@@ -61,7 +61,7 @@ impl<'a> Flat<'a> {
     #[inline(always)]
     pub(crate) fn run(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Flat<'a>> {
         if capture::active() {
-            capture::seen(storage);
+            capture::register_used(storage);
         }
         start(storage, run, dtype).map(|ptr| Flat { dtype, ptr, n: run.1, life: PhantomData })
     }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
-use super::frame::{Frame, Held};
-use super::lazy_plan::{Deferred, Planned};
+use super::frame::{Frame, MemorySnapshot};
+use super::lazy_plan::{ExecutionPlan, LazyPlan};
 use crate::array::{Elements, ElementsMut, Layout, Storage};
 use crate::compile::ir::execute::run_step;
-use crate::compile::ir::lowered::Code;
-use crate::compile::ir::{Buffer, Id, Output, Slice, Source, Step};
+use crate::compile::ir::lowered::LoweredStep;
+use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::host_call::Host;
@@ -21,14 +21,14 @@ use crate::kernels::launch::{HOST, Object, Objects};
 use crate::threads::{Mutex, MutexGuard};
 
 /// A traced and optimised list of kernels, ready to run.
-pub struct Program {
-    deferred: Deferred,
+pub struct Executable {
+    lazy_plan: LazyPlan,
     inputs: usize,
     outputs: Vec<Output>,
     objects: usize,
     /// External memory, and how often tensors over it had been switched to or from requiring grad.
-    outside: Vec<(u16, Storage)>,
-    read_outside: ReadOutside,
+    external: Vec<(u16, Storage)>,
+    guards: VersionGuards,
     /// The host callbacks that steps call, directly or inside another callback.
     hosts: Vec<Arc<dyn Host>>,
     frames: Mutex<Vec<Frame>>,
@@ -36,37 +36,37 @@ pub struct Program {
     pub(in crate::compile) number: usize,
 }
 
-static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-impl Program {
+impl Executable {
     pub(in crate::compile) fn new(
         steps: Vec<Step>,
         buffers: Vec<Buffer>,
         inputs: usize,
         outputs: Vec<Output>,
         objects: usize,
-        read_outside: ReadOutside,
+        guards: VersionGuards,
         hosts: Vec<Arc<dyn Host>>,
-    ) -> Program {
-        let outside = buffers.iter().filter_map(|buffer| buffer.source.outside());
-        let outside = outside.map(|storage| (storage.switches(), storage.clone())).collect();
-        let (deferred, frames) = (Deferred::new(steps, buffers), Mutex::default());
-        let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        Program { deferred, inputs, outputs, objects, outside, read_outside, hosts, frames, number }
+    ) -> Executable {
+        let external = buffers.iter().filter_map(|buffer| buffer.source.external());
+        let external = external.map(|storage| (storage.switches(), storage.clone())).collect();
+        let (lazy_plan, frames) = (LazyPlan::new(steps, buffers), Mutex::default());
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        Executable { lazy_plan, inputs, outputs, objects, external, guards, hosts, frames, number }
     }
 
     #[inline]
-    fn planned(&self) -> &Planned {
-        self.deferred.get(self.inputs, &self.outputs)
+    fn plan(&self) -> &ExecutionPlan {
+        self.lazy_plan.get(self.inputs, &self.outputs)
     }
 
     /// The steps in the order of execution.
     pub fn steps(&self) -> &[Step] {
-        &self.planned().steps
+        &self.plan().steps
     }
 
     /// The steps as texts: kernel, operands read, operands written.
-    pub fn described(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
+    pub fn describe_steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
         let steps = self.steps().iter();
         steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
@@ -79,7 +79,7 @@ impl Program {
 
     /// How many of the inputs are arguments of the traced function.
     pub(super) fn arguments(&self) -> usize {
-        self.inputs - self.planned().uses.taken
+        self.inputs - self.plan().lists.promoted
     }
 
     /// The outputs, in the order of the function's results.
@@ -89,66 +89,66 @@ impl Program {
 
     /// Bytes of the block of temporaries of one run.
     pub fn temporary_bytes(&self) -> usize {
-        self.planned().plan.nbytes
+        self.plan().memory_plan.nbytes
     }
 
     /// External memory that steps write.
-    pub fn written_outside(&self) -> impl Iterator<Item = &Storage> {
-        self.planned().uses.written.iter()
+    pub fn external_written(&self) -> impl Iterator<Item = &Storage> {
+        self.plan().lists.external_written.iter()
     }
 
     /// The slices of external memory that steps write.
-    pub fn elements_written_outside(&self) -> &[(Storage, Layout, DType)] {
-        &self.planned().uses.elements_written
+    pub fn external_slices_written(&self) -> &[(Storage, Layout, DType)] {
+        &self.plan().lists.external_slices_written
     }
 
     /// Whether a guard fails: external memory whose contents were baked in has changed, or other memory requires
     /// grad.
     pub fn is_stale(&self) -> bool {
-        self.outside.iter().any(|(switches, storage)| storage.switches() != *switches)
-            || self.read_outside.iter().any(|(storage, version)| storage.version() != *version)
+        self.external.iter().any(|(switches, storage)| storage.switches() != *switches)
+            || self.guards.iter().any(|(storage, version)| storage.version() != *version)
     }
 
     /// Whether steps access this external memory directly.
-    pub fn touches(&self, outside: &Storage) -> bool {
-        self.planned().buffers.iter().any(
-            |buffer| matches!(&buffer.source, Source::Outside(storage) if storage.same(outside)),
+    pub fn uses_memory(&self, external: &Storage) -> bool {
+        self.plan().buffers.iter().any(
+            |buffer| matches!(&buffer.source, Source::External(storage) if storage.same(external)),
         )
     }
 
     /// Turns an external buffer into a further input, which steps may write; returns whether they do. `None` if it
     /// must stay: its contents were baked in, or it is an output.
-    pub fn take_as_input(&mut self, outside: &Storage) -> Option<bool> {
-        let is_it = |buffer: &Buffer| buffer.source.outside().is_some_and(|s| s.same(outside));
-        let buffer = self.planned().buffers.iter().position(is_it)?;
-        let id = buffer as Id;
+    pub fn promote_to_input(&mut self, external: &Storage) -> Option<bool> {
+        let is_it = |buffer: &Buffer| buffer.source.external().is_some_and(|s| s.same(external));
+        let buffer = self.plan().buffers.iter().position(is_it)?;
+        let id = buffer as BufferId;
         if self.outputs.iter().any(|output| output.buffer == id)
-            || self.read_outside.iter().any(|(storage, _)| storage.same(outside))
+            || self.guards.iter().any(|(storage, _)| storage.same(external))
         {
             return None;
         }
         let number = self.inputs;
-        let planned = self.deferred.get_mut(number, &self.outputs);
-        planned.buffers[buffer].source = Source::Input(number);
-        let written = planned.uses.become_input(id, number, outside);
-        self.outside.retain(|(_, storage)| !storage.same(outside));
+        let plan = self.lazy_plan.get_mut(number, &self.outputs);
+        plan.buffers[buffer].source = Source::Input(number);
+        let written = plan.lists.promote_to_input(id, number, external);
+        self.external.retain(|(_, storage)| !storage.same(external));
         self.inputs += 1;
         Some(written)
     }
 
     /// The source of a buffer's memory.
-    pub fn source(&self, buffer: Id) -> &Source {
-        &self.planned().buffers[buffer as usize].source
+    pub fn source(&self, buffer: BufferId) -> &Source {
+        &self.plan().buffers[buffer as usize].source
     }
 
     /// Whether a step reads this input.
     pub fn reads_input(&self, number: usize) -> bool {
-        self.planned().uses.reads_input[number]
+        self.plan().lists.reads_input[number]
     }
 
     /// External memory that steps read.
-    pub fn read_where_it_lies(&self) -> &[Storage] {
-        &self.planned().uses.read
+    pub fn external_read(&self) -> &[Storage] {
+        &self.plan().lists.external_read
     }
 
     /// The number of elements that the steps of a run read and write.
@@ -161,28 +161,28 @@ impl Program {
     ///
     /// # Errors
     /// `Memory` if the system refuses it.
-    pub fn allocate(&self) -> Result<Results> {
-        let Planned { uses, buffers, .. } = self.planned();
-        uses.results.iter().map(|&b| Storage::alloc(buffers[b as usize].nbytes)).collect()
+    pub fn allocate(&self) -> Result<ResultMemory> {
+        let ExecutionPlan { lists, buffers, .. } = self.plan();
+        lists.result_buffers.iter().map(|&b| Storage::alloc(buffers[b as usize].nbytes)).collect()
     }
 
     /// The storage of a result buffer.
     ///
     /// # Panics
     /// If the buffer is no result: a bug of the caller.
-    pub fn result<'a>(&self, buffer: Id, results: &'a [Storage]) -> &'a Storage {
-        let at = self.results().iter().position(|&b| b == buffer).expect("a buffer of a result");
-        &results[at]
+    pub fn result<'a>(&self, buffer: BufferId, results: &'a [Storage]) -> &'a Storage {
+        let index = self.results().iter().position(|&b| b == buffer).expect("a buffer of a result");
+        &results[index]
     }
 
     /// The result buffers, in the order in which `run` takes their memory.
-    pub fn results(&self) -> &[Id] {
-        &self.planned().uses.results
+    pub fn results(&self) -> &[BufferId] {
+        &self.plan().lists.result_buffers
     }
 
     /// The length of a buffer in bytes.
-    pub fn nbytes(&self, buffer: Id) -> usize {
-        self.planned().buffers[buffer as usize].nbytes
+    pub fn nbytes(&self, buffer: BufferId) -> usize {
+        self.plan().buffers[buffer as usize].nbytes
     }
 
     /// Runs the program. `inputs` have the dtypes and shapes of the trace; `results` is the memory of the result
@@ -194,21 +194,21 @@ impl Program {
     /// # Panics
     /// If the number of inputs or results is wrong: a bug of the caller.
     pub fn run(&self, inputs: &[Elements<'_>], results: &mut [ElementsMut<'_>]) -> Result<()> {
-        let mut frame = self.frame()?;
+        let mut frame = self.acquire_frame()?;
         self.bind(&mut frame, inputs, results);
         // SAFETY: `inputs` and `results` are borrowed until the run ends.
-        let done = unsafe { self.run_in(&mut frame) };
-        self.give_back(frame);
-        done
+        let result = unsafe { self.run_in(&mut frame) };
+        self.release_frame(frame);
+        result
     }
 
     /// Runs the program and allocates the memory of its results.
     ///
     /// # Errors
     /// As `run`.
-    pub fn compute(&self, inputs: &[Elements<'_>]) -> Result<Results> {
+    pub fn compute(&self, inputs: &[Elements<'_>]) -> Result<ResultMemory> {
         let results = self.allocate()?;
-        self.run(inputs, &mut places(&results))?;
+        self.run(inputs, &mut elements_mut(&results))?;
         Ok(results)
     }
 
@@ -217,22 +217,22 @@ impl Program {
     ///
     /// # Errors
     /// As `run`.
-    pub fn run_part(
+    pub fn run_with_objects(
         &self,
         inputs: &[Elements<'_>],
         results: &mut [ElementsMut<'_>],
         objects: &[Option<Object>],
     ) -> Result<Objects> {
-        let mut frame = self.frame()?;
-        for (own, object) in frame.objects.iter_mut().zip(objects) {
-            own.clone_from(object);
+        let mut frame = self.acquire_frame()?;
+        for (slot, object) in frame.objects.iter_mut().zip(objects) {
+            slot.clone_from(object);
         }
         self.bind(&mut frame, inputs, results);
         // SAFETY: `inputs` and `results` are borrowed until the run ends.
-        let done = unsafe { self.run_in(&mut frame) };
+        let result = unsafe { self.run_in(&mut frame) };
         let objects = frame.objects.clone();
-        self.give_back(frame);
-        done.map(|()| objects)
+        self.release_frame(frame);
+        result.map(|()| objects)
     }
 
     /// Whether steps pass objects to later steps.
@@ -247,21 +247,21 @@ impl Program {
     }
 
     /// A free frame, or a new one.
-    pub(super) fn frame(&self) -> Result<Frame> {
-        let kept = self.frames().pop();
-        kept.map_or_else(|| self.new_frame(), Ok)
+    pub(super) fn acquire_frame(&self) -> Result<Frame> {
+        let free = self.frames().pop();
+        free.map_or_else(|| self.new_frame(), Ok)
     }
 
     /// Returns a frame to the free list.
-    pub(super) fn give_back(&self, mut frame: Frame) {
+    pub(super) fn release_frame(&self, mut frame: Frame) {
         frame.objects.fill(None);
         self.frames().push(frame);
     }
 
     /// Allocates a frame.
     pub(in crate::compile) fn new_frame(&self) -> Result<Frame> {
-        let Planned { plan, buffers, .. } = self.planned();
-        Frame::new(plan, buffers, self.objects)
+        let ExecutionPlan { memory_plan, buffers, .. } = self.plan();
+        Frame::new(memory_plan, buffers, self.objects)
     }
 
     /// Writes the addresses of inputs and results into a frame.
@@ -283,12 +283,12 @@ impl Program {
         input: impl Fn(usize) -> *mut u8,
         results: &[*mut u8],
     ) {
-        let uses = &self.planned().uses;
-        assert!(results.len() == uses.results.len());
-        for &(buffer, number) in &uses.bound {
+        let lists = &self.plan().lists;
+        assert!(results.len() == lists.result_buffers.len());
+        for &(buffer, number) in &lists.input_buffers {
             frame.addresses[buffer as usize] = input(number);
         }
-        for (&buffer, &result) in uses.results.iter().zip(results) {
+        for (&buffer, &result) in lists.result_buffers.iter().zip(results) {
             frame.addresses[buffer as usize] = result;
         }
     }
@@ -298,60 +298,62 @@ impl Program {
     /// # Safety
     /// The memory of inputs and results that was bound is still alive.
     pub(in crate::compile) unsafe fn run_in(&self, frame: &mut Frame) -> Result<()> {
-        let (held, states) = self.held(frame)?;
-        let Planned { steps, code, .. } = self.planned();
-        let done = code.iter().try_for_each(|code| {
+        let (snapshots, host_states) = self.snapshot(frame)?;
+        let ExecutionPlan { steps, lowered, .. } = self.plan();
+        let result = lowered.iter().try_for_each(|lowered| {
             let addresses = &frame.addresses[..];
             // SAFETY: operands lie inside their buffers, whose addresses are in the frame; results and temporaries
             // belong to this run alone, and external memory is written as the eager function would write it.
             unsafe {
-                match code {
-                    Code::Arithmetic(arithmetic) => arithmetic.run(addresses),
-                    Code::Row(row) => row.run(addresses),
-                    Code::Rows(rows) => rows.run(addresses),
-                    Code::Copied(copied) => copied.run(addresses),
-                    Code::Filled(filled) => filled.run(addresses),
-                    Code::Leaf(leaf) => leaf.run(addresses),
-                    Code::Gathered(gathered) => gathered.run(addresses),
-                    Code::Step(number) => {
+                match lowered {
+                    LoweredStep::ScalarArithmetic(arithmetic) => arithmetic.run(addresses),
+                    LoweredStep::RowLoop(row) => row.run(addresses),
+                    LoweredStep::RowsLoop(rows) => rows.run(addresses),
+                    LoweredStep::CopyRows(copied) => copied.run(addresses),
+                    LoweredStep::FillRow(filled) => filled.run(addresses),
+                    LoweredStep::BlockReduction(leaf) => leaf.run(addresses),
+                    LoweredStep::GatheredLoop(gathered) => gathered.run(addresses),
+                    LoweredStep::Unlowered(number) => {
                         return run_step(&steps[*number], addresses, &mut frame.objects);
                     }
                 }
             }
             Ok(())
         });
-        if done.is_err() {
-            held.iter().for_each(Held::give_back);
-            states.iter().for_each(|(host, state)| host.give_back(state));
+        if result.is_err() {
+            snapshots.iter().for_each(MemorySnapshot::restore);
+            host_states.iter().for_each(|(host, state)| host.give_back(state));
         }
-        done
+        result
     }
 
     /// Copies of the external memory that steps write, and the states of host callbacks, if a decision may diverge
     /// after them.
-    fn held(&self, frame: &Frame) -> Result<(Vec<Held>, States)> {
-        let Planned { uses, buffers, .. } = self.planned();
-        if !uses.decides {
+    fn snapshot(&self, frame: &Frame) -> Result<(Vec<MemorySnapshot>, HostStates)> {
+        let ExecutionPlan { lists, buffers, .. } = self.plan();
+        if !lists.may_diverge_late {
             return Ok((Vec::new(), Vec::new()));
         }
-        let outside = self.written_outside().map(|storage| (storage.ptr(), storage.nbytes()));
-        let given = uses.written_inputs.iter().map(|&id| id as usize);
-        let given = given.map(|id| (frame.addresses[id], buffers[id].nbytes));
+        let external = self.external_written().map(|storage| (storage.ptr(), storage.nbytes()));
+        let written_inputs = lists.written_inputs.iter().map(|&id| id as usize);
+        let written_inputs = written_inputs.map(|id| (frame.addresses[id], buffers[id].nbytes));
         // SAFETY: the memory is alive until the run ends.
-        let held = outside.chain(given).map(|(at, nbytes)| unsafe { Held::of(at, nbytes) });
-        Ok((held.collect::<Result<_>>()?, self.states()?))
+        let snapshots = external
+            .chain(written_inputs)
+            .map(|(address, nbytes)| unsafe { MemorySnapshot::take(address, nbytes) });
+        Ok((snapshots.collect::<Result<_>>()?, self.host_states()?))
     }
 
     /// The current states of the host callbacks (random generators).
     ///
     /// # Errors
     /// What the host raises.
-    pub fn states(&self) -> Result<States> {
-        let mut states = States::new();
+    pub fn host_states(&self) -> Result<HostStates> {
+        let mut host_states = HostStates::new();
         for host in &self.hosts {
-            states.extend(host.hold()?.map(|state| (host.clone(), state)));
+            host_states.extend(host.hold()?.map(|state| (host.clone(), state)));
         }
-        Ok(states)
+        Ok(host_states)
     }
 
     /// The host callbacks that steps call, directly or inside another callback.
@@ -365,14 +367,14 @@ impl Program {
 }
 
 /// Guards: external memory whose contents were baked into the program, with its version at trace time.
-pub(in crate::compile) type ReadOutside = Vec<(Storage, u32)>;
+pub(in crate::compile) type VersionGuards = Vec<(Storage, u32)>;
 /// Host callbacks with their saved states.
-pub type States = Vec<(Arc<dyn Host>, Object)>;
+pub type HostStates = Vec<(Arc<dyn Host>, Object)>;
 
 /// The memory of the results of one run.
-pub type Results = SmallVec<[Storage; 4]>;
+pub type ResultMemory = SmallVec<[Storage; 4]>;
 
 /// Mutable views of result memory.
-pub fn places(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
+pub fn elements_mut(results: &[Storage]) -> SmallVec<[ElementsMut<'_>; 4]> {
     results.iter().map(ElementsMut::of).collect()
 }

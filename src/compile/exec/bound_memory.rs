@@ -2,55 +2,55 @@
 //!
 //! Invariant: one run at a time; a concurrent one is refused.
 
+use super::executable::{Executable, ResultMemory, elements_mut};
 use super::frame::Frame;
-use super::program::{Program, Results, places};
 use crate::array::{Elements, Storage};
-use crate::compile::ir::{Id, Output, Source};
+use crate::compile::ir::{BufferId, Output, Source};
 use crate::error::Result;
 use crate::threads::Mutex;
 
 /// The memory of inputs and results of an executable.
-pub struct Bound {
+pub struct BoundMemory {
     program: usize,
     /// The frame, unless a run is using it.
     frame: Mutex<Option<Box<Frame>>>,
     _inputs: Vec<(Storage, usize)>,
-    results: Results,
+    results: ResultMemory,
     /// Outputs that are inputs or constants, and their copies.
-    copies: Vec<(Id, Storage)>,
+    copies: Vec<(BufferId, Storage)>,
 }
 
-impl Bound {
+impl BoundMemory {
     /// The memory of the result buffers.
     pub fn results(&self) -> &[Storage] {
         &self.results
     }
 
     /// Takes the frame for a run; `None` while another run uses it.
-    fn taken(&self) -> Option<TakenFrame<'_>> {
+    fn take_frame(&self) -> Option<FrameGuard<'_>> {
         let frame = self.frame.lock().take()?;
-        Some(TakenFrame { frame: Some(frame), owner: &self.frame })
+        Some(FrameGuard { frame: Some(frame), owner: &self.frame })
     }
 
     /// The copy of an input or constant that is also an output.
-    pub fn copy(&self, buffer: Id) -> Option<&Storage> {
+    pub fn copy(&self, buffer: BufferId) -> Option<&Storage> {
         self.copies.iter().find(|(copied, _)| *copied == buffer).map(|(_, storage)| storage)
     }
 }
 
 /// The frame of the current run; returned on drop. No lock is held during the run: steps may call Python.
-struct TakenFrame<'a> {
+struct FrameGuard<'a> {
     frame: Option<Box<Frame>>,
     owner: &'a Mutex<Option<Box<Frame>>>,
 }
 
-impl Drop for TakenFrame<'_> {
+impl Drop for FrameGuard<'_> {
     fn drop(&mut self) {
         *self.owner.lock() = self.frame.take();
     }
 }
 
-impl Program {
+impl Executable {
     /// Allocates the memory of results and a frame for runs on these inputs, given as storages with byte offsets.
     ///
     /// # Errors
@@ -58,13 +58,13 @@ impl Program {
     ///
     /// # Panics
     /// If the number of inputs is wrong: a bug of the caller.
-    pub fn bound(&self, inputs: Vec<(Storage, usize)>) -> Result<Bound> {
+    pub fn bind_memory(&self, inputs: Vec<(Storage, usize)>) -> Result<BoundMemory> {
         let results = self.allocate()?;
         let mut frame = self.new_frame()?;
         let elements: Vec<Elements<'_>> =
             inputs.iter().map(|(storage, offset)| Elements::of(storage, *offset)).collect();
-        self.bind(&mut frame, &elements, &mut places(&results));
-        let mut copies: Vec<(Id, Storage)> = Vec::new();
+        self.bind(&mut frame, &elements, &mut elements_mut(&results));
+        let mut copies: Vec<(BufferId, Storage)> = Vec::new();
         for &Output { buffer, .. } in self.outputs() {
             let copied = matches!(self.source(buffer), Source::Input(_) | Source::Constant(_));
             if copied && !copies.iter().any(|(known, _)| *known == buffer) {
@@ -72,7 +72,7 @@ impl Program {
             }
         }
         let (program, frame) = (self.number, Mutex::new(Some(Box::new(frame))));
-        Ok(Bound { program, frame, _inputs: inputs, results, copies })
+        Ok(BoundMemory { program, frame, _inputs: inputs, results, copies })
     }
 
     /// Runs the executable on its bound memory, then calls `after`. `false` if another run is in progress.
@@ -82,16 +82,20 @@ impl Program {
     ///
     /// # Panics
     /// If the memory belongs to another executable: a bug of the caller.
-    pub fn run_bound(&self, bound: &Bound, after: impl FnOnce() -> Result<()>) -> Result<bool> {
+    pub fn run_bound(
+        &self,
+        bound: &BoundMemory,
+        after: impl FnOnce() -> Result<()>,
+    ) -> Result<bool> {
         assert!(self.number == bound.program, "memory that another program made");
-        let mut taken = bound.taken();
-        let Some(frame) = taken.as_mut().and_then(|taken| taken.frame.as_mut()) else {
+        let mut guard = bound.take_frame();
+        let Some(frame) = guard.as_mut().and_then(|guard| guard.frame.as_mut()) else {
             return Ok(false);
         };
         // SAFETY: `bound` owns the memory of inputs and results.
-        let done = unsafe { self.run_in(frame) };
+        let outcome = unsafe { self.run_in(frame) };
         frame.objects.fill(None);
-        done?;
+        outcome?;
         for (buffer, copy) in &bound.copies {
             let from = frame.addresses[*buffer as usize];
             // SAFETY: the copy was allocated with the length of the buffer.

@@ -12,40 +12,40 @@ use crate::kernels::{View, ViewMut};
 use crate::tensor::Tensor;
 
 /// The object that a forward kernel left for the backward kernel.
-pub(super) struct Left {
+pub(super) struct ForwardState {
     object: Option<Object>,
     /// Its slot among the objects of a trace.
     slot: usize,
     /// The trace it belongs to; 0 if none was active.
-    recording: usize,
+    trace: usize,
 }
 
-impl Left {
+impl ForwardState {
     /// Runs a forward kernel.
     ///
     /// # Errors
     /// What the kernel raises.
-    pub(super) fn by<'t, T: Any + Send + Sync>(
+    pub(super) fn run_forward<'t, T: Any + Send + Sync>(
         name: &'static str,
         reads: impl Iterator<Item = &'t Tensor>,
         writes: impl Iterator<Item = &'t Tensor>,
         kernel: impl Fn(&[View<'_>], &mut [ViewMut<'_>]) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<Left> {
+    ) -> Result<ForwardState> {
         let slot = launch::new_object();
         let mut objects: Objects = vec![None; slot + 1];
         let run: Run = Arc::new(move |reads, writes, objects| {
             objects[slot] = Some(Arc::new(kernel(reads, writes)?));
             Ok(())
         });
-        launched(name, reads, writes, run, &mut objects)?;
-        Ok(Left { object: objects.pop().flatten(), slot, recording: launch::recording() })
+        launch_kernel(name, reads, writes, run, &mut objects)?;
+        Ok(ForwardState { object: objects.pop().flatten(), slot, trace: launch::recording() })
     }
 
     /// Runs the backward kernel on the object of the forward kernel.
     ///
     /// # Errors
     /// What the kernel raises.
-    pub(super) fn taken<'t, T: Any + Send + Sync>(
+    pub(super) fn run_backward<'t, T: Any + Send + Sync>(
         &self,
         name: &'static str,
         reads: impl Iterator<Item = &'t Tensor>,
@@ -55,8 +55,8 @@ impl Left {
         + Sync
         + 'static,
     ) -> Result<()> {
-        let here = launch::recording();
-        if here != 0 && self.recording != 0 && here != self.recording {
+        let current_trace = launch::recording();
+        if current_trace != 0 && self.trace != 0 && current_trace != self.trace {
             return Err(Box::new(Error::Captured {
                 op: name.into(),
                 what: "the body of a loop differentiates a loop or branch outside of it".into(),
@@ -67,14 +67,14 @@ impl Left {
         let mut objects: Objects = vec![None; slot + 1];
         objects[slot].clone_from(&self.object);
         let run: Run = Arc::new(move |reads, writes, objects| {
-            let left = objects[slot].as_ref().and_then(|object| object.downcast_ref());
-            kernel(reads, writes, left)
+            let forward_object = objects[slot].as_ref().and_then(|object| object.downcast_ref());
+            kernel(reads, writes, forward_object)
         });
-        launched(name, reads, writes, run, &mut objects)
+        launch_kernel(name, reads, writes, run, &mut objects)
     }
 }
 
-fn launched<'t>(
+fn launch_kernel<'t>(
     name: &'static str,
     reads: impl Iterator<Item = &'t Tensor>,
     writes: impl Iterator<Item = &'t Tensor>,

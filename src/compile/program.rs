@@ -5,12 +5,12 @@
 
 use smallvec::SmallVec;
 
-pub(crate) use super::leaf_state::Gradients;
-use super::leaf_state::{Leaves, is_made, refuse_own_gradients, restore_grads};
+pub(crate) use super::leaf_state::GradMemory;
+use super::leaf_state::{Leaves, is_new_gradient, refuse_own_gradients, restore_grads};
 use crate::array::{Elements, Layout, Storage, capture};
-use crate::compile::host_code::foreign;
-pub use crate::compile::{Output, Program};
-use crate::compile::{Recorded, Recording, Source};
+use crate::compile::host_call::foreign;
+pub use crate::compile::{Executable, Output};
+use crate::compile::{Source, TracedResult, Tracer};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
@@ -48,65 +48,65 @@ impl Signature {
     }
 }
 
-/// Calls `f` as a dry run: undoes its side effects after `taken` has read its results.
+/// Calls `f` as a dry run: undoes its side effects after `read_results` has read its results.
 ///
 /// # Errors
 /// What `f` raises; `Captured` if `f` could not be traced.
 #[cfg(feature = "python")]
-pub(crate) fn tried<T, R, E: From<Box<Error>>>(
+pub(crate) fn dry_run<T, R, E: From<Box<Error>>>(
     f: impl FnOnce() -> Result<T, E>,
-    taken: impl FnOnce(T) -> Result<R, E>,
+    read_results: impl FnOnce(T) -> Result<R, E>,
 ) -> Result<R, E> {
     let _mode = ModeGuard::switch(SERIAL, true);
-    let _recording = Recording::begin(&[], &[], false)?;
+    let _tracer = Tracer::begin(&[], &[], false)?;
     capture::begins_in_transform(Mode::current().has(TRANSFORM));
-    let touched = effects::Scope::begin();
-    let found = f();
-    let touched = touched.end();
-    let taken = found.and_then(|found| {
+    let touched_leaves = effects::Scope::begin();
+    let results = f();
+    let touched_leaves = touched_leaves.end();
+    let read = results.and_then(|results| {
         let _paused = capture::Pause::new();
-        taken(found)
+        read_results(results)
     });
-    restore_grads(&touched);
-    taken
+    restore_grads(&touched_leaves);
+    read
 }
 
 /// A traced function of tensors.
 ///
 /// ```
-/// use ferrograd::{Replay, Tensor, grad};
+/// use ferrograd::{Program, Tensor, grad};
 /// let x = Tensor::from(vec![0.5, 1.0]);
 /// let slope = |xs: &[Tensor]| {
 ///     let x = xs[0].detach().with_grad();
 ///     grad(&[x.sin()?.sum_all()?], &[x])
 /// };
-/// let (replay, first) = Replay::record(&[x], false, slope)?;
-/// let again = replay.run(&[Tensor::from(vec![2.0, 3.0])])?;
+/// let (program, first) = Program::trace(&[x], false, slope)?;
+/// let again = program.run(&[Tensor::from(vec![2.0, 3.0])])?;
 /// assert!((again[0].to_vec::<f64>()?[1] - 3.0f64.cos()).abs() < 1e-15);
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
-pub struct Replay {
-    program: Program,
+pub struct Program {
+    executable: Executable,
     arguments: Vec<Signature>,
     /// How many outputs of the executable are results of the function; new gradients of leaves follow.
     results: usize,
     leaves: Leaves,
 }
 
-impl Replay {
-    /// Calls `f` with copies of the arguments and traces it. Returns the program and the results of `f`. With `weak`,
+impl Program {
+    /// Calls `f` with copies of the arguments and traces it. Returns the program and the results of `f`. With `has_scalars`,
     /// some arguments are Python scalars; a function that uses float32 is refused then.
     ///
     /// # Errors
     /// What `f` raises; `Captured` if the function cannot be traced.
-    pub fn record<E: From<Box<Error>>>(
+    pub fn trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
-        weak: bool,
+        has_scalars: bool,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
-    ) -> Result<(Replay, Vec<Tensor>), E> {
-        let (replay, results) = Replay::attempt(arguments, weak, false, f)?;
+    ) -> Result<(Program, Vec<Tensor>), E> {
+        let (program, results) = Program::try_trace(arguments, has_scalars, false, f)?;
         let missing = || Error::Internal { op: OP.into(), what: "there is no program".into() };
-        Ok((replay.ok_or_else(|| Box::new(missing()))?, results))
+        Ok((program.ok_or_else(|| Box::new(missing()))?, results))
     }
 
     /// The same, but with `may_keep`, a call whose computed tensors escape (an optimiser's state made at its first
@@ -114,41 +114,45 @@ impl Replay {
     ///
     /// # Errors
     /// As `trace`.
-    pub fn attempt<E: From<Box<Error>>>(
+    pub fn try_trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
-        weak: bool,
+        has_scalars: bool,
         may_keep: bool,
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>, E>,
-    ) -> Result<(Option<Replay>, Vec<Tensor>), E> {
+    ) -> Result<(Option<Program>, Vec<Tensor>), E> {
         let requires: Vec<bool> = arguments.iter().map(Tensor::requires_grad).collect();
-        let copies = copied_in_kind(arguments, &requires)?;
+        let copies = copy_arguments(arguments, &requires)?;
         // One thread makes every launch; kernels are still parallel inside.
         let _mode = ModeGuard::switch(SERIAL, true);
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
-        let given: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
-        let recording = Recording::begin(&storages, &given, weak)?;
+        let argument_storages: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
+        let tracer = Tracer::begin(&storages, &argument_storages, has_scalars)?;
         capture::begins_in_transform(Mode::current().has(TRANSFORM));
-        let touched = effects::Scope::begin();
+        let touched_leaves = effects::Scope::begin();
         let results = f(&copies);
-        let touched = touched.end();
-        let results = results.inspect_err(|_| restore_grads(&touched))?;
-        refuse_own_gradients(&touched, &copies)?;
-        let grads: Vec<Option<Tensor>> = touched.iter().map(|leaf| leaf.meta.grad()).collect();
-        let added = touched.iter().zip(&grads).filter(|(leaf, grad)| is_made(leaf, grad));
-        let added: Vec<&Tensor> = added.filter_map(|(_, grad)| grad.as_ref()).collect();
-        let places: Vec<Recorded<'_>> =
-            results.iter().chain(added.iter().copied()).map(place).collect();
+        let touched_leaves = touched_leaves.end();
+        let results = results.inspect_err(|_| restore_grads(&touched_leaves))?;
+        refuse_own_gradients(&touched_leaves, &copies)?;
+        let grads: Vec<Option<Tensor>> =
+            touched_leaves.iter().map(|leaf| leaf.meta.grad()).collect();
+        let new_grads =
+            touched_leaves.iter().zip(&grads).filter(|(leaf, grad)| is_new_gradient(leaf, grad));
+        let new_grads: Vec<&Tensor> = new_grads.filter_map(|(_, grad)| grad.as_ref()).collect();
+        let traced_results: Vec<TracedResult<'_>> =
+            results.iter().chain(new_grads.iter().copied()).map(traced_result).collect();
         // A result that is the new gradient of a leaf is also referenced by the leaf.
-        let is_gradient = |x: &&Tensor| added.iter().any(|grad| grad.storage().same(x.storage()));
+        let is_gradient =
+            |x: &&Tensor| new_grads.iter().any(|grad| grad.storage().same(x.storage()));
         let own = results.iter().filter(|x| !is_gradient(x));
         let held: Vec<&Storage> = copies.iter().chain(own).map(Tensor::storage).collect();
-        let program = recording.finish(copies.len(), &places, &held, may_keep);
-        let Some(mut program) = program.inspect_err(|_| restore_grads(&touched))? else {
+        let executable = tracer.finish(copies.len(), &traced_results, &held, may_keep);
+        let Some(mut executable) = executable.inspect_err(|_| restore_grads(&touched_leaves))?
+        else {
             return Ok((None, results));
         };
-        let leaves = Leaves::of(&touched, &grads, results.len(), &mut program);
+        let leaves = Leaves::of(&touched_leaves, &grads, results.len(), &mut executable);
         let arguments = copies.iter().map(Signature::of).collect();
-        Ok((Some(Replay { program, arguments, results: results.len(), leaves }), results))
+        Ok((Some(Program { executable, arguments, results: results.len(), leaves }), results))
     }
 
     /// The number of results of the function.
@@ -159,13 +163,13 @@ impl Replay {
     /// Whether a guard fails: gradients of leaves, or external memory whose contents were baked in, are not as at
     /// trace time. The function must be traced again then.
     pub fn is_stale(&self) -> bool {
-        self.surroundings().is_none()
+        self.grad_memory().is_none()
     }
 
     /// The memory of gradients that a run takes after its arguments; `None` if the program is stale.
     #[inline]
-    pub(crate) fn surroundings(&self) -> Option<Gradients> {
-        if self.program.is_stale() { None } else { self.leaves.gradients(&self.program) }
+    pub(crate) fn grad_memory(&self) -> Option<GradMemory> {
+        if self.executable.is_stale() { None } else { self.leaves.grad_memory(&self.executable) }
     }
 
     /// The same for a run: shared gradients that it accumulates into are copied first.
@@ -173,29 +177,35 @@ impl Replay {
     /// # Errors
     /// `Memory` if there is none for a copy.
     #[inline]
-    pub(crate) fn own_surroundings(&self) -> Result<Option<Gradients>> {
-        if self.program.is_stale() {
+    pub(crate) fn unique_grad_memory(&self) -> Result<Option<GradMemory>> {
+        if self.executable.is_stale() {
             return Ok(None);
         }
-        self.leaves.own()?;
-        Ok(self.leaves.gradients(&self.program))
+        self.leaves.make_grads_unique()?;
+        Ok(self.leaves.grad_memory(&self.executable))
     }
 
     /// Whether gradients that a run accumulates into overlap none of its arguments.
-    pub(crate) fn are_apart(&self, gradients: &Gradients, arguments: &[Elements<'_>]) -> bool {
-        let mut given = self.arguments.iter().zip(arguments);
+    pub(crate) fn grads_disjoint_from(
+        &self,
+        gradients: &GradMemory,
+        arguments: &[Elements<'_>],
+    ) -> bool {
+        let mut pairs = self.arguments.iter().zip(arguments);
         gradients.is_empty()
-            || given.all(|(signature, elements)| gradients.are_apart(elements, signature.nbytes()))
+            || pairs.all(|(signature, elements)| {
+                gradients.is_disjoint_from(elements, signature.nbytes())
+            })
     }
 
     /// Whether a run writes to the memory of this argument.
     pub(crate) fn writes_to(&self, argument: &Tensor) -> bool {
-        self.program.written_outside().any(|storage| storage.same(argument.storage()))
+        self.executable.external_written().any(|storage| storage.same(argument.storage()))
     }
 
     /// Python objects that the program owns.
     pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
-        foreign(&self.program)
+        foreign(&self.executable)
     }
 
     /// The dtypes and shapes of the arguments.
@@ -204,8 +214,8 @@ impl Replay {
     }
 
     /// The executable.
-    pub fn program(&self) -> &Program {
-        &self.program
+    pub fn executable(&self) -> &Executable {
+        &self.executable
     }
 
     /// Computes the results for other arguments of the same dtypes and shapes.
@@ -214,10 +224,12 @@ impl Replay {
     /// `Argument` if number, dtype or shape of the arguments differ; what a step raises.
     pub fn run(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(OP, arguments)?;
-        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
-        let gradients = self.own_surroundings()?;
-        let mut elements: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
-        let gradients = gradients.as_ref().filter(|found| self.are_apart(found, &elements));
+        let inputs: Vec<Tensor> = arguments.iter().map(to_contiguous).collect::<Result<_>>()?;
+        let gradients = self.unique_grad_memory()?;
+        let mut elements: SmallVec<[Elements<'_>; 8]> =
+            inputs.iter().map(tensor_elements).collect();
+        let gradients =
+            gradients.as_ref().filter(|memory| self.grads_disjoint_from(memory, &elements));
         let Some(gradients) = gradients else {
             return Err(Box::new(Error::State {
                 op: OP.into(),
@@ -227,31 +239,31 @@ impl Replay {
         };
         self.refuse_written(OP, arguments)?;
         elements.extend(gradients.elements());
-        let writing = self.begin(gradients)?;
-        let results = self.program.compute(&elements)?;
+        let writing = self.begin_run(gradients)?;
+        let results = self.executable.compute(&elements)?;
         drop(writing);
-        self.finish(&results, gradients)?;
+        self.finish_run(&results, gradients)?;
         let outputs = 0..self.results;
-        outputs.map(|number| self.result(number, &results, |i| Ok(whole[i].clone()))).collect()
+        outputs.map(|number| self.result(number, &results, |i| Ok(inputs[i].clone()))).collect()
     }
 
     /// For each result buffer the index of the result that covers it in C order; `None` if there are other results,
     /// or results share a buffer.
     #[cfg(feature = "python")]
-    pub(crate) fn plain(&self) -> Option<Vec<usize>> {
-        let outputs = &self.program.outputs()[..self.results];
-        if self.leaves.are_results() || outputs.len() != self.program.results().len() {
+    pub(crate) fn contiguous_results(&self) -> Option<Vec<usize>> {
+        let outputs = &self.executable.outputs()[..self.results];
+        if self.leaves.take_results() || outputs.len() != self.executable.results().len() {
             return None;
         }
-        let whole = |buffer, output: &Output| {
+        let covers = |buffer, output: &Output| {
             let layout = &output.layout;
             output.buffer == buffer
                 && layout.offset() == 0
                 && layout.is_contiguous()
-                && layout.numel() * output.dtype.size() == self.program.nbytes(buffer)
+                && layout.numel() * output.dtype.size() == self.executable.nbytes(buffer)
         };
-        let number = |&buffer| outputs.iter().position(|output| whole(buffer, output));
-        self.program.results().iter().map(number).collect()
+        let number = |&buffer| outputs.iter().position(|output| covers(buffer, output));
+        self.executable.results().iter().map(number).collect()
     }
 
     /// Result `number` of a run with this result memory; `argument` returns an argument by its index.
@@ -261,17 +273,17 @@ impl Replay {
         results: &[Storage],
         argument: impl FnOnce(usize) -> Result<Tensor, E>,
     ) -> Result<Tensor, E> {
-        let Output { buffer, ref layout, dtype } = self.program.outputs()[number];
-        let (storage, layout): (Storage, Layout) = match self.program.source(buffer) {
+        let Output { buffer, ref layout, dtype } = self.executable.outputs()[number];
+        let (storage, layout): (Storage, Layout) = match self.executable.source(buffer) {
             Source::Input(number) => {
                 let argument = argument(*number)?;
                 let offset = argument.layout().offset() + layout.offset();
                 (argument.storage().clone(), layout.with_offset(offset))
             }
-            Source::Outside(storage) => (storage.full_handle(), layout.clone()),
+            Source::External(storage) => (storage.full_handle(), layout.clone()),
             Source::Constant(storage) => (storage.copy()?, layout.clone()),
             Source::Unused | Source::Temporary => (Storage::alloc(0)?, layout.clone()),
-            Source::Output => (self.program.result(buffer, results).clone(), layout.clone()),
+            Source::Output => (self.executable.result(buffer, results).clone(), layout.clone()),
         };
         Ok(Tensor::assemble(storage, layout, dtype, None))
     }
@@ -280,21 +292,22 @@ impl Replay {
     ///
     /// # Errors
     /// `Memory` if there is none for a copy, `InPlace` if a view of that memory forbids the write.
-    pub(crate) fn begin<'a>(&'a self, gradients: &'a Gradients) -> Result<Writings<'a>> {
-        let written = self.program.written_outside().chain(self.leaves.written(gradients));
+    pub(crate) fn begin_run<'a>(&'a self, gradients: &'a GradMemory) -> Result<Writings<'a>> {
+        let written = self.executable.external_written().chain(self.leaves.written(gradients));
         let writing = Writings::of_run(OP, written)?;
-        keep_saved_memory(&self.program)?;
-        self.leaves.before_run(gradients)?;
+        copy_saved_memory(&self.executable)?;
+        self.leaves.copy_saved_gradients(gradients)?;
         Ok(writing)
     }
 
     /// Applies the side effects of a run: new versions of external memory, and gradients of leaves.
-    pub(crate) fn finish(&self, results: &[Storage], gradients: &Gradients) -> Result<()> {
-        for storage in self.program.written_outside() {
+    pub(crate) fn finish_run(&self, results: &[Storage], gradients: &GradMemory) -> Result<()> {
+        for storage in self.executable.external_written() {
             storage.bump_version(OP);
         }
-        self.leaves
-            .set(gradients, |number| self.result(number, results, |_| Err(argument_as_gradient())))
+        self.leaves.set_gradients(gradients, |number| {
+            self.result(number, results, |_| Err(argument_as_gradient()))
+        })
     }
 
     /// Refuses arguments whose memory a run writes.
@@ -338,13 +351,13 @@ impl Replay {
 }
 
 /// Copies of the arguments of a call, scalars of NumPy's kind kept as such; those that require grad are leaves.
-pub(crate) fn copied_in_kind(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
-    let copies = copied(arguments, requires)?;
+pub(crate) fn copy_arguments(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+    let copies = copy_tensors(arguments, requires)?;
     Ok(copies.into_iter().zip(arguments).map(|(copy, x)| copy.in_kind_of(x)).collect())
 }
 
 /// Copies of tensors; those that require grad are leaves.
-pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
+pub(crate) fn copy_tensors(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tensor>> {
     let copy = |(x, &requires): (&Tensor, &bool)| {
         let copy = x.duplicate()?;
         Ok(if requires { copy.with_grad() } else { copy })
@@ -352,7 +365,7 @@ pub(crate) fn copied(arguments: &[Tensor], requires: &[bool]) -> Result<Vec<Tens
     arguments.iter().zip(requires).map(copy).collect()
 }
 
-pub(crate) fn place(t: &Tensor) -> Recorded<'_> {
+pub(crate) fn traced_result(t: &Tensor) -> TracedResult<'_> {
     (t.storage(), t.layout(), t.dtype())
 }
 
@@ -366,17 +379,17 @@ fn argument_as_gradient() -> Box<Error> {
 }
 
 /// The elements of a contiguous tensor.
-pub(crate) fn elements(x: &Tensor) -> Elements<'_> {
-    Elements::of(x.storage(), elements_of(x))
+pub(crate) fn tensor_elements(x: &Tensor) -> Elements<'_> {
+    Elements::of(x.storage(), byte_offset(x))
 }
 
 /// The byte offset of its first element.
-pub(super) fn elements_of(x: &Tensor) -> usize {
+pub(super) fn byte_offset(x: &Tensor) -> usize {
     x.layout().offset().unsigned_abs() * x.dtype().size()
 }
 
 /// The tensor, or a contiguous copy.
-pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
+pub(crate) fn to_contiguous(x: &Tensor) -> Result<Tensor> {
     if x.is_contiguous() { Ok(x.clone()) } else { x.duplicate() }
 }
 
@@ -384,8 +397,8 @@ pub(crate) fn in_order(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// `Memory` if there is none for a copy; nothing has changed then.
-pub(crate) fn keep_saved_memory(program: &Program) -> Result<()> {
-    for (storage, layout, dtype) in program.elements_written_outside() {
+pub(crate) fn copy_saved_memory(program: &Executable) -> Result<()> {
+    for (storage, layout, dtype) in program.external_slices_written() {
         if storage.may_be_saved() {
             Tensor::assemble(storage.data_handle(), layout.clone(), *dtype, None).copy_saved()?;
         }

@@ -15,14 +15,14 @@ use crate::array::{self, Elements, ElementsMut, Storage, Word, capture};
 use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::{SMALL, detached};
 use crate::bindings::compile::argument_match;
-use crate::bindings::compile::argument_match::{Argument, in_place};
-use crate::bindings::compile::guards::Watched;
-use crate::bindings::compile::run_count::Usage;
+use crate::bindings::compile::argument_match::{Argument, matching_array};
+use crate::bindings::compile::guards::Guards;
+use crate::bindings::compile::run_count::RunCount;
 use crate::bindings::custom_op::recorded;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::traced_function::{
-    Gradients, Output, Program, Replay, Signature, in_order, tried,
+use crate::compile::program::{
+    Executable, GradMemory, Output, Program, Signature, dry_run, to_contiguous,
 };
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
@@ -31,26 +31,26 @@ use crate::tensor::Tensor;
 /// A traced function as a list of kernels.
 #[pyclass(name = "Program", module = "ferrograd._core", frozen)]
 pub(crate) struct PyProgram {
-    pub(super) replay: Arc<Replay>,
-    pub(super) watched: Arc<Watched>,
+    pub(super) program: Arc<Program>,
+    pub(super) guards: Arc<Guards>,
     /// Decided at the first run, which plans the program.
-    manner: OnceLock<Manner>,
-    usage: Usage,
+    run_options: OnceLock<RunOptions>,
+    run_count: RunCount,
 }
 
 /// How runs are done.
-struct Manner {
+struct RunOptions {
     /// Whether a run is long enough to release the GIL.
     large: bool,
     /// The results that the program may write directly into small NumPy arrays: see `Program::contiguous_results`.
-    plain: Option<Vec<usize>>,
+    direct_results: Option<Vec<usize>>,
 }
 
 /// Freed memory beyond this is returned to the system after a trace.
-const KEPT_BYTES: usize = 64 << 20;
+const MAX_CACHED_BYTES: usize = 64 << 20;
 
 /// Larger results use our pool, which recycles memory; NumPy would ask the system for it.
-const SMALL_BYTES: usize = 1 << 14;
+const MAX_NUMPY_BYTES: usize = 1 << 14;
 
 /// Calls `function`, which returns a list of tensors, with copies of the tensors, and traces it. `watch` has the
 /// dicts and lists that it read. No program if tensors escape and `may_keep` allows it.
@@ -64,40 +64,41 @@ pub(crate) fn _record<'py>(
     watch: &Bound<'py, PyAny>,
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
-    let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
-    give_memory_back();
-    let program = |replay: Replay| {
-        let watched = Arc::new(Watched::of(watch)?);
-        let (replay, manner, usage) = (Arc::new(replay), OnceLock::new(), Usage::new());
-        PyResult::Ok(PyProgram { replay, watched, manner, usage })
+    let (program, results) = recorded(|| trace(py, function, &tensors, (weak, may_keep)))?;
+    trim_cache();
+    let wrap_program = |program: Program| {
+        let guards = Arc::new(Guards::of(watch)?);
+        let (program, run_options, run_count) =
+            (Arc::new(program), OnceLock::new(), RunCount::new());
+        PyResult::Ok(PyProgram { program, guards, run_options, run_count })
     };
-    Ok((replay.map(program).transpose()?, results))
+    Ok((program.map(wrap_program).transpose()?, results))
 }
 
 /// Whether a run is long enough to release the GIL: many elements, or loops and branches.
-pub(super) fn is_large(program: &Program) -> bool {
+pub(super) fn is_large(program: &Executable) -> bool {
     program.work() > SMALL || program.has_objects()
 }
 
 /// A trace keeps every buffer alive until it ends; much free memory is returned to the system then.
-pub(super) fn give_memory_back() {
-    if array::cached_bytes() > KEPT_BYTES {
+pub(super) fn trim_cache() {
+    if array::cached_bytes() > MAX_CACHED_BYTES {
         array::trim();
     }
 }
 
-fn record<'py>(
+fn trace<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
     tensors: &[Tensor],
-    (weak, may_keep): (bool, bool),
-) -> PyResult<(Option<Replay>, Bound<'py, PyList>)> {
+    (has_scalars, may_keep): (bool, bool),
+) -> PyResult<(Option<Program>, Bound<'py, PyList>)> {
     // Python's tensor objects of the results are dropped before the trace ends: another reference to one is an
     // escape.
     let called = |copies: &[Tensor]| call(py, function, copies).map(|(_, tensors)| tensors);
-    let (replay, results) = Replay::attempt(tensors, weak, may_keep, called)?;
+    let (program, results) = Program::try_trace(tensors, has_scalars, may_keep, called)?;
     let results: PyResult<Vec<_>> = results.into_iter().map(|x| wrap(py, x)).collect();
-    Ok((replay, PyList::new(py, results?)?))
+    Ok((program, PyList::new(py, results?)?))
 }
 
 /// Calls a Python function of tensors that returns a list of tensors.
@@ -120,7 +121,7 @@ pub(crate) fn _tried<'py>(
     taken: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     recorded(|| {
-        let called: PyResult<_> = tried(|| function.call0(), |found| taken.call1((found,)));
+        let called: PyResult<_> = dry_run(|| function.call0(), |found| taken.call1((found,)));
         called
     })
 }
@@ -172,7 +173,7 @@ pub(crate) fn _is_recording_program() -> bool {
 /// Whether a tensor's contents are traced, so that Python must not read them.
 #[pyfunction]
 pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
-    capture::active() && capture::leaves_for_program(x.get().tensor.storage().ptr().addr())
+    capture::active() && capture::must_refuse_read(x.get().tensor.storage().ptr().addr())
 }
 
 /// Whether programs may be traced and run here: not inside a trace, a custom function, inference mode or an observer
@@ -197,68 +198,70 @@ impl PyProgram {
         arguments: &Bound<'py, PyList>,
         tensors: bool,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
-        let mut bound: SmallVec<[Argument<'py>; 8]> = SmallVec::new();
+        let mut inputs: SmallVec<[Argument<'py>; 8]> = SmallVec::new();
         for (i, argument) in arguments.iter().enumerate() {
-            bound.push(self.argument(i, &argument)?);
+            inputs.push(self.argument(i, &argument)?);
         }
-        self.replay(py, &bound, tensors)?.map(|results| PyList::new(py, results)).transpose()
+        self.run_arguments(py, &inputs, tensors)?
+            .map(|results| PyList::new(py, results))
+            .transpose()
     }
 
     /// The steps: kernel, operands read, operands written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
-        self.replay.program().described()
+        self.program.executable().describe_steps()
     }
 
     /// The kind and the formulas of each step.
     fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
-        self.replay.program().told()
+        self.program.executable().explain()
     }
 
     /// The buffers that steps use: id, source, bytes.
     fn _memory(&self) -> Vec<(u32, String, usize)> {
-        self.replay.program().memory()
+        self.program.executable().memory()
     }
 
     /// Whether a guard fails.
     fn _is_stale(&self, py: Python<'_>) -> bool {
-        self.replay.is_stale() || self.watched.have_changed(py)
+        self.program.is_stale() || self.guards.are_violated(py)
     }
 
     /// A logical time of the last run, and the number of runs.
     #[getter]
     fn _used(&self) -> (u64, u64) {
-        self.usage.told()
+        self.run_count.counts()
     }
 
     /// Frees the memory of temporaries.
     fn _trim(&self) {
-        self.replay.program().trim();
+        self.program.executable().trim();
     }
 
     /// Whether it reads tensors that are no arguments.
     #[getter]
     fn reads_outside(&self) -> bool {
-        self.replay.program().read_where_it_lies().iter().any(|memory| !memory.is_lent())
+        self.program.executable().external_read().iter().any(|memory| !memory.is_lent())
     }
 
     /// The Python callbacks of its steps, and guarded containers, may reference the program.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A bound program may own them as well.
-        if Arc::strong_count(&self.replay) > 1 {
+        if Arc::strong_count(&self.program) > 1 {
             return Ok(());
         }
-        self.watched.traverse(&visit)?;
-        host_call::traverse(self.replay.foreign(), &visit)
+        self.guards.traverse(&visit)?;
+        host_call::traverse(self.program.foreign(), &visit)
     }
 
     fn __clear__(&self) {
-        self.replay.foreign().for_each(Foreign::clear);
+        self.program.foreign().for_each(Foreign::clear);
     }
 
     /// Bytes of temporaries of one run.
     #[getter]
     fn temporary_bytes(&self) -> usize {
-        self.replay.program().temporary_bytes()
+        self.program.executable().temporary_bytes()
     }
 }
 
@@ -268,81 +271,82 @@ pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 impl PyProgram {
     /// The dtypes and shapes of the arguments.
     pub(crate) fn arguments(&self) -> &[Signature] {
-        self.replay.arguments()
+        self.program.arguments()
     }
 
-    fn manner(&self) -> &Manner {
-        self.manner.get_or_init(|| {
-            let program = self.replay.program();
+    fn run_options(&self) -> &RunOptions {
+        self.run_options.get_or_init(|| {
+            let program = self.program.executable();
             let small =
-                program.results().iter().all(|&buffer| program.nbytes(buffer) <= SMALL_BYTES);
-            let plain = self.replay.plain().filter(|_| small);
-            Manner { large: is_large(program), plain }
+                program.results().iter().all(|&buffer| program.nbytes(buffer) <= MAX_NUMPY_BYTES);
+            let direct_results = self.program.contiguous_results().filter(|_| small);
+            RunOptions { large: is_large(program), direct_results }
         })
     }
 
     /// Whether a run is long enough to release the GIL.
     pub(super) fn is_large(&self) -> bool {
-        self.manner().large
+        self.run_options().large
     }
 
-    pub(crate) fn replay<'py>(
+    pub(crate) fn run_arguments<'py>(
         &self,
         py: Python<'py>,
-        bound: &[Argument<'py>],
+        arguments: &[Argument<'py>],
         tensors: bool,
     ) -> PyResult<Option<Objects<'py>>> {
         let written = |argument: &Argument<'_>| match argument {
-            Argument::Tensor(tensor) => self.replay.writes_to(tensor),
+            Argument::Tensor(tensor) => self.program.writes_to(tensor),
             Argument::Array(_) => false,
         };
-        let Some(gradients) = self.replay.own_surroundings()? else { return Ok(None) };
-        if self.watched.have_changed(py) || bound.iter().any(written) {
+        let Some(gradients) = self.program.unique_grad_memory()? else { return Ok(None) };
+        if self.guards.are_violated(py) || arguments.iter().any(written) {
             return Ok(None);
         }
         let mut inputs: SmallVec<[Elements<'_>; 8]> =
-            bound.iter().map(Argument::elements).collect();
-        if !self.replay.are_apart(&gradients, &inputs) {
+            arguments.iter().map(Argument::elements).collect();
+        if !self.program.grads_disjoint_from(&gradients, &inputs) {
             return Ok(None);
         }
         inputs.extend(gradients.elements());
-        let _writing = self.replay.begin(&gradients)?;
-        if !tensors && let Some(plain) = &self.manner().plain {
-            return self.write_arrays(py, (&inputs, &gradients), plain);
+        let _writing = self.program.begin_run(&gradients)?;
+        if !tensors && let Some(direct_results) = &self.run_options().direct_results {
+            return self.write_arrays(py, (&inputs, &gradients), direct_results);
         }
-        let Some(results) = self.lasting(py, || self.replay.program().compute(&inputs))? else {
+        let Some(results) = self.run_detached(py, || self.program.executable().compute(&inputs))?
+        else {
             return Ok(None);
         };
-        self.replay.finish(&results, &gradients)?;
-        self.done(py)?;
-        let object = |number| -> PyResult<Bound<'py, PyAny>> {
-            let result = self.replay.result(number, &results, |i| match &bound[i] {
+        self.program.finish_run(&results, &gradients)?;
+        self.finish_run(py)?;
+        let to_object = |number| -> PyResult<Bound<'py, PyAny>> {
+            let result = self.program.result(number, &results, |i| match &arguments[i] {
                 Argument::Tensor(tensor) => Ok(tensor.clone()),
                 Argument::Array(array) => {
-                    numpy::copy("compile", array, self.replay.arguments()[i].dtype)
+                    numpy::copy("compile", array, self.program.arguments()[i].dtype)
                 }
             })?;
-            object(py, result, tensors)
+            result_object(py, result, tensors)
         };
-        (0..self.replay.results()).map(object).collect::<PyResult<_>>().map(Some)
+        (0..self.program.results()).map(to_object).collect::<PyResult<_>>().map(Some)
     }
 
     /// Runs the program, which writes its results directly into new arrays.
     fn write_arrays<'py>(
         &self,
         py: Python<'py>,
-        (inputs, gradients): (&[Elements<'_>], &Gradients),
-        plain: &[usize],
+        (inputs, gradients): (&[Elements<'_>], &GradMemory),
+        direct_results: &[usize],
     ) -> PyResult<Option<Objects<'py>>> {
-        let outputs = &self.replay.program().outputs()[..plain.len()];
-        let mut words: SmallVec<[Word; 4]> = smallvec![[0; 2]; plain.len()];
+        let outputs = &self.program.executable().outputs()[..direct_results.len()];
+        let mut words: SmallVec<[Word; 4]> = smallvec![[0; 2]; direct_results.len()];
         let array = |output: &Output| match output.layout.dims() {
             [] => Ok(None),
             dims => numpy::empty(py, dims, output.dtype).map(Some),
         };
         let arrays: SmallVec<[Option<Bound<'py, PyUntypedArray>>; 4]> =
             outputs.iter().map(array).collect::<PyResult<_>>()?;
-        let mut places: SmallVec<[Option<ElementsMut<'_>>; 4]> = arrays
+        let mut destinations: SmallVec<[Option<ElementsMut<'_>>; 4]> = arrays
             .iter()
             .zip(&mut words)
             .map(|(array, word)| match array {
@@ -351,61 +355,65 @@ impl PyProgram {
             })
             .collect();
         let mut results: SmallVec<[ElementsMut<'_>; 4]> =
-            plain.iter().filter_map(|&number| places[number].take()).collect();
-        let program = self.replay.program();
-        let done = self.lasting(py, || program.run(inputs, &mut results))?;
-        drop((places, results));
-        if done.is_none() {
+            direct_results.iter().filter_map(|&number| destinations[number].take()).collect();
+        let program = self.program.executable();
+        let outcome = self.run_detached(py, || program.run(inputs, &mut results))?;
+        drop((destinations, results));
+        if outcome.is_none() {
             return Ok(None);
         }
-        self.replay.finish(&[], gradients)?;
-        self.done(py)?;
-        let object =
+        self.program.finish_run(&[], gradients)?;
+        self.finish_run(py)?;
+        let to_object =
             |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &Word))| match array {
                 Some(array) => Ok(Bound::into_any(array)),
                 None => numpy::scalar_of(py, output.dtype, word),
             };
-        let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(object);
+        let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(to_object);
         objects.collect::<PyResult<_>>().map(Some)
     }
 
     /// Called after a run: counts it and sets flags.
-    fn done(&self, py: Python<'_>) -> PyResult<()> {
-        self.usage.note();
-        self.watched.set(py)
+    fn finish_run(&self, py: Python<'_>) -> PyResult<()> {
+        self.run_count.add_run();
+        self.guards.set_flags(py)
     }
 
     /// Calls `run`, without the GIL if it is long; `None` if a decision diverged.
-    fn lasting<T: Send>(
+    fn run_detached<T: Send>(
         &self,
         py: Python<'_>,
         run: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<Option<T>> {
-        let done = if self.is_large() { detached(py, run) } else { run() };
-        match done {
+        let outcome = if self.is_large() { detached(py, run) } else { run() };
+        match outcome {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
-            done => Ok(Some(done?)),
+            outcome => Ok(Some(outcome?)),
         }
     }
 
-    fn argument<'py>(&self, number: usize, given: &Bound<'py, PyAny>) -> PyResult<Argument<'py>> {
-        let want = &self.replay.arguments()[number];
-        if let Some(array) = in_place(want, given, true) {
+    fn argument<'py>(
+        &self,
+        number: usize,
+        argument: &Bound<'py, PyAny>,
+    ) -> PyResult<Argument<'py>> {
+        let signature = &self.program.arguments()[number];
+        if let Some(array) = matching_array(signature, argument, true) {
             return Ok(Argument::Array(array));
         }
-        if let Ok(array) = given.cast_exact::<PyUntypedArray>() {
-            return Ok(Argument::Tensor(numpy::copy("compile", array, want.dtype)?));
+        if let Ok(array) = argument.cast_exact::<PyUntypedArray>() {
+            return Ok(Argument::Tensor(numpy::copy("compile", array, signature.dtype)?));
         }
-        if let Some(number) = argument_match::number(given) {
+        if let Some(number) = argument_match::number(argument) {
             return Ok(Argument::Tensor(number));
         }
-        let tensor = &given.cast::<PyTensor>()?.get().tensor;
-        Ok(Argument::Tensor(in_order(tensor)?))
+        let tensor = &argument.cast::<PyTensor>()?.get().tensor;
+        Ok(Argument::Tensor(to_contiguous(tensor)?))
     }
 }
 
 /// A result as a Python object.
-pub(super) fn object<'py>(
+pub(super) fn result_object<'py>(
     py: Python<'py>,
     result: Tensor,
     tensor: bool,

@@ -5,10 +5,10 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::leaf_state::Gradients;
-use super::traced_function::{Replay, elements_of};
+use super::leaf_state::GradMemory;
+use super::program::{Program, byte_offset};
 pub use crate::compile::Callable;
-use crate::compile::{Bound, Source, Step};
+use crate::compile::{BoundMemory, Source, Step};
 use crate::error::{Error, Result};
 use crate::ops::inplace::write_access::Writings;
 use crate::tensor::Tensor;
@@ -16,44 +16,44 @@ use crate::tensor::Tensor;
 const OP: &str = "bind";
 
 /// The status codes of a call from C.
-const DONE: c_int = 0;
+const STATUS_OK: c_int = 0;
 /// Another thread is running it.
-const BUSY: c_int = 1;
+const STATUS_BUSY: c_int = 1;
 /// A guard failed: the function must be traced and bound again.
-const STALE: c_int = 2;
+const STATUS_STALE: c_int = 2;
 /// A step failed.
-const FAILED: c_int = 3;
+const STATUS_FAILED: c_int = 3;
 
 /// A program with the memory of its arguments and results.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ferrograd::{Replay, Tensor};
+/// use ferrograd::{Program, Tensor};
 /// let mut x = Tensor::from(vec![0.5, 1.0]);
 /// let exp = |xs: &[Tensor]| Ok::<_, Box<ferrograd::Error>>(vec![xs[0].exp()?]);
-/// let (replay, _) = Replay::record(&[x.clone()], false, exp)?;
-/// let run = Arc::new(replay).bind(&[x.clone()])?;
+/// let (program, _) = Program::trace(&[x.clone()], false, exp)?;
+/// let run = Arc::new(program).bind(&[x.clone()])?;
 /// x += &Tensor::from(vec![-0.5, -1.0]);
 /// run.run()?;
 /// assert_eq!(run.results()[0].to_vec::<f64>()?, [1.0, 1.0]);
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
-pub struct BoundReplay {
-    replay: Arc<Replay>,
-    memory: Bound,
+pub struct BoundProgram {
+    program: Arc<Program>,
+    memory: BoundMemory,
     results: Vec<Tensor>,
     /// The memory of leaf gradients that runs accumulate into.
-    gradients: Gradients,
+    gradients: GradMemory,
 }
 
-impl Replay {
+impl Program {
     /// Binds the program to the memory of arguments, which every run reads, and to result tensors, which every run
     /// overwrites.
     ///
     /// # Errors
     /// `Argument` if number, dtype or shape of the arguments differ, or one is not contiguous; `Captured` if the
     /// program writes to the memory of an argument.
-    pub fn bind(self: &Arc<Replay>, arguments: &[Tensor]) -> Result<BoundReplay> {
+    pub fn bind(self: &Arc<Program>, arguments: &[Tensor]) -> Result<BoundProgram> {
         self.check(OP, arguments)?;
         if let Some(number) = arguments.iter().position(|argument| !argument.is_contiguous()) {
             return Err(Box::new(Error::Argument {
@@ -63,13 +63,13 @@ impl Replay {
             }));
         }
         self.refuse_written(OP, arguments)?;
-        let inputs = arguments.iter().map(|a| (a.storage().full_handle(), elements_of(a)));
-        let gradients = self.surroundings().ok_or_else(stale)?;
-        let taken = gradients.memory().iter().map(|memory| (memory.clone(), 0));
-        let memory = self.program().bound(inputs.chain(taken).collect())?;
+        let inputs = arguments.iter().map(|a| (a.storage().full_handle(), byte_offset(a)));
+        let gradients = self.grad_memory().ok_or_else(stale_error)?;
+        let grad_inputs = gradients.memory().iter().map(|memory| (memory.clone(), 0));
+        let memory = self.executable().bind_memory(inputs.chain(grad_inputs).collect())?;
         let result = |number: usize| {
-            let output = &self.program().outputs()[number];
-            match (self.program().source(output.buffer), memory.copy(output.buffer)) {
+            let output = &self.executable().outputs()[number];
+            match (self.executable().source(output.buffer), memory.copy(output.buffer)) {
                 (Source::Input(_) | Source::Constant(_), Some(copy)) => {
                     let (layout, dtype) = (output.layout.clone(), output.dtype);
                     Ok(Tensor::assemble(copy.clone(), layout, dtype, None))
@@ -78,11 +78,11 @@ impl Replay {
             }
         };
         let results = (0..self.results()).map(result).collect::<Result<_>>()?;
-        Ok(BoundReplay { replay: self.clone(), memory, results, gradients })
+        Ok(BoundProgram { program: self.clone(), memory, results, gradients })
     }
 }
 
-impl BoundReplay {
+impl BoundProgram {
     /// The results: the same tensors after every run.
     pub fn results(&self) -> &[Tensor] {
         &self.results
@@ -94,28 +94,28 @@ impl BoundReplay {
     /// `State` if another thread is running it; `Captured` if a guard failed or a decision differs from the trace;
     /// what a step raises.
     pub fn run(&self) -> Result<()> {
-        let found = self.replay.surroundings();
-        if found.is_none_or(|found| !found.are(&self.gradients)) {
-            return Err(stale());
+        let grad_memory = self.program.grad_memory();
+        if grad_memory.is_none_or(|grad_memory| !grad_memory.is_same_as(&self.gradients)) {
+            return Err(stale_error());
         }
         let finish = || {
-            self.replay.finish(self.memory.results(), &self.gradients)?;
+            self.program.finish_run(self.memory.results(), &self.gradients)?;
             self.results.iter().for_each(|result| {
                 result.storage().bump_version(OP);
             });
             Ok(())
         };
-        let _outside = self.replay.begin(&self.gradients)?;
+        let _writing = self.program.begin_run(&self.gradients)?;
         let _results = Writings::of_run(OP, self.results.iter().map(Tensor::storage))?;
         self.results.iter().try_for_each(Tensor::keep_saved)?;
-        match self.replay.program().run_bound(&self.memory, finish) {
+        match self.program.executable().run_bound(&self.memory, finish) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Box::new(Error::State {
                 op: OP.into(),
                 what: "another thread runs this bound function".into(),
                 remedy: "bind the function once for each thread",
             })),
-            Err(error) if matches!(*error, Error::Diverged { .. }) => Err(stale()),
+            Err(error) if matches!(*error, Error::Diverged { .. }) => Err(stale_error()),
             Err(error) => Err(error),
         }
     }
@@ -125,8 +125,8 @@ impl BoundReplay {
     ///
     /// # Errors
     /// `Captured` if the program calls Python code.
-    pub fn callable(self: &Arc<BoundReplay>) -> Result<Callable> {
-        if self.replay.program().steps().iter().any(Step::is_foreign) {
+    pub fn callable(self: &Arc<BoundProgram>) -> Result<Callable> {
+        if self.program.executable().steps().iter().any(Step::calls_host) {
             return Err(Box::new(Error::Captured {
                 op: OP.into(),
                 what: "the function calls Python code, which C cannot".into(),
@@ -135,11 +135,11 @@ impl BoundReplay {
         }
         let bound = self.clone();
         let body = move || match bound.run() {
-            Ok(()) => DONE,
+            Ok(()) => STATUS_OK,
             Err(error) => match *error {
-                Error::State { .. } => BUSY,
-                Error::Captured { .. } => STALE,
-                _ => FAILED,
+                Error::State { .. } => STATUS_BUSY,
+                Error::Captured { .. } => STATUS_STALE,
+                _ => STATUS_FAILED,
             },
         };
         Ok(Callable::new(body))
@@ -148,7 +148,7 @@ impl BoundReplay {
 
 /// The error that the function must be bound again.
 #[cold]
-pub(crate) fn stale() -> Box<Error> {
+pub(crate) fn stale_error() -> Box<Error> {
     Box::new(Error::Captured {
         op: OP.into(),
         what: "what the function read or decided while it was recorded is different now".into(),

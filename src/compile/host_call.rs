@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::array::capture;
-use crate::compile::Program;
+use crate::compile::Executable;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
 use crate::kernels::host_call;
@@ -18,7 +18,7 @@ use crate::kernels::{self, View, ViewMut};
 use crate::tensor::Tensor;
 
 /// A Python function as a callback.
-pub trait HostCode: Send + Sync {
+pub trait HostCallback: Send + Sync {
     /// Computes results from copies of the inputs; `run` is an object that the callbacks of one run share.
     ///
     /// # Errors
@@ -32,30 +32,30 @@ pub trait HostCode: Send + Sync {
     ///
     /// # Errors
     /// What the host raises.
-    fn hold(&self) -> Result<Option<Object>>;
+    fn save_state(&self) -> Result<Option<Object>>;
 
     /// Restores that state.
-    fn give_back(&self, held: &Object);
+    fn restore_state(&self, state: &Object);
 
     /// Python objects that the callback owns, for the garbage collector.
     fn foreign(&self) -> &dyn Foreign;
 }
 
 /// The step that calls a callback.
-struct HostStep {
+struct HostCallStep {
     name: &'static str,
-    code: Arc<dyn HostCode>,
+    callback: Arc<dyn HostCallback>,
     /// The mode in which the callback ran when it was traced.
     mode: Mode,
 }
 
-impl HostStep {
-    fn step(name: &'static str, code: Arc<dyn HostCode>, mode: Mode) -> Arc<dyn Host> {
-        Arc::new(HostStep { name, code, mode: mode.with(SERIAL, false) })
+impl HostCallStep {
+    fn new_host(name: &'static str, callback: Arc<dyn HostCallback>, mode: Mode) -> Arc<dyn Host> {
+        Arc::new(HostCallStep { name, callback, mode: mode.with(SERIAL, false) })
     }
 
     #[cold]
-    fn unlike(&self, got: &[Tensor], want: &[ViewMut<'_>]) -> Box<Error> {
+    fn result_mismatch(&self, got: &[Tensor], want: &[ViewMut<'_>]) -> Box<Error> {
         let text = |dtype, dims: &[usize]| format!("{dtype}{}", Dims::from(dims));
         let got: Vec<String> = got.iter().map(|t| text(t.dtype(), t.shape())).collect();
         let want: Vec<String> = want.iter().map(|v| text(v.dtype, v.dims)).collect();
@@ -71,7 +71,7 @@ impl HostStep {
     }
 }
 
-impl Host for HostStep {
+impl Host for HostCallStep {
     fn run(
         &self,
         reads: &[View<'_>],
@@ -84,14 +84,15 @@ impl Host for HostStep {
             kernels::copy(read, input.view_mut());
             inputs.push(input);
         }
-        let run = objects[HOST].get_or_insert_with(|| self.code.new_run()).clone();
+        let run = objects[HOST].get_or_insert_with(|| self.callback.new_run()).clone();
         let results = {
             let _mode = ModeGuard::new(self.mode);
-            self.code.call(inputs, &run)?
+            self.callback.call(inputs, &run)?
         };
-        let like = |(t, v): (&Tensor, &ViewMut<'_>)| t.dtype() == v.dtype && t.shape() == v.dims;
-        if results.len() != writes.len() || !results.iter().zip(&*writes).all(like) {
-            return Err(self.unlike(&results, writes));
+        let matches_written =
+            |(t, v): (&Tensor, &ViewMut<'_>)| t.dtype() == v.dtype && t.shape() == v.dims;
+        if results.len() != writes.len() || !results.iter().zip(&*writes).all(matches_written) {
+            return Err(self.result_mismatch(&results, writes));
         }
         for (result, written) in results.iter().zip(writes) {
             kernels::copy(result.view_of(), written.reborrow());
@@ -100,11 +101,11 @@ impl Host for HostStep {
     }
 
     fn hold(&self) -> Result<Option<Object>> {
-        self.code.hold()
+        self.callback.save_state()
     }
 
     fn give_back(&self, held: &Object) {
-        self.code.give_back(held);
+        self.callback.restore_state(held);
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -113,19 +114,19 @@ impl Host for HostStep {
 }
 
 /// A span of a trace during which host code runs.
-pub struct HostStretch(Stretch);
+pub struct HostSpan(Stretch);
 
-impl HostStretch {
-    /// Starts a span; `given` are the tensors that the host code receives. `None` if nothing is traced.
+impl HostSpan {
+    /// Starts a span; `received` are the tensors that the host code receives. `None` if nothing is traced.
     #[inline]
-    pub fn begin<'a>(given: impl Iterator<Item = &'a Tensor>) -> Option<HostStretch> {
-        HostStretch::begin_with(|| given.map(|t| t.storage().ptr().addr()).collect())
+    pub fn begin<'a>(received: impl Iterator<Item = &'a Tensor>) -> Option<HostSpan> {
+        HostSpan::begin_with(|| received.map(|t| t.storage().ptr().addr()).collect())
     }
 
     /// The same, for base addresses of buffers.
     #[inline]
-    pub fn begin_with(given: impl FnOnce() -> Vec<usize>) -> Option<HostStretch> {
-        if capture::active() { Stretch::begin(given()).map(HostStretch) } else { None }
+    pub fn begin_with(received: impl FnOnce() -> Vec<usize>) -> Option<HostSpan> {
+        if capture::active() { Stretch::begin(received()).map(HostSpan) } else { None }
     }
 
     /// Whether the code read values of tensors, so that only calling it again repeats its effect.
@@ -133,7 +134,7 @@ impl HostStretch {
         self.0.reads_values()
     }
 
-    /// Replaces the steps traced during the span by one step that calls `code`. Returns the results in memory that
+    /// Replaces the steps traced during the span by one step that calls `callback`. Returns the results in memory that
     /// this step writes.
     ///
     /// # Errors
@@ -143,17 +144,22 @@ impl HostStretch {
         name: &'static str,
         inputs: &[&Tensor],
         results: &[&Tensor],
-        code: Arc<dyn HostCode>,
+        callback: Arc<dyn HostCallback>,
     ) -> Result<Vec<Tensor>> {
-        self.give_way(name, inputs, results, HostStep::step(name, code, Mode::current()))
+        self.replace_with(
+            name,
+            inputs,
+            results,
+            HostCallStep::new_host(name, callback, Mode::current()),
+        )
     }
 
-    fn give_way(
+    fn replace_with(
         self,
         name: &'static str,
         inputs: &[&Tensor],
         results: &[&Tensor],
-        step: Arc<dyn Host>,
+        host_step: Arc<dyn Host>,
     ) -> Result<Vec<Tensor>> {
         self.0.give_way().map_err(|error| match *error {
             Error::Captured { what, remedy, .. } => {
@@ -161,17 +167,17 @@ impl HostStretch {
             }
             error => Box::new(error),
         })?;
-        let mut outs = Vec::with_capacity(results.len());
+        let mut outputs = Vec::with_capacity(results.len());
         for result in results {
-            let out = Tensor::empty(result.shape(), result.dtype())?;
+            let output = Tensor::empty(result.shape(), result.dtype())?;
             let _paused = capture::Pause::new();
-            kernels::copy(result.view_of(), out.view_mut());
-            outs.push(out);
+            kernels::copy(result.view_of(), output.view_mut());
+            outputs.push(output);
         }
         let reads: Vec<View<'_>> = inputs.iter().map(|input| input.view_of()).collect();
-        let writes: Vec<ViewMut<'_>> = outs.iter().map(Tensor::view_mut).collect();
-        host_call::record(name, &reads, &writes, step);
-        Ok(outs)
+        let writes: Vec<ViewMut<'_>> = outputs.iter().map(Tensor::view_mut).collect();
+        host_call::record(name, &reads, &writes, host_step);
+        Ok(outputs)
     }
 }
 
@@ -182,23 +188,23 @@ impl HostStretch {
 pub fn call(
     name: &'static str,
     inputs: &[&Tensor],
-    code: Arc<dyn HostCode>,
+    callback: Arc<dyn HostCallback>,
 ) -> Result<Vec<Tensor>> {
     let copies = || inputs.iter().map(|input| input.detach().duplicate()).collect::<Result<_>>();
-    let Some(stretch) = HostStretch::begin(inputs.iter().copied()) else {
-        return code.call(copies()?, &code.new_run());
+    let Some(span) = HostSpan::begin(inputs.iter().copied()) else {
+        return callback.call(copies()?, &callback.new_run());
     };
-    let step = HostStep::step(name, code.clone(), Mode::current());
-    host_call::hold(&step)?;
-    let run = host_call::object(&|| code.new_run());
-    let results = code.call(copies()?, &run)?;
-    stretch.give_way(name, inputs, &results.iter().collect::<Vec<_>>(), step)
+    let host_step = HostCallStep::new_host(name, callback.clone(), Mode::current());
+    host_call::hold(&host_step)?;
+    let run = host_call::object(&|| callback.new_run());
+    let results = callback.call(copies()?, &run)?;
+    span.replace_with(name, inputs, &results.iter().collect::<Vec<_>>(), host_step)
 }
 
 /// Python objects that an executable owns.
-pub(super) fn foreign(program: &Program) -> impl Iterator<Item = &dyn Foreign> {
+pub(super) fn foreign(program: &Executable) -> impl Iterator<Item = &dyn Foreign> {
     let hosts = program.hosts().iter();
-    hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostStep>()?.code.foreign()))
+    hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostCallStep>()?.callback.foreign()))
 }
 
 /// Makes the active trace fail with this error.

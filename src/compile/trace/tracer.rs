@@ -10,66 +10,66 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::foreign_memory::ForeignMemory;
-use super::host_span::closed_over;
+use super::host_span::closure_error;
 use crate::array::capture::{self, Origin};
 use crate::array::hash::FastMap;
 use crate::array::{Layout, Storage};
-use crate::compile::exec::program::{Program, ReadOutside};
-use crate::compile::ir::{Buffer, Id, Output, Slice, Source, Step};
+use crate::compile::exec::executable::{Executable, VersionGuards};
+use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::host_call::{Host, Mark};
 use crate::kernels::launch::{self, Launch, Object, Operand, Recorder, Work};
 
 /// A result of the traced function: memory, layout, dtype.
-pub type Recorded<'a> = (&'a Storage, &'a Layout, DType);
+pub type TracedResult<'a> = (&'a Storage, &'a Layout, DType);
 
 /// An active trace of this thread.
-pub struct Recording {
-    shared: Rc<RefCell<Steps>>,
+pub struct Tracer {
+    steps: Rc<RefCell<TracedSteps>>,
     /// Whether an input is a Python scalar, whose dtype is weak in promotion.
-    weak: bool,
+    has_scalars: bool,
     /// Whether the trace has ended.
     ended: bool,
     /// Whether this traces a subprogram: external memory becomes inputs.
-    pub(in crate::compile) part: bool,
+    pub(in crate::compile) is_subprogram: bool,
     /// The recorder of the enclosing trace.
     outer: Option<Box<dyn Recorder>>,
 }
 
 #[derive(Default)]
-pub(in crate::compile) struct Steps {
+pub(in crate::compile) struct TracedSteps {
     /// Steps that initialise constants which are written later.
-    pub(in crate::compile) before: Vec<Step>,
+    pub(in crate::compile) constant_inits: Vec<Step>,
     pub(in crate::compile) steps: Vec<Step>,
     /// The number of steps of the forward pass.
     pub(in crate::compile) split: usize,
     pub(in crate::compile) buffers: Vec<Buffer>,
-    pub(in crate::compile) numbers: FastMap<usize, Id>,
+    pub(in crate::compile) buffer_ids: FastMap<usize, BufferId>,
     pub(in crate::compile) objects: usize,
-    pub(in crate::compile) refused: Option<Box<Error>>,
+    pub(in crate::compile) error: Option<Box<Error>>,
     /// Whether the backward pass is valid only if all cotangents are present.
-    pub(in crate::compile) whole: bool,
+    pub(in crate::compile) needs_all_cotangents: bool,
     /// Whether computed values that are no results are still referenced.
-    pub(in crate::compile) kept: bool,
+    pub(in crate::compile) values_escape: bool,
     /// An operation that depends on whether an operand is a scalar, and met an argument of one element.
-    pub(in crate::compile) chosen_by_number: Option<&'static str>,
+    pub(in crate::compile) scalar_dependent_op: Option<&'static str>,
     /// The memory of the caller's arguments.
     pub(in crate::compile) arguments: Vec<Storage>,
     /// External memory that was written, and a copy of its contents from before.
-    pub(in crate::compile) outside: Vec<(Storage, Storage)>,
+    pub(in crate::compile) external_snapshots: Vec<(Storage, Storage)>,
     /// Foreign memory that steps use.
-    pub(in crate::compile) lent: BTreeMap<Id, ForeignMemory>,
+    pub(in crate::compile) foreign: BTreeMap<BufferId, ForeignMemory>,
     /// All host callbacks, also those that only other callbacks call.
     pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
     /// Host callbacks with their states from before the trace.
-    pub(in crate::compile) held: Vec<(Arc<dyn Host>, Object)>,
+    pub(in crate::compile) host_states: Vec<(Arc<dyn Host>, Object)>,
     host_object: Option<Object>,
 }
 
-struct Shared(Rc<RefCell<Steps>>);
+struct SharedSteps(Rc<RefCell<TracedSteps>>);
 
-impl Recorder for Shared {
+impl Recorder for SharedSteps {
     fn launch(&mut self, launch: Launch) {
         self.0.borrow_mut().launch(launch);
     }
@@ -85,15 +85,15 @@ impl Recorder for Shared {
     }
 
     fn refuse_number(&mut self, op: &'static str) {
-        self.0.borrow_mut().chosen_by_number.get_or_insert(op);
+        self.0.borrow_mut().scalar_dependent_op.get_or_insert(op);
     }
 
     fn keep_whole(&mut self) {
-        self.0.borrow_mut().whole = true;
+        self.0.borrow_mut().needs_all_cotangents = true;
     }
 
     fn refuse(&mut self, error: Box<Error>) {
-        self.0.borrow_mut().refused.get_or_insert(error);
+        self.0.borrow_mut().error.get_or_insert(error);
     }
 
     fn mark(&mut self) -> Mark {
@@ -105,7 +105,7 @@ impl Recorder for Shared {
     }
 
     fn hold(&mut self, host: &Arc<dyn Host>, held: Object) {
-        self.0.borrow_mut().held.push((host.clone(), held));
+        self.0.borrow_mut().host_states.push((host.clone(), held));
     }
 
     fn host_object(&mut self, make: &dyn Fn() -> Object) -> Object {
@@ -113,43 +113,43 @@ impl Recorder for Shared {
     }
 }
 
-impl Recording {
+impl Tracer {
     /// Starts a trace on this thread. `inputs` are copies of `arguments`, whose memory the function must not write.
     ///
     /// # Errors
     /// `Captured` if this thread is tracing already.
-    pub fn begin(inputs: &[&Storage], arguments: &[&Storage], weak: bool) -> Result<Recording> {
+    pub fn begin(inputs: &[&Storage], arguments: &[&Storage], has_scalars: bool) -> Result<Tracer> {
         if !capture::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
         }
         let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
-        Ok(Recording::started(inputs, arguments, (weak, false)))
+        Ok(Tracer::start(inputs, arguments, (has_scalars, false)))
     }
 
     /// Starts the trace of a subprogram, inside another trace or on its own. External memory that it reads becomes
     /// further inputs; writes to it are refused.
-    pub fn begin_part(inputs: &[&Storage]) -> Recording {
-        capture::begin_part();
-        Recording::started(inputs, Vec::new(), (false, true))
+    pub fn begin_subprogram(inputs: &[&Storage]) -> Tracer {
+        capture::begin_subprogram();
+        Tracer::start(inputs, Vec::new(), (false, true))
     }
 
-    fn started(
+    fn start(
         inputs: &[&Storage],
         arguments: Vec<Storage>,
-        (weak, part): (bool, bool),
-    ) -> Recording {
+        (has_scalars, is_subprogram): (bool, bool),
+    ) -> Tracer {
         for (number, storage) in inputs.iter().enumerate() {
-            capture::input(storage, number);
+            capture::register_input(storage, number);
         }
-        let steps = Steps { arguments, objects: launch::HOST + 1, ..Steps::default() };
-        let shared = Rc::new(RefCell::new(steps));
-        let outer = launch::set_recorder(Some(Box::new(Shared(shared.clone()))));
-        Recording { shared, weak, ended: false, part, outer }
+        let steps = TracedSteps { arguments, objects: launch::HOST + 1, ..TracedSteps::default() };
+        let steps = Rc::new(RefCell::new(steps));
+        let outer = launch::set_recorder(Some(Box::new(SharedSteps(steps.clone()))));
+        Tracer { steps, has_scalars, ended: false, is_subprogram, outer }
     }
 
-    /// Starts the backward pass: see `finish_joint`.
+    /// Starts the backward pass: see `finish_with_backward`.
     pub fn split(&mut self) {
-        let mut steps = self.shared.borrow_mut();
+        let mut steps = self.steps.borrow_mut();
         steps.split = steps.steps.len();
     }
 
@@ -162,63 +162,63 @@ impl Recording {
     pub fn finish(
         self,
         inputs: usize,
-        results: &[Recorded<'_>],
+        results: &[TracedResult<'_>],
         held: &[&Storage],
         may_keep: bool,
-    ) -> Result<Option<Program>> {
-        let (mut steps, outputs, read) = self.end_with(results, held, may_keep)?;
-        if steps.kept {
+    ) -> Result<Option<Executable>> {
+        let (mut steps, outputs, guards) = self.finish_steps(results, held, may_keep)?;
+        if steps.values_escape {
             return Ok(None);
         }
-        let all = steps.with_constants();
+        let all_steps = steps.with_constants();
         let buffers = std::mem::take(&mut steps.buffers);
         let hosts = std::mem::take(&mut steps.hosts);
         let objects = steps.objects;
-        Ok(Some(Program::new(all, buffers, inputs, outputs, objects, read, hosts)))
+        Ok(Some(Executable::new(all_steps, buffers, inputs, outputs, objects, guards, hosts)))
     }
 
     /// Ends the trace: the steps, the outputs and the version guards.
-    pub(in crate::compile) fn end_with(
+    pub(in crate::compile) fn finish_steps(
         mut self,
-        results: &[Recorded<'_>],
+        results: &[TracedResult<'_>],
         held: &[&Storage],
         may_keep: bool,
-    ) -> Result<(Steps, Vec<Output>, ReadOutside)> {
-        let mut steps = std::mem::take(&mut *self.shared.borrow_mut());
-        if self.weak {
-            steps.refuse_narrow();
-            if let Some(op) = steps.chosen_by_number {
-                steps.refused.get_or_insert_with(|| refusal(&format!("{op} depends on a number")));
+    ) -> Result<(TracedSteps, Vec<Output>, VersionGuards)> {
+        let mut steps = std::mem::take(&mut *self.steps.borrow_mut());
+        if self.has_scalars {
+            steps.refuse_float32();
+            if let Some(op) = steps.scalar_dependent_op {
+                steps.error.get_or_insert_with(|| refusal(&format!("{op} depends on a number")));
             }
         }
         let outputs: Vec<Output> = results.iter().map(|&result| steps.output(result)).collect();
-        steps.settle_lent(&outputs);
-        steps.find_kept(held, may_keep);
-        if !steps.kept {
-            steps.watch_kept(held);
+        steps.finalize_foreign(&outputs);
+        steps.find_escapes(held, may_keep);
+        if !steps.values_escape {
+            steps.guard_escapes(held);
         }
         if capture::was_read_refused() {
-            steps.refused.get_or_insert_with(|| capture::read_refused("compile"));
+            steps.error.get_or_insert_with(|| capture::read_refused("compile"));
         }
         if capture::was_change_refused() {
-            steps.refused.get_or_insert_with(capture::change_refused);
+            steps.error.get_or_insert_with(capture::change_refused);
         }
-        if self.part && !(steps.outside.is_empty() && steps.hosts.is_empty()) {
+        if self.is_subprogram && !(steps.external_snapshots.is_empty() && steps.hosts.is_empty()) {
             let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
                         numbers, callbacks, functions that look at values)";
-            steps.refused.get_or_insert_with(|| {
+            steps.error.get_or_insert_with(|| {
                 let remedy =
                     "compute that before the loop or the branch, and pass it as an argument";
                 Box::new(Error::Captured { op: "compile".into(), what: what.into(), remedy })
             });
         }
-        let read = capture::take_read_outside();
+        let guards = capture::take_version_guards();
         self.end();
-        if let Some(error) = steps.refused.take() {
-            steps.give_back();
+        if let Some(error) = steps.error.take() {
+            steps.roll_back();
             return Err(error);
         }
-        Ok((steps, outputs, read))
+        Ok((steps, outputs, guards))
     }
 
     fn end(&mut self) {
@@ -228,17 +228,17 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for Tracer {
     fn drop(&mut self) {
         if !self.ended {
             self.end();
-            let steps = std::mem::take(&mut *self.shared.borrow_mut());
-            steps.give_back();
+            let steps = std::mem::take(&mut *self.steps.borrow_mut());
+            steps.roll_back();
         }
     }
 }
 
-impl Steps {
+impl TracedSteps {
     fn launch(&mut self, launch: Launch) {
         let Launch { name, reads, writes, work } = launch;
         // Objects come without memory to read; they may come from traced indices.
@@ -250,9 +250,9 @@ impl Steps {
             self.hosts.push(host.clone());
         }
         let reads: SmallVec<[Slice; 2]> = reads.into_iter().map(|read| self.slice(read)).collect();
-        reads.iter().for_each(|read| self.look(read));
+        reads.iter().for_each(|read| self.check_foreign_read(read));
         for written in &writes {
-            self.written(written.buffer, varies);
+            self.note_write(written.buffer, varies);
         }
         let writes = writes.into_iter().map(|written| self.slice(written)).collect();
         self.steps.push(Step::new(name, reads, writes, work));
@@ -261,24 +261,24 @@ impl Steps {
     /// Takes the steps, those that initialise constants first.
     pub(super) fn with_constants(&mut self) -> Vec<Step> {
         let mut steps = std::mem::take(&mut self.steps);
-        steps.splice(..0, self.before.drain(..));
+        steps.splice(..0, self.constant_inits.drain(..));
         steps
     }
 
     fn slice(&mut self, operand: Operand) -> Slice {
         if operand.buffer == 0 && !operand.dims.contains(&0) {
-            self.refused.get_or_insert_with(|| {
+            self.error.get_or_insert_with(|| {
                 let what = "a kernel reads memory that the recording has not seen".into();
                 Box::new(Error::Internal { op: "compile".into(), what })
             });
         }
-        let number = self.number(operand.buffer);
+        let number = self.buffer_id(operand.buffer);
         operand.within(number)
     }
 
     /// The id of the buffer at an address.
-    fn number(&mut self, address: usize) -> Id {
-        if let Some(&number) = self.numbers.get(&address) {
+    fn buffer_id(&mut self, address: usize) -> BufferId {
+        if let Some(&number) = self.buffer_ids.get(&address) {
             return number;
         }
         let known = capture::with_buffer(address, |buffer| (buffer.storage.clone(), buffer.origin));
@@ -290,93 +290,115 @@ impl Steps {
                 let source = match origin {
                     // If host code of a span launched this step, the step and the refusal are dropped together.
                     Origin::Host => {
-                        self.refused.get_or_insert_with(|| {
+                        self.error.get_or_insert_with(|| {
                             refusal("a tensor that host code made is used without being its result")
                         });
                         Source::Temporary
                     }
                     Origin::Input(number) => Source::Input(number),
-                    Origin::Outside => Source::Outside(storage),
+                    Origin::External => Source::External(storage),
                     Origin::Constant => Source::Constant(storage),
                     Origin::Made => Source::Temporary,
                 };
                 Buffer { source, nbytes }
             }
         };
-        let number = self.buffers.len() as Id;
+        let number = self.buffers.len() as BufferId;
         self.buffers.push(buffer);
-        self.numbers.insert(address, number);
+        self.buffer_ids.insert(address, number);
         number
     }
 
     /// Notes that a buffer is about to be written.
-    fn written(&mut self, address: usize, varies: bool) {
-        let settled = capture::with_buffer(address, |buffer| {
+    fn note_write(&mut self, address: usize, varies: bool) {
+        let seen_by_host = capture::with_buffer(address, |buffer| {
             buffer.traced |= varies;
-            buffer.settled
+            buffer.seen_by_host
         });
-        if settled == Some(true) {
-            self.refused.get_or_insert_with(|| closed_over("looked at"));
+        if seen_by_host == Some(true) {
+            self.error.get_or_insert_with(|| closure_error("looked at"));
         }
-        let number = self.number(address);
+        let number = self.buffer_id(address);
         let buffer = self.buffers[number as usize].clone();
         match buffer.source {
             Source::Input(_) => {
-                self.refused.get_or_insert_with(|| {
+                self.error.get_or_insert_with(|| {
                     refusal("the function changes an argument in place; change a copy of it")
                 });
             }
-            Source::Constant(storage) => self.unfreeze(number, &storage),
-            Source::Outside(storage) => {
-                self.lent_is_written(number);
-                self.keep_outside(storage);
+            Source::Constant(storage) => self.thaw_constant(number, &storage),
+            Source::External(storage) => {
+                self.note_foreign_write(number);
+                self.snapshot_external(storage);
             }
             _ => {}
         }
     }
 
     /// Turns a constant into a temporary that each run initialises.
-    fn unfreeze(&mut self, number: Id, storage: &Storage) {
+    fn thaw_constant(&mut self, number: BufferId, storage: &Storage) {
         let _paused = capture::Pause::new();
         let nbytes = storage.nbytes();
         let Ok(copy) = storage.copy() else {
-            self.refused = Some(Box::new(Error::Memory { bytes: nbytes }));
+            self.error = Some(Box::new(Error::Memory { bytes: nbytes }));
             return;
         };
-        let constant = self.buffers.len() as Id;
+        let constant = self.buffers.len() as BufferId;
         self.buffers.push(Buffer { source: Source::Constant(copy), nbytes });
         self.buffers[number as usize].source = Source::Temporary;
-        self.before.push(bytes_copied(constant, number, nbytes));
+        self.constant_inits.push(copy_buffer(constant, number, nbytes));
     }
 
     /// Refuses float32: a Python scalar would have been rounded to it at trace time, while the float64 input is not.
-    fn refuse_narrow(&mut self) {
-        let narrow = |step: &Step| {
+    fn refuse_float32(&mut self) {
+        let is_float32 = |step: &Step| {
             step.reads
                 .iter()
                 .chain(&step.writes)
                 .any(|slice| matches!(slice.dtype.real(), DType::F32 | DType::F16))
         };
-        if self.steps.iter().any(narrow) {
+        if self.steps.iter().any(is_float32) {
             let what = "a number meets float32, so that it belongs to the program";
-            self.refused.get_or_insert_with(|| refusal(what));
+            self.error.get_or_insert_with(|| refusal(what));
         }
     }
 
-    fn output(&mut self, (storage, layout, dtype): Recorded<'_>) -> Output {
-        capture::seen(storage);
+    fn output(&mut self, (storage, layout, dtype): TracedResult<'_>) -> Output {
+        capture::register_used(storage);
         let buffer = if layout.numel() == 0 { 0 } else { storage.ptr().addr() };
-        let number = self.number(buffer);
+        let number = self.buffer_id(buffer);
         let buffer = &mut self.buffers[number as usize];
         if matches!(buffer.source, Source::Temporary) {
             buffer.source = Source::Output;
         }
         Output { buffer: number, layout: layout.clone(), dtype }
     }
+
+    /// Undoes the side effects of a failed trace.
+    pub(in crate::compile) fn roll_back(&self) {
+        self.external_snapshots.iter().for_each(|(storage, held)| storage.overwrite(held));
+        self.host_states.iter().rev().for_each(|(host, held)| host.give_back(held));
+    }
+
+    /// Copies external memory that is about to be written, for `roll_back`.
+    pub(in crate::compile) fn snapshot_external(&mut self, storage: Storage) {
+        if self.arguments.iter().any(|argument| argument.same(&storage)) {
+            let what = "an argument is memory that the function changes; pass a copy of it";
+            self.error.get_or_insert_with(|| refusal(what));
+        }
+        if self.external_snapshots.iter().any(|(kept, _)| kept.same(&storage)) {
+            return;
+        }
+        let _paused = capture::Pause::new();
+        match storage.copy() {
+            Ok(copy) => self.external_snapshots.push((storage, copy)),
+            Err(error) => self.error = Some(error),
+        }
+    }
 }
 
 /// A copy of all bytes of a buffer.
-pub(super) fn bytes_copied(from: Id, to: Id, nbytes: usize) -> Step {
+pub(super) fn copy_buffer(from: BufferId, to: BufferId, nbytes: usize) -> Step {
     let bytes = |buffer| Slice::contiguous(buffer, DType::U8, &[nbytes]);
     Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Copy)
 }
