@@ -25,8 +25,8 @@ pub mod ops;
 pub mod tensor;
 pub mod threads;
 
-pub use crate::compile::bound_function::BoundReplay;
-pub use crate::compile::traced_function::Replay;
+pub use crate::compile::bound_program::BoundProgram;
+pub use crate::compile::program::Program;
 pub use crate::ops::autograd::backward as autograd;
 pub use crate::ops::autograd::backward::{gradients as grad, no_grad};
 pub use crate::ops::autograd::checkpoint::checkpoint;

@@ -8,7 +8,7 @@ use std::thread;
 use ferrograd::ops::inplace::assign::set_index;
 use ferrograd::ops::inplace::methods::{copy_, fill_};
 use ferrograd::ops::inplace::optimizer_update::{Update, step};
-use ferrograd::{DType, Error, IndexItem, Operand, Replay, Result, Scalar, Tensor, no_grad};
+use ferrograd::{DType, Error, IndexItem, Operand, Program, Result, Scalar, Tensor, no_grad};
 
 const SIZE: usize = 20_000;
 const ROUNDS: usize = 200;
@@ -183,16 +183,16 @@ fn programs_add_to_gradients_that_others_read() {
     };
     let x = Tensor::from(vec![2.0; SIZE]);
     f(from_ref(&x)).unwrap();
-    let (replay, _) = Replay::record(from_ref(&x), false, f).unwrap();
+    let (program, _) = Program::trace(from_ref(&x), false, f).unwrap();
     let held = w.grad().unwrap();
-    replay.run(from_ref(&x)).unwrap();
+    program.run(from_ref(&x)).unwrap();
     assert_eq!((one_value(&values(&held)), one_value(&values(&w.grad().unwrap()))), (4.0, 6.0));
     drop(held);
     let read = || {
         one_value(&values(&w.grad().unwrap()));
     };
     while_writing(read, || {
-        (0..ROUNDS).for_each(|_| drop(replay.run(from_ref(&x)).unwrap()));
+        (0..ROUNDS).for_each(|_| drop(program.run(from_ref(&x)).unwrap()));
     });
     assert_eq!(one_value(&values(&w.grad().unwrap())), 6.0 + 2.0 * ROUNDS as f64);
 }
@@ -231,8 +231,8 @@ fn views_are_of_one_moment() {
 fn results_of_a_bound_program_are_read_while_it_runs() {
     let x = Tensor::from(vec![0.0; SIZE]);
     let f = |xs: &[Tensor]| Ok::<_, Box<Error>>(vec![&xs[0] + 1.0]);
-    let (replay, _) = Replay::record(from_ref(&x), false, f).unwrap();
-    let run = Arc::new(replay).bind(from_ref(&x)).unwrap();
+    let (program, _) = Program::trace(from_ref(&x), false, f).unwrap();
+    let run = Arc::new(program).bind(from_ref(&x)).unwrap();
     let view = run.results()[0].view::<f64>().unwrap();
     assert!(matches!(*run.run().unwrap_err(), Error::InPlace { .. }));
     drop(view);

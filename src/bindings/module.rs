@@ -15,7 +15,9 @@ use crate::bindings::backward::{
     depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
 };
 use crate::bindings::call::{host_call, lazy_methods, make, observe};
-use crate::bindings::compile::{bound_program, compiled_call, control_flow, joint_program, trace};
+use crate::bindings::compile::{
+    bound_program, compiled_call, control_flow, differentiable_program, program,
+};
 use crate::bindings::graph::{
     call_site, edge, garbage_collection, hooks, introspect, multi_grad_hook, saved_tensor_hooks,
     saved_tensors,
@@ -85,9 +87,9 @@ functions! {
     ended_transforms: _end_transform, _of_ended_transform;
     transform_arguments: _has_history, _push_arguments, _pop_arguments;
     depends_on: _depends_on, _depends_on_others, _runs_python, _calls_back;
-    trace: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
+    program: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
         _was_change_refused;
-    joint_program: _record_joint;
+    differentiable_program: _record_joint;
     control_flow: _scan, _while_loop, _switch;
     fast_grad: _traced_call, _short_push;
     safetensors: _safetensors_header, _safetensors_write;
@@ -115,10 +117,10 @@ classes! {
     "_Memory": memory_owner::Memory,
     "GradientEdge": edge::GradientEdge,
     "RemovableHandle": hooks::RemovableHandle,
-    "Program": trace::PyProgram,
-    "JointProgram": joint_program::PyJoint,
+    "Program": program::PyProgram,
+    "JointProgram": differentiable_program::PyDifferentiableProgram,
     "BoundProgram": bound_program::PyBoundProgram,
-    "_Replayed": compiled_call::Replayed,
+    "_Replayed": compiled_call::CompiledCall,
     "Function": custom_op::Function,
     "CustomFunction": custom_op::CustomFunction,
     "FunctionContext": custom_op::FunctionContext,

@@ -1,14 +1,14 @@
-//! The gradients of leaves that a traced function reads or sets: state of a program beside memory.
+//! Gradients of leaves that a traced function reads or sets: the state of a program beside memory.
 //!
-//! Invariant: a gradient that a run adds to is the one that the leaf has then, in memory of its own; a refusal leaves the
-//! gradients that were there.
+//! Invariant: a gradient that a run accumulates into is the leaf's current one, in memory that nothing else
+//! references; a trace that fails leaves all gradients as they were.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::array::{Elements, Layout, Storage};
-use crate::compile::Program;
+use crate::compile::Executable;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::effects::TouchedLeaf;
@@ -16,165 +16,169 @@ use crate::tensor::{Meta, Tensor};
 
 const OP: &str = "compile";
 
-/// A leaf outside whose gradient the function reads or sets.
+/// A leaf that is no argument, whose gradient the function reads or sets.
 struct Leaf {
     meta: Arc<Meta>,
-    expects: Expected,
-    sets: Set,
+    expected: ExpectedGrad,
+    update: GradUpdate,
 }
 
-/// What gradient a leaf must have before a run.
-enum Expected {
+/// What the gradient of a leaf must be before a run.
+enum ExpectedGrad {
     Any,
-    Nothing,
-    Something,
+    Absent,
+    Present,
     /// The one in this memory.
     Memory(Storage),
-    /// One like this, whose memory the program takes anew.
-    Like(Form),
+    /// One with this specification, whose memory becomes an input of the program.
+    Like(GradSpec),
 }
 
-/// What a gradient that a program takes is like.
-struct Form {
+/// The required properties of a gradient that is an input.
+struct GradSpec {
     layout: Layout,
     dtype: DType,
     nbytes: usize,
     switches: u16,
-    /// Whether a run adds to it.
-    written: bool,
+    /// Whether a run accumulates into it.
+    is_written: bool,
 }
 
-/// What becomes of the gradient of a leaf.
-enum Set {
-    /// It stays; its memory may have been written.
-    Kept,
-    Nothing,
-    /// Another output of the program.
+/// What a run does to the gradient of a leaf.
+enum GradUpdate {
+    /// Keeps it; its memory may have been written.
+    Keep,
+    Clear,
+    /// Replaces it by this output of the program.
     Output(usize),
 }
 
-/// The leaves of a program.
+/// The leaves that a program reads or sets.
 pub(super) struct Leaves(Vec<Leaf>);
 
-/// Memory of gradients that a run takes after its arguments.
+/// The memory of gradients, which a run takes after its arguments.
 #[derive(Default)]
-pub(crate) struct Gradients(SmallVec<[Storage; 2]>);
+pub(crate) struct GradMemory(SmallVec<[Storage; 2]>);
 
 impl Leaves {
-    /// Those that a recorded function touched, with the gradients that they have now; what it made is an output of the
-    /// program, from this number on.
+    /// The leaves that a traced function touched, with their current gradients. A gradient that the function made is
+    /// an output of the program, from index `next` on.
     pub(super) fn of(
-        touched: &[TouchedLeaf],
+        touched_leaves: &[TouchedLeaf],
         grads: &[Option<Tensor>],
         mut next: usize,
-        program: &mut Program,
+        executable: &mut Executable,
     ) -> Leaves {
-        let leaves = touched.iter().zip(grads).map(|(leaf, grad)| {
-            let sets = match grad {
-                None => Set::Nothing,
-                Some(_) if is_made(leaf, grad) => {
+        let leaves = touched_leaves.iter().zip(grads).map(|(leaf, grad)| {
+            let update = match grad {
+                None => GradUpdate::Clear,
+                Some(_) if is_new_gradient(leaf, grad) => {
                     next += 1;
-                    Set::Output(next - 1)
+                    GradUpdate::Output(next - 1)
                 }
-                Some(_) => Set::Kept,
+                Some(_) => GradUpdate::Keep,
             };
-            Leaf { meta: leaf.meta.clone(), expects: Expected::of(leaf, program), sets }
+            Leaf { meta: leaf.meta.clone(), expected: ExpectedGrad::of(leaf, executable), update }
         });
         Leaves(leaves.collect())
     }
 
-    /// The memory of gradients that a run takes; `None` where a gradient is not what the program expects.
+    /// The memory of the gradients that a run takes; `None` if a gradient is not what the program expects.
     #[inline]
-    pub(super) fn gradients(&self, program: &Program) -> Option<Gradients> {
-        let mut found = Gradients::default();
+    pub(super) fn grad_memory(&self, executable: &Executable) -> Option<GradMemory> {
+        let mut memories = GradMemory::default();
         for leaf in &self.0 {
             let grad = leaf.meta.grad();
-            match (&leaf.expects, &grad) {
-                (Expected::Any, _) | (Expected::Nothing, None) | (Expected::Something, Some(_)) => {
-                }
-                (Expected::Memory(storage), Some(grad)) if grad.storage().same(storage) => {}
-                (Expected::Like(form), Some(grad)) if form.fits(grad) => {
+            match (&leaf.expected, &grad) {
+                (ExpectedGrad::Any, _)
+                | (ExpectedGrad::Absent, None)
+                | (ExpectedGrad::Present, Some(_)) => {}
+                (ExpectedGrad::Memory(storage), Some(grad)) if grad.storage().same(storage) => {}
+                (ExpectedGrad::Like(spec), Some(grad)) if spec.matches(grad) => {
                     let memory = grad.storage();
-                    if program.touches(memory) || found.0.iter().any(|other| other.same(memory)) {
+                    if executable.uses_memory(memory)
+                        || memories.0.iter().any(|other| other.same(memory))
+                    {
                         return None;
                     }
-                    found.0.push(memory.clone());
+                    memories.0.push(memory.clone());
                 }
                 _ => return None,
             }
         }
-        Some(found)
+        Some(memories)
     }
 
-    /// Whether results of the program become gradients.
+    /// Whether outputs of the program become gradients.
     #[cfg(feature = "python")]
-    pub(super) fn are_results(&self) -> bool {
-        self.0.iter().any(|leaf| matches!(leaf.sets, Set::Output(_)))
+    pub(super) fn take_results(&self) -> bool {
+        self.0.iter().any(|leaf| matches!(leaf.update, GradUpdate::Output(_)))
     }
 
     /// Copies the gradients that a run adds to, where others may be reading them.
-    pub(super) fn own(&self) -> Result<()> {
-        let added = |leaf: &&Leaf| matches!(&leaf.expects, Expected::Like(form) if form.written);
-        self.0.iter().filter(added).try_for_each(|leaf| leaf.meta.unshare_grad())
+    pub(super) fn make_grads_unique(&self) -> Result<()> {
+        let is_accumulated =
+            |leaf: &&Leaf| matches!(&leaf.expected, ExpectedGrad::Like(spec) if spec.is_written);
+        self.0.iter().filter(is_accumulated).try_for_each(|leaf| leaf.meta.unshare_grad())
     }
 
-    /// Those of the gradients that a run adds to.
+    /// The memory of the gradients that a run accumulates into.
     pub(super) fn written<'a>(
         &'a self,
-        gradients: &'a Gradients,
+        gradients: &'a GradMemory,
     ) -> impl Iterator<Item = &'a Storage> {
-        let taken = self.0.iter().filter_map(|leaf| match &leaf.expects {
-            Expected::Like(form) => Some(form.written),
+        let is_written = self.0.iter().filter_map(|leaf| match &leaf.expected {
+            ExpectedGrad::Like(spec) => Some(spec.is_written),
             _ => None,
         });
-        taken.zip(&gradients.0).filter_map(|(written, memory)| written.then_some(memory))
+        is_written.zip(&gradients.0).filter_map(|(is_written, memory)| is_written.then_some(memory))
     }
 
-    /// Copies what saved values need of the gradients that a run writes.
-    pub(super) fn before_run(&self, gradients: &Gradients) -> Result<()> {
+    /// Copies saved values in the memory of gradients that a run writes.
+    pub(super) fn copy_saved_gradients(&self, gradients: &GradMemory) -> Result<()> {
         for memory in &gradients.0 {
-            let written = self.0.iter().find_map(|leaf| match (&leaf.expects, leaf.meta.grad()) {
-                (Expected::Like(form), Some(grad)) if form.written => {
+            let grad = self.0.iter().find_map(|leaf| match (&leaf.expected, leaf.meta.grad()) {
+                (ExpectedGrad::Like(spec), Some(grad)) if spec.is_written => {
                     grad.storage().same(memory).then_some(grad)
                 }
                 _ => None,
             });
-            written.map_or(Ok(()), |grad| grad.keep_saved())?;
+            grad.map_or(Ok(()), |grad| grad.keep_saved())?;
         }
         Ok(())
     }
 
-    /// Gives leaves what a run leaves them, after it took these gradients; `result` makes a tensor of an output.
-    pub(super) fn set(
+    /// Sets the gradients of leaves after a run; `result` makes the tensor of an output.
+    pub(super) fn set_gradients(
         &self,
-        gradients: &Gradients,
+        gradients: &GradMemory,
         result: impl Fn(usize) -> Result<Tensor>,
     ) -> Result<()> {
-        let mut taken = gradients.0.iter();
+        let mut memories = gradients.0.iter();
         for leaf in &self.0 {
-            if let Expected::Like(form) = &leaf.expects
-                && let Some(memory) = taken.next()
-                && form.written
+            if let ExpectedGrad::Like(spec) = &leaf.expected
+                && let Some(memory) = memories.next()
+                && spec.is_written
             {
                 memory.bump_version(OP);
             }
-            match leaf.sets {
-                Set::Kept => {}
-                Set::Nothing => leaf.meta.set_grad(None),
-                Set::Output(number) => leaf.meta.set_grad(Some(result(number)?)),
+            match leaf.update {
+                GradUpdate::Keep => {}
+                GradUpdate::Clear => leaf.meta.set_grad(None),
+                GradUpdate::Output(number) => leaf.meta.set_grad(Some(result(number)?)),
             }
         }
         Ok(())
     }
 }
 
-impl Gradients {
+impl GradMemory {
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Where they lie.
+    /// Their elements.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Elements<'_>> {
         self.0.iter().map(|memory| Elements::of(memory, 0))
     }
@@ -184,13 +188,13 @@ impl Gradients {
         &self.0
     }
 
-    /// Whether these are the same.
-    pub(super) fn are(&self, others: &Gradients) -> bool {
+    /// Whether these are the same storages.
+    pub(super) fn is_same_as(&self, others: &GradMemory) -> bool {
         self.0.iter().zip(&others.0).all(|(one, other)| one.same(other))
     }
 
-    /// Whether they have no byte in common with these elements.
-    pub(super) fn are_apart(&self, elements: &Elements<'_>, nbytes: usize) -> bool {
+    /// Whether they share no byte with these elements.
+    pub(super) fn is_disjoint_from(&self, elements: &Elements<'_>, nbytes: usize) -> bool {
         let first = elements.ptr().addr();
         self.0.iter().all(|memory| {
             let start = memory.ptr().addr();
@@ -199,32 +203,32 @@ impl Gradients {
     }
 }
 
-impl Expected {
-    fn of(leaf: &TouchedLeaf, program: &mut Program) -> Expected {
+impl ExpectedGrad {
+    fn of(leaf: &TouchedLeaf, executable: &mut Executable) -> ExpectedGrad {
         let grad = match &leaf.before {
-            _ if !leaf.read => return Expected::Any,
-            None => return Expected::Nothing,
-            Some(grad) if !program.touches(grad.storage()) => return Expected::Something,
+            _ if !leaf.read => return ExpectedGrad::Any,
+            None => return ExpectedGrad::Absent,
+            Some(grad) if !executable.uses_memory(grad.storage()) => return ExpectedGrad::Present,
             Some(grad) => grad,
         };
         let memory = grad.storage();
-        // What somebody else holds may be read as what it is, and not as this leaf's gradient.
-        let taken = if leaf.shared { None } else { program.take_as_input(memory) };
-        match taken {
-            Some(written) => Expected::Like(Form {
+        // A gradient that is referenced elsewhere may change by other means: it is no input.
+        let promoted = if leaf.shared { None } else { executable.promote_to_input(memory) };
+        match promoted {
+            Some(is_written) => ExpectedGrad::Like(GradSpec {
                 layout: grad.layout().clone(),
                 dtype: grad.dtype(),
                 nbytes: memory.nbytes(),
                 switches: memory.requires_grad_switches(),
-                written,
+                is_written,
             }),
-            None => Expected::Memory(memory.data_handle()),
+            None => ExpectedGrad::Memory(memory.data_handle()),
         }
     }
 }
 
-impl Form {
-    fn fits(&self, grad: &Tensor) -> bool {
+impl GradSpec {
+    fn matches(&self, grad: &Tensor) -> bool {
         let memory = grad.storage();
         let (now, before) = (grad.layout(), &self.layout);
         (now.offset(), now.dims(), now.strides())
@@ -238,22 +242,25 @@ impl Form {
     }
 }
 
-/// Whether a leaf has a gradient that the function made, in memory of its own.
-pub(super) fn is_made(leaf: &TouchedLeaf, grad: &Option<Tensor>) -> bool {
+/// Whether the function gave the leaf a new gradient, in memory of its own.
+pub(super) fn is_new_gradient(leaf: &TouchedLeaf, grad: &Option<Tensor>) -> bool {
     let same =
         |grad: &Tensor| leaf.before.as_ref().is_some_and(|b| b.storage().same(grad.storage()));
     grad.as_ref().is_some_and(|grad| !same(grad))
 }
 
-/// Arguments are copies: what happens to a gradient of one does not reach the caller's tensor.
-pub(super) fn refuse_own_gradients(touched: &[TouchedLeaf], copies: &[Tensor]) -> Result<()> {
+/// Refuses gradients of arguments: arguments are copies, so that the caller's tensors would not see them.
+pub(super) fn refuse_own_gradients(
+    touched_leaves: &[TouchedLeaf],
+    copies: &[Tensor],
+) -> Result<()> {
     let is_own = |leaf: &TouchedLeaf| {
         copies.iter().any(|x| x.meta().is_some_and(|meta| Arc::ptr_eq(meta, &leaf.meta)))
     };
-    if !touched.iter().any(is_own) {
+    if !touched_leaves.iter().any(is_own) {
         return Ok(());
     }
-    restore_grads(touched);
+    restore_grads(touched_leaves);
     Err(uses_gradient_of_argument())
 }
 
@@ -267,7 +274,7 @@ fn uses_gradient_of_argument() -> Box<Error> {
     })
 }
 
-/// Gives leaves the gradients that they had before a trace that failed.
-pub(crate) fn restore_grads(touched: &[TouchedLeaf]) {
-    touched.iter().for_each(|leaf| leaf.meta.restore_grad(leaf.before.clone()));
+/// Restores the gradients that leaves had before a failed trace.
+pub(crate) fn restore_grads(touched_leaves: &[TouchedLeaf]) {
+    touched_leaves.iter().for_each(|leaf| leaf.meta.restore_grad(leaf.before.clone()));
 }

@@ -1,24 +1,31 @@
-//! Compiled functions: a function is traced once, and its program runs in its place.
+//! Compiled functions: a function is traced once, and the optimised program runs in its place.
 //!
-//! A trace is the list of kernels that one run launched. `trace` makes it, `ir` represents it, `passes` rewrite it, `exec`
-//! runs it; these know kernels and memory only. `control_flow` and `autograd` add loops, branches and derivatives, and stand
-//! above the operations. Invariant: a run computes the bits that the traced run computed, from what its inputs and the memory
-//! outside hold when it begins.
+//! A trace is the list of kernels that one call launched. `trace` makes it, `ir` represents it, `passes` optimise it,
+//! `exec` runs it; these know kernels and memory only. `control_flow` and `autograd` add loops, branches and
+//! derivatives on top of the operations. *External memory* is memory that a program uses and that is neither an
+//! argument nor its own: parameters, closures, NumPy arrays.
+//!
+//! Invariant: a run computes the bits of the eager function, from what its inputs and the external memory hold when
+//! it starts.
 
 pub mod autograd;
-pub mod bound_function;
+pub mod bound_program;
 pub mod control_flow;
 mod exec;
-pub mod host_code;
+pub mod host_call;
 mod ir;
 mod leaf_state;
 mod passes;
+pub mod program;
 mod trace;
-pub mod traced_function;
 
 pub use control_flow::{
-    BackwardPlan, Branch, BranchParts, Choice, Condition, Loop, LoopParts, Trace, Ways,
+    BackwardPlan, Branch, BranchBackwards, BranchParts, BranchSet, Condition, LoopParts,
+    LoopProgram, LoopResiduals,
 };
-pub use exec::{Bound, Callable, Entry, Program, Results, States, Told, places};
-pub use ir::{Action, Argument, Buffer, Chain, Id, Map, Output, Slice, Source, Step};
-pub use trace::{Joint, Narrowed, Recorded, Recording, Taken};
+pub use exec::{
+    BoundMemory, CFunction, Callable, Executable, HostStates, ResultMemory, StepExplanation,
+    elements_mut,
+};
+pub use ir::{Action, Buffer, BufferId, Chain, Map, MapOperand, Output, Slice, Source, Step};
+pub use trace::{ForwardBackward, InputCounts, PartialBackward, TracedResult, Tracer};

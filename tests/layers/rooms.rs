@@ -36,10 +36,10 @@ const COMPILE: &[&str] = &[
     "passes",
     "exec",
     "trace",
-    "host_code",
+    "host_call",
     "leaf_state",
-    "traced_function",
-    "bound_function",
+    "program",
+    "bound_program",
     "autograd",
     "control_flow",
 ];

@@ -1,7 +1,7 @@
 //! Python code in the middle of a recorded function, which every run of the program calls again.
 //!
 //! Owns: the way of tensors into such code and out of it, and what the code of one run shares: a dict. Never decides what
-//! is recorded: `compile::host_code` does. Invariant: an exception of the code reaches the caller as it was raised.
+//! is recorded: `compile::host_call` does. Invariant: an exception of the code reaches the caller as it was raised.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use crate::bindings::call::callback::Callback;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::errors::{from_python, python};
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::host_code;
-use crate::compile::host_code::{HostCode, Object};
+use crate::compile::host_call;
+use crate::compile::host_call::{HostCallback, Object};
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
 use crate::tensor::Tensor;
@@ -46,7 +46,7 @@ impl PythonCode {
     }
 }
 
-impl HostCode for PythonCode {
+impl HostCallback for PythonCode {
     fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>> {
         attached(|py| {
             let function = self.function(py)?;
@@ -68,7 +68,7 @@ impl HostCode for PythonCode {
         new_run()
     }
 
-    fn hold(&self) -> Result<Option<Object>> {
+    fn save_state(&self) -> Result<Option<Object>> {
         attached(|py| {
             let hold = self.function(py)?.getattr_opt(pyo3::intern!(py, "hold"));
             let Some(hold) = hold.map_err(as_raised)? else { return Ok(None) };
@@ -77,7 +77,7 @@ impl HostCode for PythonCode {
         })
     }
 
-    fn give_back(&self, held: &Object) {
+    fn restore_state(&self, held: &Object) {
         attached(|py| {
             let (Ok(function), Some(state)) = (self.function(py), held.downcast_ref::<Py<PyAny>>())
             else {
@@ -95,7 +95,10 @@ impl HostCode for PythonCode {
 }
 
 /// A Python object as the code of a step.
-pub(crate) fn python_code(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostCode>> {
+pub(crate) fn python_code(
+    op: &str,
+    function: &Bound<'_, PyAny>,
+) -> PyResult<Arc<dyn HostCallback>> {
     Ok(Arc::new(PythonCode(Callback::new(op, function)?)))
 }
 
@@ -136,7 +139,7 @@ pub(crate) fn _call_foreign<'py>(
     let py = function.py();
     let code = python_code(name, function)?;
     let tensors: Vec<&Tensor> = inputs.iter().map(|input| &input.get().tensor).collect();
-    let results = host_code::call(lasting(name), &tensors, code)?;
+    let results = host_call::call(lasting(name), &tensors, code)?;
     let results: Vec<_> =
         results.into_iter().map(|result| wrap(py, result)).collect::<PyResult<_>>()?;
     PyList::new(py, results)

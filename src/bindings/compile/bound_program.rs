@@ -1,7 +1,6 @@
-//! Programs bound to their arguments, as Python and C call them.
+//! `BoundProgram`: a program bound to its arguments, callable from Python and C.
 //!
-//! Owns: `BoundProgram`, and the way of arguments into it. Never copies an argument. Invariant: a call reads the arrays and
-//! tensors that were given, and returns the same objects.
+//! Invariant: a call reads the bound arrays and tensors without a copy, and returns the same objects every time.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,13 +10,13 @@ use pyo3::types::PyList;
 
 use crate::bindings::call::intercept::detached;
 use crate::bindings::compile::argument_match;
-use crate::bindings::compile::argument_match::in_place;
-use crate::bindings::compile::guards::Watched;
-use crate::bindings::compile::trace::{PyProgram, object};
+use crate::bindings::compile::argument_match::matching_array;
+use crate::bindings::compile::guards::Guards;
+use crate::bindings::compile::program::{PyProgram, result_object};
 use crate::bindings::errors::to_python;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
-use crate::compile::bound_function::{BoundReplay, Callable, stale};
+use crate::compile::bound_program::{BoundProgram, Callable, stale_error};
 use crate::error::Error;
 use crate::tensor::Tensor;
 use crate::threads::NotAlone;
@@ -25,8 +24,8 @@ use crate::threads::NotAlone;
 /// A compiled function with the memory of its arguments and results: see `Compiled.bind`.
 #[pyclass(name = "BoundProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyBoundProgram {
-    bound: Arc<BoundReplay>,
-    watched: Arc<Watched>,
+    bound: Arc<BoundProgram>,
+    guards: Arc<Guards>,
     callable: OnceLock<Callable>,
     returns: Py<PyAny>,
     large: bool,
@@ -34,7 +33,7 @@ pub(crate) struct PyBoundProgram {
 
 #[pymethods]
 impl PyProgram {
-    /// Binds the program to these arguments; `build` makes of the list of results what calls return.
+    /// Binds the program to these arguments; `build` turns the list of results into the return value.
     fn bind<'py>(
         &self,
         py: Python<'py>,
@@ -42,37 +41,39 @@ impl PyProgram {
         tensors: bool,
         build: &Bound<'py, PyAny>,
     ) -> PyResult<PyBoundProgram> {
-        let given = arguments.iter().enumerate();
-        let arguments: Vec<Tensor> =
-            given.map(|(i, given)| self.lasting_argument(i, &given)).collect::<PyResult<_>>()?;
-        let bound = Arc::new(self.replay.bind(&arguments)?);
+        let numbered = arguments.iter().enumerate();
+        let arguments: Vec<Tensor> = numbered
+            .map(|(i, argument)| self.bound_argument(i, &argument))
+            .collect::<PyResult<_>>()?;
+        let bound = Arc::new(self.program.bind(&arguments)?);
         let results = bound.results().iter().map(|result| match result.ndim() {
             0 if !tensors => numpy::export(py, result, true),
-            _ => object(py, result.clone(), tensors),
+            _ => result_object(py, result.clone(), tensors),
         });
         let results = results.collect::<PyResult<Vec<_>>>()?;
         let returns = build.call1((PyList::new(py, results)?,))?.unbind();
-        let (watched, callable) = (self.watched.clone(), OnceLock::new());
-        Ok(PyBoundProgram { bound, watched, callable, returns, large: self.is_large() })
+        let (guards, callable) = (self.guards.clone(), OnceLock::new());
+        Ok(PyBoundProgram { bound, guards, callable, returns, large: self.is_large() })
     }
 }
 
 impl PyProgram {
-    /// An argument as a tensor over its own memory.
-    fn lasting_argument(&self, number: usize, given: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        if let Some(value) = argument_match::number(given) {
+    /// An argument as a tensor over the caller's memory.
+    fn bound_argument(&self, number: usize, argument: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        if let Some(value) = argument_match::number(argument) {
             return Ok(value);
         }
-        if let Ok(tensor) = given.cast::<PyTensor>() {
+        if let Ok(tensor) = argument.cast::<PyTensor>() {
             return Ok(tensor.get().tensor.clone());
         }
-        let shared = match in_place(&self.replay.arguments()[number], given, true) {
-            Some(_) => Some(numpy::share("bind", given)?),
+        let shared = match matching_array(&self.program.arguments()[number], argument, true) {
+            Some(_) => Some(numpy::share("bind", argument)?),
             None => None,
         };
-        let array = given.cast::<PyUntypedArray>()?;
-        let lies = |tensor: &Tensor| numpy::elements(array).ptr() == tensor.ptr().cast_const();
-        shared.filter(|tensor| array.is_empty() || lies(tensor)).ok_or_else(|| {
+        let array = argument.cast::<PyUntypedArray>()?;
+        let shares_memory =
+            |tensor: &Tensor| numpy::elements(array).ptr() == tensor.ptr().cast_const();
+        shared.filter(|tensor| array.is_empty() || shares_memory(tensor)).ok_or_else(|| {
             to_python(Box::new(Error::Argument {
                 op: "bind".into(),
                 what: format!(
@@ -86,33 +87,33 @@ impl PyProgram {
 
 #[pymethods]
 impl PyBoundProgram {
-    /// Reads the arguments, overwrites the results and returns them.
+    /// Runs the program: reads the arguments, overwrites the results and returns them.
     fn __call__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if self.watched.have_changed(py) {
-            return Err(to_python(stale()));
+        if self.guards.are_violated(py) {
+            return Err(to_python(stale_error()));
         }
         if self.large {
             detached(py, || self.bound.run())?;
         } else {
             self.bound.run()?;
         }
-        self.watched.set(py)?;
+        self.guards.set_flags(py)?;
         Ok(self.returns.clone_ref(py))
     }
 
-    /// The address of the function `int (*)(void *data)` that runs the program.
+    /// The address of the C function `int (*)(void *data)` that runs the program.
     #[getter]
     fn address(&self) -> PyResult<usize> {
         Ok(self.callable()?.address())
     }
 
-    /// What to pass to that function.
+    /// The `data` argument of that function.
     #[getter]
     fn data(&self) -> PyResult<usize> {
         Ok(self.callable()?.data())
     }
 
-    /// What calls return.
+    /// The return value of calls.
     #[getter]
     fn results(&self, py: Python<'_>) -> Py<PyAny> {
         self.returns.clone_ref(py)
@@ -125,7 +126,7 @@ impl PyBoundProgram {
             return Ok(made);
         }
         let made = self.bound.callable()?;
-        // Whoever has the address may call it at any time and without the GIL.
+        // C code may call the address from any thread and without the GIL.
         std::mem::forget(NotAlone::new());
         Ok(self.callable.get_or_init(|| made))
     }

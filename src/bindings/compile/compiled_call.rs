@@ -1,8 +1,7 @@
-//! The short way of a compiled function: the programs that were run last, if the arguments are like those of one of them.
+//! The fast path of a compiled function: runs one of the last programs if its guards and arguments match.
 //!
-//! Owns: the base class of `Compiled`, with the call of an object of it. Never records, and never says what is wrong with
-//! a call: what is like none of the last ones is left to `Compiled._call`. Invariant: a program is run only in the mode in
-//! which it was run before, on arguments of the kinds, dtypes and shapes that it was recorded with.
+//! `_Replayed` is the base class of Python's `Compiled`; a miss calls `Compiled._call`. Invariant: a program runs
+//! only in the mode in which it ran before, on arguments with the signature of its trace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,60 +14,60 @@ use smallvec::SmallVec;
 
 use crate::array::capture;
 use crate::bindings::call::default_dtype::default_dtype;
-use crate::bindings::compile::argument_match::{Arguments, Places, number};
-use crate::bindings::compile::joint_program::PyJoint;
-use crate::bindings::compile::trace::{Objects, PyProgram};
+use crate::bindings::compile::argument_match::{ArgumentTree, Arguments, number};
+use crate::bindings::compile::differentiable_program::PyDifferentiableProgram;
+use crate::bindings::compile::program::{Objects, PyProgram};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
-use crate::compile::traced_function::Signature;
+use crate::compile::program::Signature;
 use crate::dtype::DType;
 use crate::graph::Mode;
 use crate::threads::{Mutex, MutexGuard};
 
-/// How the results of a program become those of the function.
-enum Form {
-    One,
+/// How results become the return value.
+enum ResultStructure {
+    Single,
     Tuple,
-    /// By this function of the list.
+    /// This Python function builds it from the list of results.
     Built(Py<PyAny>),
 }
 
-/// What runs.
-enum Runs {
-    Plain(Py<PyProgram>),
-    /// A call is one node, which may call the function of tensors again.
-    Joint(Py<PyJoint>, Py<PyAny>),
-    /// The function itself, so many times, where no program serves.
+/// What a cached call runs.
+enum Callee {
+    Program(Py<PyProgram>),
+    /// A program with a backward program, and the function that its node may call again.
+    Differentiable(Py<PyDifferentiableProgram>, Py<PyAny>),
+    /// The function itself, for the remaining number of calls, if there is no program.
     Function(Py<PyAny>, Vec<Signature>, AtomicU64),
 }
 
-/// A program that was run.
-struct Last {
-    runs: Runs,
-    places: Places,
+/// A call that ran before.
+struct CachedCall {
+    callee: Callee,
+    argument_tree: ArgumentTree,
     mode: Mode,
     default_dtype: DType,
-    form: Form,
+    structure: ResultStructure,
 }
 
-/// How many programs are tried before the package looks the call up.
-const TRIED: usize = 4;
+/// How many cached calls are tried before the Python package looks the call up.
+const MAX_CACHED: usize = 4;
 
-/// Those that were run, the last one first.
-type Lasts = SmallVec<[Arc<Last>; TRIED]>;
+/// The cached calls, most recent first.
+type CachedCalls = SmallVec<[Arc<CachedCall>; MAX_CACHED]>;
 
-/// A callable that runs one of the last programs again where it can, and calls `_call(args, kwargs)` where it cannot.
+/// A callable that runs a cached program if one matches, and calls `_call(args, kwargs)` otherwise.
 #[pyclass(name = "_Replayed", module = "ferrograd._core", subclass, frozen)]
-pub(crate) struct Replayed {
-    lasts: Mutex<Lasts>,
+pub(crate) struct CompiledCall {
+    cached_calls: Mutex<CachedCalls>,
 }
 
 #[pymethods]
-impl Replayed {
+impl CompiledCall {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Replayed {
-        Replayed { lasts: Mutex::default() }
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> CompiledCall {
+        CompiledCall { cached_calls: Mutex::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -78,15 +77,15 @@ impl Replayed {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if let Some(results) = slf.get().again(py, args, kwargs)? {
+        if let Some(results) = slf.get().try_cached(py, args, kwargs)? {
             return Ok(results);
         }
         let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
         slf.call_method1(pyo3::intern!(py, "_call"), (args, kwargs))
     }
 
-    /// Makes this a program of calls whose arguments are like these, of which it takes `values`. A program whose call is a
-    /// node comes with the function of tensors that the node may call.
+    /// Caches a program for calls like this one, whose traced arguments are `values`. A program with a backward
+    /// program comes with the `original` function.
     #[pyo3(signature = (program, call, values, form, build, original))]
     fn _remember<'py>(
         &self,
@@ -98,22 +97,27 @@ impl Replayed {
         original: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let (values, ordered) = values;
-        let Some(places) = Places::of(&call.0, &call.1, &values, ordered) else { return Ok(()) };
-        let runs = match original {
-            Some(original) => Runs::Joint(program.cast::<PyJoint>()?.clone().unbind(), original),
-            None => Runs::Plain(program.cast::<PyProgram>()?.clone().unbind()),
+        let Some(argument_tree) = ArgumentTree::of(&call.0, &call.1, &values, ordered) else {
+            return Ok(());
         };
-        let form = match form {
-            0 => Form::One,
-            1 => Form::Tuple,
-            _ => Form::Built(build),
+        let callee = match original {
+            Some(original) => Callee::Differentiable(
+                program.cast::<PyDifferentiableProgram>()?.clone().unbind(),
+                original,
+            ),
+            None => Callee::Program(program.cast::<PyProgram>()?.clone().unbind()),
         };
-        self.add(0, Last::of(runs, places, form));
+        let structure = match form {
+            0 => ResultStructure::Single,
+            1 => ResultStructure::Tuple,
+            _ => ResultStructure::Built(build),
+        };
+        self.add(0, CachedCall::of(callee, argument_tree, structure));
         Ok(())
     }
 
-    /// Makes the next `count` calls whose arguments are like these run the function itself, where no program serves; whether
-    /// such calls can be told.
+    /// Runs the function itself for the next `count` calls like this one, because there is no program; `false` if
+    /// such calls cannot be matched.
     fn _remember_function<'py>(
         &self,
         function: Py<PyAny>,
@@ -122,21 +126,23 @@ impl Replayed {
         count: u64,
     ) -> bool {
         let (values, ordered) = values;
-        let Some(places) = Places::of(&call.0, &call.1, &values, ordered) else { return false };
-        let wants = values.iter().map(|value| signature(&value));
-        let Some(wants) = wants.collect::<Option<Vec<_>>>() else { return false };
-        let runs = Runs::Function(function, wants, AtomicU64::new(count));
-        self.add(TRIED, Last::of(runs, places, Form::One));
+        let Some(argument_tree) = ArgumentTree::of(&call.0, &call.1, &values, ordered) else {
+            return false;
+        };
+        let signatures = values.iter().map(|value| signature(&value));
+        let Some(signatures) = signatures.collect::<Option<Vec<_>>>() else { return false };
+        let callee = Callee::Function(function, signatures, AtomicU64::new(count));
+        self.add(MAX_CACHED, CachedCall::of(callee, argument_tree, ResultStructure::Single));
         true
     }
 
-    /// The programs of the function may lead back to it.
+    /// The cached programs may reference the function, and so this object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Some(lasts) = self.lasts.try_lock() else { return Ok(()) };
-        for last in &*lasts {
-            // A call that goes on owns it as well.
-            if Arc::strong_count(last) == 1 {
-                last.traverse(&visit)?;
+        let Some(cached_calls) = self.cached_calls.try_lock() else { return Ok(()) };
+        for cached in &*cached_calls {
+            // A call in progress holds a reference as well.
+            if Arc::strong_count(cached) == 1 {
+                cached.traverse(&visit)?;
             }
         }
         Ok(())
@@ -146,33 +152,33 @@ impl Replayed {
         self._forget();
     }
 
-    /// Forgets the programs.
+    /// Drops the cached calls.
     fn _forget(&self) {
-        let gone = std::mem::take(&mut *self.lasts());
-        drop(gone);
+        let dropped = std::mem::take(&mut *self.cached_calls());
+        drop(dropped);
     }
 }
 
-impl Replayed {
-    fn lasts(&self) -> MutexGuard<'_, Lasts> {
-        self.lasts.lock()
+impl CompiledCall {
+    fn cached_calls(&self) -> MutexGuard<'_, CachedCalls> {
+        self.cached_calls.lock()
     }
 
-    /// Adds an entry at this place among those that are tried; those that will not run any more go.
-    fn add(&self, place: usize, last: Last) {
-        let mut lasts = self.lasts();
-        let (mut kept, mut gone): (Lasts, Lasts) =
-            std::mem::take(&mut *lasts).into_iter().partition(|last| !last.is_over());
-        if kept.len() == TRIED {
-            gone.extend(kept.pop());
+    /// Inserts a cached call at this position; spent ones are dropped.
+    fn add(&self, place: usize, cached: CachedCall) {
+        let mut cached_calls = self.cached_calls();
+        let (mut retained, mut dropped): (CachedCalls, CachedCalls) =
+            std::mem::take(&mut *cached_calls).into_iter().partition(|cached| !cached.is_spent());
+        if retained.len() == MAX_CACHED {
+            dropped.extend(retained.pop());
         }
-        kept.insert(place.min(kept.len()), Arc::new(last));
-        *lasts = kept;
-        drop(lasts);
-        drop(gone);
+        retained.insert(place.min(retained.len()), Arc::new(cached));
+        *cached_calls = retained;
+        drop(cached_calls);
+        drop(dropped);
     }
 
-    fn again<'py>(
+    fn try_cached<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
@@ -181,40 +187,42 @@ impl Replayed {
         if capture::active() {
             return Ok(None);
         }
-        let surroundings = (Mode::current(), default_dtype());
+        let context = (Mode::current(), default_dtype());
         for number in 0.. {
-            // To compare arguments may run code of theirs: `__eq__` of the names of keywords.
-            let Some(last) = self.lasts().get(number).cloned() else { break };
-            let Some(arguments) = last.arguments(py, args, kwargs, surroundings) else { continue };
-            let results = match &last.runs {
-                Runs::Function(function, _, left) => called(function.bind(py), args, kwargs, left)?,
-                _ => last.run(py, arguments)?,
+            // A comparison of arguments may run Python code (`__eq__` of keyword names): hold no lock.
+            let Some(cached) = self.cached_calls().get(number).cloned() else { break };
+            let Some(arguments) = cached.arguments(py, args, kwargs, context) else { continue };
+            let results = match &cached.callee {
+                Callee::Function(function, _, remaining) => {
+                    call_function(function.bind(py), args, kwargs, remaining)?
+                }
+                _ => cached.run(py, arguments)?,
             };
             if results.is_some() {
                 return Ok(results);
             }
-            // Its surroundings are others; the next one may be of these.
+            // Its guards failed; try the next one.
         }
         Ok(None)
     }
 }
 
-/// Calls the function itself, unless it has been called often enough to try again what else there is.
-fn called<'py>(
+/// Calls the function itself, until its count is used up.
+fn call_function<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
-    left: &AtomicU64,
+    remaining: &AtomicU64,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let count = left.load(Ordering::Relaxed);
+    let count = remaining.load(Ordering::Relaxed);
     if count == 0 {
         return Ok(None);
     }
-    left.store(count - 1, Ordering::Relaxed);
+    remaining.store(count - 1, Ordering::Relaxed);
     function.call(args, kwargs).map(Some)
 }
 
-/// What an array, a tensor or a number is like.
+/// The signature of an array, a tensor or a number.
 fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
         return Some(Signature::of(&tensor.get().tensor));
@@ -226,31 +234,37 @@ fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
     Some(Signature { dtype: numpy::native(&array.dtype())?, dims: array.shape().into() })
 }
 
-impl Last {
-    fn of(runs: Runs, places: Places, form: Form) -> Last {
-        Last { runs, places, mode: Mode::current(), default_dtype: default_dtype(), form }
+impl CachedCall {
+    fn of(callee: Callee, argument_tree: ArgumentTree, structure: ResultStructure) -> CachedCall {
+        CachedCall {
+            callee,
+            argument_tree,
+            mode: Mode::current(),
+            default_dtype: default_dtype(),
+            structure,
+        }
     }
 
-    /// Whether it stands for the function itself, which has been called as often as it should.
-    fn is_over(&self) -> bool {
-        matches!(&self.runs, Runs::Function(_, _, left) if left.load(Ordering::Relaxed) == 0)
+    /// Whether it stands for the function itself and its count is used up.
+    fn is_spent(&self) -> bool {
+        matches!(&self.callee, Callee::Function(_, _, remaining) if remaining.load(Ordering::Relaxed) == 0)
     }
 
-    /// The arguments that the program takes, if the call is like the recorded one.
+    /// The inputs of the program, if the call matches.
     fn arguments<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-        surroundings: (Mode, DType),
+        context: (Mode, DType),
     ) -> Option<Arguments<'py>> {
-        let wants: &[Signature] = match &self.runs {
-            Runs::Plain(program) => program.bind(py).get().arguments(),
-            Runs::Joint(program, _) => program.bind(py).get().arguments(),
-            Runs::Function(_, wants, _) => wants,
+        let signatures: &[Signature] = match &self.callee {
+            Callee::Program(program) => program.bind(py).get().arguments(),
+            Callee::Differentiable(program, _) => program.bind(py).get().arguments(),
+            Callee::Function(_, signatures, _) => signatures,
         };
-        ((self.mode, self.default_dtype) == surroundings).then_some(())?;
-        self.places.arguments(args, kwargs, wants)
+        ((self.mode, self.default_dtype) == context).then_some(())?;
+        self.argument_tree.arguments(args, kwargs, signatures)
     }
 
     fn run<'py>(
@@ -258,40 +272,44 @@ impl Last {
         py: Python<'py>,
         arguments: Arguments<'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let results = match &self.runs {
-            Runs::Plain(program) => program.get().replay(py, &arguments, self.places.tensors)?,
-            Runs::Joint(program, original) => {
+        let results = match &self.callee {
+            Callee::Program(program) => {
+                program.get().run_arguments(py, &arguments, self.argument_tree.has_tensors)?
+            }
+            Callee::Differentiable(program, original) => {
                 program.get().call(py, arguments, original.bind(py))?
             }
-            Runs::Function(..) => None,
+            Callee::Function(..) => None,
         };
-        results.map(|results| self.formed(py, results)).transpose()
+        results.map(|results| self.build_result(py, results)).transpose()
     }
 
-    fn formed<'py>(
+    fn build_result<'py>(
         &self,
         py: Python<'py>,
         mut results: Objects<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match &self.form {
-            Form::One => Ok(results.pop().unwrap_or_else(|| py.None().into_bound(py))),
-            Form::Tuple => Ok(PyTuple::new(py, results)?.into_any()),
-            Form::Built(build) => build.bind(py).call1((PyList::new(py, results)?,)),
+        match &self.structure {
+            ResultStructure::Single => {
+                Ok(results.pop().unwrap_or_else(|| py.None().into_bound(py)))
+            }
+            ResultStructure::Tuple => Ok(PyTuple::new(py, results)?.into_any()),
+            ResultStructure::Built(build) => build.bind(py).call1((PyList::new(py, results)?,)),
         }
     }
 
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match &self.runs {
-            Runs::Plain(program) => visit.call(program)?,
-            Runs::Joint(program, original) => {
+        match &self.callee {
+            Callee::Program(program) => visit.call(program)?,
+            Callee::Differentiable(program, original) => {
                 visit.call(program)?;
                 visit.call(original)?;
             }
-            Runs::Function(function, ..) => visit.call(function)?,
+            Callee::Function(function, ..) => visit.call(function)?,
         }
-        match &self.form {
-            Form::Built(build) => visit.call(build),
-            Form::One | Form::Tuple => Ok(()),
+        match &self.structure {
+            ResultStructure::Built(build) => visit.call(build),
+            ResultStructure::Single | ResultStructure::Tuple => Ok(()),
         }
     }
 }

@@ -1,32 +1,33 @@
-//! Structured control flow as Python starts it: bodies and branches are Python functions of tensors.
+//! Python entry points of `scan`, `while_loop` and `switch`; bodies and branches are Python functions of tensors.
 //!
-//! Owns: the way of those functions to the core. Never decides when a loop runs in Python: `python/ferrograd/_compile` does.
-//! Invariant: an exception of a body reaches the caller as it is.
+//! Invariant: an exception of a body reaches the caller unchanged.
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::callback::Callback;
-use crate::bindings::compile::joint_program::PythonFunction;
-use crate::bindings::compile::trace::call;
+use crate::bindings::compile::differentiable_program::PythonFunction;
+use crate::bindings::compile::program::call;
 use crate::bindings::errors::from_python;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::autograd::Original;
+use crate::compile::autograd::OriginalFunction;
 use crate::compile::control_flow::{Scanned, scan, switch, while_loop};
 use crate::error::{Error, Result};
 use crate::graph::Host;
 use crate::tensor::Tensor;
 
-/// The results of a loop or a branch; None where something decided otherwise than when it was recorded.
-type Found<'py> = Option<Bound<'py, PyList>>;
+/// The results; None if a decision differs from the trace.
+type OptionalResults<'py> = Option<Bound<'py, PyList>>;
 
 fn tensors(given: &[Bound<'_, PyTensor>]) -> Vec<Tensor> {
     given.iter().map(|x| x.get().tensor.clone()).collect()
 }
 
-/// A Python function of tensors as the core calls it.
-fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
+/// A Python function of tensors as a Rust function.
+fn as_function<'a>(
+    function: &'a Bound<'_, PyAny>,
+) -> impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a {
     move |inputs| {
         call(function.py(), function, inputs)
             .map(|(_, tensors)| tensors)
@@ -34,15 +35,15 @@ fn traced<'a>(function: &'a Bound<'_, PyAny>) -> impl Fn(&[Tensor]) -> Result<Ve
     }
 }
 
-fn original(function: &Bound<'_, PyAny>) -> PyResult<Box<PythonFunction>> {
+fn original_function(function: &Bound<'_, PyAny>) -> PyResult<Box<PythonFunction>> {
     Ok(Box::new(PythonFunction::new(Callback::new("compile", function)?)))
 }
 
-fn found<'py>(
+fn run_traced<'py>(
     py: Python<'py>,
     op: &'static str,
     run: impl FnOnce(&dyn Host) -> Result<Vec<Tensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let results = run_pass(py, op, |host| match run(host) {
         Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
         results => results.map(Some),
@@ -52,8 +53,8 @@ fn found<'py>(
     PyList::new(py, wrapped?).map(Some)
 }
 
-/// `scan` of `body`, a function of carry and elements; `again` is one of carry and whole tensors. The backward pass runs
-/// every `every` iterations again from the carry before them.
+/// `scan` of `body`, a function of carry and elements. `again` is the whole loop as a function of carry and scanned
+/// tensors, for higher derivatives. `how` has length, direction and checkpoint interval.
 #[pyfunction]
 pub(crate) fn _scan<'py>(
     py: Python<'py>,
@@ -62,12 +63,12 @@ pub(crate) fn _scan<'py>(
     carry: Vec<Bound<'py, PyTensor>>,
     xs: Vec<Bound<'py, PyTensor>>,
     how: (usize, bool, usize),
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let (carry, xs) = (tensors(&carry), tensors(&xs));
-    let original = original(again)?;
-    let (length, reverse, every) = how;
-    let over = Scanned { xs: &xs, length, reverse, every };
-    found(py, "scan", |host| scan(&carry, over, original, host, &traced(body)))
+    let original = original_function(again)?;
+    let (length, reverse, checkpoint_interval) = how;
+    let over = Scanned { xs: &xs, length, reverse, checkpoint_interval };
+    run_traced(py, "scan", |host| scan(&carry, over, original, host, &as_function(body)))
 }
 
 /// `while_loop` of two functions of the carry; `again` is the whole loop.
@@ -78,11 +79,11 @@ pub(crate) fn _while_loop<'py>(
     body: &Bound<'py, PyAny>,
     again: &Bound<'py, PyAny>,
     carry: Vec<Bound<'py, PyTensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let carry = tensors(&carry);
-    let original = original(again)?;
-    let (condition, body) = (traced(condition), traced(body));
-    found(py, "while_loop", |host| while_loop(&carry, original, host, &condition, &body))
+    let original = original_function(again)?;
+    let (condition, body) = (as_function(condition), as_function(body));
+    run_traced(py, "while_loop", |host| while_loop(&carry, original, host, &condition, &body))
 }
 
 /// `switch` of functions of the operands.
@@ -92,9 +93,9 @@ pub(crate) fn _switch<'py>(
     index: &Bound<'py, PyTensor>,
     branches: Vec<Bound<'py, PyAny>>,
     operands: Vec<Bound<'py, PyTensor>>,
-) -> PyResult<Found<'py>> {
+) -> PyResult<OptionalResults<'py>> {
     let (index, operands) = (index.get().tensor.clone(), tensors(&operands));
-    let functions = branches.iter().map(|f| Ok(original(f)? as Box<dyn Original>));
+    let functions = branches.iter().map(|f| Ok(original_function(f)? as Box<dyn OriginalFunction>));
     let functions = functions.collect::<PyResult<Vec<_>>>()?;
-    found(py, "switch", |host| switch(&index, &operands, functions, host))
+    run_traced(py, "switch", |host| switch(&index, &operands, functions, host))
 }

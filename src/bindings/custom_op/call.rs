@@ -23,7 +23,7 @@ use crate::bindings::custom_op::saved::{Originals, original};
 use crate::bindings::errors::{python, to_python};
 use crate::bindings::object::python_rule_count::Counted;
 use crate::bindings::object::wrap;
-use crate::compile::host_code::HostStretch;
+use crate::compile::host_call::HostSpan;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
 use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole, Spec};
@@ -92,7 +92,7 @@ impl<'py> Job<'_, 'py> {
         let arrays = self.arguments.arrays.clone();
         let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once, arrays))?;
         let before: Versions = self.arguments.values().map(Tensor::version).collect();
-        let stretch = self.again.and_then(|_| HostStretch::begin(self.arguments.values()));
+        let stretch = self.again.and_then(|_| HostSpan::begin(self.arguments.values()));
         let returned = {
             let _off = ModeGuard::forward();
             forward(&context)

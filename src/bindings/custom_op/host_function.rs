@@ -17,8 +17,8 @@ use crate::bindings::custom_op::outputs::Outputs;
 use crate::bindings::errors::{from_python, python, to_python};
 use crate::bindings::object::wrap;
 use crate::bindings::package;
-use crate::compile::host_code;
-use crate::compile::host_code::HostStretch;
+use crate::compile::host_call;
+use crate::compile::host_call::HostSpan;
 use crate::error::{Error, Result};
 use crate::graph::Context;
 use crate::ops::custom_op::FunctionCall;
@@ -43,7 +43,7 @@ pub(super) struct RepeatedCall {
 pub(super) fn repeat<'py>(
     job: &Job<'_, 'py>,
     call: &FunctionCall,
-    stretch: HostStretch,
+    stretch: HostSpan,
     before: &Versions,
     (returned, outputs): (&Bound<'py, PyAny>, &Outputs<'py>),
 ) -> PyResult<Option<Repeated<'py>>> {
@@ -86,7 +86,7 @@ pub(super) fn repeat<'py>(
 
 /// The stretch of a recording in which a backward runs, and what it was given.
 pub(super) struct BackwardStretch {
-    stretch: HostStretch,
+    stretch: HostSpan,
     /// The outputs that have gradients, and these.
     graded: Vec<(usize, Tensor)>,
 }
@@ -104,7 +104,7 @@ impl BackwardStretch {
             let grads: Vec<usize> = graded().map(|(_, g)| g.storage().ptr().addr()).collect();
             own.chain(grads).chain(saved.map(|x| x.storage().ptr().addr())).collect()
         };
-        let stretch = HostStretch::begin_with(given)?;
+        let stretch = HostSpan::begin_with(given)?;
         Some(BackwardStretch { stretch, graded: graded().collect() })
     }
 
@@ -161,7 +161,7 @@ pub(super) fn begin_anew(name: &str, reads: &AtomicBool) -> Box<Error> {
             remedy: "let exceptions of the backward pass end the function",
         })
     };
-    host_code::refuse(error());
+    host_call::refuse(error());
     error()
 }
 

@@ -1,75 +1,79 @@
 //! The node of a backward program: that of a compiled function, a loop or a branch.
 //!
-//! Owns: the node's edges, and the choice between the program and the function that it was recorded of. Never runs a
-//! program. Invariant: a node gives gradients to arguments first, then to what the function closes over.
+//! Shared by compiled calls, loops and branches: `record_node` records the node, `ProgramRule` is its VJP rule. The
+//! rule runs the backward program, or differentiates the original function where there is no program.
+//!
+//! Invariant: the edges are those of the arguments first, then those of the closures.
 
 use std::borrow::Cow;
 
-use super::higher_order::{Closures, computed};
+use super::higher_order::{Closures, recompute_gradients};
 use crate::array::Storage;
-use crate::compile::traced_function::in_order;
+use crate::compile::program::to_contiguous;
 use crate::error::{Error, Result};
 use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
 use crate::tensor::{Edge, Tensor};
 
-/// A backward program with what its node needs.
+/// A backward program with what its autograd node needs.
 pub(crate) trait BackwardProgram: Send + Sync + 'static {
     /// The node's name.
     fn name(&self) -> &'static str;
 
-    /// The estimated cost of a pass, in nanoseconds.
+    /// The estimated cost of the backward pass, in nanoseconds.
     fn cost(&self) -> f32;
 
     /// Which arguments require grad.
     fn requires(&self) -> &[bool];
 
-    /// Where gradients go beside the arguments.
+    /// The targets of gradients beside the arguments.
     fn closures(&self) -> Closures<'_>;
 
-    /// The memory that the function closes over. The node saves it whole, from this value on.
-    fn outside(&self) -> (usize, &[Storage]);
+    /// The external memory that the function reads: the index of the first saved value of it, and the memory. The
+    /// node saves all of it.
+    fn external(&self) -> (usize, &[Storage]);
 
-    /// Whether the function has a copy of what this memory held.
-    fn keeps(&self, memory: &Storage) -> bool;
+    /// Whether the function holds a copy of the contents of this memory.
+    fn has_copy_of(&self, memory: &Storage) -> bool;
 
-    /// The numbers of the results that have a history.
-    fn histories(&self) -> Vec<usize>;
+    /// The indices of the results that require grad.
+    fn grad_results(&self) -> Vec<usize>;
 
-    /// The gradients of arguments and closures; `None` where no program gives those of the results that have one.
+    /// Runs the backward program: the gradients of arguments and closures; `None` if no program fits the gradients
+    /// that are present.
     ///
     /// # Errors
-    /// `Diverged` where the program would decide otherwise than when it was recorded.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
+    /// `Diverged` if a decision of the program (`Action::Decision`) differs from the one made at trace time.
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>>;
 
-    /// The results by the function that the program was recorded of, with a history of their own.
+    /// Calls the original function eagerly and records it in the graph, for higher derivatives.
     ///
     /// # Errors
-    /// What it reports.
-    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// What the function raises.
+    fn call_original(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// Objects of a host language that this function owns.
+    /// Python objects that this function owns, for the garbage collector.
     fn foreign(&self) -> Option<&dyn Foreign>;
 
-    /// The gradients of arguments and closures with a history of their own.
+    /// The gradients of arguments and closures, differentiable again.
     ///
     /// # Errors
-    /// What the function reports.
-    fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        self.computed(cx)
+    /// What the function raises.
+    fn differentiable_gradients(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        self.gradients_by_original(cx)
     }
 
-    /// The gradients by the function.
+    /// The gradients by calling the original function and differentiating it.
     ///
     /// # Errors
-    /// What it reports.
-    fn computed(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let call = |copies: &[Tensor]| self.call_again(copies);
-        computed(cx, self.requires(), &self.closures(), &self.histories(), &call)
+    /// What the function raises.
+    fn gradients_by_original(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let call = |copies: &[Tensor]| self.call_original(copies);
+        recompute_gradients(cx, self.requires(), &self.closures(), &self.grad_results(), &call)
     }
 }
 
-/// Records the node of results that a forward program computed from these arguments, and attaches it to those of them
-/// that have a history. The first values of `saved` are the arguments.
+/// Records the node of results that a forward program computed from these arguments, and attaches it to the results
+/// that require grad. The first values of `saved` are the arguments.
 ///
 /// # Errors
 /// As [`graph::record`].
@@ -79,39 +83,39 @@ pub(crate) fn record_node<P: BackwardProgram>(
     saved: SavedValues<Tensor>,
     results: Vec<Tensor>,
 ) -> Result<Vec<Tensor>> {
-    let (histories, cost) = (program.histories(), program.cost());
-    let own = arguments.iter().zip(program.requires());
-    let own = own.map(|(x, requires)| x.grad_edge().filter(|_| *requires));
-    let closed = program.closures().edges().into_iter().map(Some);
-    let edges: Edges<Tensor> = own.chain(closed).collect();
+    let (grad_results, cost) = (program.grad_results(), program.cost());
+    let argument_edges = arguments.iter().zip(program.requires());
+    let argument_edges = argument_edges.map(|(x, requires)| x.grad_edge().filter(|_| *requires));
+    let closure_edges = program.closures().edges().into_iter().map(Some);
+    let edges: Edges<Tensor> = argument_edges.chain(closure_edges).collect();
     let rule = RuleRef::Boxed(Box::new(ProgramRule(program)));
     let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::FOREIGN)?;
-    let attach = |(k, result): (usize, Tensor)| match histories.contains(&k) {
+    let attach = |(k, result): (usize, Tensor)| match grad_results.contains(&k) {
         true => result.attach(Edge::new(node.clone(), k as u32)),
         false => result,
     };
     Ok(results.into_iter().enumerate().map(attach).collect())
 }
 
-/// Refuses to call a function again where memory that it closes over has changed: it would compute something else.
+/// Refuses to call the function again if memory that it closes over has changed: it would compute something else.
 fn refuse_changed(cx: &Context<'_, Tensor>, program: &impl BackwardProgram) -> Result<()> {
-    let (first, outside) = program.outside();
-    for (saved, memory) in (first..).zip(outside) {
+    let (first, external) = program.external();
+    for (saved, memory) in (first..).zip(external) {
         let same = match cx.payload(saved) {
-            Some(kept) => kept.equals_memory(memory),
+            Some(value) => value.equals_memory(memory),
             // A hook packed it.
-            None => in_order(&cx.saved(saved)?)?.equals_memory(memory),
+            None => to_contiguous(&cx.saved(saved)?)?.equals_memory(memory),
         };
-        let kept = same || (memory.is_external_memory() && program.keeps(memory));
-        if !kept {
-            return Err(changed());
+        let unchanged = same || (memory.is_external_memory() && program.has_copy_of(memory));
+        if !unchanged {
+            return Err(changed_error());
         }
     }
     Ok(())
 }
 
 #[cold]
-fn changed() -> Box<Error> {
+fn changed_error() -> Box<Error> {
     Box::new(Error::State {
         op: "backward".into(),
         what: "this backward calls the function of a compiled call, a loop or a branch again (create_graph is \
@@ -124,15 +128,15 @@ fn changed() -> Box<Error> {
 struct ProgramRule<P>(P);
 
 impl<P: BackwardProgram> ProgramRule<P> {
-    /// The gradients by the program; `None` where the function itself must give them: for higher derivatives, where there
-    /// is no program for those results that have a gradient, and where the program would decide otherwise.
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+    /// Runs the backward program. `None` if the original function must be differentiated: with `create_graph`,
+    /// without a program for the gradients that are present, or after a diverged decision.
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
         if cx.create_graph() {
             return Ok(None);
         }
-        match self.0.replayed(cx) {
+        match self.0.run_program(cx) {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
-            replayed => replayed,
+            gradients => gradients,
         }
     }
 }
@@ -143,11 +147,11 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
     }
 
     fn backward(&self, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        let grads = match self.replayed(cx)? {
+        let grads = match self.run_program(cx)? {
             Some(grads) => grads,
             None => {
                 refuse_changed(cx, &self.0)?;
-                self.0.derived(cx)?
+                self.0.differentiable_gradients(cx)?
             }
         };
         for (i, grad) in grads.into_iter().enumerate() {

@@ -1,20 +1,19 @@
-//! The node of a compiled call: its forward program at once, its backward program in a pass.
+//! The autograd node of a compiled call: runs the forward program, saves residuals, and runs the backward program.
 //!
-//! Owns: what the node saves, and the way back to the function for higher derivatives. Never records a program.
-//! Invariant: the node saves what its backward program reads of memory that others can write, so that a change in
-//! between is found.
+//! Invariant: the node saves the external memory that its backward program reads, so that a later change in place is
+//! detected.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::backward_node::{BackwardProgram, record_node};
-use super::higher_order::{Closures, Original};
-use super::joint_trace::JointReplay;
+use super::differentiable_program::DifferentiableProgram;
+use super::higher_order::{Closures, OriginalFunction};
 use crate::array::{Elements, Layout, Storage};
-use crate::compile::traced_function::keep_saved_memory;
-use crate::compile::traced_function::{elements, in_order};
-use crate::compile::{Output, Program, Source, States, places};
+use crate::compile::program::copy_saved_memory;
+use crate::compile::program::{tensor_elements, to_contiguous};
+use crate::compile::{Executable, HostStates, Output, Source, elements_mut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Saved, SavedValues};
@@ -24,53 +23,54 @@ use crate::tensor::Tensor;
 
 const OP: &str = "compile";
 
-impl JointReplay {
-    /// Runs the forward program and records one node; `original` computes the same with a history of its own.
+impl DifferentiableProgram {
+    /// Runs the forward program and records one node. `original` computes the same results eagerly, for higher
+    /// derivatives.
     ///
     /// # Errors
-    /// What a step reports; as [`record`](crate::graph::record).
+    /// What a step raises; as [`record`](crate::graph::record).
     pub fn apply(
         self: &Arc<Self>,
         arguments: &[Tensor],
-        original: Box<dyn Original>,
+        original: Box<dyn OriginalFunction>,
     ) -> Result<Vec<Tensor>> {
-        let forward = &self.joint.forward;
-        let whole: Vec<Tensor> = arguments.iter().map(in_order).collect::<Result<_>>()?;
-        let inputs: SmallVec<[Elements<'_>; 8]> = whole.iter().map(elements).collect();
+        let forward = &self.executables.forward;
+        let inputs: Vec<Tensor> = arguments.iter().map(to_contiguous).collect::<Result<_>>()?;
+        let elements: SmallVec<[Elements<'_>; 8]> = inputs.iter().map(tensor_elements).collect();
         let memory = forward.allocate()?;
-        let states = forward.states()?;
-        let writing = WriteGuards::for_program(OP, forward.written_outside())?;
-        keep_saved_memory(forward)?;
-        let objects = forward.run_part(&inputs, &mut places(&memory), &[])?;
+        let host_states = forward.host_states()?;
+        let writing = WriteGuards::for_program(OP, forward.external_written())?;
+        copy_saved_memory(forward)?;
+        let objects = forward.run_with_objects(&elements, &mut elements_mut(&memory), &[])?;
         drop(writing);
-        for storage in forward.written_outside() {
+        for storage in forward.external_written() {
             storage.bump_version(OP);
         }
-        let mut raws: Vec<Tensor> = Vec::with_capacity(self.cotangents.len());
+        let mut results: Vec<Tensor> = Vec::with_capacity(self.cotangents.len());
         for output in forward.outputs() {
-            let raw = result(forward, output, &memory, |n| whole[n].clone())?;
-            let shared = raws.iter().any(|other| other.storage().same(raw.storage()));
-            raws.push(if shared { raw.duplicate()? } else { raw });
+            let raw = output_tensor(forward, output, &memory, |n| inputs[n].clone())?;
+            let shared = results.iter().any(|other| other.storage().same(raw.storage()));
+            results.push(if shared { raw.duplicate()? } else { raw });
         }
         let saved = self.saved(arguments, &memory)?;
-        let program = Compiled { joint: Arc::clone(self), original, objects, states };
-        record_node(program, arguments, saved, raws)
+        let program = CompiledCall { program: Arc::clone(self), original, objects, host_states };
+        record_node(program, arguments, saved, results)
     }
 
-    /// What the node keeps: arguments, residuals, and memory outside that the backward program reads.
+    /// The saved values of the node: arguments, residuals, and external memory that the backward program reads.
     fn saved(&self, arguments: &[Tensor], memory: &[Storage]) -> Result<SavedValues<Tensor>> {
-        let forward = &self.joint.forward;
+        let forward = &self.executables.forward;
         let arguments = (0..).zip(arguments).map(|(i, x)| Ok(Saved::input(x, i)));
-        let residuals = self.joint.residuals.iter().map(|&id| forward.result(id, memory));
+        let residuals = self.executables.residuals.iter().map(|&id| forward.result(id, memory));
         arguments
-            .chain(residuals.map(|storage| Ok(Saved::value(&bytes(storage)?))))
-            .chain(self.outside.iter().map(|storage| Ok(Saved::value(&bytes(storage)?))))
+            .chain(residuals.map(|storage| Ok(Saved::value(&as_flat_tensor(storage)?))))
+            .chain(self.external.iter().map(|storage| Ok(Saved::value(&as_flat_tensor(storage)?))))
             .collect()
     }
 }
 
-/// All of a memory as a tensor, of words where they fill it.
-pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
+/// The whole buffer as a flat tensor, with the widest dtype that divides its size.
+pub(crate) fn as_flat_tensor(storage: &Storage) -> Result<Tensor> {
     let words = [DType::F64, DType::F32, DType::U8];
     let fits = |dtype: &DType| storage.nbytes().is_multiple_of(dtype.size());
     let dtype = words.into_iter().find(fits).unwrap_or(DType::U8);
@@ -78,40 +78,40 @@ pub(crate) fn bytes(storage: &Storage) -> Result<Tensor> {
     Ok(Tensor::assemble(storage.data_handle(), layout, dtype, None))
 }
 
-/// A result of a run, in memory of its own.
-fn result(
-    program: &Program,
+/// An output of a run as a tensor that owns its memory.
+fn output_tensor(
+    program: &Executable,
     output: &Output,
     memory: &[Storage],
     input: impl FnOnce(usize) -> Tensor,
 ) -> Result<Tensor> {
     let Output { buffer, layout, dtype } = output;
-    let of = |storage: Storage| Tensor::assemble(storage, layout.clone(), *dtype, None);
+    let tensor_over = |storage: Storage| Tensor::assemble(storage, layout.clone(), *dtype, None);
     match program.source(*buffer) {
-        Source::Output => Ok(of(program.result(*buffer, memory).clone())),
+        Source::Output => Ok(tensor_over(program.result(*buffer, memory).clone())),
         Source::Input(number) => {
-            let whole = input(*number);
-            let offset = whole.layout().offset() + layout.offset();
-            let storage = whole.storage().clone();
+            let argument = input(*number);
+            let offset = argument.layout().offset() + layout.offset();
+            let storage = argument.storage().clone();
             Tensor::assemble(storage, layout.with_offset(offset), *dtype, None).duplicate()
         }
-        Source::Outside(storage) => of(storage.full_handle()).duplicate(),
-        Source::Constant(storage) => Ok(of(storage.copy()?)),
-        Source::Unused | Source::Temporary => Ok(of(Storage::alloc(0)?)),
+        Source::External(storage) => tensor_over(storage.full_handle()).duplicate(),
+        Source::Constant(storage) => Ok(tensor_over(storage.copy()?)),
+        Source::Unused | Source::Temporary => Ok(tensor_over(Storage::alloc(0)?)),
     }
 }
 
-/// The backward program of a compiled call.
-struct Compiled {
-    joint: Arc<JointReplay>,
-    original: Box<dyn Original>,
-    /// What the forward program found and the backward program needs, beside memory.
+/// The backward program of one compiled call.
+struct CompiledCall {
+    program: Arc<DifferentiableProgram>,
+    original: Box<dyn OriginalFunction>,
+    /// Objects that the forward program left for the backward program.
     objects: Objects,
-    /// What host code changes besides, as the forward program found it.
-    states: States,
+    /// The state of host callbacks (random generators) before the forward run.
+    host_states: HostStates,
 }
 
-impl BackwardProgram for Compiled {
+impl BackwardProgram for CompiledCall {
     fn name(&self) -> &'static str {
         "compiled"
     }
@@ -121,83 +121,85 @@ impl BackwardProgram for Compiled {
     }
 
     fn requires(&self) -> &[bool] {
-        &self.joint.requires
+        &self.program.requires
     }
 
     fn closures(&self) -> Closures<'_> {
-        Closures::Exactly(&self.joint.closures)
+        Closures::Exact(&self.program.closures)
     }
 
-    fn outside(&self) -> (usize, &[Storage]) {
-        let joint = &self.joint;
-        (joint.arguments.len() + joint.joint.residuals.len(), &joint.outside)
+    fn external(&self) -> (usize, &[Storage]) {
+        let program = &self.program;
+        (program.arguments.len() + program.executables.residuals.len(), &program.external)
     }
 
-    fn keeps(&self, memory: &Storage) -> bool {
-        self.original.keeps(memory)
+    fn has_copy_of(&self, memory: &Storage) -> bool {
+        self.original.has_copy_of(memory)
     }
 
-    fn histories(&self) -> Vec<usize> {
-        let cotangents = (0..).zip(&self.joint.cotangents);
+    fn grad_results(&self) -> Vec<usize> {
+        let cotangents = (0..).zip(&self.program.cotangents);
         cotangents.filter_map(|(k, cotangent)| cotangent.map(|_| k)).collect()
     }
 
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
-        let JointReplay { joint, arguments, grads, .. } = &*self.joint;
-        let given: Vec<bool> = self.histories().iter().map(|&k| cx.grad(k).is_some()).collect();
-        let narrowed = if given.contains(&false) {
-            let Some(narrowed) = self.joint.narrowed(&given) else { return Ok(None) };
-            Some(narrowed)
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let DifferentiableProgram { executables, arguments, grads, .. } = &*self.program;
+        let present: Vec<bool> =
+            self.grad_results().iter().map(|&k| cx.grad(k).is_some()).collect();
+        let partial = if present.contains(&false) {
+            let Some(partial) = self.program.for_cotangents(&present) else { return Ok(None) };
+            Some(partial)
         } else {
             None
         };
-        let program = narrowed.as_ref().map_or(&joint.backward, |narrowed| &narrowed.program);
-        let mut whole: Vec<Option<Tensor>> = Vec::new();
+        let program = partial.as_ref().map_or(&executables.backward, |partial| &partial.program);
+        let mut inputs: Vec<Option<Tensor>> = Vec::new();
         for i in 0..arguments.len() {
             let read = program.reads_input(i);
-            whole.push(if read { Some(in_order(&cx.saved(i)?)?) } else { None });
+            inputs.push(if read { Some(to_contiguous(&cx.saved(i)?)?) } else { None });
         }
-        for k in self.histories() {
-            whole.push(cx.grad(k).map(in_order).transpose()?);
+        for k in self.grad_results() {
+            inputs.push(cx.grad(k).map(to_contiguous).transpose()?);
         }
         let mut saved = arguments.len()..;
         let mut next = || saved.next().map(|saved| cx.saved(saved)).transpose();
-        for _ in &joint.residuals {
-            whole.push(next()?);
+        for _ in &executables.residuals {
+            inputs.push(next()?);
         }
-        for _ in &joint.outside {
-            let read = joint.backward.reads_input(whole.len());
-            whole.push(if read { next()? } else { None });
+        for _ in &executables.external {
+            let read = executables.backward.reads_input(inputs.len());
+            inputs.push(if read { next()? } else { None });
         }
-        // Values of what the program reads where it lies: those that nobody kept are an error.
-        for _ in joint.backward.read_where_it_lies() {
+        // Saved only as a guard: raises if this memory was changed in place since the forward run.
+        for _ in executables.backward.external_read() {
             next()?;
         }
-        let inputs: SmallVec<[Elements<'_>; 8]> = whole[..program.inputs()]
+        let elements: SmallVec<[Elements<'_>; 8]> = inputs[..program.inputs()]
             .iter()
-            .map(|x| x.as_ref().map_or_else(Elements::null, elements))
+            .map(|x| x.as_ref().map_or_else(Elements::null, tensor_elements))
             .collect();
         let memory = program.allocate()?;
-        program.run_part(&inputs, &mut places(&memory), &self.objects)?;
-        let read = |n: usize| whole[n].clone().expect("an input that is a result is there");
-        let number = |n: usize| narrowed.as_ref().map_or(Some(n), |narrowed| narrowed.numbers[n]);
-        let grad = |n: usize| result(program, &program.outputs()[n], &memory, read);
-        let found = grads.iter().map(|n| n.and_then(number).map(grad).transpose());
-        found.collect::<Result<_>>().map(Some)
+        program.run_with_objects(&elements, &mut elements_mut(&memory), &self.objects)?;
+        let read = |n: usize| inputs[n].clone().expect("an input that is a result is there");
+        let number =
+            |n: usize| partial.as_ref().map_or(Some(n), |partial| partial.output_indices[n]);
+        let grad = |n: usize| output_tensor(program, &program.outputs()[n], &memory, read);
+        let gradients = grads.iter().map(|n| n.and_then(number).map(grad).transpose());
+        gradients.collect::<Result<_>>().map(Some)
     }
 
     fn foreign(&self) -> Option<&dyn Foreign> {
         self.original.foreign()
     }
 
-    /// The function draws the random numbers of the forward program and no others.
-    fn call_again(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
-        let forward = &self.joint.joint.forward;
-        if forward.is_stale() || forward.written_outside().next().is_some() {
-            return Err(runs_otherwise());
+    /// Restores the generator state of the forward run, so that the function draws the same random numbers.
+    fn call_original(&self, copies: &[Tensor]) -> Result<Vec<Tensor>> {
+        let forward = &self.program.executables.forward;
+        if forward.is_stale() || forward.external_written().next().is_some() {
+            return Err(not_repeatable());
         }
-        let now = forward.states()?;
-        self.states.iter().for_each(|(host, state)| host.give_back(state));
+        let now = forward.host_states()?;
+        self.host_states.iter().for_each(|(host, state)| host.give_back(state));
         let results = self.original.call(copies);
         now.iter().for_each(|(host, state)| host.give_back(state));
         results
@@ -205,7 +207,7 @@ impl BackwardProgram for Compiled {
 }
 
 #[cold]
-fn runs_otherwise() -> Box<Error> {
+fn not_repeatable() -> Box<Error> {
     Box::new(Error::State {
         op: OP.into(),
         what:

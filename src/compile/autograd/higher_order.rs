@@ -1,7 +1,4 @@
-//! The way back from programs to the function that they were recorded of: higher derivatives.
-//!
-//! Owns: the call of the original within a pass, and its gradients. Never runs a program.
-//! Invariant: a gradient that is computed so has a history when the pass records, through arguments and closures.
+//! Higher derivatives: calls the original function in the backward pass and differentiates it.
 
 use crate::array::Storage;
 use crate::error::{Error, Result};
@@ -11,83 +8,85 @@ use crate::tensor::{Edge, Tensor};
 
 const OP: &str = "compile";
 
-/// The function that a joint program was recorded of.
-pub trait Original: Send + Sync {
-    /// Calls it.
+/// The function that a program was traced from.
+pub trait OriginalFunction: Send + Sync {
+    /// Calls the function.
     ///
     /// # Errors
-    /// Whatever the function reports.
+    /// What the function raises.
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// The same function for another owner.
-    fn share(&self) -> Box<dyn Original>;
+    /// Another handle of the same function.
+    fn share(&self) -> Box<dyn OriginalFunction>;
 
-    /// Whether it has a copy of what this memory of others held, which it computes with when it is called again.
-    fn keeps(&self, _memory: &Storage) -> bool {
+    /// Whether the function holds a copy of the contents of this foreign memory, and computes with the copy when it
+    /// is called again.
+    fn has_copy_of(&self, _memory: &Storage) -> bool {
         false
     }
 
-    /// Host-language objects that it owns.
+    /// Python objects that it owns.
     fn foreign(&self) -> Option<&dyn Foreign> {
         None
     }
 }
 
-/// The function on copies of its arguments.
+/// Calls the function on copies of its arguments.
 pub(crate) type Call<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
-/// Where gradients go beside the arguments.
+/// The targets of gradients beside the arguments.
 pub(crate) enum Closures<'a> {
-    /// To these edges, and the function must not lead elsewhere when it is called again.
-    Exactly(&'a [Edge]),
-    /// To these ends; where else the function leads, there is no gradient.
-    Reached(&'a [Endpoint]),
+    /// Exactly these edges; it is an error if the function reaches other ones when it is called again.
+    Exact(&'a [Edge]),
+    /// These targets; gradients of anything else that the function reaches are dropped.
+    Subset(&'a [Endpoint]),
 }
 
 impl Closures<'_> {
     pub(super) fn edges(&self) -> Vec<Edge> {
         match self {
-            Closures::Exactly(edges) => edges.to_vec(),
-            Closures::Reached(ends) => ends.iter().map(|end| end.edge.clone()).collect(),
+            Closures::Exact(edges) => edges.to_vec(),
+            Closures::Subset(ends) => ends.iter().map(|end| end.edge.clone()).collect(),
         }
     }
 }
 
-/// The gradients of arguments and closures by the function itself, in the order of both. The running node saved the
-/// arguments first; `requires` says which require grad, `histories` which of its results have a history.
+/// The gradients of arguments and closures, in this order, by calling the function. The saved values of the running
+/// node begin with the arguments; `requires` says which of them require grad, `grad_results` lists the results that
+/// require grad.
 ///
 /// # Errors
-/// What the function reports; `State` when it closes over other tensors than it did.
-pub(crate) fn computed(
+/// What the function raises; `State` if it closes over other tensors than at trace time.
+pub(crate) fn recompute_gradients(
     cx: &Context<'_, Tensor>,
     requires: &[bool],
     closures: &Closures<'_>,
-    histories: &[usize],
+    grad_results: &[usize],
     call: Call<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
-    let arguments = arguments(cx, requires.len())?;
-    let seeds: Vec<_> = histories.iter().map(|&k| (k, cx.grad(k).cloned())).collect();
-    gradients(&arguments, requires, closures, &seeds, cx.create_graph(), call)
+    let arguments = saved_arguments(cx, requires.len())?;
+    let seeds: Vec<_> = grad_results.iter().map(|&k| (k, cx.grad(k).cloned())).collect();
+    differentiate_call(&arguments, requires, closures, &seeds, cx.create_graph(), call)
 }
 
-/// The first `count` values that the running node saved, with their histories. All that it saved must be what it was, also
-/// what only the forward program read.
+/// The first `count` saved values of the running node, with their edges. Checks the version of every saved value,
+/// also of those that only the forward program read.
 ///
 /// # Errors
-/// `Modified` for a value that was changed.
-pub(crate) fn arguments(cx: &Context<'_, Tensor>, count: usize) -> Result<Vec<Tensor>> {
+/// `Modified` for a value that was changed in place.
+pub(crate) fn saved_arguments(cx: &Context<'_, Tensor>, count: usize) -> Result<Vec<Tensor>> {
     for saved in 0..cx.saved_count() {
         cx.saved(saved)?;
     }
     (0..count).map(|i| cx.saved_with_edge(i)).collect()
 }
 
-/// The gradients, in the order of arguments and closures, of the results that `call` gives for these arguments.
-/// `cotangents` are those of results by their number.
+/// The gradients of arguments and closures, in this order, through the results of `call` on these arguments.
+/// `cotangents` are pairs of a result's index and its gradient.
 ///
 /// # Errors
-/// As [`computed`].
-pub(crate) fn gradients(
+/// As [`recompute_gradients`].
+pub(crate) fn differentiate_call(
     arguments: &[Tensor],
     requires: &[bool],
     closures: &Closures<'_>,
@@ -95,14 +94,14 @@ pub(crate) fn gradients(
     create_graph: bool,
     call: Call<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
-    let closed = closures.edges();
+    let closure_edges = closures.edges();
     let _mode = ModeGuard::grad(true);
     // Hooks that the function registers on the copies run; those of what it closes over are left to the pass around.
     let hooks = next_node_seq();
     let copies = arguments.iter().zip(requires).map(|(x, requires)| {
         Ok(match (requires, x.requires_grad()) {
             (true, true) => x.copied("clone")?,
-            // A carried value that begins as a constant: its gradient goes nowhere.
+            // A carried value that starts as a constant: nobody needs its gradient.
             (true, false) => x.duplicate()?.with_grad(),
             (false, _) => x.clone(),
         })
@@ -117,24 +116,27 @@ pub(crate) fn gradients(
             seeds.push(Some(seed.clone()));
         }
     }
-    let own = copies.iter().zip(requires).filter(|(_, requires)| **requires);
-    let own = own.map(|(copy, _)| copy.grad_edge().ok_or_else(lost));
-    let mut targets: Vec<Edge> = own.collect::<Result<_>>()?;
-    let wanted = requires.iter().copied().chain(closed.iter().map(|_| true));
-    targets.extend(closed.iter().cloned());
-    if let Closures::Exactly(_) = closures {
+    let argument_edges = copies.iter().zip(requires).filter(|(_, requires)| **requires);
+    let argument_edges =
+        argument_edges.map(|(copy, _)| copy.grad_edge().ok_or_else(missing_history));
+    let mut targets: Vec<Edge> = argument_edges.collect::<Result<_>>()?;
+    let is_target = requires.iter().copied().chain(closure_edges.iter().map(|_| true));
+    targets.extend(closure_edges.iter().cloned());
+    if let Closures::Exact(_) = closures {
         let edges: Vec<Edge> = roots.iter().map(|root| root.edge.clone()).collect();
         if frontier(&edges, since.nodes).iter().any(|edge| !targets.contains(edge)) {
             return Err(other_closure());
         }
     }
     let options = GradOptions { allow_unused: true, create_graph, since, ..GradOptions::default() };
-    let mut found = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
-    Ok(wanted.map(|wanted| if wanted { found.next().flatten() } else { None }).collect())
+    let mut gradients = grad_of(roots, targets, &seeds, &options, &NoHost)?.into_iter();
+    Ok(is_target
+        .map(|is_target| if is_target { gradients.next().flatten() } else { None })
+        .collect())
 }
 
 #[cold]
-fn lost() -> Box<Error> {
+fn missing_history() -> Box<Error> {
     Box::new(Error::Internal { op: OP.into(), what: "a copy of an argument has no history".into() })
 }
 

@@ -1,15 +1,15 @@
-//! Derivatives of compiled functions: the forward and the backward program of a call, and the one node that joins them.
+//! Derivatives of compiled functions: the forward and the backward program of a call are one autograd node.
 //!
-//! Invariant: the gradients of a call have the bits that the traced function gives.
+//! Invariant: gradients are bit for bit those of the eager function.
 
 mod backward_node;
 mod call_node;
+mod differentiable_program;
 mod higher_order;
-mod joint_trace;
 
 pub(crate) use backward_node::{BackwardProgram, record_node};
-pub(crate) use call_node::bytes;
-pub use higher_order::Original;
-pub(crate) use higher_order::{Closures, arguments, gradients};
-pub(crate) use joint_trace::{Ends, cotangents, numbered};
-pub use joint_trace::{JointReplay, NotJoint};
+pub(crate) use call_node::as_flat_tensor;
+pub(crate) use differentiable_program::{BackwardBoundary, gradient_indices, traced_seeds};
+pub use differentiable_program::{DifferentiableProgram, NotDifferentiable};
+pub use higher_order::OriginalFunction;
+pub(crate) use higher_order::{Closures, differentiate_call, saved_arguments};

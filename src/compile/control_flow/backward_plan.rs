@@ -1,103 +1,102 @@
-//! Which backward program each iteration of a backward loop runs: that for the gradients that come to it.
-//!
-//! Owns: those programs, found once for a pass. Never runs one. Invariant: an iteration takes no gradient that a pass through
-//! iterations in Python would not have.
+//! Which backward program of the body each iteration of a backward loop runs, depending on the gradients that reach
+//! it.
 
 use smallvec::SmallVec;
 
-use super::loop_forward::Loop;
-use super::partial_backward::Way;
+use super::body_backward::BodyBackward;
+use super::loop_forward::LoopProgram;
 
-/// More ways for gradients through a body than this are not worth a program each.
-const MOST: usize = 16;
+/// Bound on the backward programs of one body.
+const MAX_VARIANTS: usize = 16;
 
-/// The backward programs of a pass.
+/// The backward programs of one backward loop.
 pub struct BackwardPlan {
     pub(in crate::compile) variants: SmallVec<[Variant; 1]>,
-    /// For each argument and each closure, the number of its gradient among those that the pass gives.
-    pub(in crate::compile) places: Vec<Option<usize>>,
+    /// For each argument, then each closure: the index of its gradient among the gradients of the loop.
+    pub(in crate::compile) gradient_indices: Vec<Option<usize>>,
 }
 
-/// An iteration to which certain gradients come.
+/// An iteration with a given set of cotangents.
 pub(in crate::compile) struct Variant {
-    /// Which results have one.
-    given: Vec<bool>,
-    pub(in crate::compile) way: Way,
-    /// The arguments and closures that it gives gradients of.
-    pub(in crate::compile) derived: Vec<usize>,
-    /// What the iteration before it is.
+    /// Which cotangents are present.
+    present: Vec<bool>,
+    pub(in crate::compile) body_backward: BodyBackward,
+    /// The arguments and closures whose gradients it computes.
+    pub(in crate::compile) targets: Vec<usize>,
+    /// The variant of the iteration before it.
     pub(in crate::compile) next: usize,
 }
 
 impl BackwardPlan {
-    /// For each argument and each closure, whether the pass gives its gradient.
+    /// For each argument and each closure, whether the loop computes its gradient.
     pub fn gradients(&self) -> impl Iterator<Item = bool> + '_ {
-        self.places.iter().map(Option::is_some)
+        self.gradient_indices.iter().map(Option::is_some)
     }
 
-    /// Whether some iteration may give no gradient of a target.
-    pub(in crate::compile) fn misses(&self, target: usize) -> bool {
-        self.variants.iter().any(|variant| !variant.derived.contains(&target))
+    /// Whether some iteration computes no gradient of this target.
+    pub(in crate::compile) fn may_miss(&self, target: usize) -> bool {
+        self.variants.iter().any(|variant| !variant.targets.contains(&target))
     }
 
-    fn of(of: &Loop, variants: SmallVec<[Variant; 1]>) -> BackwardPlan {
-        let (carries, mut there) = (of.parts.carries, vec![false; of.parts.grads.len()]);
+    fn of(of: &LoopProgram, variants: SmallVec<[Variant; 1]>) -> BackwardPlan {
+        let (carries, mut is_computed) = (of.parts.carries, vec![false; of.parts.grads.len()]);
         let known = of.parts.condition.is_none().then_some(of.parts.length);
-        let (mut at, mut last) = (0, 0);
-        // Later iterations are like some of these.
+        let (mut current, mut last) = (0, 0);
+        // Later iterations repeat one of these variants.
         for _ in 0..known.unwrap_or(usize::MAX).min(2 * variants.len()) {
-            variants[at].derived.iter().for_each(|&target| there[target] = true);
-            at = variants[at].next;
+            variants[current].targets.iter().for_each(|&target| is_computed[target] = true);
+            current = variants[current].next;
         }
         if let Some(count) = known {
-            at = 0;
-            (0..count).for_each(|_| (last, at) = (at, variants[at].next));
-            let end = &variants[last].derived;
-            (0..carries).for_each(|target| there[target] = end.contains(&target));
+            current = 0;
+            (0..count).for_each(|_| (last, current) = (current, variants[current].next));
+            let end = &variants[last].targets;
+            (0..carries).for_each(|target| is_computed[target] = end.contains(&target));
         }
         let mut next = 0..;
-        let place = |there: bool| if there { next.next() } else { None };
-        let places = there.into_iter().map(place).collect();
-        BackwardPlan { variants, places }
+        let index = |is_computed: bool| if is_computed { next.next() } else { None };
+        let gradient_indices = is_computed.into_iter().map(index).collect();
+        BackwardPlan { variants, gradient_indices }
     }
 }
 
-impl Loop {
-    /// The programs for a pass in which these of the results with a history have a gradient; without them, every result has
-    /// one in every iteration. None where there are no such programs.
-    pub fn backward_plan(&self, given: Option<&[bool]>) -> Option<BackwardPlan> {
+impl LoopProgram {
+    /// The plan for a backward pass with these cotangents of the results that require grad; `None` means all of them,
+    /// in every iteration. Returns `None` if the trace does not determine the programs.
+    pub fn backward_plan(&self, present: Option<&[bool]>) -> Option<BackwardPlan> {
         let mut variants: SmallVec<[Variant; 1]> = SmallVec::new();
-        let Some(given) = given else {
-            variants.push(self.variant(vec![true; self.histories().count()])?);
+        let Some(present) = present else {
+            variants.push(self.variant(vec![true; self.grad_results().count()])?);
             return Some(BackwardPlan::of(self, variants));
         };
-        let mut wanted = given.to_vec();
+        let mut wanted = present.to_vec();
         loop {
             let mut variant = self.variant(wanted.clone())?;
-            for (number, result) in self.histories().enumerate() {
+            for (number, result) in self.grad_results().enumerate() {
                 if result < self.parts.carries {
-                    wanted[number] = variant.derived.contains(&result);
+                    wanted[number] = variant.targets.contains(&result);
                 }
             }
-            let known = variants.iter().position(|known| known.given == wanted);
-            let own = (variant.given == wanted).then_some(variants.len());
+            let known = variants.iter().position(|known| known.present == wanted);
+            let own = (variant.present == wanted).then_some(variants.len());
             variant.next = known.or(own).unwrap_or(variants.len() + 1);
             variants.push(variant);
             if known.or(own).is_some() {
                 return Some(BackwardPlan::of(self, variants));
             }
-            if variants.len() == MOST {
+            if variants.len() == MAX_VARIANTS {
                 return None;
             }
         }
     }
 
-    /// An iteration to which these gradients come; none where there is no program for it.
-    fn variant(&self, given: Vec<bool>) -> Option<Variant> {
-        let way = Way::of(&self.parts.body, &given)?;
-        let has = |number: &Option<usize>| number.is_some_and(|n| way.numbers.contains(&n));
-        let derived = (0..).zip(&self.parts.grads).filter(|(_, number)| has(number));
-        let derived = derived.map(|(target, _)| target).collect();
-        Some(Variant { given, way, derived, next: 0 })
+    /// The variant for these cotangents; `None` if there is no program.
+    fn variant(&self, present: Vec<bool>) -> Option<Variant> {
+        let body_backward = BodyBackward::of(&self.parts.body, &present)?;
+        let has =
+            |number: &Option<usize>| number.is_some_and(|n| body_backward.results.contains(&n));
+        let targets = (0..).zip(&self.parts.grads).filter(|(_, number)| has(number));
+        let targets = targets.map(|(target, _)| target).collect();
+        Some(Variant { present, body_backward, targets, next: 0 })
     }
 }

@@ -1,141 +1,147 @@
-//! Running a program on memory that belongs to a program around it.
+//! Runs a body program on memory of the enclosing program; pointers are resolved once, and a run allocates nothing.
 //!
-//! Owns: where results go, found once for all runs. Never allocates. Invariant: every result of the program has a place of
-//! its own.
+//! Invariant: every result of the program has a destination of its own.
 
 use smallvec::SmallVec;
 
 use crate::array::Storage;
-use crate::compile::exec::{Program, Session};
-use crate::compile::ir::lowered::copy_few;
-use crate::compile::ir::{Id, Output, Source};
+use crate::compile::exec::{Executable, Session};
+use crate::compile::ir::lowered::copy_bytes;
+use crate::compile::ir::{BufferId, Output, Source};
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
 
-/// The first byte of a value.
-pub(in crate::compile) type Place = *mut u8;
-/// Where inputs lie, or results after a run.
-pub(in crate::compile) type Places = SmallVec<[*const u8; 16]>;
+/// A destination pointer.
+pub(in crate::compile) type DstPtr = *mut u8;
+/// Source pointers: inputs of a run, or outputs after it.
+pub(in crate::compile) type SrcPtrs = SmallVec<[*const u8; 16]>;
 
-/// Values of a tape begin at multiples of this.
+/// Alignment of the values on a tape, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a run leaves for another one, one value after the other.
+/// The layout of a tape: residuals that a forward run stores for the backward run.
 #[derive(Default)]
-pub(in crate::compile) struct Tape {
-    /// Bytes of it.
+pub(in crate::compile) struct TapeLayout {
+    /// Its length in bytes.
     pub(in crate::compile) nbytes: usize,
 }
 
-impl Tape {
-    /// Where a value of this many bytes begins, after those before it.
-    pub(in crate::compile) fn add(&mut self, nbytes: usize) -> usize {
+impl TapeLayout {
+    /// Appends a value of this many bytes; returns its offset.
+    pub(in crate::compile) fn reserve(&mut self, nbytes: usize) -> usize {
         let start = self.nbytes;
         self.nbytes += nbytes.next_multiple_of(ALIGNMENT);
         start
     }
 }
 
-/// Where a result of a program goes.
+/// The destination of a result buffer.
 #[derive(Clone, Copy)]
-enum Goes {
-    /// To the tape, at this byte.
+enum ResultTarget {
+    /// The tape, at this offset.
     Tape(usize),
-    /// To the place of the output of this number.
-    Own(usize),
+    /// The memory of the output with this index.
+    Output(usize),
 }
 
-/// Where an output of a program is found.
-enum Lies {
-    /// In the memory of result `.0`, from byte `.1` on.
+/// Where an output is found after a run.
+enum OutputLocation {
+    /// In result buffer `.0`, at byte offset `.1`.
     Result(usize, isize),
-    /// In an input.
+    /// In input `.0`, at byte offset `.1`.
     Input(usize, isize),
-    /// In values of the program.
+    /// In a constant of the program, or in external memory.
     Constant(Storage, isize),
-    /// Nowhere: it has no elements.
-    Nowhere,
+    /// It has no elements.
+    Empty,
 }
 
-/// The places of a program's results.
-pub(in crate::compile) struct Placement {
-    results: Vec<Goes>,
-    outputs: Vec<Lies>,
+/// The resolved destinations of a program's results, and the locations of its outputs.
+pub(in crate::compile) struct ResultBinding {
+    results: Vec<ResultTarget>,
+    outputs: Vec<OutputLocation>,
 }
 
-impl Placement {
-    /// The places of the results of `program`, of which those in `taped` lie on the tape.
-    pub(in crate::compile) fn new(program: &Program, taped: &[(Id, usize)]) -> Placement {
-        let goes = |id: &Id| match taped.iter().find(|(taped, _)| taped == id) {
-            Some(&(_, at)) => Goes::Tape(at),
+impl ResultBinding {
+    /// Resolves the results of `program`; the buffers in `taped` go to the tape at the given offsets.
+    pub(in crate::compile) fn new(
+        program: &Executable,
+        taped: &[(BufferId, usize)],
+    ) -> ResultBinding {
+        let target = |id: &BufferId| match taped.iter().find(|(taped, _)| taped == id) {
+            Some(&(_, offset)) => ResultTarget::Tape(offset),
             None => {
                 let number = program.outputs().iter().position(|output| output.buffer == *id);
-                Goes::Own(number.expect("a result that is no output is on the tape"))
+                ResultTarget::Output(number.expect("a result that is no output is on the tape"))
             }
         };
-        let lies = |output: &Output| {
+        let location = |output: &Output| {
             let offset = output.layout.offset() * output.dtype.size() as isize;
             let result = program.results().iter().position(|id| *id == output.buffer);
             match (result, program.source(output.buffer)) {
-                (Some(number), _) => Lies::Result(number, offset),
-                (None, Source::Input(number)) => Lies::Input(*number, offset),
-                (None, Source::Constant(storage) | Source::Outside(storage)) => {
-                    Lies::Constant(storage.data_handle(), offset)
+                (Some(number), _) => OutputLocation::Result(number, offset),
+                (None, Source::Input(number)) => OutputLocation::Input(*number, offset),
+                (None, Source::Constant(storage) | Source::External(storage)) => {
+                    OutputLocation::Constant(storage.data_handle(), offset)
                 }
-                _ => Lies::Nowhere,
+                _ => OutputLocation::Empty,
             }
         };
-        Placement {
-            results: program.results().iter().map(goes).collect(),
-            outputs: program.outputs().iter().map(lies).collect(),
+        ResultBinding {
+            results: program.results().iter().map(target).collect(),
+            outputs: program.outputs().iter().map(location).collect(),
         }
     }
 
-    /// Runs the program; outputs that are not taped go to `own` by their number. Returns where the outputs lie, and the
-    /// objects.
+    /// Runs the program; results that are not on the tape go to `output_dst(output index)`. Returns pointers to the outputs,
+    /// and the objects that the run left.
     ///
     /// # Safety
-    /// Inputs hold what the program was recorded with, while the run goes on; null is an input that no step reads. Each
-    /// result has a place of its own that is long enough.
+    /// Inputs have the dtypes and shapes of the trace and live during the run; a null input is one that no step
+    /// reads. Every destination is distinct and large enough.
     pub(in crate::compile) unsafe fn run(
         &self,
         session: &mut Session<'_>,
-        inputs: &Places,
+        inputs: &SrcPtrs,
         objects: &[Option<Object>],
-        tape: Place,
-        own: impl Fn(usize) -> Place,
-    ) -> Result<(Places, Objects)> {
-        let place = |goes: &Goes| match *goes {
-            Goes::Tape(at) => tape.wrapping_add(at),
-            Goes::Own(number) => own(number),
+        tape: DstPtr,
+        output_dst: impl Fn(usize) -> DstPtr,
+    ) -> Result<(SrcPtrs, Objects)> {
+        let resolve = |target: &ResultTarget| match *target {
+            ResultTarget::Tape(offset) => tape.wrapping_add(offset),
+            ResultTarget::Output(number) => output_dst(number),
         };
-        let places: SmallVec<[Place; 16]> = self.results.iter().map(place).collect();
+        let dsts: SmallVec<[DstPtr; 16]> = self.results.iter().map(resolve).collect();
         // SAFETY: the caller's contract.
-        let made = unsafe { session.run(inputs, &places, objects)? };
-        let lies = |lies: &Lies| match lies {
-            Lies::Result(number, offset) => places[*number].wrapping_offset(*offset).cast_const(),
-            Lies::Input(number, offset) => inputs[*number].wrapping_offset(*offset),
-            Lies::Constant(storage, offset) => storage.ptr().wrapping_offset(*offset).cast_const(),
-            Lies::Nowhere => std::ptr::null(),
+        let left_objects = unsafe { session.run(inputs, &dsts, objects)? };
+        let resolve = |location: &OutputLocation| match location {
+            OutputLocation::Result(number, offset) => {
+                dsts[*number].wrapping_offset(*offset).cast_const()
+            }
+            OutputLocation::Input(number, offset) => inputs[*number].wrapping_offset(*offset),
+            OutputLocation::Constant(storage, offset) => {
+                storage.ptr().wrapping_offset(*offset).cast_const()
+            }
+            OutputLocation::Empty => std::ptr::null(),
         };
-        Ok((self.outputs.iter().map(lies).collect(), made))
+        Ok((self.outputs.iter().map(resolve).collect(), left_objects))
     }
 }
 
-/// Copies a value to its place, if it lies elsewhere.
+/// Copies a value to its destination unless it is there already.
 ///
 /// # Safety
-/// Both hold that many bytes; they are the same or apart.
-pub(in crate::compile) unsafe fn settle(from: *const u8, to: Place, nbytes: usize) {
-    if from != to.cast_const() && nbytes > 0 {
+/// Both pointers are valid for `nbytes`; they are equal or the ranges are disjoint.
+pub(in crate::compile) unsafe fn copy_unless_same(src: *const u8, dst: DstPtr, nbytes: usize) {
+    if src != dst.cast_const() && nbytes > 0 {
         // SAFETY: the caller's contract.
-        unsafe { copy_few(from, to, nbytes) };
+        unsafe { copy_bytes(src, dst, nbytes) };
     }
 }
 
-/// Where views begin.
-pub(in crate::compile) fn starts<'v>(
+/// The base pointers of views.
+pub(in crate::compile) fn view_ptrs<'v>(
     views: &'v [View<'_>],
 ) -> impl Iterator<Item = *const u8> + Clone + 'v {
     views.iter().map(|view| view.ptr)

@@ -1,21 +1,20 @@
-//! The derivative of a branch as a branch: a function of operands and cotangents that gives gradients.
+//! The VJP of a branch, as a branch: a function of operands and cotangents that returns gradients. A traced
+//! derivative of a `switch` is a `switch` of these.
 //!
-//! Owns: the call of a branch for its gradients, which have a history. Never chooses a branch: a `switch` of such branches
-//! does, so that a recorded derivative of a choice holds all of its branches. Invariant: every branch of one choice gives
-//! gradients of the same tensors, zeros where it has none.
+//! Invariant: all branches return gradients of the same targets, zeros where a branch has none.
 
 use crate::array::Storage;
-use crate::compile::autograd::{Closures, Original, gradients};
+use crate::compile::autograd::{Closures, OriginalFunction, differentiate_call};
 use crate::error::Result;
 use crate::graph::Foreign;
 use crate::ops::autograd::backward::Endpoint;
 use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
-/// The functions of a choice.
-pub(super) struct Branches(pub(super) Vec<Box<dyn Original>>);
+/// The Python functions of the branches.
+pub(super) struct BranchFunctions(pub(super) Vec<Box<dyn OriginalFunction>>);
 
-impl Foreign for Branches {
+impl Foreign for BranchFunctions {
     fn visit(&self, visit: &mut dyn FnMut(&dyn std::any::Any)) {
         self.0.iter().filter_map(|f| f.foreign()).for_each(|foreign| foreign.visit(visit));
     }
@@ -25,45 +24,48 @@ impl Foreign for Branches {
     }
 }
 
-/// A branch whose results are the gradients of another one's.
-pub(super) struct Derived {
-    pub(super) branch: Box<dyn Original>,
+/// A branch that computes the gradients of another branch.
+pub(super) struct BranchVjp {
+    pub(super) branch: Box<dyn OriginalFunction>,
     /// Which operands of that branch require grad.
     pub(super) requires: Vec<bool>,
     pub(super) closures: Vec<Endpoint>,
     /// The results that have cotangents.
-    pub(super) histories: Vec<usize>,
-    /// What the gradients are like, those of operands that require none left out.
+    pub(super) grad_results: Vec<usize>,
+    /// The shapes and dtypes of the gradients, without those of operands that do not require grad.
     pub(super) targets: Vec<Spec>,
 }
 
-impl Original for Derived {
+impl OriginalFunction for BranchVjp {
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         let (operands, cotangents) = arguments.split_at(self.requires.len());
-        let cotangents = self.histories.iter().copied().zip(cotangents.iter().cloned().map(Some));
+        let cotangents =
+            self.grad_results.iter().copied().zip(cotangents.iter().cloned().map(Some));
         let cotangents: Vec<_> = cotangents.collect();
-        let closures = Closures::Reached(&self.closures);
+        let closures = Closures::Subset(&self.closures);
         let call = |copies: &[Tensor]| self.branch.call(copies);
-        let found = gradients(operands, &self.requires, &closures, &cotangents, true, &call)?;
-        let all = self.requires.iter().copied().chain(self.closures.iter().map(|_| true));
-        let wanted = found.into_iter().zip(all).filter(|(_, wanted)| *wanted);
-        let filled = |((gradient, _), spec): ((Option<Tensor>, bool), &Spec)| match gradient {
-            Some(gradient) => Ok(gradient),
-            None => spec.zeros(),
-        };
-        wanted.zip(&self.targets).map(filled).collect()
+        let gradients =
+            differentiate_call(operands, &self.requires, &closures, &cotangents, true, &call)?;
+        let is_target = self.requires.iter().copied().chain(self.closures.iter().map(|_| true));
+        let wanted = gradients.into_iter().zip(is_target).filter(|(_, wanted)| *wanted);
+        let gradient_or_zeros =
+            |((gradient, _), spec): ((Option<Tensor>, bool), &Spec)| match gradient {
+                Some(gradient) => Ok(gradient),
+                None => spec.zeros(),
+            };
+        wanted.zip(&self.targets).map(gradient_or_zeros).collect()
     }
 
-    fn keeps(&self, memory: &Storage) -> bool {
-        self.branch.keeps(memory)
+    fn has_copy_of(&self, memory: &Storage) -> bool {
+        self.branch.has_copy_of(memory)
     }
 
-    fn share(&self) -> Box<dyn Original> {
-        Box::new(Derived {
+    fn share(&self) -> Box<dyn OriginalFunction> {
+        Box::new(BranchVjp {
             branch: self.branch.share(),
             requires: self.requires.clone(),
             closures: self.closures.clone(),
-            histories: self.histories.clone(),
+            grad_results: self.grad_results.clone(),
             targets: self.targets.clone(),
         })
     }

@@ -1,140 +1,163 @@
-//! Iterations of a loop's forward program, also those that the backward loop runs again.
+//! Runs iterations of a loop's forward program, also when the backward loop recomputes them (rematerialisation).
 //!
-//! Owns: the carry from one iteration to the next, and segments of iterations whose tapes are computed anew. Never decides
-//! how often a loop runs. Invariant: an iteration that runs again reads the carry that it read the first time.
+//! Invariant: a recomputed iteration reads the same carry as the first time.
 
 use smallvec::SmallVec;
 
-use super::binding::{Place, Places, settle, starts};
-use super::loop_forward::{Handover, Loop};
+use super::binding::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
+use super::loop_forward::{CarryBuffers, LoopProgram};
 use crate::array::Storage;
 use crate::compile::exec::Session;
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
 
-/// What every iteration reads.
+/// What every iteration reads beside the carry.
 #[derive(Clone, Copy)]
-pub(in crate::compile) struct Around<'v, 'a> {
+pub(in crate::compile) struct LoopOperands<'v, 'a> {
     pub(in crate::compile) scanned: &'v [View<'a>],
-    pub(in crate::compile) outside: &'v [View<'a>],
+    pub(in crate::compile) external: &'v [View<'a>],
 }
 
-/// Iterations, one after the other.
+/// Iterations that run one after the other.
 pub(in crate::compile) struct Iterations<'l> {
-    of: &'l Loop,
+    loop_program: &'l LoopProgram,
     session: Session<'l>,
-    handed: Handover,
-    /// Where the carry lies.
+    carry_buffers: CarryBuffers,
+    /// Pointers to the current carry.
     pub(in crate::compile) carry: SmallVec<[*const u8; 8]>,
 }
 
 impl<'l> Iterations<'l> {
-    /// Begins with this carry.
+    /// Starts with this carry.
     pub(in crate::compile) fn begin(
-        of: &'l Loop,
+        loop_program: &'l LoopProgram,
         carry: impl Iterator<Item = *const u8>,
     ) -> Result<Iterations<'l>> {
-        let bytes = of.parts.result_bytes[..of.parts.carries].iter().copied();
-        let session = Session::begin(&of.parts.body.forward)?;
-        Ok(Iterations { of, session, handed: Handover::new(bytes)?, carry: carry.collect() })
+        let bytes = loop_program.parts.result_bytes[..loop_program.parts.carries].iter().copied();
+        let session = Session::begin(&loop_program.parts.body.forward)?;
+        Ok(Iterations {
+            loop_program,
+            session,
+            carry_buffers: CarryBuffers::new(bytes)?,
+            carry: carry.collect(),
+        })
     }
 
-    /// Iteration `k`: leaves residuals, and the carry where the backward program reads it, on `tape`. A stacked result goes
-    /// where `stacked` says by its number. Gives the objects that the program hands on.
+    /// Runs iteration `k`. Stores residuals, and the carry if the backward program reads it, on `tape`; writes
+    /// stacked result `i` to `stacked(i)`. Returns the objects that the run left.
     pub(in crate::compile) fn step(
         &mut self,
         k: usize,
-        tape: Place,
-        around: Around<'_, '_>,
-        stacked: impl Fn(usize) -> Place,
+        tape: DstPtr,
+        operands: LoopOperands<'_, '_>,
+        stacked: impl Fn(usize) -> DstPtr,
     ) -> Result<Objects> {
-        let (of, carries) = (self.of, self.of.parts.carries);
-        self.keep(tape);
-        let scanned = of.scanned(around.scanned, of.element(k));
-        let given: Places =
-            self.carry.iter().copied().chain(scanned).chain(starts(around.outside)).collect();
-        let handed = &self.handed;
-        let own = |result: usize| match result < carries {
-            true => handed.at(result, k),
+        let (loop_program, carries) = (self.loop_program, self.loop_program.parts.carries);
+        self.store_read_carry(tape);
+        let scanned = loop_program.scanned(operands.scanned, loop_program.element(k));
+        let inputs: SrcPtrs =
+            self.carry.iter().copied().chain(scanned).chain(view_ptrs(operands.external)).collect();
+        let carry_buffers = &self.carry_buffers;
+        let result_dst = |result: usize| match result < carries {
+            true => carry_buffers.of(result, k),
             false => stacked(result),
         };
-        // SAFETY: all of these hold what the body was recorded with, for this run.
-        let (found, objects) =
-            unsafe { of.forward.run(&mut self.session, &given, &[], tape, own)? };
-        for (result, (&from, &bytes)) in found.iter().zip(&of.parts.result_bytes).enumerate() {
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the destinations
+        // are separate buffers.
+        let (outputs, objects) =
+            unsafe { loop_program.forward.run(&mut self.session, &inputs, &[], tape, result_dst)? };
+        for (result, (&src, &bytes)) in
+            outputs.iter().zip(&loop_program.parts.result_bytes).enumerate()
+        {
             match self.carry.get_mut(result) {
-                Some(carry) => *carry = from,
-                // SAFETY: there is room for each element.
-                None => unsafe { settle(from, own(result), bytes) },
+                Some(carry) => *carry = src,
+                // SAFETY: the stacked result has room for one element per iteration.
+                None => unsafe { copy_unless_same(src, result_dst(result), bytes) },
             }
         }
         Ok(objects)
     }
 
-    /// Keeps the carry for the backward loop, where it is read there.
-    fn keep(&self, tape: Place) {
-        let bytes = &self.of.parts.argument_bytes;
-        for ((&from, at), &bytes) in self.carry.iter().zip(&self.of.kept).zip(bytes) {
-            if let Some(at) = at {
-                // SAFETY: the tape has room for the carry of each iteration, and nobody else has the tape.
-                unsafe { settle(from, tape.wrapping_add(*at), bytes) };
+    /// Stores the carried values that the backward program reads on the tape.
+    fn store_read_carry(&self, tape: DstPtr) {
+        let bytes = &self.loop_program.parts.argument_bytes;
+        for ((&src, offset), &bytes) in
+            self.carry.iter().zip(&self.loop_program.carry_offsets).zip(bytes)
+        {
+            if let Some(offset) = offset {
+                // SAFETY: the tape reserves these bytes at this offset, and no other reference to it exists.
+                unsafe { copy_unless_same(src, tape.wrapping_add(*offset), bytes) };
             }
         }
     }
 
-    /// Keeps all of the carry, from which a segment can run again.
-    pub(in crate::compile) fn save(&self, slot: Place) {
-        let bytes = &self.of.parts.argument_bytes;
-        for ((&from, &at), &bytes) in self.carry.iter().zip(&self.of.carried).zip(bytes) {
-            // SAFETY: the tape has room for the carry of each segment, and nobody else has the tape.
-            unsafe { settle(from, slot.wrapping_add(at), bytes) };
+    /// Stores the whole carry, as a checkpoint from which the segment can be recomputed.
+    pub(in crate::compile) fn store_checkpoint(&self, slot: DstPtr) {
+        let bytes = &self.loop_program.parts.argument_bytes;
+        for ((&src, &offset), &bytes) in
+            self.carry.iter().zip(&self.loop_program.checkpoint_offsets).zip(bytes)
+        {
+            // SAFETY: the checkpoint reserves these bytes at this offset, and no other reference to it exists.
+            unsafe { copy_unless_same(src, slot.wrapping_add(offset), bytes) };
         }
     }
 }
 
-/// The tapes of some iterations, which ran again.
+/// The recomputed tapes of one segment of iterations.
 pub(in crate::compile) struct Segment<'l> {
-    of: &'l Loop,
-    /// The first of the iterations, once there are any.
-    first: Option<usize>,
+    loop_program: &'l LoopProgram,
+    /// The first iteration of the segment, once it was computed.
+    first_iteration: Option<usize>,
     tapes: Storage,
     objects: Vec<Objects>,
-    /// Where stacked results go, which are there already.
-    unused: Storage,
+    /// Scratch for stacked results: the real ones are already written.
+    scratch: Storage,
 }
 
 impl<'l> Segment<'l> {
-    pub(in crate::compile) fn new(of: &'l Loop) -> Result<Segment<'l>> {
-        let tapes = Storage::alloc(of.parts.every.min(of.parts.length) * of.stride)?;
-        let unused = Storage::alloc(of.stacked.iter().copied().max().unwrap_or(0))?;
-        Ok(Segment { of, first: None, tapes, objects: Vec::new(), unused })
+    pub(in crate::compile) fn new(loop_program: &'l LoopProgram) -> Result<Segment<'l>> {
+        let tapes = Storage::alloc(
+            loop_program.parts.checkpoint_interval.min(loop_program.parts.length)
+                * loop_program.iteration_tape_bytes,
+        )?;
+        let scratch =
+            Storage::alloc(loop_program.scratch_offsets.iter().copied().max().unwrap_or(0))?;
+        Ok(Segment { loop_program, first_iteration: None, tapes, objects: Vec::new(), scratch })
     }
 
-    /// The tape and the objects of iteration `k`, of which the loop asks from the last to the first. `slots` has the carry of
-    /// each segment.
-    pub(in crate::compile) fn at(
+    /// The tape and the objects of iteration `k`. The caller asks from the last iteration to the first. `slots` holds
+    /// the carry at the start of each segment.
+    pub(in crate::compile) fn tape_of(
         &mut self,
         k: usize,
         slots: *const u8,
-        around: Around<'_, '_>,
-    ) -> Result<(Place, &[Option<Object>])> {
-        let (of, every) = (self.of, self.of.parts.every);
-        let first = k - k % every;
-        let tape = |k: usize| self.tapes.ptr().wrapping_add((k - first) * of.stride);
-        if self.first != Some(first) {
-            let slot = slots.wrapping_add(first / every * of.slot);
-            let carry = of.carried.iter().map(|&at| slot.wrapping_add(at));
-            let mut iterations = Iterations::begin(of, carry)?;
-            let unused = |result: usize| {
-                self.unused.ptr().wrapping_add(of.stacked[result - of.parts.carries])
+        operands: LoopOperands<'_, '_>,
+    ) -> Result<(DstPtr, &[Option<Object>])> {
+        let (loop_program, checkpoint_interval) =
+            (self.loop_program, self.loop_program.parts.checkpoint_interval);
+        let first_iteration = k - k % checkpoint_interval;
+        let tape = |k: usize| {
+            self.tapes.ptr().wrapping_add((k - first_iteration) * loop_program.iteration_tape_bytes)
+        };
+        if self.first_iteration != Some(first_iteration) {
+            let slot = slots.wrapping_add(
+                first_iteration / checkpoint_interval * loop_program.checkpoint_bytes,
+            );
+            let carry =
+                loop_program.checkpoint_offsets.iter().map(|&offset| slot.wrapping_add(offset));
+            let mut iterations = Iterations::begin(loop_program, carry)?;
+            let scratch = |result: usize| {
+                self.scratch
+                    .ptr()
+                    .wrapping_add(loop_program.scratch_offsets[result - loop_program.parts.carries])
             };
             self.objects.clear();
-            for k in first..=k {
-                self.objects.push(iterations.step(k, tape(k), around, unused)?);
+            for k in first_iteration..=k {
+                self.objects.push(iterations.step(k, tape(k), operands, scratch)?);
             }
-            self.first = Some(first);
+            self.first_iteration = Some(first_iteration);
         }
-        Ok((tape(k), &self.objects[k - first]))
+        Ok((tape(k), &self.objects[k - first_iteration]))
     }
 }

@@ -1,32 +1,31 @@
-//! The backward loop: the backward program of a body, once per iteration, from the last to the first.
+//! The backward loop: runs the backward program of the body once per iteration, from the last to the first.
 //!
-//! Owns: the gradients that one iteration hands to the one before it: those of the carry, and sums for closures.
-//! Invariant: a closure's gradient is a left fold over its uses, from the last one to the first: the order in which the
-//! engine adds the gradients of a computation that was not folded into a loop.
+//! Invariant: a closure's gradient is a left fold over its uses, from the last iteration to the first, which is the
+//! order in which the engine adds the gradients of an unrolled loop.
 
 use smallvec::SmallVec;
 
 use super::backward_plan::BackwardPlan;
-use super::binding::{Place, Places, settle, starts};
-use super::iterations::{Around, Segment};
-use super::loop_forward::{Handover, Loop, Trace};
+use super::binding::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
+use super::iterations::{LoopOperands, Segment};
+use super::loop_forward::{CarryBuffers, LoopProgram, LoopResiduals};
 use crate::array::Storage;
 use crate::compile::exec::Session;
 use crate::error::Result;
 use crate::kernels::launch::Object;
 use crate::kernels::{View, ViewMut};
 
-/// What every iteration reads.
-struct Given<'v, 'a> {
+/// What every iteration of the backward loop reads.
+struct BackwardOperands<'v, 'a> {
     scanned: &'v [View<'a>],
-    outside: &'v [View<'a>],
+    external: &'v [View<'a>],
     cotangents: &'v [View<'a>],
 }
 
-impl Loop {
-    /// Runs a backward program of the body once for each iteration, from the last to the first. `reads` are the scanned
-    /// tensors, what the body reads outside, the tape, and the gradients of the results that have a history; `writes`
-    /// are the gradients that the plan gives.
+impl LoopProgram {
+    /// Runs the backward program of the body once per iteration, from the last to the first. `reads` are the scanned
+    /// tensors, the external buffers of the body, the tape, and the cotangents of the results that require grad;
+    /// `writes` are the gradients of the plan.
     ///
     /// # Errors
     /// What a step raises.
@@ -35,168 +34,215 @@ impl Loop {
         plan: &BackwardPlan,
         reads: &[View<'_>],
         writes: &mut [ViewMut<'_>],
-        trace: Option<&Trace>,
+        loop_residuals: Option<&LoopResiduals>,
     ) -> Result<()> {
-        let places: SmallVec<[Place; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
+        let gradient_dsts: SmallVec<[DstPtr; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
         let (scanned, rest) = reads.split_at(self.parts.scanned);
-        let (outside, rest) = rest.split_at(self.parts.outside);
-        let given = Given { scanned, outside, cotangents: &rest[1..] };
-        let count = trace.map_or(self.parts.length, |trace| trace.count);
-        let mut pass = BackwardLoop::begin((self, plan), given.cotangents, &places, count)?;
-        let mut segment = if self.parts.every > 1 { Some(Segment::new(self)?) } else { None };
+        let (external, rest) = rest.split_at(self.parts.external);
+        let operands = BackwardOperands { scanned, external, cotangents: &rest[1..] };
+        let count = loop_residuals.map_or(self.parts.length, |loop_residuals| loop_residuals.count);
+        let mut backward_loop =
+            BackwardLoop::begin((self, plan), operands.cotangents, &gradient_dsts, count)?;
+        let mut segment =
+            if self.parts.checkpoint_interval > 1 { Some(Segment::new(self)?) } else { None };
         for k in (0..count).rev() {
             if let Some(segment) = &mut segment {
-                let around = Around { scanned, outside };
-                let (tape, objects) = segment.at(k, rest[0].ptr, around)?;
-                pass.step(k, tape, &given, objects)?;
+                let loop_operands = LoopOperands { scanned, external };
+                let (tape, objects) = segment.tape_of(k, rest[0].ptr, loop_operands)?;
+                backward_loop.step(k, tape, &operands, objects)?;
                 continue;
             }
-            let own = trace.and_then(|trace| trace.tapes.get(k));
-            let tape = match own {
+            let own_tape = loop_residuals.and_then(|loop_residuals| loop_residuals.tapes.get(k));
+            let tape = match own_tape {
                 Some(tape) => tape.ptr(),
-                None => rest[0].ptr.cast_mut().wrapping_add(self.element(k) * self.stride),
+                None => {
+                    rest[0].ptr.cast_mut().wrapping_add(self.element(k) * self.iteration_tape_bytes)
+                }
             };
-            let objects = trace.and_then(|trace| trace.objects.get(k));
-            pass.step(k, tape, &given, objects.map_or(&[], |objects| &objects[..]))?;
+            let objects = loop_residuals.and_then(|loop_residuals| loop_residuals.objects.get(k));
+            backward_loop.step(k, tape, &operands, objects.map_or(&[], |objects| &objects[..]))?;
         }
-        pass.end();
+        backward_loop.end();
         Ok(())
     }
 }
 
-/// A run of the backward loop.
+/// The state of one run of the backward loop.
 struct BackwardLoop<'l> {
-    of: &'l Loop,
+    loop_program: &'l LoopProgram,
     plan: &'l BackwardPlan,
-    /// A session for each program of the plan.
+    /// A session for each variant of the plan.
     sessions: SmallVec<[Option<Session<'l>>; 1]>,
-    /// Which of them is next.
-    at: usize,
-    /// Bytes of each target, arguments and closures by number, and where its gradient goes if the pass gives one.
-    bytes: Vec<usize>,
-    places: Vec<Option<Place>>,
-    handed: Handover,
-    /// For each target, where the next step finds the gradient of the carry that it gave, or the sum so far.
-    taken: Vec<*const u8>,
-    /// What stands for a gradient that there is none of.
+    /// The variant of the next iteration.
+    variant: usize,
+    /// Bytes of the gradient of each target (arguments, then closures), and its destination if the loop computes it.
+    gradient_bytes: Vec<usize>,
+    gradient_dsts: Vec<Option<DstPtr>>,
+    carry_buffers: CarryBuffers,
+    /// For each target a pointer to the current gradient of the carry, or to the sum of a closure's gradients.
+    current: Vec<*const u8>,
+    /// Stands for a missing gradient.
     zeros: Storage,
 }
 
 impl<'l> BackwardLoop<'l> {
     fn begin(
-        (of, plan): (&'l Loop, &'l BackwardPlan),
+        (loop_program, plan): (&'l LoopProgram, &'l BackwardPlan),
         cotangents: &[View<'_>],
-        places: &[Place],
+        gradient_dsts: &[DstPtr],
         count: usize,
     ) -> Result<BackwardLoop<'l>> {
-        let parts = &of.parts;
-        let closures = parts.nothing.iter().map(Vec::len);
-        let bytes: Vec<usize> = parts.argument_bytes.iter().copied().chain(closures).collect();
-        let longest = bytes.iter().copied().max().unwrap_or(0);
+        let parts = &loop_program.parts;
+        let closures = parts.initial_sums.iter().map(Vec::len);
+        let gradient_bytes: Vec<usize> =
+            parts.argument_bytes.iter().copied().chain(closures).collect();
+        let longest = gradient_bytes.iter().copied().max().unwrap_or(0);
         let zeros = Storage::alloc(longest)?;
-        // SAFETY: the memory is ours and that long; zeros are numbers of every dtype.
+        // SAFETY: the buffer was allocated with this length; all-zero bytes are a zero of every dtype.
         unsafe { zeros.ptr().write_bytes(0, longest) };
-        let mut taken: Vec<*const u8> = vec![zeros.ptr(); bytes.len()];
-        for (result, given) in of.histories().zip(cotangents) {
-            // One that is missing has no elements.
-            if result < parts.carries && !given.dims.contains(&0) {
-                taken[result] = given.ptr;
+        let mut current: Vec<*const u8> = vec![zeros.ptr(); gradient_bytes.len()];
+        for (result, cotangent) in loop_program.grad_results().zip(cotangents) {
+            // A missing cotangent is an empty view.
+            if result < parts.carries && !cotangent.dims.contains(&0) {
+                current[result] = cotangent.ptr;
             }
         }
-        let handed = Handover::new(bytes.iter().copied())?;
-        for (closure, bits) in (parts.argument_bytes.len()..).zip(&parts.nothing) {
-            let start = handed.at(closure, count);
-            // SAFETY: the buffer is ours and that long.
-            unsafe { settle(bits.as_ptr(), start, bits.len()) };
-            taken[closure] = start;
+        let carry_buffers = CarryBuffers::new(gradient_bytes.iter().copied())?;
+        for (closure, bits) in (parts.argument_bytes.len()..).zip(&parts.initial_sums) {
+            let start = carry_buffers.of(closure, count);
+            // SAFETY: the buffer was allocated with this length.
+            unsafe { copy_unless_same(bits.as_ptr(), start, bits.len()) };
+            current[closure] = start;
         }
-        let programs = plan.variants.iter().map(|variant| variant.way.program(of.whole()));
-        let sessions =
-            programs.map(|it| it.map(|(program, _)| Session::begin(program)).transpose());
-        let sessions = sessions.collect::<Result<_>>()?;
-        let places: Vec<Option<Place>> =
-            plan.places.iter().map(|place| place.map(|place| places[place])).collect();
-        for (target, place) in
-            places.iter().enumerate().filter(|(target, _)| of.is_scanned(*target))
-        {
-            if let Some(place) = place.filter(|_| plan.misses(target)) {
-                // SAFETY: the gradient has an element for each iteration.
-                unsafe { place.write_bytes(0, bytes[target] * count) };
-            }
-        }
-        Ok(BackwardLoop { of, plan, sessions, at: 0, bytes, places, handed, taken, zeros })
+        let sessions = BackwardLoop::sessions(loop_program, plan)?;
+        let gradient_dsts: Vec<Option<DstPtr>> = plan
+            .gradient_indices
+            .iter()
+            .map(|index| index.map(|index| gradient_dsts[index]))
+            .collect();
+        clear_partial_gradients((loop_program, plan), &gradient_dsts, &gradient_bytes, count);
+        Ok(BackwardLoop {
+            loop_program,
+            plan,
+            sessions,
+            variant: 0,
+            gradient_bytes,
+            gradient_dsts,
+            carry_buffers,
+            current,
+            zeros,
+        })
     }
 
-    /// One iteration.
+    /// A session for each backward program of the plan.
+    fn sessions(
+        loop_program: &'l LoopProgram,
+        plan: &'l BackwardPlan,
+    ) -> Result<SmallVec<[Option<Session<'l>>; 1]>> {
+        let programs =
+            plan.variants.iter().map(|variant| variant.body_backward.program(loop_program.full()));
+        programs.map(|it| it.map(|(program, _)| Session::begin(program)).transpose()).collect()
+    }
+
+    /// Runs one iteration.
     fn step(
         &mut self,
         k: usize,
-        tape: Place,
-        given: &Given<'_, '_>,
+        tape: DstPtr,
+        operands: &BackwardOperands<'_, '_>,
         objects: &[Option<Object>],
     ) -> Result<()> {
-        let (of, plan, element) = (self.of, self.plan, self.of.element(k));
-        let arguments = of.parts.argument_bytes.len();
-        let inputs = self.inputs(element, tape, given);
-        let variant = &plan.variants[self.at];
-        let session = self.sessions[self.at].as_mut();
-        self.at = variant.next;
-        let Some((session, (_, placement))) = session.zip(variant.way.program(of.whole())) else {
-            self.taken[..arguments].fill(self.zeros.ptr());
+        let (loop_program, plan, element) =
+            (self.loop_program, self.plan, self.loop_program.element(k));
+        let arguments = loop_program.parts.argument_bytes.len();
+        let inputs = self.inputs(element, tape, operands);
+        let variant = &plan.variants[self.variant];
+        let session = self.sessions[self.variant].as_mut();
+        self.variant = variant.next;
+        let Some((session, (_, binding))) =
+            session.zip(variant.body_backward.program(loop_program.full()))
+        else {
+            self.current[..arguments].fill(self.zeros.ptr());
             return Ok(());
         };
-        let (taken, handed, places, bytes) = (&self.taken, &self.handed, &self.places, &self.bytes);
-        let own = |number: usize| match variant.derived[number] {
-            target if of.is_scanned(target) => {
-                let start = places[target].expect("the plan gives what an iteration gives");
-                start.wrapping_add(element * bytes[target])
+        let (current, carry_buffers, gradient_dsts, gradient_bytes) =
+            (&self.current, &self.carry_buffers, &self.gradient_dsts, &self.gradient_bytes);
+        let gradient_dst = |number: usize| match variant.targets[number] {
+            target if loop_program.is_scanned(target) => {
+                let start = gradient_dsts[target].expect("the plan gives what an iteration gives");
+                start.wrapping_add(element * gradient_bytes[target])
             }
-            target if target < arguments => handed.at(target, k),
-            target => handed.other(target, taken[target]),
+            target if target < arguments => carry_buffers.of(target, k),
+            target => carry_buffers.other_than(target, current[target]),
         };
-        // SAFETY: all of these hold what the body was recorded with, for this run; what is null is not read.
-        let (found, _) = unsafe { placement.run(session, &inputs, objects, tape, own)? };
-        let mut next: SmallVec<[*const u8; 16]> = SmallVec::from_slice(taken);
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; a null input is
+        // never read.
+        let (outputs, _) = unsafe { binding.run(session, &inputs, objects, tape, gradient_dst)? };
+        let mut next: SmallVec<[*const u8; 16]> = SmallVec::from_slice(current);
         next[..arguments].fill(self.zeros.ptr());
-        for (number, (&from, &target)) in found.iter().zip(&variant.derived).enumerate() {
-            if of.is_scanned(target) {
-                // SAFETY: the gradient has room for each element.
-                unsafe { settle(from, own(number), bytes[target]) };
+        for (number, (&src, &target)) in outputs.iter().zip(&variant.targets).enumerate() {
+            if loop_program.is_scanned(target) {
+                // SAFETY: the gradient has one element per iteration.
+                unsafe { copy_unless_same(src, gradient_dst(number), gradient_bytes[target]) };
             } else {
-                next[target] = from;
+                next[target] = src;
             }
         }
-        self.taken.copy_from_slice(&next);
+        self.current.copy_from_slice(&next);
         Ok(())
     }
 
-    /// What the backward program of an iteration takes: the carry, elements, gradients, sums, residuals, and memory outside.
-    fn inputs(&self, element: usize, tape: Place, given: &Given<'_, '_>) -> Places {
-        let of = self.of;
-        let on_tape = |at: &usize| tape.wrapping_add(*at).cast_const();
-        let carry = of.kept.iter().map(|at| at.as_ref().map_or(std::ptr::null(), on_tape));
-        let cotangents = of.histories().zip(given.cotangents).map(|(result, given)| {
-            match result < of.parts.carries {
-                true => self.taken[result],
-                false => given.ptr.wrapping_add(element * of.parts.result_bytes[result]),
-            }
-        });
+    /// The inputs of the body's backward program: carry, elements, cotangents, gradient sums, residuals, external
+    /// memory.
+    fn inputs(&self, element: usize, tape: DstPtr, operands: &BackwardOperands<'_, '_>) -> SrcPtrs {
+        let loop_program = self.loop_program;
+        let on_tape = |offset: &usize| tape.wrapping_add(*offset).cast_const();
+        let carry = loop_program
+            .carry_offsets
+            .iter()
+            .map(|offset| offset.as_ref().map_or(std::ptr::null(), on_tape));
+        let cotangents =
+            loop_program.grad_results().zip(operands.cotangents).map(|(result, cotangent)| {
+                match result < loop_program.parts.carries {
+                    true => self.current[result],
+                    false => cotangent
+                        .ptr
+                        .wrapping_add(element * loop_program.parts.result_bytes[result]),
+                }
+            });
         carry
-            .chain(of.scanned(given.scanned, element))
+            .chain(loop_program.scanned(operands.scanned, element))
             .chain(cotangents)
-            .chain(self.taken[of.parts.argument_bytes.len()..].iter().copied())
-            .chain(of.residuals.iter().map(on_tape))
-            .chain(starts(given.outside))
+            .chain(self.current[loop_program.parts.argument_bytes.len()..].iter().copied())
+            .chain(loop_program.residuals.iter().map(on_tape))
+            .chain(view_ptrs(operands.external))
             .collect()
     }
 
-    /// Gives the gradients of the first carry and the sums of closures.
+    /// Copies the gradients of the initial carry and the sums of the closures to their destinations.
     fn end(&self) {
-        for (target, place) in self.places.iter().enumerate() {
-            if let Some(to) = place.filter(|_| !self.of.is_scanned(target)) {
-                // SAFETY: both hold the gradient, in buffers of their own.
-                unsafe { settle(self.taken[target], to, self.bytes[target]) };
+        for (target, dst) in self.gradient_dsts.iter().enumerate() {
+            if let Some(dst) = dst.filter(|_| !self.loop_program.is_scanned(target)) {
+                // SAFETY: source and destination are as long as the gradient, in different buffers or the same
+                // pointer.
+                unsafe { copy_unless_same(self.current[target], dst, self.gradient_bytes[target]) };
             }
+        }
+    }
+}
+
+/// Zeroes the gradients of scanned tensors of which some iteration writes no element.
+fn clear_partial_gradients(
+    (loop_program, plan): (&LoopProgram, &BackwardPlan),
+    gradient_dsts: &[Option<DstPtr>],
+    gradient_bytes: &[usize],
+    count: usize,
+) {
+    for (target, dst) in gradient_dsts.iter().enumerate() {
+        let is_partial = loop_program.is_scanned(target) && plan.may_miss(target);
+        if let Some(dst) = dst.filter(|_| is_partial) {
+            // SAFETY: the gradient has one element per iteration.
+            unsafe { dst.write_bytes(0, gradient_bytes[target] * count) };
         }
     }
 }

@@ -1,149 +1,164 @@
-//! A loop: the two programs of its body, run once per iteration.
+//! The loop kernel behind `scan` and `while_loop`: tape layout and the forward loop.
 //!
-//! Owns: what a loop is, where the values of an iteration lie, and the forward loop, which leaves the tape for the backward
-//! loop. Never knows how the body was recorded. Invariant: an iteration reads the carry that the one before wrote.
+//! Invariant: an iteration reads the carry that the previous iteration wrote.
 
 use smallvec::SmallVec;
 
-use super::binding::{Place, Placement, Places, Tape, settle, starts};
-use super::iterations::{Around, Iterations};
+use super::binding::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
+use super::iterations::{Iterations, LoopOperands};
 use crate::array::Storage;
-use crate::compile::exec::{Program, Session};
-use crate::compile::trace::Joint;
+use crate::compile::exec::{Executable, Session};
+use crate::compile::trace::ForwardBackward;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::threads::signals::SignalPoller;
 
-/// What decides whether a loop goes on.
+/// The condition of a `while_loop`.
 pub struct Condition {
-    /// It takes the carry and what it reads outside, and gives one boolean.
-    pub program: Program,
+    /// Takes the carry and the external memory that it reads; returns one boolean.
+    pub program: Executable,
 }
 
 /// What a forward loop leaves for the backward loop beside the tape.
-pub struct Trace {
-    /// How often the body ran.
+pub struct LoopResiduals {
+    /// How many iterations ran.
     pub(in crate::compile) count: usize,
-    /// The objects of each iteration, if the programs hand some to one another.
+    /// The objects of each iteration, if forward programs pass objects to backward programs.
     pub(in crate::compile) objects: Vec<Objects>,
-    /// The tape of each iteration of a loop whose length was not known.
+    /// The tape of each iteration of a loop of unknown length.
     pub(in crate::compile) tapes: Vec<Storage>,
 }
 
-/// What a loop is made of.
+/// The parts from which a loop is built.
 pub struct LoopParts {
-    /// Ends the loop; without it, the body runs `length` times.
+    /// The condition of a `while_loop`; a `scan` has none and runs `length` iterations.
     pub condition: Option<Condition>,
-    /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry and
-    /// one element of each stacked tensor.
-    pub body: Joint,
-    /// How many buffers the body reads outside.
-    pub outside: usize,
-    /// How many values are carried.
+    /// The body: its arguments are the carry and one element of each scanned tensor; its results are the next carry
+    /// and one element of each stacked tensor.
+    pub body: ForwardBackward,
+    /// The number of external buffers that the body reads.
+    pub external: usize,
+    /// The number of carried values.
     pub carries: usize,
-    /// How many tensors are scanned.
+    /// The number of scanned tensors.
     pub scanned: usize,
-    /// How often the body runs.
+    /// The number of iterations.
     pub length: usize,
-    /// Whether it begins at the end of the scanned tensors.
+    /// Whether iteration 0 reads the last elements of the scanned tensors.
     pub reverse: bool,
-    /// How many iterations keep one carry, from which the backward loop runs them again; 1 keeps what each of them leaves.
-    pub every: usize,
-    /// The number of each result among the cotangents, if it has a history.
+    /// Gradient checkpointing: the carry is stored every so many iterations, and the backward loop recomputes the
+    /// iterations of a segment. 1 stores the residuals of every iteration instead.
+    pub checkpoint_interval: usize,
+    /// For each result its index among the cotangents, if it requires grad.
     pub cotangents: Vec<Option<usize>>,
-    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
     pub grads: Vec<Option<usize>>,
     /// Bytes of each argument of the body.
     pub argument_bytes: Vec<usize>,
     /// Bytes of each result.
     pub result_bytes: Vec<usize>,
-    /// For each closure, the bits to which its first gradient is added: those of minus zero, which change no number.
-    pub nothing: Vec<Vec<u8>>,
+    /// For each closure the initial value of its gradient sum: minus zeros, the identity element of addition.
+    pub initial_sums: Vec<Vec<u8>>,
 }
 
-/// What an iteration takes besides the work on elements, about.
+/// The estimated overhead of one iteration, in nanoseconds.
 const ITERATION_NS: f32 = 500.0;
 
-/// A body, and how often it runs.
-pub struct Loop {
+/// A loop over a body program.
+pub struct LoopProgram {
     pub(in crate::compile) parts: LoopParts,
     /// Bytes of the tape of one iteration.
-    pub(in crate::compile) stride: usize,
-    /// Where residuals lie on it.
+    pub(in crate::compile) iteration_tape_bytes: usize,
+    /// The offsets of the residuals on the tape.
     pub(in crate::compile) residuals: Vec<usize>,
-    /// Where the carry lies, where the backward program reads it.
-    pub(in crate::compile) kept: Vec<Option<usize>>,
-    /// Where each carried value lies in what a segment keeps, and the bytes of that.
-    pub(in crate::compile) carried: Vec<usize>,
-    pub(in crate::compile) slot: usize,
-    /// Where each stacked result of an iteration that runs again may lie, and the bytes of all.
-    pub(in crate::compile) stacked: Vec<usize>,
-    pub(in crate::compile) forward: Placement,
-    pub(in crate::compile) backward: Placement,
-    asked: Option<Placement>,
+    /// The offset of each carried value on the tape, if the backward program reads it.
+    pub(in crate::compile) carry_offsets: Vec<Option<usize>>,
+    /// The offset of each carried value in the checkpoint of a segment; then the bytes of a checkpoint.
+    pub(in crate::compile) checkpoint_offsets: Vec<usize>,
+    pub(in crate::compile) checkpoint_bytes: usize,
+    /// Scratch for stacked results of recomputed iterations: their offsets, then the bytes of all.
+    pub(in crate::compile) scratch_offsets: Vec<usize>,
+    pub(in crate::compile) forward: ResultBinding,
+    pub(in crate::compile) backward: ResultBinding,
+    condition_binding: Option<ResultBinding>,
 }
 
-/// Buffers for values that one iteration hands to the next: two for each, of which one is read and one is written.
-pub(in crate::compile) struct Handover {
+/// Double buffers for carried values: an iteration reads one and writes the other.
+pub(in crate::compile) struct CarryBuffers {
     buffers: Vec<[Storage; 2]>,
 }
 
-impl Handover {
-    pub(in crate::compile) fn new(bytes: impl Iterator<Item = usize>) -> Result<Handover> {
+impl CarryBuffers {
+    pub(in crate::compile) fn new(bytes: impl Iterator<Item = usize>) -> Result<CarryBuffers> {
         let pair = |bytes: usize| Ok([Storage::alloc(bytes)?, Storage::alloc(bytes)?]);
-        Ok(Handover { buffers: bytes.map(pair).collect::<Result<_>>()? })
+        Ok(CarryBuffers { buffers: bytes.map(pair).collect::<Result<_>>()? })
     }
 
-    /// The place of a value that is not this one.
-    pub(in crate::compile) fn other(&self, value: usize, taken: *const u8) -> Place {
+    /// The buffer of a value other than the one at `current`.
+    pub(in crate::compile) fn other_than(&self, value: usize, current: *const u8) -> DstPtr {
         let [a, b] = &self.buffers[value];
-        if a.ptr().cast_const() == taken { b.ptr() } else { a.ptr() }
+        if a.ptr().cast_const() == current { b.ptr() } else { a.ptr() }
     }
 
-    pub(in crate::compile) fn at(&self, value: usize, iteration: usize) -> Place {
+    pub(in crate::compile) fn of(&self, value: usize, iteration: usize) -> DstPtr {
         self.buffers[value][iteration % 2].ptr()
     }
 }
 
-impl Loop {
-    /// Finds out where everything lies.
-    pub fn new(mut parts: LoopParts) -> Loop {
+impl LoopProgram {
+    /// Lays out tape and checkpoints, and resolves the pointers.
+    pub fn new(mut parts: LoopParts) -> LoopProgram {
         if parts.cotangents.iter().all(Option::is_none) {
-            // There is no backward loop.
-            parts.every = 1;
+            // No result requires grad: there is no backward loop.
+            parts.checkpoint_interval = 1;
         }
         let LoopParts { body, carries, argument_bytes, condition, .. } = &parts;
-        let mut tape = Tape::default();
+        let mut tape = TapeLayout::default();
         let residuals: Vec<usize> =
-            body.residuals.iter().map(|&id| tape.add(body.forward.nbytes(id))).collect();
-        let mut keep = |i: usize| body.backward.reads_input(i).then(|| tape.add(argument_bytes[i]));
-        let kept = (0..*carries).map(&mut keep).collect();
+            body.residuals.iter().map(|&id| tape.reserve(body.forward.nbytes(id))).collect();
+        let mut reserve_if_read =
+            |i: usize| body.backward.reads_input(i).then(|| tape.reserve(argument_bytes[i]));
+        let carry_offsets = (0..*carries).map(&mut reserve_if_read).collect();
         let taped: Vec<(u32, usize)> =
             body.residuals.iter().copied().zip(residuals.iter().copied()).collect();
-        let forward = Placement::new(&body.forward, &taped);
-        let backward = Placement::new(&body.backward, &[]);
-        let asked = condition.as_ref().map(|condition| Placement::new(&condition.program, &[]));
-        let (mut slot, mut unused) = (Tape::default(), Tape::default());
-        let carried = argument_bytes[..*carries].iter().map(|&bytes| slot.add(bytes)).collect();
+        let forward = ResultBinding::new(&body.forward, &taped);
+        let backward = ResultBinding::new(&body.backward, &[]);
+        let condition_binding =
+            condition.as_ref().map(|condition| ResultBinding::new(&condition.program, &[]));
+        let (mut checkpoint, mut scratch) = (TapeLayout::default(), TapeLayout::default());
+        let checkpoint_offsets =
+            argument_bytes[..*carries].iter().map(|&bytes| checkpoint.reserve(bytes)).collect();
         let results = &parts.result_bytes[*carries..];
-        let mut stacked: Vec<usize> = results.iter().map(|&bytes| unused.add(bytes)).collect();
-        stacked.push(unused.nbytes);
-        let (stride, slot) = (tape.nbytes, slot.nbytes);
-        Loop { stride, residuals, kept, carried, slot, stacked, forward, backward, asked, parts }
+        let mut scratch_offsets: Vec<usize> =
+            results.iter().map(|&bytes| scratch.reserve(bytes)).collect();
+        scratch_offsets.push(scratch.nbytes);
+        let (iteration_tape_bytes, checkpoint_bytes) = (tape.nbytes, checkpoint.nbytes);
+        LoopProgram {
+            iteration_tape_bytes,
+            residuals,
+            carry_offsets,
+            checkpoint_offsets,
+            checkpoint_bytes,
+            scratch_offsets,
+            forward,
+            backward,
+            condition_binding,
+            parts,
+        }
     }
 
-    /// The backward program for gradients of all results, and where its own lie.
-    pub(in crate::compile) fn whole(&self) -> (&Program, &Placement) {
+    /// The backward program for all cotangents.
+    pub(in crate::compile) fn full(&self) -> (&Executable, &ResultBinding) {
         (&self.parts.body.backward, &self.backward)
     }
 
-    /// What it is called in an explanation.
+    /// The name of the kernel in explanations and graphs.
     pub fn name(&self) -> &'static str {
         if self.parts.condition.is_some() { "while_loop" } else { "scan" }
     }
 
-    /// About how long it takes, in nanoseconds: without end if a condition decides.
+    /// The estimated duration in nanoseconds; infinite for a `while_loop`.
     pub fn cost(&self) -> f32 {
         match self.parts.condition {
             Some(_) => f32::INFINITY,
@@ -154,55 +169,57 @@ impl Loop {
         }
     }
 
-    /// How many values are carried.
+    /// The number of carried values.
     pub fn carries(&self) -> usize {
         self.parts.carries
     }
 
-    /// How often the body runs; a great number if a condition decides.
+    /// The number of iterations; `usize::MAX` for a `while_loop`.
     pub fn length(&self) -> usize {
         self.parts.length
     }
 
-    /// How many buffers the body reads outside.
-    pub fn outside(&self) -> usize {
-        self.parts.outside
+    /// The number of external buffers that the body reads.
+    pub fn external(&self) -> usize {
+        self.parts.external
     }
 
-    /// For each argument, then for each buffer that the body reads outside, whether the backward loop reads it:
-    /// all of them, where it runs iterations again.
+    /// For each argument, then for each external buffer of the body: whether the backward loop reads it. With
+    /// checkpoints it reads all of them.
     pub fn read_backward(&self) -> impl Iterator<Item = bool> + '_ {
-        let again = self.parts.every > 1;
+        let recomputes = self.parts.checkpoint_interval > 1;
         let read =
-            self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.outside);
-        read.map(move |read| read || again)
+            self.parts.body.read_backward(self.parts.argument_bytes.len(), self.parts.external);
+        read.map(move |read| read || recomputes)
     }
 
-    /// Bytes of the tape: residuals, and the carry where the backward program reads it; or the carry of each segment.
+    /// Bytes of the tape: the residuals of all iterations, or the checkpoints of all segments.
     pub fn tape_bytes(&self) -> usize {
-        match (&self.parts.condition, self.parts.every) {
+        match (&self.parts.condition, self.parts.checkpoint_interval) {
             (Some(_), _) => 0,
-            (None, 1) => self.parts.length * self.stride,
-            (None, every) => self.parts.length.div_ceil(every) * self.slot,
+            (None, 1) => self.parts.length * self.iteration_tape_bytes,
+            (None, checkpoint_interval) => {
+                self.parts.length.div_ceil(checkpoint_interval) * self.checkpoint_bytes
+            }
         }
     }
 
-    /// The numbers of the results that have a history.
-    pub fn histories(&self) -> impl Iterator<Item = usize> + '_ {
+    /// The indices of the results that require grad.
+    pub fn grad_results(&self) -> impl Iterator<Item = usize> + '_ {
         (0..).zip(&self.parts.cotangents).filter_map(|(result, number)| number.map(|_| result))
     }
 
-    /// Whether an argument or closure is an element of a scanned tensor.
+    /// Whether a target is an element of a scanned tensor.
     pub(in crate::compile) fn is_scanned(&self, target: usize) -> bool {
         (self.parts.carries..self.parts.argument_bytes.len()).contains(&target)
     }
 
-    /// The element of the scanned and stacked tensors that iteration `k` has.
+    /// The element of the scanned and stacked tensors that iteration `k` uses.
     pub(in crate::compile) fn element(&self, k: usize) -> usize {
         if self.parts.reverse { self.parts.length - 1 - k } else { k }
     }
 
-    /// Where that element of each scanned tensor begins.
+    /// Pointers to that element of each scanned tensor.
     pub(in crate::compile) fn scanned<'v>(
         &'v self,
         xs: &'v [View<'_>],
@@ -212,75 +229,83 @@ impl Loop {
         xs.iter().zip(bytes).map(move |(x, &bytes)| x.ptr.wrapping_add(element * bytes))
     }
 
-    /// Runs the body `length` times, or while the condition holds. `reads` are the first carry, the scanned tensors, and what
-    /// body and condition read outside; `writes` are the last carry, the stacked tensors and the tape.
+    /// Runs the loop. `reads` are the initial carry, the scanned tensors, and the external buffers of body and
+    /// condition; `writes` are the final carry, the stacked tensors and the tape.
     ///
     /// # Errors
     /// What a step raises.
-    pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<Trace> {
-        let LoopParts { carries, scanned, outside, length, every, result_bytes, .. } = &self.parts;
-        let places: SmallVec<[Place; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
-        let mut iterations = Iterations::begin(self, starts(&reads[..*carries]))?;
+    pub fn forward(&self, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) -> Result<LoopResiduals> {
+        let LoopParts {
+            carries, scanned, external, length, checkpoint_interval, result_bytes, ..
+        } = &self.parts;
+        let dsts: SmallVec<[DstPtr; 16]> = writes.iter_mut().map(|w| w.ptr).collect();
+        let mut iterations = Iterations::begin(self, view_ptrs(&reads[..*carries]))?;
         let (xs, rest) = reads[*carries..].split_at(*scanned);
-        let (outside, asked) = rest.split_at(*outside);
-        let around = Around { scanned: xs, outside };
-        let again = if *every > 1 { Some(Storage::alloc(self.stride)?) } else { None };
-        let mut trace = Trace { count: 0, objects: Vec::new(), tapes: Vec::new() };
+        let (external, condition_external) = rest.split_at(*external);
+        let operands = LoopOperands { scanned: xs, external };
+        let recomputes = *checkpoint_interval > 1;
+        let scratch_tape =
+            recomputes.then(|| Storage::alloc(self.iteration_tape_bytes)).transpose()?;
+        let mut residuals = LoopResiduals { count: 0, objects: Vec::new(), tapes: Vec::new() };
         let mut signals = SignalPoller::default();
         let condition = self.parts.condition.as_ref();
-        let mut asking = condition.map(|it| Session::begin(&it.program)).transpose()?;
-        while trace.count < *length && self.goes_on(&mut asking, &iterations.carry, asked)? {
-            let k = trace.count;
+        let mut session = condition.map(|it| Session::begin(&it.program)).transpose()?;
+        while residuals.count < *length
+            && self.condition_holds(&mut session, &iterations.carry, condition_external)?
+        {
+            let k = residuals.count;
             let element = self.element(k);
-            let slot =
-                |number: usize, bytes| places[result_bytes.len()].wrapping_add(number * bytes);
-            let mine = match (&self.parts.condition, &again) {
-                (Some(_), _) => trace.tape(self.stride)?,
-                (None, None) => slot(element, self.stride),
-                (None, Some(again)) => {
-                    if k.is_multiple_of(*every) {
-                        iterations.save(slot(k / every, self.slot));
+            let slot = |number: usize, bytes| dsts[result_bytes.len()].wrapping_add(number * bytes);
+            let tape = match (&self.parts.condition, &scratch_tape) {
+                (Some(_), _) => residuals.tape(self.iteration_tape_bytes)?,
+                (None, None) => slot(element, self.iteration_tape_bytes),
+                (None, Some(scratch_tape)) => {
+                    if k.is_multiple_of(*checkpoint_interval) {
+                        iterations
+                            .store_checkpoint(slot(k / checkpoint_interval, self.checkpoint_bytes));
                     }
-                    again.ptr()
+                    scratch_tape.ptr()
                 }
             };
-            let stacked =
-                |result: usize| places[result].wrapping_add(element * result_bytes[result]);
-            let objects = iterations.step(k, mine, around, stacked)?;
-            if self.parts.body.forward.has_objects() && again.is_none() {
-                trace.objects.push(objects);
+            let stacked = |result: usize| dsts[result].wrapping_add(element * result_bytes[result]);
+            let objects = iterations.step(k, tape, operands, stacked)?;
+            if self.parts.body.forward.has_objects() && scratch_tape.is_none() {
+                residuals.objects.push(objects);
             }
-            trace.count += 1;
+            residuals.count += 1;
             signals.check()?;
         }
-        for ((&to, &from), &bytes) in places.iter().zip(&iterations.carry).zip(result_bytes) {
-            // SAFETY: both hold the carry; the last one lies in a buffer of its own.
-            unsafe { settle(from, to, bytes) };
+        for ((&dst, &src), &bytes) in dsts.iter().zip(&iterations.carry).zip(result_bytes) {
+            // SAFETY: source and destination hold the carry; the final carry is a separate buffer.
+            unsafe { copy_unless_same(src, dst, bytes) };
         }
-        Ok(trace)
+        Ok(residuals)
     }
 
-    /// Whether the body runs with this carry.
-    fn goes_on(
+    /// Evaluates the condition; true without one.
+    fn condition_holds(
         &self,
         session: &mut Option<Session<'_>>,
         carry: &[*const u8],
-        outside: &[View<'_>],
+        external: &[View<'_>],
     ) -> Result<bool> {
-        let (Some(session), Some(placement)) = (session, &self.asked) else { return Ok(true) };
-        let given: Places = carry.iter().copied().chain(starts(outside)).collect();
-        let mut answer = 0u64;
-        let place = (&raw mut answer).cast::<u8>();
-        // SAFETY: all of these hold what the condition was recorded with, for this run.
-        let (found, _) = unsafe { placement.run(session, &given, &[], place, |_| place)? };
-        // SAFETY: the result is one boolean, which is one byte.
-        Ok(unsafe { *found[0] } != 0)
+        let (Some(session), Some(binding)) = (session, &self.condition_binding) else {
+            return Ok(true);
+        };
+        let inputs: SrcPtrs = carry.iter().copied().chain(view_ptrs(external)).collect();
+        let mut condition_value = 0u64;
+        let dst = (&raw mut condition_value).cast::<u8>();
+        // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the result is one
+        // byte.
+        let (outputs, _) = unsafe { binding.run(session, &inputs, &[], dst, |_| dst)? };
+        // SAFETY: the result is one boolean.
+        Ok(unsafe { *outputs[0] } != 0)
     }
 }
 
-impl Trace {
-    /// The tape of a new iteration.
-    fn tape(&mut self, bytes: usize) -> Result<Place> {
+impl LoopResiduals {
+    /// Allocates the tape of another iteration.
+    fn tape(&mut self, bytes: usize) -> Result<DstPtr> {
         let tape = Storage::alloc(bytes)?;
         let start = tape.ptr();
         self.tapes.push(tape);

@@ -1,16 +1,20 @@
-//! `scan` and `while_loop`: a recorded body that runs once per iteration, as one kernel and one node.
+//! `scan` and `while_loop` on tensors: traces the body, launches the loop as one kernel, and records one autograd
+//! node. The iterations run in `compile/control_flow/loop_forward.rs`.
 //!
-//! Owns: what a loop takes and gives as tensors, and its node. Never walks iterations: `compile/control_flow/loop_forward.rs` does.
-//! Invariant: the loop reads what its node saves and what it was given, and nothing else.
+//! Invariant: the loop reads the memory that its node saves, and nothing else.
 
 use std::sync::Arc;
 
-use super::launch_loop::Left;
-use super::subprogram::{Part, Traced, cotangents_of, minus_zeros, restored, saved};
+use super::kernel_pair::ForwardState;
+use super::subprogram::{
+    Subprogram, Traced, cotangents_of, minus_zeros, saved_or_empty, saved_values,
+};
 use crate::array::{Storage, capture};
-use crate::compile::autograd::{BackwardProgram, Closures, Original, bytes, record_node};
-use crate::compile::traced_function::{Signature, in_order};
-use crate::compile::{Condition, Loop, LoopParts, Trace};
+use crate::compile::autograd::{
+    BackwardProgram, Closures, OriginalFunction, as_flat_tensor, record_node,
+};
+use crate::compile::program::{Signature, to_contiguous};
+use crate::compile::{Condition, LoopParts, LoopProgram, LoopResiduals};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Host, ModeGuard, detach_if_long, recording};
@@ -19,39 +23,40 @@ use crate::ops::autograd::backward::Endpoint;
 use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
-/// What a loop goes over.
+/// The scanned tensors of a loop.
 #[derive(Clone, Copy)]
 pub struct Scanned<'a> {
-    /// Tensors of one length.
+    /// Tensors whose first axis has this length.
     pub xs: &'a [Tensor],
-    /// That length.
+    /// The number of iterations.
     pub length: usize,
-    /// Whether the loop begins at the end.
+    /// Whether iteration 0 reads the last elements.
     pub reverse: bool,
-    /// How many iterations keep one carry, from which the backward pass runs them again; 1 keeps what each of them leaves.
-    pub every: usize,
+    /// The carry is stored every so many iterations for recomputation; 1 stores all residuals instead.
+    pub checkpoint_interval: usize,
 }
 
-/// The last carry, then results stacked along a new first axis, of `carry, ys = f(carry, x)` for every x.
+/// The final carry, then the stacked results of `carry, ys = f(carry, x)` for every element `x`.
 ///
 /// # Errors
-/// What `f` reports; `Captured` when it cannot be recorded; `Shape` when the carry changes its form.
+/// What `f` raises; `Captured` if it cannot be traced; `Shape` if the carry changes its shape or dtype.
 pub fn scan<E: From<Box<Error>>>(
     carry: &[Tensor],
-    over: Scanned<'_>,
-    original: Box<dyn Original>,
+    scanned: Scanned<'_>,
+    original: Box<dyn OriginalFunction>,
     host: &dyn Host,
     f: Traced<'_, E>,
 ) -> std::result::Result<Vec<Tensor>, E> {
-    let first = over.xs.iter().map(|x| element(x, over)).collect::<Result<Vec<Tensor>>>()?;
+    let first =
+        scanned.xs.iter().map(|x| first_element(x, scanned)).collect::<Result<Vec<Tensor>>>()?;
     let arguments: Vec<Tensor> = carry.iter().cloned().chain(first).collect();
-    let given: Vec<Tensor> = carry.iter().chain(over.xs).cloned().collect();
-    let part = settled(&arguments, &given, carry.len(), host, f)?;
-    if over.length == 0 {
-        return Ok(unchanged(carry, &part)?);
+    let operands: Vec<Tensor> = carry.iter().chain(scanned.xs).cloned().collect();
+    let subprogram = trace_body(&arguments, &operands, carry.len(), host, f)?;
+    if scanned.length == 0 {
+        return Ok(results_of_no_iteration(carry, &subprogram)?);
     }
-    let looped = looped(part, carry.len(), over, None);
-    Ok(looped.run(&given, original, host)?)
+    let traced_loop = build_loop(subprogram, carry.len(), scanned, None);
+    Ok(traced_loop.run(&operands, original, host)?)
 }
 
 /// The carry after `while condition(carry): carry = f(carry)`.
@@ -60,32 +65,33 @@ pub fn scan<E: From<Box<Error>>>(
 /// As `scan`.
 pub fn while_loop<E: From<Box<Error>>>(
     carry: &[Tensor],
-    original: Box<dyn Original>,
+    original: Box<dyn OriginalFunction>,
     host: &dyn Host,
     condition: Traced<'_, E>,
     f: Traced<'_, E>,
 ) -> std::result::Result<Vec<Tensor>, E> {
     let none = vec![false; carry.len()];
-    let until = {
+    let condition_program = {
         let _off = ModeGuard::grad(false);
-        Part::record(carry, &none, host, condition)?
+        Subprogram::trace(carry, &none, host, condition)?
     };
-    let part = settled(carry, carry, carry.len(), host, f)?;
-    let cut = |(x, number): (&Tensor, &Option<usize>)| x.requires_grad() && number.is_none();
-    if recording() && carry.iter().zip(&part.cotangents).any(cut) {
+    let subprogram = trace_body(carry, carry, carry.len(), host, f)?;
+    let loses_grad = |(x, number): (&Tensor, &Option<usize>)| x.requires_grad() && number.is_none();
+    if recording() && carry.iter().zip(&subprogram.cotangents).any(loses_grad) {
         return Err(loses_history().into());
     }
-    let over = Scanned { xs: &[], length: usize::MAX, reverse: false, every: 1 };
-    let outside = until.joint.outside.clone();
-    let condition = Condition { program: until.joint.forward };
-    let mut looped = looped(part, carry.len(), over, Some(condition));
-    looped.outside.extend(outside);
-    Ok(looped.run(carry, original, host)?)
+    let scanned = Scanned { xs: &[], length: usize::MAX, reverse: false, checkpoint_interval: 1 };
+    let external = condition_program.executables.external.clone();
+    let condition = Condition { program: condition_program.executables.forward };
+    let mut traced_loop = build_loop(subprogram, carry.len(), scanned, Some(condition));
+    traced_loop.external.extend(external);
+    Ok(traced_loop.run(carry, original, host)?)
 }
 
-/// What a loop without iterations gives.
-fn unchanged(carry: &[Tensor], part: &Part) -> Result<Vec<Tensor>> {
-    let stacked = part.results[carry.len()..].iter().map(|result| result.spec(Some(0)).zeros());
+/// The results of a loop without iterations.
+fn results_of_no_iteration(carry: &[Tensor], subprogram: &Subprogram) -> Result<Vec<Tensor>> {
+    let stacked =
+        subprogram.results[carry.len()..].iter().map(|result| result.spec(Some(0)).zeros());
     carry.iter().cloned().map(Ok).chain(stacked).collect()
 }
 
@@ -98,132 +104,148 @@ fn loses_history() -> Box<Error> {
     })
 }
 
-/// The body, with those carried values requiring grad whose next ones do.
-fn settled<E: From<Box<Error>>>(
+/// Traces the body. A carried value requires grad if the one that follows it does, so that tracing is repeated until
+/// this no longer changes.
+fn trace_body<E: From<Box<Error>>>(
     arguments: &[Tensor],
-    given: &[Tensor],
+    operands: &[Tensor],
     carries: usize,
     host: &dyn Host,
     f: Traced<'_, E>,
-) -> std::result::Result<Part, E> {
-    let mut requires: Vec<bool> = given.iter().map(|x| recording() && x.requires_grad()).collect();
+) -> std::result::Result<Subprogram, E> {
+    let mut requires: Vec<bool> =
+        operands.iter().map(|x| recording() && x.requires_grad()).collect();
     loop {
-        let part = Part::record(arguments, &requires, host, f)?;
-        for (before, now) in part.arguments.iter().zip(&part.results).take(carries) {
+        let subprogram = Subprogram::trace(arguments, &requires, host, f)?;
+        for (before, now) in subprogram.arguments.iter().zip(&subprogram.results).take(carries) {
             if before != now {
-                return Err(changed(before, now).into());
+                return Err(carry_changed(before, now).into());
             }
         }
-        let mut grown = false;
-        for (requires, history) in requires.iter_mut().zip(&part.cotangents).take(carries) {
-            grown |= history.is_some() && !*requires;
+        let mut changed_requires = false;
+        for (requires, history) in requires.iter_mut().zip(&subprogram.cotangents).take(carries) {
+            changed_requires |= history.is_some() && !*requires;
             *requires |= history.is_some();
         }
-        if !grown {
-            return Ok(part);
+        if !changed_requires {
+            return Ok(subprogram);
         }
     }
 }
 
-/// The element of a scanned tensor that comes first; zeros if there is none.
-fn element(x: &Tensor, over: Scanned<'_>) -> Result<Tensor> {
+/// The element that iteration 0 reads; zeros for a loop of length 0.
+fn first_element(x: &Tensor, scanned: Scanned<'_>) -> Result<Tensor> {
     let dims = &x.shape()[1..];
-    if over.length == 0 {
+    if scanned.length == 0 {
         return Tensor::zeros(dims, x.dtype());
     }
-    let at = if over.reverse { over.length - 1 } else { 0 };
-    Ok(x.detach().into_layout(x.layout().select(0, at)))
+    let index = if scanned.reverse { scanned.length - 1 } else { 0 };
+    Ok(x.detach().into_layout(x.layout().select(0, index)))
 }
 
-/// A loop with what its node needs.
-struct Looped {
-    looped: Arc<Loop>,
+/// A traced loop with what its node needs.
+struct TracedLoop {
+    program: Arc<LoopProgram>,
     arguments: Vec<Signature>,
     results: Vec<Signature>,
     requires: Vec<bool>,
     closures: Vec<Endpoint>,
-    /// Memory that the body reads beside its arguments, then that which the condition reads.
-    outside: Vec<Storage>,
+    /// The external memory of the body, then that of the condition.
+    external: Vec<Storage>,
 }
 
-fn looped(part: Part, carries: usize, over: Scanned<'_>, condition: Option<Condition>) -> Looped {
+fn build_loop(
+    subprogram: Subprogram,
+    carries: usize,
+    scanned: Scanned<'_>,
+    condition: Option<Condition>,
+) -> TracedLoop {
     let sizes = |all: &[Signature]| all.iter().map(Signature::nbytes).collect::<Vec<usize>>();
-    let Part { mut joint, arguments, results, requires, cotangents, closures, grads } = part;
-    let outside = std::mem::take(&mut joint.outside);
-    let looped = Loop::new(LoopParts {
+    let Subprogram { mut executables, arguments, results, requires, cotangents, closures, grads } =
+        subprogram;
+    let external = std::mem::take(&mut executables.external);
+    let program = LoopProgram::new(LoopParts {
         condition,
-        outside: outside.len(),
+        external: external.len(),
         carries,
-        scanned: over.xs.len(),
-        length: over.length,
-        reverse: over.reverse,
-        every: over.every,
+        scanned: scanned.xs.len(),
+        length: scanned.length,
+        reverse: scanned.reverse,
+        checkpoint_interval: scanned.checkpoint_interval,
         argument_bytes: sizes(&arguments),
         result_bytes: sizes(&results),
-        nothing: closures.iter().map(minus_zeros).collect(),
+        initial_sums: closures.iter().map(minus_zeros).collect(),
         cotangents,
         grads,
-        body: joint,
+        body: executables,
     });
-    Looped { looped: Arc::new(looped), arguments, results, requires, closures, outside }
+    TracedLoop { program: Arc::new(program), arguments, results, requires, closures, external }
 }
 
-impl Looped {
+impl TracedLoop {
     /// Runs the loop and records its node.
     fn run(
         self,
-        given: &[Tensor],
-        original: Box<dyn Original>,
+        operands: &[Tensor],
+        original: Box<dyn OriginalFunction>,
         host: &dyn Host,
     ) -> Result<Vec<Tensor>> {
-        let looped = &self.looped;
-        let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
-        let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
+        let program = &self.program;
+        let contiguous_inputs: Vec<Tensor> =
+            operands.iter().map(to_contiguous).collect::<Result<_>>()?;
+        let external: Vec<Tensor> =
+            self.external.iter().map(as_flat_tensor).collect::<Result<_>>()?;
         let results: Vec<Tensor> =
             (0..self.results.len()).map(|k| self.result(k).empty()).collect::<Result<_>>()?;
-        let tape = Tensor::empty(&[looped.tape_bytes()], DType::U8)?;
-        let of_loop = Arc::clone(looped);
-        let (reads, writes) = (whole.iter().chain(&outside), results.iter().chain([&tape]));
-        let left = detach_if_long(host, looped.cost(), || {
-            Left::by(looped.name(), reads, writes, move |reads, writes| {
-                of_loop.forward(reads, writes)
+        let tape = Tensor::empty(&[program.tape_bytes()], DType::U8)?;
+        let loop_kernel = Arc::clone(program);
+        let (reads, writes) =
+            (contiguous_inputs.iter().chain(&external), results.iter().chain([&tape]));
+        let forward_state = detach_if_long(host, program.cost(), || {
+            ForwardState::run_forward(program.name(), reads, writes, move |reads, writes| {
+                loop_kernel.forward(reads, writes)
             })
         })?;
-        if looped.histories().next().is_none() {
+        if program.grad_results().next().is_none() {
             return Ok(results);
         }
-        let saved = saved(given, &outside, &tape);
-        record_node(LoopNode { of: self, original, left }, given, saved, results)
+        let saved_values = saved_values(operands, &external, &tape);
+        record_node(
+            LoopNode { inner: self, original, forward_state },
+            operands,
+            saved_values,
+            results,
+        )
     }
 
-    /// What a result is like, as a whole.
+    /// The shape and dtype of a result.
     fn result(&self, k: usize) -> Spec {
-        let stacked = (k >= self.looped.carries()).then_some(self.looped.length());
+        let stacked = (k >= self.program.carries()).then_some(self.program.length());
         self.results[k].spec(stacked)
     }
 
-    /// What the gradient of an argument or a closure is like.
+    /// The shape and dtype of the gradient of an argument or a closure.
     fn target(&self, target: usize) -> Spec {
         match target.checked_sub(self.arguments.len()) {
             Some(closure) => self.closures[closure].spec.clone(),
             None => {
-                let scanned = target >= self.looped.carries();
-                self.arguments[target].spec(scanned.then_some(self.looped.length()))
+                let scanned = target >= self.program.carries();
+                self.arguments[target].spec(scanned.then_some(self.program.length()))
             }
         }
     }
 }
 
-/// The backward loop.
+/// The autograd node of a loop.
 struct LoopNode {
-    of: Looped,
-    original: Box<dyn Original>,
-    left: Left,
+    inner: TracedLoop,
+    original: Box<dyn OriginalFunction>,
+    forward_state: ForwardState,
 }
 
 impl BackwardProgram for LoopNode {
     fn name(&self) -> &'static str {
-        self.of.looped.name()
+        self.inner.program.name()
     }
 
     fn cost(&self) -> f32 {
@@ -231,54 +253,60 @@ impl BackwardProgram for LoopNode {
     }
 
     fn requires(&self) -> &[bool] {
-        &self.of.requires
+        &self.inner.requires
     }
 
     fn closures(&self) -> Closures<'_> {
-        Closures::Reached(&self.of.closures)
+        Closures::Subset(&self.inner.closures)
     }
 
-    fn outside(&self) -> (usize, &[Storage]) {
-        (self.of.arguments.len(), &self.of.outside)
+    fn external(&self) -> (usize, &[Storage]) {
+        (self.inner.arguments.len(), &self.inner.external)
     }
 
-    fn keeps(&self, memory: &Storage) -> bool {
-        self.original.keeps(memory)
+    fn has_copy_of(&self, memory: &Storage) -> bool {
+        self.original.has_copy_of(memory)
     }
 
-    fn histories(&self) -> Vec<usize> {
-        self.of.looped.histories().collect()
+    fn grad_results(&self) -> Vec<usize> {
+        self.inner.program.grad_results().collect()
     }
 
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
-        let looped = &self.of.looped;
-        let given: Vec<bool> = looped.histories().map(|k| cx.grad(k).is_some()).collect();
-        let narrowed = looped.backward_plan(Some(&given));
-        let (exact, endless) = (narrowed.is_some(), looped.length() == usize::MAX);
-        // How often a loop with a condition runs is not known to a recording: missing gradients are zeros there.
-        let whole = || looped.backward_plan(None).filter(|_| endless && capture::active());
-        let Some(plan) = narrowed.or_else(whole) else { return Ok(None) };
-        let read = looped.read_backward().enumerate().skip(looped.carries());
-        // Behind that is what a condition reads, and last the tape.
-        let taken = read.chain([(cx.saved_count() - 1, true)]);
-        let taken = taken.map(|(saved, read)| restored(cx, saved, read));
-        let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
-        let results = looped.histories().map(|k| (k, self.of.result(k)));
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let program = &self.inner.program;
+        let present: Vec<bool> = program.grad_results().map(|k| cx.grad(k).is_some()).collect();
+        let partial_plan = program.backward_plan(Some(&present));
+        let (exact, endless) = (partial_plan.is_some(), program.length() == usize::MAX);
+        // A trace does not know the length of a `while_loop`: missing cotangents are zeros there.
+        let for_all = || program.backward_plan(None).filter(|_| endless && capture::active());
+        let Some(plan) = partial_plan.or_else(for_all) else { return Ok(None) };
+        let read = program.read_backward().enumerate().skip(program.carries());
+        // The saved values after these are the external memory of a condition and, last, the tape.
+        let saved_inputs = read.chain([(cx.saved_count() - 1, true)]);
+        let saved_inputs = saved_inputs.map(|(index, read)| saved_or_empty(cx, index, read));
+        let mut reads = saved_inputs.collect::<Result<Vec<Tensor>>>()?;
+        let results = program.grad_results().map(|k| (k, self.inner.result(k)));
         reads.extend(cotangents_of(cx, results, exact)?);
-        let derived = plan.gradients().enumerate().filter(|(_, there)| *there);
-        let found: Vec<Tensor> =
-            derived.map(|(target, _)| self.of.target(target).empty()).collect::<Result<_>>()?;
-        let (of_loop, plan) = (Arc::clone(looped), Arc::new(plan));
-        let of_pass = Arc::clone(&plan);
-        let kernel = move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Trace>| {
-            of_loop.backward(&of_pass, reads, writes, left)
+        let computed = plan.gradients().enumerate().filter(|(_, is_computed)| *is_computed);
+        let gradients: Vec<Tensor> =
+            computed.map(|(target, _)| self.inner.target(target).empty()).collect::<Result<_>>()?;
+        let (loop_kernel, plan) = (Arc::clone(program), Arc::new(plan));
+        let plan_of_kernel = Arc::clone(&plan);
+        let kernel = move |reads: &[View<'_>],
+                           writes: &mut [ViewMut<'_>],
+                           forward_state: Option<&LoopResiduals>| {
+            loop_kernel.backward(&plan_of_kernel, reads, writes, forward_state)
         };
-        self.left.taken(looped.name(), reads.iter(), found.iter(), kernel)?;
-        let mut found = found.into_iter();
-        Ok(Some(plan.gradients().map(|there| if there { found.next() } else { None }).collect()))
+        self.forward_state.run_backward(program.name(), reads.iter(), gradients.iter(), kernel)?;
+        let mut gradients = gradients.into_iter();
+        Ok(Some(
+            plan.gradients()
+                .map(|is_computed| if is_computed { gradients.next() } else { None })
+                .collect(),
+        ))
     }
 
-    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn call_original(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         self.original.call(arguments)
     }
 
@@ -288,7 +316,7 @@ impl BackwardProgram for LoopNode {
 }
 
 #[cold]
-fn changed(before: &Signature, now: &Signature) -> Box<Error> {
+fn carry_changed(before: &Signature, now: &Signature) -> Box<Error> {
     Box::new(Error::Argument {
         op: "scan".into(),
         what: format!(

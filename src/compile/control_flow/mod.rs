@@ -1,24 +1,25 @@
-//! Structured control flow in programs: `scan`, `while_loop` and `switch`, forward and backward.
+//! Structured control flow in compiled functions: `scan`, `while_loop` and `switch`, with derivatives.
 //!
-//! A body or a branch is a program of its own. The forward step of a loop runs it once per iteration, the backward step
-//! runs its derivative in the reverse order. Invariant: what a body reads from outside is an input of its program.
+//! A body or a branch is a subprogram with a forward and a backward executable. A loop runs the forward one once per
+//! iteration, its backward node the other one in reverse order. Invariant: external memory that a body reads is an
+//! input of its executables.
 
 mod backward_plan;
 mod binding;
+mod body_backward;
 mod branch;
 mod branch_vjp;
 mod iterations;
-mod launch_loop;
+mod kernel_pair;
 mod loop_backward;
 mod loop_forward;
 mod loops;
-mod partial_backward;
 mod subprogram;
 mod switch;
 
 pub use backward_plan::BackwardPlan;
-pub use branch::{Branch, BranchParts, Choice, Ways};
-pub use loop_forward::{Condition, Loop, LoopParts, Trace};
+pub use branch::{Branch, BranchBackwards, BranchParts, BranchSet};
+pub use loop_forward::{Condition, LoopParts, LoopProgram, LoopResiduals};
 pub use loops::{Scanned, scan, while_loop};
 pub use subprogram::Traced;
 pub use switch::switch;

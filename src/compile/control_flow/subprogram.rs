@@ -1,13 +1,13 @@
-//! A part of another program: a body or a branch, recorded with its derivative as a function of everything that it reads.
+//! A subprogram of a loop or a switch: a body or a branch, traced together with its backward pass.
 //!
-//! Owns: `Part`. Never a node: those of loops and branches are in the files beside. Invariant: what a part reads beside its
-//! arguments is an input of its programs, so that the program around it may place that memory anew.
+//! Invariant: external memory that it reads is an input of its executables, so that the enclosing program can rebind
+//! it.
 
 use crate::array::{Storage, capture};
-use crate::compile::autograd::{Ends, cotangents, numbered};
+use crate::compile::autograd::{BackwardBoundary, gradient_indices, traced_seeds};
 use crate::compile::leaf_state::restore_grads;
-use crate::compile::traced_function::{Signature, copied, in_order, place};
-use crate::compile::{Joint, Recorded, Recording, Taken};
+use crate::compile::program::{Signature, copy_tensors, to_contiguous, traced_result};
+use crate::compile::{ForwardBackward, InputCounts, TracedResult, Tracer};
 use crate::dtype::{DType, Half};
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -18,124 +18,132 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::effects;
 use crate::tensor::{Edge, Tensor};
 
-/// A function of tensors, as the core calls it.
+/// A function of tensors that can be traced.
 pub type Traced<'a, E> = &'a dyn Fn(&[Tensor]) -> std::result::Result<Vec<Tensor>, E>;
 
-/// A recorded part.
-pub(super) struct Part {
-    pub(super) joint: Joint,
+/// A traced body or branch.
+pub(super) struct Subprogram {
+    pub(super) executables: ForwardBackward,
     pub(super) arguments: Vec<Signature>,
     pub(super) results: Vec<Signature>,
     /// Which arguments require grad.
     pub(super) requires: Vec<bool>,
-    /// The number of each result among the cotangents, if it has a history.
+    /// For each result its index among the cotangents, if it requires grad.
     pub(super) cotangents: Vec<Option<usize>>,
-    /// Where gradients go beside the arguments.
+    /// The targets of gradients beside the arguments.
     pub(super) closures: Vec<Endpoint>,
-    /// For each argument and each closure, the number of its gradient among the results of the backward program.
+    /// For each argument, then each closure: the index of its gradient among the outputs of the backward program.
     pub(super) grads: Vec<Option<usize>>,
 }
 
-impl Part {
-    /// Calls `f` with copies of the arguments, and differentiates what it gives. The backward program takes cotangents, then
-    /// for each closure the sum of what came before.
+impl Subprogram {
+    /// Calls `f` with copies of the arguments and differentiates the results. The backward program takes cotangents,
+    /// then the running gradient sum of each closure.
     ///
     /// # Errors
-    /// What `f` reports; `Captured` when it cannot be recorded.
-    pub(super) fn record<E: From<Box<Error>>>(
+    /// What `f` raises; `Captured` if it cannot be traced.
+    pub(super) fn trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],
         host: &dyn Host,
         f: Traced<'_, E>,
-    ) -> std::result::Result<Part, E> {
+    ) -> std::result::Result<Subprogram, E> {
         let hooks = next_node_seq();
         let copies = {
-            // They belong to the part alone.
+            // The copies are no part of the enclosing trace.
             let _paused = capture::Pause::new();
-            copied(arguments, requires)?
+            copy_tensors(arguments, requires)?
         };
         let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
-        let recording = Recording::begin_part(&storages);
-        let touched = effects::EffectScope::begin();
+        let tracer = Tracer::begin_subprogram(&storages);
+        let touched_leaves = effects::EffectScope::begin();
         let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
-        let touched = touched.end();
-        if !touched.is_empty() {
-            restore_grads(&touched);
+        let touched_leaves = touched_leaves.end();
+        if !touched_leaves.is_empty() {
+            restore_grads(&touched_leaves);
         }
         let results = results?;
-        if !touched.is_empty() {
+        if !touched_leaves.is_empty() {
             return Err(sets_gradients().into());
         }
-        // Copies: every result has memory of its own, and the recording holds no other.
-        let own = |result: Tensor| result.copied("clone");
-        let results: Vec<Tensor> = results.into_iter().map(own).collect::<Result<_>>()?;
-        Ok(Part::finish(recording, &copies, results, since, host)?)
+        // Copy the results: each gets memory of its own.
+        let copy = |result: Tensor| result.copied("clone");
+        let results: Vec<Tensor> = results.into_iter().map(copy).collect::<Result<_>>()?;
+        Ok(Subprogram::finish(tracer, &copies, results, since, host)?)
     }
 
     fn finish(
-        mut recording: Recording,
+        mut tracer: Tracer,
         copies: &[Tensor],
         results: Vec<Tensor>,
         since: NestedStart,
         host: &dyn Host,
-    ) -> Result<Part> {
-        let mut ends = Ends::of(copies, &results, since);
-        if ends.closures.iter().any(|edge| edge.node().attachments().is_some()) {
+    ) -> Result<Subprogram> {
+        let mut boundary = BackwardBoundary::of(copies, &results, since);
+        if boundary.closures.iter().any(|edge| edge.node().attachments().is_some()) {
             return Err(has_hooks());
         }
-        recording.split();
-        let closures = closures(&ends, host, since)?;
-        let mut roots = std::mem::take(&mut ends.roots);
-        let histories = roots.len();
+        tracer.split();
+        let closures = closures(&boundary, host, since)?;
+        let mut roots = std::mem::take(&mut boundary.roots);
+        let grad_results = roots.len();
         roots.extend(closures.iter().cloned());
-        let seeds = cotangents(&roots, copies.len())?;
-        let targets = || ends.own.iter().map(Option::as_ref).chain(closures.iter().map(of));
-        let found = if histories == 0 {
+        let seeds = traced_seeds(&roots, copies.len())?;
+        let targets = || {
+            boundary.argument_edges.iter().map(Option::as_ref).chain(closures.iter().map(edge_of))
+        };
+        let gradients = if grad_results == 0 {
             Vec::new()
         } else {
             let options = GradOptions { allow_unused: true, since, ..GradOptions::default() };
             grad_of(roots, targets().flatten().cloned().collect(), &seeds, &options, host)?
         };
-        let found: Vec<Option<Tensor>> = found
+        let gradients: Vec<Option<Tensor>> = gradients
             .into_iter()
             .map(|gradient| gradient.map(|gradient| gradient.duplicate()).transpose())
             .collect::<Result<_>>()?;
-        let grads = numbered(targets(), &found);
-        // The graph goes before the recording asks what is kept.
+        let grads = gradient_indices(targets(), &gradients);
+        // Drop the graph before the tracer looks for tensors that are still referenced.
         let results: Vec<Tensor> = results.into_iter().map(Tensor::without_history).collect();
-        let places: Vec<Recorded<'_>> = results.iter().map(place).collect();
-        let derived: Vec<Recorded<'_>> = found.iter().flatten().map(place).collect();
+        let traced_results: Vec<TracedResult<'_>> = results.iter().map(traced_result).collect();
+        let derived: Vec<TracedResult<'_>> =
+            gradients.iter().flatten().map(traced_result).collect();
         let sums = closures.len();
-        let taken = Taken { arguments: copies.len(), cotangents: histories, sums };
-        let joint =
-            recording.finish_joint(taken, &places, &derived, &[], false)?.ok_or_else(lost)?;
+        let counts = InputCounts { arguments: copies.len(), cotangents: grad_results, sums };
+        let executables = tracer
+            .finish_with_backward(counts, &traced_results, &derived, &[], false)?
+            .ok_or_else(missing_program)?;
         let arguments = copies.iter().map(Signature::of).collect();
         let results = results.iter().map(Signature::of).collect();
-        let requires = ends.own.iter().map(Option::is_some).collect();
-        let cotangents = ends.cotangents;
-        Ok(Part { joint, arguments, results, requires, cotangents, closures, grads })
+        let requires = boundary.argument_edges.iter().map(Option::is_some).collect();
+        let cotangents = boundary.cotangents;
+        Ok(Subprogram { executables, arguments, results, requires, cotangents, closures, grads })
     }
 }
 
-/// What the node of a loop or a choice keeps: arguments, memory outside, the tape.
-pub(super) fn saved(
+/// The saved values of the node of a loop or a switch: arguments, external memory, the tape.
+pub(super) fn saved_values(
     arguments: &[Tensor],
-    outside: &[Tensor],
+    external: &[Tensor],
     tape: &Tensor,
 ) -> SavedValues<Tensor> {
     let arguments = (0..).zip(arguments).map(|(i, x)| Saved::input(x, i));
-    arguments.chain(outside.iter().map(Saved::value)).chain([Saved::value(tape)]).collect()
+    arguments.chain(external.iter().map(Saved::value)).chain([Saved::value(tape)]).collect()
 }
 
-/// A value that the node saved, in C order; nothing where its backward program does not read it, so that it may have
-/// changed.
-pub(super) fn restored(cx: &Context<'_, Tensor>, saved: usize, is_read: bool) -> Result<Tensor> {
-    if is_read { in_order(&cx.saved(saved)?) } else { Tensor::empty(&[0], DType::U8) }
+/// A contiguous saved value; an empty tensor if the backward program does not read it, so that it may have been
+/// changed since.
+pub(super) fn saved_or_empty(
+    cx: &Context<'_, Tensor>,
+    index: usize,
+    is_read: bool,
+) -> Result<Tensor> {
+    if is_read { to_contiguous(&cx.saved(index)?) } else { Tensor::empty(&[0], DType::U8) }
 }
 
-/// The gradients of these results, in C order. Where one is missing, there is nothing if `may_miss`, else zeros.
+/// The contiguous cotangents of these results. A missing one is an empty tensor if `may_miss`, else zeros.
 pub(super) fn cotangents_of(
     cx: &Context<'_, Tensor>,
     results: impl Iterator<Item = (usize, Spec)>,
@@ -143,35 +151,40 @@ pub(super) fn cotangents_of(
 ) -> Result<Vec<Tensor>> {
     let nothing =
         |spec: &Spec| if may_miss { Tensor::empty(&[0], DType::U8) } else { spec.zeros() };
-    results.map(|(k, spec)| cx.grad(k).map_or_else(|| nothing(&spec), in_order)).collect()
+    results.map(|(k, spec)| cx.grad(k).map_or_else(|| nothing(&spec), to_contiguous)).collect()
 }
 
-fn of(point: &Endpoint) -> Option<&Edge> {
-    Some(&point.edge)
+fn edge_of(target: &Endpoint) -> Option<&Edge> {
+    Some(&target.edge)
 }
 
 /// The closures that gradients reach, with their shapes: those of the gradients, which a first pass finds.
-fn closures(ends: &Ends, host: &dyn Host, since: NestedStart) -> Result<Vec<Endpoint>> {
-    if ends.closures.is_empty() {
+fn closures(
+    boundary: &BackwardBoundary,
+    host: &dyn Host,
+    since: NestedStart,
+) -> Result<Vec<Endpoint>> {
+    if boundary.closures.is_empty() {
         return Ok(Vec::new());
     }
     let _paused = capture::Pause::new();
     let seed = |root: &Endpoint| Tensor::ones(&root.spec.dims, root.spec.dtype).map(Some);
-    let seeds: Vec<Option<Tensor>> = ends.roots.iter().map(seed).collect::<Result<_>>()?;
+    let seeds: Vec<Option<Tensor>> = boundary.roots.iter().map(seed).collect::<Result<_>>()?;
     let retain_graph = Some(true);
     let options = GradOptions { retain_graph, allow_unused: true, since, ..Default::default() };
-    let found = grad_of(ends.roots.clone(), ends.closures.clone(), &seeds, &options, host)?;
-    let point = |(edge, found): (&Edge, Option<Tensor>)| {
-        Some(Endpoint { edge: edge.clone(), spec: Spec::of(&found?) })
+    let gradients =
+        grad_of(boundary.roots.clone(), boundary.closures.clone(), &seeds, &options, host)?;
+    let target = |(edge, gradient): (&Edge, Option<Tensor>)| {
+        Some(Endpoint { edge: edge.clone(), spec: Spec::of(&gradient?) })
     };
-    Ok(ends.closures.iter().zip(found).filter_map(point).collect())
+    Ok(boundary.closures.iter().zip(gradients).filter_map(target).collect())
 }
 
-/// The bytes of a gradient to which another one can be added without a change of a bit: minus zeros.
-pub(super) fn minus_zeros(point: &Endpoint) -> Vec<u8> {
-    let count: usize = point.spec.dims.iter().product();
-    let dtype = point.spec.dtype;
-    // A complex number is two of its parts.
+/// The identity element of addition for this gradient: minus zeros, since -0.0 + x has the bits of x.
+pub(super) fn minus_zeros(target: &Endpoint) -> Vec<u8> {
+    let count: usize = target.spec.dims.iter().product();
+    let dtype = target.spec.dtype;
+    // A complex number has two components.
     let parts = count * (dtype.size() / dtype.real().size());
     match dtype.real() {
         DType::F16 => Half::NEG_ZERO.to_ne_bytes().repeat(parts),
@@ -190,7 +203,7 @@ fn has_hooks() -> Box<Error> {
 }
 
 #[cold]
-fn lost() -> Box<Error> {
+fn missing_program() -> Box<Error> {
     let what = "a part that keeps nothing has no program".into();
     Box::new(Error::Internal { op: "compile".into(), what })
 }

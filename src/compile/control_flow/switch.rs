@@ -1,19 +1,18 @@
-//! `switch`: recorded branches of which one runs, as one kernel and one node.
+//! `switch` on tensors: traces all branches, launches the selected one as one kernel, and records one autograd node.
 //!
-//! Owns: what the branches have in common, and the node. Never chooses: `compile/control_flow/branch.rs` does.
-//! Invariant: gradients flow through the branch that ran; those of the others are zero.
+//! Invariant: gradients flow through the selected branch; those of the others are zero.
 
 use std::sync::Arc;
 
-use super::branch_vjp::{Branches, Derived};
-use super::launch_loop::Left;
-use super::subprogram::{Part, cotangents_of, minus_zeros, restored, saved};
+use super::branch_vjp::{BranchFunctions, BranchVjp};
+use super::kernel_pair::ForwardState;
+use super::subprogram::{Subprogram, cotangents_of, minus_zeros, saved_or_empty, saved_values};
 use crate::array::{Storage, capture};
 use crate::compile::autograd::{
-    BackwardProgram, Closures, Original, arguments, bytes, record_node,
+    BackwardProgram, Closures, OriginalFunction, as_flat_tensor, record_node, saved_arguments,
 };
-use crate::compile::traced_function::{Signature, in_order};
-use crate::compile::{Branch, BranchParts, Choice};
+use crate::compile::program::{Signature, to_contiguous};
+use crate::compile::{Branch, BranchParts, BranchSet};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Host, NoHost, recording};
@@ -25,137 +24,150 @@ use crate::tensor::Tensor;
 
 const NAME: &str = "switch";
 
-/// The results of `functions[index]` on the operands; `index` is one int64, and one outside the range means the nearest.
+/// The results of `functions[index]` on the operands. `index` is a scalar of int64 and is clamped to the range.
 ///
 /// # Errors
-/// What a branch reports; `Captured` when one cannot be recorded; `Argument` when they give different forms.
+/// What a branch raises; `Captured` if one cannot be traced; `Argument` if their results differ in number, dtype or
+/// shape.
 pub fn switch(
     index: &Tensor,
     operands: &[Tensor],
-    functions: Vec<Box<dyn Original>>,
+    functions: Vec<Box<dyn OriginalFunction>>,
     host: &dyn Host,
 ) -> Result<Vec<Tensor>> {
     let requires: Vec<bool> = operands.iter().map(|x| recording() && x.requires_grad()).collect();
-    let mut parts: Vec<Part> = Vec::with_capacity(functions.len());
+    let mut subprograms: Vec<Subprogram> = Vec::with_capacity(functions.len());
     for branch in &functions {
-        let f = |given: &[Tensor]| branch.call(given);
-        parts.push(Part::record(operands, &requires, host, &f)?);
+        let f = |operands: &[Tensor]| branch.call(operands);
+        subprograms.push(Subprogram::trace(operands, &requires, host, &f)?);
     }
-    if parts.iter().any(|part| part.results != parts[0].results) {
-        return Err(different());
+    if subprograms.iter().any(|subprogram| subprogram.results != subprograms[0].results) {
+        return Err(branches_differ());
     }
-    let given: Vec<Tensor> = std::iter::once(index).chain(operands).cloned().collect();
-    Switch::of(parts, &requires).run(&given, Branches(functions))
+    let inputs: Vec<Tensor> = std::iter::once(index).chain(operands).cloned().collect();
+    TracedSwitch::of(subprograms, &requires).run(&inputs, BranchFunctions(functions))
 }
 
-/// Branches with what their node needs.
-struct Switch {
-    choice: Arc<Choice>,
+/// The traced branches with what their node needs.
+struct TracedSwitch {
+    branch_set: Arc<BranchSet>,
     results: Vec<Signature>,
-    /// Which of index and operands require grad.
+    /// Whether the index (never) and the operands require grad.
     requires: Vec<bool>,
-    /// The results that have a history in some branch.
-    histories: Vec<usize>,
-    /// The targets: positions among the node's edges, with what a gradient is like.
+    /// The results that require grad in some branch.
+    grad_results: Vec<usize>,
+    /// The targets of gradients: index among the node's edges, shape and dtype.
     targets: Vec<(usize, Spec)>,
     closures: Vec<Endpoint>,
-    outside: Vec<Storage>,
+    external: Vec<Storage>,
 }
 
-impl Switch {
-    fn of(parts: Vec<Part>, requires: &[bool]) -> Switch {
-        let results = parts[0].results.clone();
-        let operands = parts[0].arguments.clone();
-        let has = |k: &usize| parts.iter().any(|part| part.cotangents[*k].is_some());
-        let histories: Vec<usize> = (0..results.len()).filter(has).collect();
+impl TracedSwitch {
+    fn of(subprograms: Vec<Subprogram>, requires: &[bool]) -> TracedSwitch {
+        let results = subprograms[0].results.clone();
+        let operands = subprograms[0].arguments.clone();
+        let requires_grad_somewhere =
+            |k: &usize| subprograms.iter().any(|subprogram| subprogram.cotangents[*k].is_some());
+        let grad_results: Vec<usize> = (0..results.len()).filter(requires_grad_somewhere).collect();
         let mut closures: Vec<Endpoint> = Vec::new();
-        for point in parts.iter().flat_map(|part| &part.closures) {
-            if !closures.iter().any(|known| known.edge == point.edge) {
-                closures.push(point.clone());
+        for target in subprograms.iter().flat_map(|subprogram| &subprogram.closures) {
+            if !closures.iter().any(|known| known.edge == target.edge) {
+                closures.push(target.clone());
             }
         }
-        let own = requires.iter().zip(&operands).enumerate();
-        let own = own.filter(|(_, (requires, _))| **requires);
-        let own = own.map(|(i, (_, signature))| (1 + i, signature.spec(None)));
-        let closed = (1 + operands.len()..).zip(closures.iter().map(|point| point.spec.clone()));
-        let targets: Vec<(usize, Spec)> = own.chain(closed).collect();
+        let argument_targets = requires.iter().zip(&operands).enumerate();
+        let argument_targets = argument_targets.filter(|(_, (requires, _))| **requires);
+        let argument_targets =
+            argument_targets.map(|(i, (_, signature))| (1 + i, signature.spec(None)));
+        let closed = (1 + operands.len()..).zip(closures.iter().map(|target| target.spec.clone()));
+        let targets: Vec<(usize, Spec)> = argument_targets.chain(closed).collect();
         let nbytes = |spec: &Spec| spec.dims.iter().product::<usize>() * spec.dtype.size();
-        let mut outside = Vec::new();
-        let branches = parts.into_iter().map(|mut part| {
-            let own = std::mem::take(&mut part.joint.outside);
-            let count = own.len();
-            outside.extend(own);
-            branch(part, count, &histories, &targets, &closures)
+        let mut external = Vec::new();
+        let branches = subprograms.into_iter().map(|mut subprogram| {
+            let read = std::mem::take(&mut subprogram.executables.external);
+            let count = read.len();
+            external.extend(read);
+            branch(subprogram, count, &grad_results, &targets, &closures)
         });
-        let choice = Choice {
+        let branch_set = BranchSet {
             branches: branches.collect(),
             operands: operands.len(),
             result_bytes: results.iter().map(Signature::nbytes).collect(),
-            derived_bytes: targets.iter().map(|(_, spec)| nbytes(spec)).collect(),
+            gradient_bytes: targets.iter().map(|(_, spec)| nbytes(spec)).collect(),
         };
         let requires = std::iter::once(false).chain(requires.iter().copied()).collect();
-        let choice = Arc::new(choice);
-        Switch { choice, results, requires, histories, targets, closures, outside }
+        let branch_set = Arc::new(branch_set);
+        TracedSwitch { branch_set, results, requires, grad_results, targets, closures, external }
     }
 
-    /// Runs a branch and records the node. `given` are the index and the operands.
-    fn run(self, given: &[Tensor], functions: Branches) -> Result<Vec<Tensor>> {
-        let whole: Vec<Tensor> = given.iter().map(in_order).collect::<Result<_>>()?;
-        let outside: Vec<Tensor> = self.outside.iter().map(bytes).collect::<Result<_>>()?;
+    /// Runs the selected branch and records the node. `inputs` are the index and the operands.
+    fn run(self, inputs: &[Tensor], functions: BranchFunctions) -> Result<Vec<Tensor>> {
+        let contiguous_inputs: Vec<Tensor> =
+            inputs.iter().map(to_contiguous).collect::<Result<_>>()?;
+        let external: Vec<Tensor> =
+            self.external.iter().map(as_flat_tensor).collect::<Result<_>>()?;
         let new = |signature: &Signature| signature.spec(None).empty();
         let results: Vec<Tensor> = self.results.iter().map(new).collect::<Result<_>>()?;
-        let tape = Tensor::empty(&[self.choice.tape_bytes()], DType::U8)?;
-        let choice = Arc::clone(&self.choice);
-        let (reads, writes) = (whole.iter().chain(&outside), results.iter().chain([&tape]));
-        let left =
-            Left::by(NAME, reads, writes, move |reads, writes| choice.forward(reads, writes))?;
-        if self.histories.is_empty() {
+        let tape = Tensor::empty(&[self.branch_set.tape_bytes()], DType::U8)?;
+        let branch_set = Arc::clone(&self.branch_set);
+        let (reads, writes) =
+            (contiguous_inputs.iter().chain(&external), results.iter().chain([&tape]));
+        let forward_state =
+            ForwardState::run_forward(NAME, reads, writes, move |reads, writes| {
+                branch_set.forward(reads, writes)
+            })?;
+        if self.grad_results.is_empty() {
             return Ok(results);
         }
-        let saved = saved(given, &outside, &tape);
-        record_node(SwitchNode { of: self, functions, left }, given, saved, results)
+        let saved_values = saved_values(inputs, &external, &tape);
+        record_node(
+            SwitchNode { inner: self, functions, forward_state },
+            inputs,
+            saved_values,
+            results,
+        )
     }
 }
 
-/// A part as a branch of a choice with these gradients.
+/// Builds the kernel's branch from a traced one.
 fn branch(
-    part: Part,
-    outside: usize,
-    histories: &[usize],
+    subprogram: Subprogram,
+    external: usize,
+    grad_results: &[usize],
     targets: &[(usize, Spec)],
     closures: &[Endpoint],
 ) -> Branch {
-    let taken = (0..).zip(&part.cotangents).filter_map(|(k, own)| own.map(|_| k));
-    let place = |k: usize| histories.iter().position(|&history| history == k);
-    let cotangents = taken.filter_map(place).collect();
-    let operands = part.arguments.len();
+    let taken = (0..).zip(&subprogram.cotangents).filter_map(|(k, number)| number.map(|_| k));
+    let cotangent_index = |k: usize| grad_results.iter().position(|&history| history == k);
+    let cotangents = taken.filter_map(cotangent_index).collect();
+    let operands = subprogram.arguments.len();
     let edge_of = |target: usize| match target.checked_sub(operands) {
         None => Some(1 + target),
-        Some(own) => {
-            let edge = &part.closures[own].edge;
-            let at = closures.iter().position(|point| point.edge == *edge)?;
-            Some(1 + operands + at)
+        Some(closure) => {
+            let edge = &subprogram.closures[closure].edge;
+            let index = closures.iter().position(|target| target.edge == *edge)?;
+            Some(1 + operands + index)
         }
     };
-    let given = (0..).zip(&part.grads).filter(|(_, number)| number.is_some());
-    let derived = given.filter_map(|(target, _)| {
-        let edge = edge_of(target)?;
-        targets.iter().position(|(place, _)| *place == edge)
+    let computed = (0..).zip(&subprogram.grads).filter(|(_, number)| number.is_some());
+    let gradients = computed.filter_map(|(target, _)| {
+        let edge_index = edge_of(target)?;
+        targets.iter().position(|(edge, _)| *edge == edge_index)
     });
     Branch::new(BranchParts {
-        outside,
+        external,
         cotangents,
-        nothing: part.closures.iter().map(minus_zeros).collect(),
-        derived: derived.collect(),
-        body: part.joint,
+        initial_sums: subprogram.closures.iter().map(minus_zeros).collect(),
+        gradients: gradients.collect(),
+        body: subprogram.executables,
     })
 }
 
-/// The backward pass of the branch that ran.
+/// The autograd node of a `switch`.
 struct SwitchNode {
-    of: Switch,
-    functions: Branches,
-    left: Left,
+    inner: TracedSwitch,
+    functions: BranchFunctions,
+    forward_state: ForwardState,
 }
 
 impl BackwardProgram for SwitchNode {
@@ -168,54 +180,56 @@ impl BackwardProgram for SwitchNode {
     }
 
     fn requires(&self) -> &[bool] {
-        &self.of.requires
+        &self.inner.requires
     }
 
     fn closures(&self) -> Closures<'_> {
-        Closures::Reached(&self.of.closures)
+        Closures::Subset(&self.inner.closures)
     }
 
-    fn outside(&self) -> (usize, &[Storage]) {
-        (self.of.requires.len(), &self.of.outside)
+    fn external(&self) -> (usize, &[Storage]) {
+        (self.inner.requires.len(), &self.inner.external)
     }
 
-    fn keeps(&self, memory: &Storage) -> bool {
-        self.functions.0.iter().any(|function| function.keeps(memory))
+    fn has_copy_of(&self, memory: &Storage) -> bool {
+        self.functions.0.iter().any(|function| function.has_copy_of(memory))
     }
 
-    fn histories(&self) -> Vec<usize> {
-        self.of.histories.clone()
+    fn grad_results(&self) -> Vec<usize> {
+        self.inner.grad_results.clone()
     }
 
-    fn replayed(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
-        let Switch { choice, results, histories, targets, .. } = &self.of;
-        let given: Vec<bool> = histories.iter().map(|&k| cx.grad(k).is_some()).collect();
-        let Some(ways) = choice.ways(&given) else { return Ok(None) };
+    fn run_program(&self, cx: &Context<'_, Tensor>) -> Result<Option<Vec<Option<Tensor>>>> {
+        let TracedSwitch { branch_set, results, grad_results, targets, .. } = &self.inner;
+        let present: Vec<bool> = grad_results.iter().map(|&k| cx.grad(k).is_some()).collect();
+        let Some(backwards) = branch_set.backwards(&present) else { return Ok(None) };
         let read: Vec<bool> =
-            [true].into_iter().chain(choice.read_backward()).chain([true]).collect();
-        let taken = (0..cx.saved_count()).map(|saved| restored(cx, saved, read[saved]));
-        let mut reads = taken.collect::<Result<Vec<Tensor>>>()?;
+            [true].into_iter().chain(branch_set.read_backward()).chain([true]).collect();
+        let saved_inputs =
+            (0..cx.saved_count()).map(|index| saved_or_empty(cx, index, read[index]));
+        let mut reads = saved_inputs.collect::<Result<Vec<Tensor>>>()?;
         reads.extend(cotangents_of(
             cx,
-            histories.iter().map(|&k| (k, results[k].spec(None))),
+            grad_results.iter().map(|&k| (k, results[k].spec(None))),
             true,
         )?);
-        let found: Vec<Tensor> =
+        let gradients: Vec<Tensor> =
             targets.iter().map(|(_, spec)| spec.empty()).collect::<Result<_>>()?;
-        let (choice, ways) = (Arc::clone(choice), Arc::new(ways));
-        let (of_choice, of_pass) = (Arc::clone(&choice), Arc::clone(&ways));
-        let kernel =
-            move |reads: &[View<'_>], writes: &mut [ViewMut<'_>], left: Option<&Objects>| {
-                let objects = left.map_or(&[][..], |objects| &objects[..]);
-                of_choice.backward(&of_pass, reads, writes, objects)
-            };
-        self.left.taken(NAME, reads.iter(), found.iter(), kernel)?;
-        let gives = |gradient: usize| choice.gives(&ways, gradient);
-        let found = found.into_iter().enumerate();
-        Ok(Some(self.placed(found.map(|(k, gradient)| gives(k).then_some(gradient)))))
+        let (branch_set, backwards) = (Arc::clone(branch_set), Arc::new(backwards));
+        let (kernel_branches, kernel_backwards) = (Arc::clone(&branch_set), Arc::clone(&backwards));
+        let kernel = move |reads: &[View<'_>],
+                           writes: &mut [ViewMut<'_>],
+                           forward_state: Option<&Objects>| {
+            let objects = forward_state.map_or(&[][..], |objects| &objects[..]);
+            kernel_branches.backward(&kernel_backwards, reads, writes, objects)
+        };
+        self.forward_state.run_backward(NAME, reads.iter(), gradients.iter(), kernel)?;
+        let computes = |gradient: usize| branch_set.computes(&backwards, gradient);
+        let gradients = gradients.into_iter().enumerate();
+        Ok(Some(self.by_edge(gradients.map(|(k, gradient)| computes(k).then_some(gradient)))))
     }
 
-    fn call_again(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn call_original(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         let index = arguments[0].item::<i64>()?.max(0) as usize;
         self.functions.0[index.min(self.functions.0.len() - 1)].call(&arguments[1..])
     }
@@ -224,46 +238,46 @@ impl BackwardProgram for SwitchNode {
         Some(&self.functions)
     }
 
-    /// In a recording, whose index may be another one in later runs, a choice of the derivatives of the branches.
-    fn derived(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
-        let Switch { results, requires, histories, targets, closures, .. } = &self.of;
+    /// In a trace, where the index may change between runs, the gradients are a `switch` of the VJPs of the branches.
+    fn differentiable_gradients(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
+        let TracedSwitch { results, requires, grad_results, targets, closures, .. } = &self.inner;
         if !capture::active() {
-            return self.computed(cx);
+            return self.gradients_by_original(cx);
         }
-        let mut given = arguments(cx, requires.len())?;
-        for &k in histories {
+        let mut inputs = saved_arguments(cx, requires.len())?;
+        for &k in grad_results {
             let cotangent = cx.grad(k).cloned();
-            given.push(cotangent.map_or_else(|| results[k].spec(None).zeros(), Ok)?);
+            inputs.push(cotangent.map_or_else(|| results[k].spec(None).zeros(), Ok)?);
         }
-        let derived = |branch: &dyn Original| {
-            Box::new(Derived {
+        let vjp = |branch: &dyn OriginalFunction| {
+            Box::new(BranchVjp {
                 branch: branch.share(),
                 requires: requires[1..].to_vec(),
                 closures: closures.clone(),
-                histories: histories.clone(),
+                grad_results: grad_results.clone(),
                 targets: targets.iter().map(|(_, spec)| spec.clone()).collect(),
-            }) as Box<dyn Original>
+            }) as Box<dyn OriginalFunction>
         };
-        let functions = self.functions.0.iter().map(|branch| derived(&**branch)).collect();
-        let found = switch(&given[0], &given[1..], functions, &NoHost)?;
-        Ok(self.placed(found.into_iter().map(Some)))
+        let functions = self.functions.0.iter().map(|branch| vjp(&**branch)).collect();
+        let gradients = switch(&inputs[0], &inputs[1..], functions, &NoHost)?;
+        Ok(self.by_edge(gradients.into_iter().map(Some)))
     }
 }
 
 impl SwitchNode {
-    /// The gradients of the targets, each at its place among the node's edges.
-    fn placed(&self, found: impl Iterator<Item = Option<Tensor>>) -> Vec<Option<Tensor>> {
-        let Switch { requires, targets, closures, .. } = &self.of;
+    /// The gradients of the targets at their positions among the node's edges.
+    fn by_edge(&self, gradients: impl Iterator<Item = Option<Tensor>>) -> Vec<Option<Tensor>> {
+        let TracedSwitch { requires, targets, closures, .. } = &self.inner;
         let mut grads: Vec<Option<Tensor>> = vec![None; requires.len() + closures.len()];
-        for ((place, _), gradient) in targets.iter().zip(found) {
-            grads[*place] = gradient;
+        for ((edge, _), gradient) in targets.iter().zip(gradients) {
+            grads[*edge] = gradient;
         }
         grads
     }
 }
 
 #[cold]
-fn different() -> Box<Error> {
+fn branches_differ() -> Box<Error> {
     Box::new(Error::Argument {
         op: NAME.into(),
         what: "the branches give different numbers, dtypes or shapes of results".into(),

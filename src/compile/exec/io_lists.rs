@@ -1,112 +1,114 @@
-//! What a program uses beside its temporaries: inputs, results, and memory outside.
-//!
-//! Owns: the lists of them, found once, so that a run looks nothing up. Never changes a step.
-//! Invariant: the lists are those of the steps that the program runs.
+//! The inputs, results and external memory of an executable, listed once, so that a run looks nothing up.
 
 use std::collections::BTreeMap;
 
 use crate::array::{Layout, Storage};
-use crate::compile::ir::{Action, Buffer, Id, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, Slice, Source, Step};
 use crate::compile::passes::constant_folding::writers;
 use crate::dtype::DType;
 
-/// What the steps of a program use.
-pub(super) struct Uses {
-    /// The buffers that are inputs, and their numbers among the inputs.
-    pub(super) bound: Vec<(Id, usize)>,
+/// The buffers of an executable that are not temporaries.
+pub(super) struct IoLists {
+    /// The buffers that are inputs, with the index of the input.
+    pub(super) input_buffers: Vec<(BufferId, usize)>,
     /// For each input whether a step reads it.
     pub(super) reads_input: Vec<bool>,
     /// The buffers that each run allocates for its results.
-    pub(super) results: Vec<Id>,
-    /// Memory outside that steps read.
-    pub(super) read: Vec<Storage>,
-    /// Memory outside that steps write.
-    pub(super) written: Vec<Storage>,
-    /// The elements of it that they write; all of a memory where they are many.
-    pub(super) elements_written: Vec<(Storage, Layout, DType)>,
+    pub(super) result_buffers: Vec<BufferId>,
+    /// External memory that steps read.
+    pub(super) external_read: Vec<Storage>,
+    /// External memory that steps write.
+    pub(super) external_written: Vec<Storage>,
+    /// The elements of external memory that steps write; the whole storage if there are many slices.
+    pub(super) external_slices_written: Vec<(Storage, Layout, DType)>,
     /// The inputs that steps write.
-    pub(super) written_inputs: Vec<Id>,
-    /// How many inputs were memory outside when the function was recorded: the last ones.
-    pub(super) taken: usize,
-    /// Whether a step that comes after a change of what is outside may find that the recorded function would have decided
-    /// otherwise.
-    pub(super) decides: bool,
+    pub(super) written_inputs: Vec<BufferId>,
+    /// How many of the last inputs were external memory when the function was traced.
+    pub(super) promoted: usize,
+    /// Whether a decision may diverge after a step has already changed external memory.
+    pub(super) may_diverge_late: bool,
 }
 
-impl Uses {
-    pub(super) fn of(steps: &[Step], buffers: &[Buffer], inputs: usize) -> Uses {
+impl IoLists {
+    pub(super) fn of(steps: &[Step], buffers: &[Buffer], inputs: usize) -> IoLists {
         let numbered = || (0..).zip(buffers);
         let mut read = vec![false; buffers.len()];
         steps.iter().flat_map(|s| &s.reads).for_each(|r| read[r.buffer as usize] = true);
         let writers = writers(steps, buffers.len());
-        let input = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.input()?));
-        let bound: Vec<(Id, usize)> = numbered().filter_map(input).collect();
+        let input = |(id, buffer): (BufferId, &Buffer)| Some((id, buffer.source.input()?));
+        let input_buffers: Vec<(BufferId, usize)> = numbered().filter_map(input).collect();
         let mut reads_input = vec![false; inputs];
-        for &(id, number) in &bound {
+        for &(id, number) in &input_buffers {
             reads_input[number] |= read[id as usize];
         }
-        let is_result = |(_, buffer): &(Id, &Buffer)| matches!(buffer.source, Source::Output);
-        let results = numbered().filter(is_result).map(|(id, _)| id).collect();
-        let outside = |(id, buffer): (Id, &Buffer)| Some((id, buffer.source.outside()?.clone()));
-        let outside: Vec<(Id, Storage)> = numbered().filter_map(outside).collect();
+        let is_result = |(_, buffer): &(BufferId, &Buffer)| matches!(buffer.source, Source::Output);
+        let result_buffers = numbered().filter(is_result).map(|(id, _)| id).collect();
+        let external =
+            |(id, buffer): (BufferId, &Buffer)| Some((id, buffer.source.external()?.clone()));
+        let external: Vec<(BufferId, Storage)> = numbered().filter_map(external).collect();
         let of = |used: &dyn Fn(usize) -> bool| {
-            let used = outside.iter().filter(|(id, _)| used(*id as usize));
+            let used = external.iter().filter(|(id, _)| used(*id as usize));
             used.map(|(_, storage)| storage.clone()).collect()
         };
-        let (written, read) = (of(&|id| writers[id] > 0), of(&|id| read[id]));
-        let decides = decides(steps, buffers);
-        let elements_written = elements_written(steps, buffers);
-        let (written_inputs, taken) = (Vec::new(), 0);
-        Uses {
-            bound,
+        let (external_written, external_read) = (of(&|id| writers[id] > 0), of(&|id| read[id]));
+        let may_diverge_late = may_diverge_late(steps, buffers);
+        let external_slices_written = external_slices_written(steps, buffers);
+        let (written_inputs, promoted) = (Vec::new(), 0);
+        IoLists {
+            input_buffers,
             reads_input,
-            results,
-            read,
-            written,
-            elements_written,
+            result_buffers,
+            external_read,
+            external_written,
+            external_slices_written,
             written_inputs,
-            taken,
-            decides,
+            promoted,
+            may_diverge_late,
         }
     }
 
-    /// Takes note that a buffer outside is an input from now on; whether steps write it.
-    pub(super) fn become_input(&mut self, id: Id, number: usize, outside: &Storage) -> bool {
-        let there = |list: &[Storage]| list.iter().any(|storage| storage.same(outside));
-        let written = there(&self.written);
-        self.taken += 1;
-        self.bound.push((id, number));
-        self.reads_input.push(there(&self.read));
-        self.read.retain(|storage| !storage.same(outside));
-        self.written.retain(|storage| !storage.same(outside));
-        self.elements_written.retain(|(storage, ..)| !storage.same(outside));
+    /// Turns an external buffer into an input; returns whether steps write it.
+    pub(super) fn promote_to_input(
+        &mut self,
+        id: BufferId,
+        number: usize,
+        external: &Storage,
+    ) -> bool {
+        let contains = |list: &[Storage]| list.iter().any(|storage| storage.same(external));
+        let written = contains(&self.external_written);
+        self.promoted += 1;
+        self.input_buffers.push((id, number));
+        self.reads_input.push(contains(&self.external_read));
+        self.external_read.retain(|storage| !storage.same(external));
+        self.external_written.retain(|storage| !storage.same(external));
+        self.external_slices_written.retain(|(storage, ..)| !storage.same(external));
         self.written_inputs.extend(written.then_some(id));
         written
     }
 }
 
-/// The parts of one memory beyond which all of it counts as written.
-const MOST_PARTS: usize = 64;
+/// With more slices of one storage than this, the whole storage counts as written.
+const MAX_SLICES: usize = 64;
 
-/// The elements of memory outside that steps write.
-fn elements_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout, DType)> {
-    let mut slices: BTreeMap<Id, Vec<&Slice>> = BTreeMap::new();
+/// The slices of external memory that steps write.
+fn external_slices_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout, DType)> {
+    let mut slices: BTreeMap<BufferId, Vec<&Slice>> = BTreeMap::new();
     for slice in steps.iter().flat_map(|step| &step.writes) {
-        if buffers[slice.buffer as usize].source.outside().is_some() {
+        if buffers[slice.buffer as usize].source.external().is_some() {
             slices.entry(slice.buffer).or_default().push(slice);
         }
     }
     let mut found = Vec::new();
-    for (id, mut parts) in slices {
-        let Some(storage) = buffers[id as usize].source.outside() else { continue };
-        let dtype = parts[0].dtype;
-        if parts.len() > MOST_PARTS {
+    for (id, mut slices) in slices {
+        let Some(storage) = buffers[id as usize].source.external() else { continue };
+        let dtype = slices[0].dtype;
+        if slices.len() > MAX_SLICES {
             let whole = Layout::contiguous(&[storage.nbytes() / dtype.size()]);
             found.extend(whole.map(|layout| (storage.clone(), layout, dtype)));
             continue;
         }
-        parts.dedup();
-        found.extend(parts.into_iter().filter_map(|part| {
+        slices.dedup();
+        found.extend(slices.into_iter().filter_map(|part| {
             let offset = part.offset / part.dtype.size() as isize;
             let layout = Layout::strided(&part.dims, &part.strides, offset).ok()?;
             Some((storage.clone(), layout, part.dtype))
@@ -115,10 +117,10 @@ fn elements_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout,
     found
 }
 
-/// Whether a step that checks a decision comes after one that changes what is outside.
-fn decides(steps: &[Step], buffers: &[Buffer]) -> bool {
-    let outside = |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::Outside(_));
-    let changes = |step: &Step| step.is_foreign() || step.writes.iter().any(outside);
+/// Whether a decision step follows a step with a side effect.
+fn may_diverge_late(steps: &[Step], buffers: &[Buffer]) -> bool {
+    let external = |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::External(_));
+    let changes = |step: &Step| step.calls_host() || step.writes.iter().any(external);
     let since = steps.iter().position(changes).unwrap_or(steps.len());
     steps[since..].iter().any(|s| matches!(s.action, Action::Decision(_)))
 }

@@ -1,63 +1,62 @@
-//! A program as it runs: what the passes make of a recording.
+//! Runs the passes over a traced program at its first use.
 //!
-//! Owns: the steps as they were recorded, until somebody asks for the planned ones. Never runs a program.
-//! Invariant: a recording is planned once; one that never runs again is not planned at all.
+//! Invariant: a program that never runs again is never planned.
 
 use std::sync::OnceLock;
 
-use super::io_lists::Uses;
+use super::io_lists::IoLists;
 use crate::array::capture;
-use crate::compile::ir::lowered::{Code, lower};
+use crate::compile::ir::lowered::{LoweredStep, lower_steps};
 use crate::compile::ir::{Buffer, Output, Step};
 use crate::compile::passes::memory_plan;
-use crate::compile::passes::memory_plan::Plan;
+use crate::compile::passes::memory_plan::MemoryPlan;
 use crate::compile::passes::pipeline;
 use crate::threads::Mutex;
 
-/// What a run needs.
-pub(super) struct Planned {
+/// An optimised program, ready to run.
+pub(super) struct ExecutionPlan {
     pub(super) steps: Vec<Step>,
-    pub(super) code: Vec<Code>,
+    pub(super) lowered: Vec<LoweredStep>,
     pub(super) buffers: Vec<Buffer>,
-    pub(super) uses: Uses,
-    pub(super) plan: Plan,
+    pub(super) lists: IoLists,
+    pub(super) memory_plan: MemoryPlan,
 }
 
-type Recorded = (Vec<Step>, Vec<Buffer>);
+type UnplannedSteps = (Vec<Step>, Vec<Buffer>);
 
-/// A recording that is planned when it is needed.
-pub(super) struct Deferred {
-    recorded: Mutex<Option<Recorded>>,
-    planned: OnceLock<Planned>,
+/// A traced program that is planned at its first use.
+pub(super) struct LazyPlan {
+    unplanned: Mutex<Option<UnplannedSteps>>,
+    plan_cell: OnceLock<ExecutionPlan>,
 }
 
-impl Deferred {
-    pub(super) fn new(steps: Vec<Step>, buffers: Vec<Buffer>) -> Deferred {
-        Deferred { recorded: Mutex::new(Some((steps, buffers))), planned: OnceLock::new() }
+impl LazyPlan {
+    pub(super) fn new(steps: Vec<Step>, buffers: Vec<Buffer>) -> LazyPlan {
+        LazyPlan { unplanned: Mutex::new(Some((steps, buffers))), plan_cell: OnceLock::new() }
     }
 
-    /// The program, planned now if it was not.
+    /// The plan, made now if there is none yet.
     #[inline]
-    pub(super) fn get(&self, inputs: usize, outputs: &[Output]) -> &Planned {
-        self.planned.get_or_init(|| self.plan(inputs, outputs))
+    pub(super) fn get(&self, inputs: usize, outputs: &[Output]) -> &ExecutionPlan {
+        self.plan_cell.get_or_init(|| self.plan(inputs, outputs))
     }
 
-    /// The same, to be changed.
-    pub(super) fn get_mut(&mut self, inputs: usize, outputs: &[Output]) -> &mut Planned {
+    /// The same, mutable.
+    pub(super) fn get_mut(&mut self, inputs: usize, outputs: &[Output]) -> &mut ExecutionPlan {
         self.get(inputs, outputs);
-        self.planned.get_mut().expect("it was planned just now")
+        self.plan_cell.get_mut().expect("it was planned just now")
     }
 
     #[cold]
-    fn plan(&self, inputs: usize, outputs: &[Output]) -> Planned {
-        let recorded = self.recorded.lock().take();
-        let (steps, mut buffers) = recorded.expect("a recording is planned once");
-        // Constants are computed here, which belongs to no recording.
+    fn plan(&self, inputs: usize, outputs: &[Output]) -> ExecutionPlan {
+        let unplanned = self.unplanned.lock().take();
+        let (steps, mut buffers) = unplanned.expect("a recording is planned once");
+        // Constants are computed here: pause the active trace.
         let _paused = capture::Pause::new();
         let steps = pipeline::run(steps, &mut buffers, outputs);
-        let code = lower(&steps);
-        let plan = memory_plan::place(&steps, &buffers);
-        let uses = Uses::of(&steps, &buffers, inputs);
-        Planned { steps, code, buffers, uses, plan }
+        let lowered = lower_steps(&steps);
+        let memory_plan = memory_plan::plan_memory(&steps, &buffers);
+        let lists = IoLists::of(&steps, &buffers, inputs);
+        ExecutionPlan { steps, lowered, buffers, lists, memory_plan }
     }
 }

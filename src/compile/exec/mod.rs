@@ -1,18 +1,17 @@
-//! The executor: programs, the memory of their runs, and the ways to call them.
+//! The executor: executables, the frames of their runs, and the C entry.
 //!
-//! Owns: `Program`, frames, bound programs, the entry from C, and what a program tells people of itself. Never records.
-//! Invariant: runs may go on side by side; each has a frame of its own.
-mod bound_program;
+//! Invariant: runs may be concurrent; each has a frame of its own.
+mod bound_memory;
 mod c_entry;
+pub(in crate::compile) mod executable;
 mod explain;
 mod frame;
 mod io_lists;
 mod lazy_plan;
-pub(in crate::compile) mod program;
 mod session;
 
-pub use bound_program::Bound;
-pub use c_entry::{Callable, Entry};
-pub use explain::Told;
-pub use program::{Program, Results, States, places};
+pub use bound_memory::BoundMemory;
+pub use c_entry::{CFunction, Callable};
+pub use executable::{Executable, HostStates, ResultMemory, elements_mut};
+pub use explain::StepExplanation;
 pub(in crate::compile) use session::Session;

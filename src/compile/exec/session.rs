@@ -1,15 +1,13 @@
-//! A session: one frame for many runs of a program, as a loop makes them.
-//!
-//! Owns: the frame while it lasts. Never runs twice at once. Invariant: the frame goes back to the program, without objects.
+//! A frame held for many runs of one executable, as in a loop.
 
+use super::executable::Executable;
 use super::frame::Frame;
-use super::program::Program;
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 
-/// A program with the memory of its runs.
+/// An executable with a frame.
 pub(in crate::compile) struct Session<'p> {
-    program: &'p Program,
+    program: &'p Executable,
     frame: Option<Frame>,
 }
 
@@ -17,16 +15,16 @@ impl<'p> Session<'p> {
     /// Takes a frame.
     ///
     /// # Errors
-    /// `Memory` when there is none.
-    pub(in crate::compile) fn begin(program: &'p Program) -> Result<Session<'p>> {
-        Ok(Session { program, frame: Some(program.frame()?) })
+    /// `Memory` if there is none.
+    pub(in crate::compile) fn begin(program: &'p Executable) -> Result<Session<'p>> {
+        Ok(Session { program, frame: Some(program.acquire_frame()?) })
     }
 
-    /// Runs the program with its inputs and results at these places, and with the objects of a run before it; gives those
-    /// that it leaves, if steps hand objects to one another.
+    /// Runs the program on these inputs and results and with the objects of an earlier run; returns the objects that
+    /// this run leaves.
     ///
     /// # Safety
-    /// The places hold what the program was recorded with; what is null is not read.
+    /// The pointers have the dtypes and shapes of the trace; a null input is never read.
     ///
     /// # Errors
     /// What a step raises.
@@ -38,21 +36,21 @@ impl<'p> Session<'p> {
     ) -> Result<Objects> {
         let frame = self.frame.as_mut().expect("a session has a frame until it ends");
         self.program.bind_places(frame, |number| inputs[number].cast_mut(), results);
-        for (own, object) in frame.objects.iter_mut().zip(objects) {
-            own.clone_from(object);
+        for (slot, object) in frame.objects.iter_mut().zip(objects) {
+            slot.clone_from(object);
         }
         // SAFETY: the caller's contract.
-        let done = unsafe { self.program.run_in(frame) };
+        let outcome = unsafe { self.program.run_in(frame) };
         let has_objects = self.program.has_objects();
-        let made = if has_objects { frame.objects.clone() } else { Objects::new() };
-        done.map(|()| made)
+        let left_objects = if has_objects { frame.objects.clone() } else { Objects::new() };
+        outcome.map(|()| left_objects)
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
-            self.program.give_back(frame);
+            self.program.release_frame(frame);
         }
     }
 }

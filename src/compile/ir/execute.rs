@@ -1,10 +1,10 @@
-//! The execution of one step: its kernel, on operands at the addresses of a run.
+//! Runs one step: builds views of its operands from the frame's addresses and calls the kernel.
 //!
-//! Owns: views of buffers. Never chooses a step. Invariant: what a step touches lies inside its buffers.
+//! Invariant: the operands of a step lie inside their buffers.
 
 use smallvec::SmallVec;
 
-use super::step::{Action, Argument, Map, Slice, Step};
+use super::step::{Action, Map, MapOperand, Slice, Step};
 use crate::error::Result;
 use crate::kernels::elementwise::{Input, run_loop};
 use crate::kernels::fill::fill_with;
@@ -14,7 +14,7 @@ use crate::kernels::{View, ViewMut, copy, reduce};
 /// Runs a step.
 ///
 /// # Safety
-/// The buffers of the step lie at these addresses, and nobody else writes to them.
+/// `addresses` has the base pointer of every buffer of the step, and no other thread accesses what the step writes.
 pub(in crate::compile) unsafe fn run_step(
     step: &Step,
     addresses: &[*mut u8],
@@ -42,7 +42,7 @@ pub(in crate::compile) unsafe fn run_step(
                 (0..step.writes.len()).map(written).collect();
             return run(&reads, &mut writes, objects);
         }
-        Action::Foreign(host) => {
+        Action::HostCall(host) => {
             let reads: Vec<View<'_>> = (0..step.reads.len()).map(read).collect();
             let mut writes: Vec<ViewMut<'_>> = (0..step.writes.len()).map(written).collect();
             return host.run(&reads, &mut writes, objects);
@@ -66,7 +66,8 @@ unsafe fn view<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> View<'a> {
 /// # Safety
 /// As `run_step`.
 unsafe fn view_mut<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> ViewMut<'a> {
-    // SAFETY: the slice lies inside its buffer, which belongs to this run, or which eager code would write to as well.
+    // SAFETY: the slice lies inside its buffer, which belongs to this run, or is external memory that the eager
+    // function writes as well.
     unsafe {
         ViewMut::from_raw(slice.dtype, address(slice, addresses), &slice.dims, &slice.strides)
     }
@@ -78,10 +79,10 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
     // SAFETY: the caller's contract, here and below.
     let inputs = map.ins.iter().map(|argument| match argument {
         // SAFETY: as above.
-        Argument::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
-        Argument::Number(bits, dtype) => Input::Number(bits, dtype.size()),
+        MapOperand::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
+        MapOperand::Number(bits, dtype) => Input::Number(bits, dtype.size()),
     });
-    // SAFETY: as above; operands and output have the loop's dtypes, as they had when the loop was recorded.
+    // SAFETY: as above; operands and output have the dtypes of the loop, as at trace time.
     unsafe {
         let out = view_mut(&map.out, addresses);
         run_loop(map.table, inputs, (out, false), &map.params, map.cost);

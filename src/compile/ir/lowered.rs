@@ -1,40 +1,39 @@
-//! Code: steps over a few elements, with all that can be decided about them decided.
+//! Lowers steps over few elements to direct calls of loops over contiguous rows, short copies and fills, and
+//! reductions of one block, without the kernels' dispatch.
 //!
-//! Owns: which steps need no kernel's entrance (direct calls of loops over contiguous rows, short copies and fills,
-//! reductions of one leaf), and their run. Never changes what a step computes: how work is cut changes no bit.
-//! Invariant: what a piece of code touches is what its step touches.
+//! Invariant: a lowered step reads and writes what its step does, and computes the same bits.
 
 use smallvec::SmallVec;
 
-use super::scalar_arithmetic::Arithmetic;
-use super::step::{Action, Argument, Id, Map, Slice, Step};
+use super::scalar_arithmetic::ScalarArithmetic;
+use super::step::{Action, BufferId, Map, MapOperand, Slice, Step};
 use super::strided_small;
-use super::strided_small::Gathered;
+use super::strided_small::GatheredLoop;
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::reduce::{WHOLE_LEAF, WholeReduction, whole_reduction};
 use crate::kernels::view::Axes;
 
-/// The longest rows: above, the driver's padding and splitting are worth their cost.
-const FEW: usize = 256;
-/// The shortest of several rows: the driver gathers shorter ones.
-const SHORTEST_ROW: usize = 4;
-/// The most elements of several rows.
-const MOST: usize = 2048;
-/// Nanoseconds per element from which on the driver's padding of the end of a row is worth its cost.
-const PADDED: f32 = 0.6;
-/// The widest vector, in elements.
-const VECTOR: usize = 8;
+/// Longer rows go through the kernel's dispatch, whose padding and splitting pay there.
+const MAX_ROW: usize = 256;
+/// With several rows, shorter ones go through the kernel's dispatch, which gathers them.
+const MIN_ROW: usize = 4;
+/// Bound on the elements of all rows together.
+const MAX_ELEMENTS: usize = 2048;
+/// From this cost per element on (nanoseconds), the dispatch pays, because it pads the tail of a row to full vectors.
+const PADDING_NS: f32 = 0.6;
+/// Lanes of the widest vector.
+const MAX_LANES: usize = 8;
 
-/// Where the first element of an operand lies.
+/// The first element of an operand: buffer and byte offset.
 #[derive(Clone, Copy, Default)]
-pub(in crate::compile) struct At {
-    buffer: Id,
+pub(in crate::compile) struct OperandRef {
+    buffer: BufferId,
     offset: isize,
 }
 
-impl At {
-    pub(in crate::compile) fn of(slice: &Slice) -> At {
-        At { buffer: slice.buffer, offset: slice.offset }
+impl OperandRef {
+    pub(in crate::compile) fn of(slice: &Slice) -> OperandRef {
+        OperandRef { buffer: slice.buffer, offset: slice.offset }
     }
 
     #[inline(always)]
@@ -43,26 +42,26 @@ impl At {
     }
 }
 
-/// A loop over one row, without parameters: the commonest code, small for the sake of the cache.
+/// A loop over one row, without parameters: the most common case, kept small for the cache.
 #[derive(Clone, Copy)]
-pub(in crate::compile) struct Row {
+pub(in crate::compile) struct RowLoop {
     table: Loop,
     pub(super) n: u32,
     count: u32,
-    pub(super) ins: [Near; 3],
-    pub(super) out: Near,
+    pub(super) ins: [CompactRef; 3],
+    pub(super) out: CompactRef,
 }
 
-/// An `At` whose offset is small.
+/// An `OperandRef` with a 32-bit offset.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Near {
-    buffer: Id,
+pub(super) struct CompactRef {
+    buffer: BufferId,
     offset: u32,
 }
 
-impl Near {
-    fn of(at: At) -> Option<Near> {
-        Some(Near { buffer: at.buffer, offset: at.offset.try_into().ok()? })
+impl CompactRef {
+    fn of(operand: OperandRef) -> Option<CompactRef> {
+        Some(CompactRef { buffer: operand.buffer, offset: operand.offset.try_into().ok()? })
     }
 
     #[inline(always)]
@@ -71,170 +70,180 @@ impl Near {
     }
 }
 
-/// A loop over rows that lie evenly apart.
-pub(in crate::compile) struct Rows {
+/// A loop over equally spaced rows.
+pub(in crate::compile) struct RowsLoop {
     table: Loop,
     count: usize,
-    ins: [At; MAX_OPERANDS],
-    out: At,
+    ins: [OperandRef; MAX_OPERANDS],
+    out: OperandRef,
     params: SmallVec<[f64; 2]>,
     /// Elements of a row.
     n: usize,
     rows: usize,
-    /// Bytes from row to row, of each operand and, last, of the output.
+    /// Bytes from one row to the next, for each operand and, last, the output.
     steps: [isize; MAX_OPERANDS + 1],
 }
 
 /// A copy of rows.
-pub(in crate::compile) struct Copied {
-    from: At,
-    to: At,
+pub(in crate::compile) struct CopyRows {
+    from: OperandRef,
+    to: OperandRef,
     /// Bytes of a row.
     nbytes: usize,
     rows: usize,
-    /// Bytes from row to row, on either side.
+    /// Bytes from one row to the next, in the source and in the destination.
     steps: [isize; 2],
 }
 
-/// A fill of neighbours.
-pub(in crate::compile) struct Filled {
-    to: At,
+/// A fill of contiguous elements.
+pub(in crate::compile) struct FillRow {
+    to: OperandRef,
     bits: u64,
     size: usize,
     n: usize,
 }
 
-/// A reduction of one leaf.
-pub(in crate::compile) struct Leaf {
-    from: At,
-    to: At,
+/// A reduction of one block to a scalar.
+pub(in crate::compile) struct BlockReduction {
+    from: OperandRef,
+    to: OperandRef,
     n: usize,
     loops: WholeReduction,
 }
 
 /// What the executor runs.
-pub(in crate::compile) enum Code {
-    /// A loop over one row.
-    Row(Row),
-    /// Arithmetic of a few numbers.
-    Arithmetic(Arithmetic),
-    /// A loop.
-    Rows(Box<Rows>),
-    /// A copy.
-    Copied(Box<Copied>),
-    /// A fill.
-    Filled(Box<Filled>),
-    /// A reduction.
-    Leaf(Box<Leaf>),
-    /// A loop or a copy over elements that lie anyhow.
-    Gathered(Box<Gathered>),
-    /// The step of this number.
-    Step(usize),
+pub(in crate::compile) enum LoweredStep {
+    /// An element-wise loop over one row.
+    RowLoop(RowLoop),
+    /// Scalar arithmetic on a few elements.
+    ScalarArithmetic(ScalarArithmetic),
+    /// An element-wise loop over several rows.
+    RowsLoop(Box<RowsLoop>),
+    /// A copy of rows.
+    CopyRows(Box<CopyRows>),
+    /// A fill of contiguous elements.
+    FillRow(Box<FillRow>),
+    /// A reduction of one block.
+    BlockReduction(Box<BlockReduction>),
+    /// A loop or a copy over few strided elements.
+    GatheredLoop(Box<GatheredLoop>),
+    /// The step of this index, by `run_step`.
+    Unlowered(usize),
 }
 
-/// The code of steps.
-pub(in crate::compile) fn lower(steps: &[Step]) -> Vec<Code> {
-    let code = |(number, step)| lowered(step).unwrap_or(Code::Step(number));
-    steps.iter().enumerate().map(code).collect()
+/// Lowers all steps.
+pub(in crate::compile) fn lower_steps(steps: &[Step]) -> Vec<LoweredStep> {
+    let lowered = |(number, step)| lower_step(step).unwrap_or(LoweredStep::Unlowered(number));
+    steps.iter().enumerate().map(lowered).collect()
 }
 
-/// Whether a step is called without its kernel's entrance.
-pub(in crate::compile) fn is_direct(step: &Step) -> bool {
-    lowered(step).is_some()
+/// Whether a step can be lowered.
+pub(in crate::compile) fn can_lower(step: &Step) -> bool {
+    lower_step(step).is_some()
 }
 
-/// Whether a loop with this result may be, if its operands allow it.
-pub(in crate::compile) fn may_be_rows(out: &Slice) -> bool {
+/// Whether an element-wise step with this output can be lowered, if its operands allow it.
+pub(in crate::compile) fn may_lower(out: &Slice) -> bool {
     let row = out.dims.last().copied().unwrap_or(1);
-    out.numel() <= FEW || row <= FEW && out.numel() <= MOST
+    out.numel() <= MAX_ROW || row <= MAX_ROW && out.numel() <= MAX_ELEMENTS
 }
 
-fn lowered(step: &Step) -> Option<Code> {
+fn lower_step(step: &Step) -> Option<LoweredStep> {
     match &step.action {
-        Action::Map(map) => rows(map).or_else(|| strided_small::of_map(map)),
+        Action::Map(map) => lower_map(map).or_else(|| strided_small::lower_map(map)),
         Action::Fill(bits) => {
             let out = &step.writes[0];
-            let (to, size, n) = (At::of(out), out.dtype.size(), out.numel());
-            let few = n <= FEW && out.is_contiguous();
-            few.then(|| Code::Filled(Box::new(Filled { to, bits: *bits, size, n })))
+            let (to, size, n) = (OperandRef::of(out), out.dtype.size(), out.numel());
+            let is_small = n <= MAX_ROW && out.is_contiguous();
+            is_small.then(|| LoweredStep::FillRow(Box::new(FillRow { to, bits: *bits, size, n })))
         }
         Action::Copy => {
             let (from, to) = (&step.reads[0], &step.writes[0]);
-            copied(from, to).or_else(|| strided_small::of_copy(from, to))
+            lower_copy(from, to).or_else(|| strided_small::lower_copy(from, to))
         }
         Action::Reduce(op, axes) => {
             let (input, out) = (&step.reads[0], &step.writes[0]);
             let n = input.numel();
-            let one = axes.len() == input.dims.len()
+            let is_whole = axes.len() == input.dims.len()
                 && (1..=WHOLE_LEAF).contains(&n)
                 && input.is_contiguous();
-            let loops = whole_reduction(*op, input.dtype).filter(|_| one)?;
-            Some(Code::Leaf(Box::new(Leaf { from: At::of(input), to: At::of(out), n, loops })))
+            let loops = whole_reduction(*op, input.dtype).filter(|_| is_whole)?;
+            Some(LoweredStep::BlockReduction(Box::new(BlockReduction {
+                from: OperandRef::of(input),
+                to: OperandRef::of(out),
+                n,
+                loops,
+            })))
         }
         _ => None,
     }
 }
 
-/// Rows of a loop, if all operands have contiguous ones.
-fn rows(map: &Map) -> Option<Code> {
+/// Lowers an element-wise loop if all operands have contiguous rows.
+fn lower_map(map: &Map) -> Option<LoweredStep> {
     let rank = map.out.dims.len();
-    let mut ins = [At::default(); MAX_OPERANDS];
+    let mut ins = [OperandRef::default(); MAX_OPERANDS];
     let mut strides: [&[isize]; MAX_OPERANDS + 1] = [&map.out.strides; MAX_OPERANDS + 1];
     let mut sizes = [map.out.dtype.size(); MAX_OPERANDS + 1];
     for (k, argument) in map.ins.iter().enumerate() {
-        let Argument::Slice(slice) = argument else { return None };
+        let MapOperand::Slice(slice) = argument else { return None };
         debug_assert_eq!(slice.dims, map.out.dims, "operands of one shape");
-        (ins[k], strides[k], sizes[k]) = (At::of(slice), &slice.strides, slice.dtype.size());
+        (ins[k], strides[k], sizes[k]) =
+            (OperandRef::of(slice), &slice.strides, slice.dtype.size());
     }
     debug_assert!(strides.iter().all(|s| s.len() == rank));
     let mut axes = Axes::new(&map.out.dims, strides).collapse(false);
     let (n, inner) = axes.pop();
     let (rows, outer) = axes.pop();
     let single = rows == 1 && axes.dims.is_empty();
-    let long = (SHORTEST_ROW..=FEW).contains(&n) && rows.saturating_mul(n) <= MOST;
-    let cheap = map.cost < PADDED || n.is_multiple_of(VECTOR);
+    let long = (MIN_ROW..=MAX_ROW).contains(&n) && rows.saturating_mul(n) <= MAX_ELEMENTS;
+    let cheap = map.cost < PADDING_NS || n.is_multiple_of(MAX_LANES);
     let fits = axes.dims.is_empty() && inner.iter().all(|&s| s == 1 || n == 1);
-    if !fits || n * rows == 0 || !(single && n <= FEW || long && cheap) {
+    if !fits || n * rows == 0 || !(single && n <= MAX_ROW || long && cheap) {
         return None;
     }
     let steps = std::array::from_fn(|k| outer[k] * sizes[k] as isize);
     let (table, count, params) = (map.table, map.ins.len(), map.params.clone());
-    let out = At::of(&map.out);
-    let rows = Rows { table, count, ins, out, params, n, rows, steps };
-    let Some(row) = Row::of(&rows) else { return Some(Code::Rows(Box::new(rows))) };
-    Some(Arithmetic::of(map, &row).map_or(Code::Row(row), Code::Arithmetic))
+    let out = OperandRef::of(&map.out);
+    let rows = RowsLoop { table, count, ins, out, params, n, rows, steps };
+    let Some(row) = RowLoop::of(&rows) else { return Some(LoweredStep::RowsLoop(Box::new(rows))) };
+    Some(
+        ScalarArithmetic::of(map, &row)
+            .map_or(LoweredStep::RowLoop(row), LoweredStep::ScalarArithmetic),
+    )
 }
 
-fn copied(from: &Slice, to: &Slice) -> Option<Code> {
+fn lower_copy(from: &Slice, to: &Slice) -> Option<LoweredStep> {
     let size = to.dtype.size();
     let mut axes = Axes::new(&to.dims, [&from.strides, &to.strides]).collapse(false);
     let (n, inner) = axes.pop();
     let (rows, outer) = axes.pop();
-    let few = n <= FEW && rows.saturating_mul(n) <= MOST && (rows == 1 || n >= SHORTEST_ROW);
-    if !axes.dims.is_empty() || !few || inner != [1, 1] && n != 1 {
+    let is_small =
+        n <= MAX_ROW && rows.saturating_mul(n) <= MAX_ELEMENTS && (rows == 1 || n >= MIN_ROW);
+    if !axes.dims.is_empty() || !is_small || inner != [1, 1] && n != 1 {
         return None;
     }
     let steps = outer.map(|step| step * size as isize);
-    let (from, to) = (At::of(from), At::of(to));
-    Some(Code::Copied(Box::new(Copied { from, to, nbytes: n * size, rows, steps })))
+    let (from, to) = (OperandRef::of(from), OperandRef::of(to));
+    Some(LoweredStep::CopyRows(Box::new(CopyRows { from, to, nbytes: n * size, rows, steps })))
 }
 
-impl Row {
-    /// The same loop in short.
-    fn of(rows: &Rows) -> Option<Row> {
-        let mut ins = [Near::default(); 3];
+impl RowLoop {
+    /// The compact form of a loop over one row without parameters.
+    fn of(rows: &RowsLoop) -> Option<RowLoop> {
+        let mut ins = [CompactRef::default(); 3];
         if rows.rows != 1 || rows.count > ins.len() || !rows.params.is_empty() {
             return None;
         }
-        for (near, &at) in ins.iter_mut().zip(&rows.ins[..rows.count]) {
-            *near = Near::of(at)?;
+        for (compact, &operand) in ins.iter_mut().zip(&rows.ins[..rows.count]) {
+            *compact = CompactRef::of(operand)?;
         }
-        let (n, count, out) = (rows.n as u32, rows.count as u32, Near::of(rows.out)?);
-        Some(Row { table: rows.table, n, count, ins, out })
+        let (n, count, out) = (rows.n as u32, rows.count as u32, CompactRef::of(rows.out)?);
+        Some(RowLoop { table: rows.table, n, count, ins, out })
     }
 
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); 3];
@@ -247,9 +256,9 @@ impl Row {
     }
 }
 
-impl Rows {
+impl RowsLoop {
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
@@ -271,26 +280,26 @@ impl Rows {
     }
 }
 
-impl Copied {
+impl CopyRows {
     /// # Safety
-    /// As `Rows::run`.
+    /// As `RowsLoop::run`.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let (mut from, mut to) = (self.from.address(addresses), self.to.address(addresses));
         for _ in 0..self.rows {
-            // SAFETY: the rows lie inside their buffers; a copy's sides do not overlap.
-            unsafe { copy_few(from, to, self.nbytes) };
+            // SAFETY: the rows lie inside their buffers; source and destination do not overlap.
+            unsafe { copy_bytes(from, to, self.nbytes) };
             (from, to) = (from.wrapping_offset(self.steps[0]), to.wrapping_offset(self.steps[1]));
         }
     }
 }
 
-/// Copies bytes; those of a few numbers without a call.
+/// Copies bytes; common short lengths are inlined instead of a call of `memcpy`.
 ///
 /// # Safety
-/// Both sides hold as many and do not overlap.
+/// Both pointers are valid for `nbytes`, and the ranges do not overlap.
 #[inline(always)]
-pub(in crate::compile) unsafe fn copy_few(from: *const u8, to: *mut u8, nbytes: usize) {
+pub(in crate::compile) unsafe fn copy_bytes(from: *const u8, to: *mut u8, nbytes: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         match nbytes {
@@ -302,14 +311,14 @@ pub(in crate::compile) unsafe fn copy_few(from: *const u8, to: *mut u8, nbytes: 
     }
 }
 
-impl Filled {
+impl FillRow {
     /// # Safety
-    /// As `Rows::run`.
+    /// As `RowsLoop::run`.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let to = self.to.address(addresses);
         let [a, b, c, d, ..] = self.bits.to_ne_bytes();
-        // SAFETY: the elements lie inside their buffer, aligned, and nobody else sees them.
+        // SAFETY: the elements lie inside their buffer and are aligned, and no other reference to them exists.
         unsafe {
             match self.size {
                 8 => std::slice::from_raw_parts_mut(to.cast::<u64>(), self.n).fill(self.bits),
@@ -321,9 +330,9 @@ impl Filled {
     }
 }
 
-impl Leaf {
+impl BlockReduction {
     /// # Safety
-    /// As `Rows::run`.
+    /// As `RowsLoop::run`.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         // SAFETY: the elements and the result lie inside their buffers.

@@ -1,7 +1,6 @@
-//! The steps of a program, and how one of them runs.
+//! The intermediate representation: steps of an executable, their execution, and the lowered form of small ones.
 //!
-//! Owns: steps, chains of steps, the execution of a step, and the short code that replaces it where operands are small.
-//! Never knows which steps a program has. Invariant: what a step touches lies inside its buffers.
+//! Invariant: the operands of a step lie inside their buffers.
 pub(in crate::compile) mod execute;
 pub(in crate::compile) mod lowered;
 pub(in crate::compile) mod scalar_arithmetic;
@@ -9,4 +8,4 @@ pub(in crate::compile) mod step;
 mod strided_small;
 
 pub use crate::kernels::fused::chain::Chain;
-pub use step::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
+pub use step::{Action, Buffer, BufferId, Map, MapOperand, Output, Slice, Source, Step};

@@ -1,20 +1,20 @@
-//! Arithmetic of a few numbers: sums, differences, products and negations, computed where the executor stands.
+//! Add, subtract, multiply and negate of a few elements, computed inline by the executor.
 //!
-//! Owns: which loops are that, and their run. Never anything whose result depends on how it is computed: these operations
-//! are exact to the last bit in any order of elements. Invariant: the result is that of the loop.
+//! Invariant: the result has the bits of the loop; these operations are exactly rounded, in any order of the
+//! elements.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-use super::lowered::{Near, Row};
+use super::lowered::{CompactRef, RowLoop};
 use super::step::Map;
 use crate::dtype::DType;
 
-/// The most elements: a loop with wide vectors is faster from there on.
-const MOST: u32 = 16;
-/// Elements that are read together, then written.
+/// From here on the vectorised loop is faster.
+const MAX_ELEMENTS: u32 = 16;
+/// Elements that are loaded together before they are stored.
 const BLOCK: usize = 4;
 
-/// What is computed.
+/// The operation.
 #[derive(Clone, Copy)]
 enum Operation {
     Add,
@@ -23,18 +23,18 @@ enum Operation {
     Negate,
 }
 
-/// An operation on rows of a few numbers.
+/// An operation on short rows.
 #[derive(Clone, Copy)]
-pub(in crate::compile) struct Arithmetic {
+pub(in crate::compile) struct ScalarArithmetic {
     operation: Operation,
-    double: bool,
+    is_f64: bool,
     n: u32,
-    ins: [Near; 2],
-    out: Near,
+    ins: [CompactRef; 2],
+    out: CompactRef,
 }
 
-/// The operation of a formula.
-fn operation(map: &Map) -> Option<Operation> {
+/// The operation of a formula, if it is one of these.
+fn parse(map: &Map) -> Option<Operation> {
     let (names, formula) = map.formula();
     let Some((a, b)) = names.split_once(", ") else {
         return (formula.strip_prefix('-') == Some(names)).then_some(Operation::Negate);
@@ -47,28 +47,34 @@ fn operation(map: &Map) -> Option<Operation> {
     }
 }
 
-impl Arithmetic {
-    /// The arithmetic of a loop over one row, if it is that.
-    pub(in crate::compile) fn of(map: &Map, row: &Row) -> Option<Arithmetic> {
+impl ScalarArithmetic {
+    /// The arithmetic of a loop over one row, if it qualifies.
+    pub(in crate::compile) fn of(map: &Map, row: &RowLoop) -> Option<ScalarArithmetic> {
         let dtype = map.out.dtype;
         let alike = map.ins.iter().all(|argument| argument.dtype() == dtype);
-        if !alike || !matches!(dtype, DType::F64 | DType::F32) || row.n > MOST {
+        if !alike || !matches!(dtype, DType::F64 | DType::F32) || row.n > MAX_ELEMENTS {
             return None;
         }
-        let operation = operation(map)?;
+        let operation = parse(map)?;
         let ins = [row.ins[0], row.ins[1]];
-        Some(Arithmetic { operation, double: dtype == DType::F64, n: row.n, ins, out: row.out })
+        Some(ScalarArithmetic {
+            operation,
+            is_f64: dtype == DType::F64,
+            n: row.n,
+            ins,
+            out: row.out,
+        })
     }
 
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
         let [a, b] = self.ins.map(|at| at.address(addresses).cast_const());
         let (out, n) = (self.out.address(addresses), self.n as usize);
         // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
         unsafe {
-            match self.double {
+            match self.is_f64 {
                 true => compute::<f64>(self.operation, a.cast(), b.cast(), out.cast(), n),
                 false => compute::<f32>(self.operation, a.cast(), b.cast(), out.cast(), n),
             }
@@ -77,7 +83,8 @@ impl Arithmetic {
 }
 
 /// # Safety
-/// The operands that the operation has, and the output, hold `n` elements; one that overlaps the output is the output.
+/// The operands of the operation, and the output, hold `n` elements; an operand that overlaps the output is the
+/// output.
 #[inline(always)]
 unsafe fn compute<T>(operation: Operation, a: *const T, b: *const T, out: *mut T, n: usize)
 where
@@ -86,10 +93,10 @@ where
     // SAFETY: the caller's contract.
     unsafe {
         match operation {
-            Operation::Add => each(a, b, out, n, |a, b| a + b),
-            Operation::Subtract => each(a, b, out, n, |a, b| a - b),
-            Operation::Multiply => each(a, b, out, n, |a, b| a * b),
-            Operation::Negate => each(a, a, out, n, |a, _| -a),
+            Operation::Add => for_each(a, b, out, n, |a, b| a + b),
+            Operation::Subtract => for_each(a, b, out, n, |a, b| a - b),
+            Operation::Multiply => for_each(a, b, out, n, |a, b| a * b),
+            Operation::Negate => for_each(a, a, out, n, |a, _| -a),
         }
     }
 }
@@ -97,7 +104,13 @@ where
 /// # Safety
 /// As `compute`.
 #[inline(always)]
-unsafe fn each<T: Copy>(a: *const T, b: *const T, out: *mut T, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn for_each<T: Copy>(
+    a: *const T,
+    b: *const T,
+    out: *mut T,
+    n: usize,
+    f: impl Fn(T, T) -> T,
+) {
     let mut i = 0;
     // SAFETY: the caller's contract.
     unsafe {

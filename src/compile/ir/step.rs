@@ -1,7 +1,6 @@
-//! The steps of a program: launches whose operands are buffers by number.
+//! The steps of an executable: kernel launches whose operands are slices of numbered buffers.
 //!
-//! Owns: `Step` and what it is made of. Never an address: those are the frame's.
-//! Invariant: an operand lies inside its buffer.
+//! Invariant: a slice lies inside its buffer.
 
 use std::sync::Arc;
 
@@ -12,29 +11,29 @@ use crate::dtype::DType;
 use crate::kernels::Reduction;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::fused::chain::Chain;
-pub use crate::kernels::fused::chain_op::BufferId as Id;
+pub use crate::kernels::fused::chain_op::BufferId;
 use crate::kernels::host_call::Host;
 use crate::kernels::launch::{Operand, Run, Work};
 
-/// Where the memory of a buffer comes from.
+/// The source of a buffer's memory.
 #[derive(Clone)]
 pub enum Source {
     /// An argument.
     Input(usize),
-    /// Memory outside: read, and written, where it lies.
-    Outside(Storage),
-    /// Values of the program.
+    /// External memory, read and written directly.
+    External(Storage),
+    /// A constant of the program.
     Constant(Storage),
-    /// A result, allocated anew by every run.
+    /// A result, allocated by every run.
     Output,
-    /// Memory of the run that nobody else sees.
+    /// Scratch memory of a run.
     Temporary,
-    /// Nothing uses it.
+    /// Not used.
     Unused,
 }
 
 impl Source {
-    /// The number of the argument that it is.
+    /// The index of the input, if it is one.
     pub fn input(&self) -> Option<usize> {
         match self {
             Source::Input(number) => Some(*number),
@@ -42,10 +41,10 @@ impl Source {
         }
     }
 
-    /// The memory outside that it is.
-    pub fn outside(&self) -> Option<&Storage> {
+    /// The external memory, if it is such.
+    pub fn external(&self) -> Option<&Storage> {
         match self {
-            Source::Outside(storage) => Some(storage),
+            Source::External(storage) => Some(storage),
             _ => None,
         }
     }
@@ -54,34 +53,34 @@ impl Source {
 /// A buffer of a program.
 #[derive(Clone)]
 pub struct Buffer {
-    /// Where its memory comes from.
+    /// The source of its memory.
     pub source: Source,
-    /// Its length.
+    /// Its length in bytes.
     pub nbytes: usize,
 }
 
-/// Elements of a buffer.
-pub type Slice = Operand<Id>;
+/// A strided view of a buffer.
+pub type Slice = Operand<BufferId>;
 
 /// An element-wise loop over operands.
 #[derive(Clone)]
 pub struct Map {
     /// The loop.
     pub table: Loop,
-    /// What it computes: its operands, a bar, a formula.
+    /// Its text: the names of the operands, a bar, the formula.
     pub text: &'static str,
-    /// The operands: slices, or the bytes of a number.
-    pub ins: SmallVec<[Argument; 2]>,
-    /// The result.
+    /// The operands: slices or scalars.
+    pub ins: SmallVec<[MapOperand; 2]>,
+    /// The output.
     pub out: Slice,
     /// Parameters of the loop.
     pub params: SmallVec<[f64; 2]>,
-    /// Nanoseconds per element.
+    /// The cost in nanoseconds per element.
     pub cost: f32,
 }
 
 impl Map {
-    /// The names of the operands, and what is computed of them.
+    /// The names of the operands, and the formula.
     pub(in crate::compile) fn formula(&self) -> (&'static str, &'static str) {
         self.text.split_once(" | ").unwrap_or(("", self.text))
     }
@@ -89,52 +88,52 @@ impl Map {
 
 /// An operand of an element-wise loop.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Argument {
-    /// Elements.
+pub enum MapOperand {
+    /// An array.
     Slice(Slice),
-    /// One number for all elements: its bytes, and the dtype that they are of.
+    /// A scalar, broadcast to all elements: its bytes and dtype.
     Number(u64, DType),
 }
 
-impl Argument {
+impl MapOperand {
     /// The dtype of its elements.
     pub fn dtype(&self) -> DType {
         match self {
-            Argument::Slice(slice) => slice.dtype,
-            Argument::Number(_, dtype) => *dtype,
+            MapOperand::Slice(slice) => slice.dtype,
+            MapOperand::Number(_, dtype) => *dtype,
         }
     }
 
-    /// The elements; none where one number stands for all.
+    /// The slice; `None` for a scalar.
     pub fn slice(&self) -> Option<&Slice> {
         match self {
-            Argument::Slice(slice) => Some(slice),
-            Argument::Number(..) => None,
+            MapOperand::Slice(slice) => Some(slice),
+            MapOperand::Number(..) => None,
         }
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone)]
 pub enum Action {
     /// An element-wise loop.
     Map(Box<Map>),
-    /// Several of them over the same elements.
+    /// Several fused loops over the same elements.
     Chain(Box<Chain>),
-    /// Steps one after the other.
+    /// Steps in order.
     Sequence(Vec<Step>),
-    /// The bytes of a number, for every element.
+    /// Writes these bytes to every element.
     Fill(u64),
-    /// What is read.
+    /// Copies the operand.
     Copy,
     /// A reduction over these axes.
     Reduce(Reduction, SmallVec<[usize; 4]>),
-    /// Another kernel.
+    /// Any other kernel.
     Kernel(Run),
-    /// A check that values decide as they did when the program was recorded.
+    /// A guard: checks that values lead to the same decision as at trace time.
     Decision(Run),
-    /// Code of the host language: runs on the calling thread, in its place, and whether or not its results are read.
-    Foreign(Arc<dyn Host>),
+    /// Calls host code on the calling thread. It has side effects: it is neither moved nor eliminated.
+    HostCall(Arc<dyn Host>),
 }
 
 /// One step of a program.
@@ -142,11 +141,11 @@ pub enum Action {
 pub struct Step {
     /// The kernel's name.
     pub name: &'static str,
-    /// What is read.
+    /// The operands read.
     pub reads: SmallVec<[Slice; 2]>,
-    /// What is written.
+    /// The operands written.
     pub writes: SmallVec<[Slice; 1]>,
-    /// What is done.
+    /// What it does.
     pub action: Action,
 }
 
@@ -161,19 +160,19 @@ impl Step {
         let action = match work {
             Work::Kernel(run) => Action::Kernel(run),
             Work::Decision(run) => Action::Decision(run),
-            Work::Foreign(host) => Action::Foreign(host),
+            Work::Foreign(host) => Action::HostCall(host),
             Work::Fill(bits) => Action::Fill(bits),
             Work::Copy => Action::Copy,
             Work::Reduce(op, axes) => Action::Reduce(op, axes),
             Work::Map { table, text, numbers, params, cost } => {
-                // Numbers are of the dtype of the elements beside them.
+                // Scalars have the dtype of the array operands.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();
-                let ins: SmallVec<[Argument; 2]> = numbers
+                let ins: SmallVec<[MapOperand; 2]> = numbers
                     .iter()
                     .filter_map(|number| match number {
-                        Some(bits) => Some(Argument::Number(*bits, dtype)),
-                        None => slices.next().cloned().map(Argument::Slice),
+                        Some(bits) => Some(MapOperand::Number(*bits, dtype)),
+                        None => slices.next().cloned().map(MapOperand::Slice),
                     })
                     .collect();
                 let out = writes[0].clone();
@@ -184,10 +183,10 @@ impl Step {
     }
 
     /// The step of an element-wise loop.
-    pub(in crate::compile) fn of_map(name: &'static str, map: Map) -> Step {
+    pub(in crate::compile) fn from_map(name: &'static str, map: Map) -> Step {
         let reads = map.ins.iter().filter_map(|argument| match argument {
-            Argument::Slice(slice) => Some(slice.clone()),
-            Argument::Number(..) => None,
+            MapOperand::Slice(slice) => Some(slice.clone()),
+            MapOperand::Number(..) => None,
         });
         let (reads, writes) = (reads.collect(), smallvec![map.out.clone()]);
         Step { name, reads, writes, action: Action::Map(Box::new(map)) }
@@ -201,50 +200,50 @@ impl Step {
         }
     }
 
-    /// Lets it read from other places.
-    pub(in crate::compile) fn move_reads(&mut self, mut place: impl FnMut(&mut Slice)) {
-        self.reads.iter_mut().for_each(&mut place);
+    /// Changes the slices that it reads.
+    pub(in crate::compile) fn map_reads(&mut self, mut visit: impl FnMut(&mut Slice)) {
+        self.reads.iter_mut().for_each(&mut visit);
         if let Action::Map(map) = &mut self.action {
             for argument in &mut map.ins {
-                if let Argument::Slice(slice) = argument {
-                    place(slice);
+                if let MapOperand::Slice(slice) = argument {
+                    visit(slice);
                 }
             }
         }
     }
 
-    /// Gives its buffers other numbers.
-    pub(in crate::compile) fn rename(&mut self, name: impl Fn(Id) -> Id) {
+    /// Renumbers its buffers.
+    pub(in crate::compile) fn rename_buffers(&mut self, renumber: impl Fn(BufferId) -> BufferId) {
         for slice in self.reads.iter_mut().chain(&mut self.writes) {
-            slice.buffer = name(slice.buffer);
+            slice.buffer = renumber(slice.buffer);
         }
         if let Action::Map(map) = &mut self.action {
-            map.out.buffer = name(map.out.buffer);
+            map.out.buffer = renumber(map.out.buffer);
             for argument in &mut map.ins {
-                if let Argument::Slice(slice) = argument {
-                    slice.buffer = name(slice.buffer);
+                if let MapOperand::Slice(slice) = argument {
+                    slice.buffer = renumber(slice.buffer);
                 }
             }
         }
     }
 
-    /// Whether it calls the host language.
-    pub fn is_foreign(&self) -> bool {
-        matches!(self.action, Action::Foreign(_))
+    /// Whether it calls host code.
+    pub fn calls_host(&self) -> bool {
+        matches!(self.action, Action::HostCall(_))
     }
 
-    /// The buffers that it touches.
-    pub fn buffers(&self) -> impl Iterator<Item = Id> + '_ {
+    /// The buffers that it reads or writes.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.reads.iter().chain(&self.writes).map(|slice| slice.buffer)
     }
 }
 
-/// A result of a program.
+/// A result of the traced function.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The buffer.
-    pub buffer: Id,
-    /// The elements in it.
+    /// The buffer that holds it.
+    pub buffer: BufferId,
+    /// The layout of its elements.
     pub layout: Layout,
     /// Their dtype.
     pub dtype: DType,

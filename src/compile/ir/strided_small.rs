@@ -1,41 +1,40 @@
-//! Loops and copies over a few elements that lie anyhow: reversed, transposed, broadcast.
+//! Loops and copies over a few strided elements (reversed, transposed, broadcast): gather, compute, scatter.
 //!
-//! Owns: where each element lies, found once. Never runs long loops: the driver walks those.
-//! Invariant: elements are read before any is written, and how they are read changes no bit.
+//! Invariant: all elements are gathered before any is written.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::lowered::{At, Code};
-use super::step::{Argument, Map, Slice};
+use super::lowered::{LoweredStep, OperandRef};
+use super::step::{Map, MapOperand, Slice};
 use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
 use crate::kernels::fused::chain::MAX_ITEMSIZE;
 
-/// The most elements: a piece of each operand lies on the stack.
-const MOST: usize = 64;
+/// Bound on the elements: gathered operands are stored on the stack.
+const MAX_ELEMENTS: usize = 64;
 
-/// Elements of one operand.
-struct Elements {
-    at: At,
+/// The elements of one operand.
+struct StridedElements {
+    start: OperandRef,
     /// Bytes of one.
     size: usize,
-    /// Where they lie, in bytes from the first; `None` for neighbours.
+    /// Byte offsets of the elements from the first; `None` if contiguous.
     offsets: Option<Box<[isize]>>,
 }
 
-/// A loop over pieces that are gathered first, or a copy of elements.
-pub(in crate::compile) struct Gathered {
-    /// The loop; a copy has none.
+/// A loop over gathered operands, or a strided copy.
+pub(in crate::compile) struct GatheredLoop {
+    /// The loop; `None` for a copy.
     table: Option<Loop>,
-    ins: SmallVec<[Elements; 3]>,
-    out: Elements,
+    ins: SmallVec<[StridedElements; 3]>,
+    out: StridedElements,
     params: SmallVec<[f64; 2]>,
     n: usize,
 }
 
-impl Elements {
-    fn of(slice: &Slice) -> Elements {
+impl StridedElements {
+    fn of(slice: &Slice) -> StridedElements {
         let size = slice.dtype.size();
         let offsets = (!slice.is_contiguous()).then(|| {
             let mut offsets = vec![0isize];
@@ -46,65 +45,66 @@ impl Elements {
             }
             offsets.into_boxed_slice()
         });
-        Elements { at: At::of(slice), size, offsets }
+        StridedElements { start: OperandRef::of(slice), size, offsets }
     }
 }
 
-fn is_few(slice: &Slice) -> bool {
-    (1..=MOST).contains(&slice.numel()) && slice.dtype.size() <= MAX_ITEMSIZE
+fn is_small(slice: &Slice) -> bool {
+    (1..=MAX_ELEMENTS).contains(&slice.numel()) && slice.dtype.size() <= MAX_ITEMSIZE
 }
 
-/// A loop whose result is one contiguous row, if it is short.
-pub(in crate::compile) fn of_map(map: &Map) -> Option<Code> {
-    if !is_few(&map.out) || !map.out.is_contiguous() {
+/// Lowers a short loop with a contiguous output.
+pub(in crate::compile) fn lower_map(map: &Map) -> Option<LoweredStep> {
+    if !is_small(&map.out) || !map.out.is_contiguous() {
         return None;
     }
-    let elements = |argument: &Argument| match argument {
-        Argument::Slice(slice) if slice.dtype.size() > MAX_ITEMSIZE => None,
-        Argument::Slice(slice) => Some(Elements::of(slice)),
-        Argument::Number(..) => None,
+    let elements = |argument: &MapOperand| match argument {
+        MapOperand::Slice(slice) if slice.dtype.size() > MAX_ITEMSIZE => None,
+        MapOperand::Slice(slice) => Some(StridedElements::of(slice)),
+        MapOperand::Number(..) => None,
     };
-    let ins: Option<SmallVec<[Elements; 3]>> = map.ins.iter().map(elements).collect();
+    let ins: Option<SmallVec<[StridedElements; 3]>> = map.ins.iter().map(elements).collect();
     let (table, params) = (Some(map.table), map.params.clone());
-    let (out, n) = (Elements::of(&map.out), map.out.numel());
-    Some(Code::Gathered(Box::new(Gathered { table, ins: ins?, out, params, n })))
+    let (out, n) = (StridedElements::of(&map.out), map.out.numel());
+    Some(LoweredStep::GatheredLoop(Box::new(GatheredLoop { table, ins: ins?, out, params, n })))
 }
 
-/// A copy, if it is short.
-pub(in crate::compile) fn of_copy(from: &Slice, to: &Slice) -> Option<Code> {
-    if !is_few(to) || from.numel() != to.numel() {
+/// Lowers a short copy.
+pub(in crate::compile) fn lower_copy(from: &Slice, to: &Slice) -> Option<LoweredStep> {
+    if !is_small(to) || from.numel() != to.numel() {
         return None;
     }
-    let ins = SmallVec::from_iter([Elements::of(from)]);
-    let (out, n) = (Elements::of(to), to.numel());
+    let ins = SmallVec::from_iter([StridedElements::of(from)]);
+    let (out, n) = (StridedElements::of(to), to.numel());
     let params = SmallVec::new();
-    Some(Code::Gathered(Box::new(Gathered { table: None, ins, out, params, n })))
+    Some(LoweredStep::GatheredLoop(Box::new(GatheredLoop { table: None, ins, out, params, n })))
 }
 
-impl Gathered {
+impl GatheredLoop {
     /// # Safety
-    /// The buffers lie at these addresses.
+    /// `addresses` has the base pointer of every buffer.
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
-        let mut pieces = [[MaybeUninit::<u64>::uninit(); MOST]; MAX_OPERANDS];
+        let mut scratch = [[MaybeUninit::<u64>::uninit(); MAX_ELEMENTS]; MAX_OPERANDS];
         let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
-        for ((elements, piece), ptr) in self.ins.iter().zip(&mut pieces).zip(&mut ptrs) {
-            let from = elements.at.address(addresses).cast_const();
+        for ((elements, buffer), ptr) in self.ins.iter().zip(&mut scratch).zip(&mut ptrs) {
+            let from = elements.start.address(addresses).cast_const();
             *ptr = match &elements.offsets {
                 None => from,
                 Some(offsets) => {
-                    let piece: *mut u8 = piece.as_mut_ptr().cast();
-                    // SAFETY: the elements lie inside their buffer, and the piece has room for them.
-                    unsafe { gather(from, offsets, elements.size, piece) };
-                    piece
+                    let buffer: *mut u8 = buffer.as_mut_ptr().cast();
+                    // SAFETY: the elements lie inside their buffer, and the scratch has room for `MAX_ELEMENTS` of
+                    // them.
+                    unsafe { gather(from, offsets, elements.size, buffer) };
+                    buffer
                 }
             };
         }
-        let out = self.out.at.address(addresses);
+        let out = self.out.start.address(addresses);
         match (self.table, &self.out.offsets) {
-            // SAFETY: every operand holds `n` elements in a row, the result has room for them, and an operand that is
-            // no piece is the output or apart from it.
+            // SAFETY: every operand holds `n` contiguous elements, the output has room for them, and an operand that
+            // was not gathered is the output or disjoint from it.
             (Some(table), _) => unsafe { table(ptrs.as_ptr(), out, self.n, self.params.as_ptr()) },
-            // SAFETY: the elements lie inside their buffer; a copy's sides do not overlap.
+            // SAFETY: the elements lie inside their buffer; source and destination do not overlap.
             (None, Some(offsets)) => unsafe { scatter(ptrs[0], out, offsets, self.out.size) },
             // SAFETY: as above.
             (None, None) => unsafe {
@@ -115,33 +115,33 @@ impl Gathered {
 }
 
 /// # Safety
-/// An element of this size lies at each offset, and `to` has room for all.
+/// An aligned element of this size lies at each offset, and `to` has room for all.
 unsafe fn gather(from: *const u8, offsets: &[isize], size: usize, to: *mut u8) {
     // SAFETY: the caller's contract.
     unsafe {
         match size {
-            8 => each(offsets, |i, at| *to.cast::<u64>().add(i) = read(from, at)),
-            4 => each(offsets, |i, at| *to.cast::<u32>().add(i) = read(from, at)),
-            _ => each(offsets, |i, at| *to.add(i) = read(from, at)),
+            8 => for_each_offset(offsets, |i, at| *to.cast::<u64>().add(i) = read(from, at)),
+            4 => for_each_offset(offsets, |i, at| *to.cast::<u32>().add(i) = read(from, at)),
+            _ => for_each_offset(offsets, |i, at| *to.add(i) = read(from, at)),
         }
     }
 }
 
 /// # Safety
-/// `from` holds as many elements of this size as there are offsets, and an element lies at each.
+/// `from` holds an element of this size for each offset, and `to` has an aligned one at each.
 unsafe fn scatter(from: *const u8, to: *mut u8, offsets: &[isize], size: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         match size {
-            8 => each(offsets, |i, at| write(to, at, *from.cast::<u64>().add(i))),
-            4 => each(offsets, |i, at| write(to, at, *from.cast::<u32>().add(i))),
-            _ => each(offsets, |i, at| write(to, at, *from.add(i))),
+            8 => for_each_offset(offsets, |i, at| write(to, at, *from.cast::<u64>().add(i))),
+            4 => for_each_offset(offsets, |i, at| write(to, at, *from.cast::<u32>().add(i))),
+            _ => for_each_offset(offsets, |i, at| write(to, at, *from.add(i))),
         }
     }
 }
 
 #[inline(always)]
-fn each(offsets: &[isize], mut f: impl FnMut(usize, isize)) {
+fn for_each_offset(offsets: &[isize], mut f: impl FnMut(usize, isize)) {
     offsets.iter().enumerate().for_each(|(i, &at)| f(i, at));
 }
 

@@ -1,15 +1,14 @@
-//! The making of a chain: which of its operands need no memory, as they stay in the cache.
+//! Builds a chain, a fused loop over tiles, and allocates its slots: tiles in cache that replace temporaries.
 //!
-//! Owns: `chained`, and the slots of temporaries and repeated values. Never runs a chain. Invariant: a slot holds one thing from
-//! the link that makes it to the last one that reads it.
+//! Invariant: a slot holds one value from the link that writes it to the last one that reads it.
 
 use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
 use super::fuse::{elements, is_whole_reduction};
-use super::fuse_rows::columns_spread;
-use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use super::fuse_rows::expand_columns;
+use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{
     Chain, ChainShape, REDUCTION_COST, RepeatedOperand, RepeatedSource,
@@ -17,80 +16,85 @@ use crate::kernels::fused::chain::{
 use crate::kernels::fused::chain_op::{ChainOp, Location};
 use crate::kernels::reduce::{WHOLE_LEAF, row_reduction, whole_reduction};
 
-/// The most temporaries and repeated values of a chain that stay in the cache.
-const SLOTS: usize = 12;
-/// The same for a chain of rows, in the second cache.
+/// Slots of a chain: their tiles fit the L1 cache.
+const CACHE_SLOTS: usize = 12;
+/// Slots of a chain of rows: their tiles fit the L2 cache.
 const ROW_SLOTS: usize = 32;
 
-/// The places of the operands of a chain.
-struct Places<'a> {
+/// Assigns slots or memory to the operands of a chain.
+struct SlotAllocator<'a> {
     buffers: &'a [Buffer],
     shape: ChainShape,
     /// How often each buffer is used by the program, and within the chain.
-    uses: &'a [usize],
-    inside: HashMap<Id, usize>,
+    program_uses: &'a [usize],
+    chain_uses: HashMap<BufferId, usize>,
     /// The last link that uses a buffer.
-    last: HashMap<Id, usize>,
+    last: HashMap<BufferId, usize>,
     /// How often links write a buffer, and the last one that does.
-    writes: HashMap<Id, (usize, usize)>,
+    writes: HashMap<BufferId, (usize, usize)>,
     /// Buffers that lie in a slot now, and those that ever did.
-    slots: HashMap<Id, usize>,
-    local: HashSet<Id>,
+    slots: HashMap<BufferId, usize>,
+    local: HashSet<BufferId>,
     values: Vec<RepeatedOperand>,
     free: Vec<usize>,
-    /// How many slots were ever taken.
-    taken: usize,
-    /// A slot that is free after this link.
-    left: Option<usize>,
+    /// The number of slots ever used.
+    slot_count: usize,
+    /// A slot to free after this link.
+    pending_free: Option<usize>,
 }
 
-impl<'a> Places<'a> {
-    fn new(steps: &[Step], shape: ChainShape, buffers: &'a [Buffer], uses: &'a [usize]) -> Self {
-        let (mut inside, mut last) = (HashMap::new(), HashMap::new());
-        let mut writes: HashMap<Id, (usize, usize)> = HashMap::new();
-        for (at, step) in steps.iter().enumerate() {
+impl<'a> SlotAllocator<'a> {
+    fn new(
+        steps: &[Step],
+        shape: ChainShape,
+        buffers: &'a [Buffer],
+        program_uses: &'a [usize],
+    ) -> Self {
+        let (mut chain_uses, mut last) = (HashMap::new(), HashMap::new());
+        let mut writes: HashMap<BufferId, (usize, usize)> = HashMap::new();
+        for (index, step) in steps.iter().enumerate() {
             for out in &step.writes {
                 let count = writes.get(&out.buffer).map_or(0, |known| known.0);
-                writes.insert(out.buffer, (count + 1, at));
+                writes.insert(out.buffer, (count + 1, index));
             }
             for buffer in step.buffers() {
-                *inside.entry(buffer).or_insert(0) += 1;
-                last.insert(buffer, at);
+                *chain_uses.entry(buffer).or_insert(0) += 1;
+                last.insert(buffer, index);
             }
         }
         let mut values: Vec<RepeatedOperand> = Vec::new();
-        let slots = if shape.row == 1 { SLOTS } else { ROW_SLOTS };
+        let slots = if shape.row == 1 { CACHE_SLOTS } else { ROW_SLOTS };
         let mut free: Vec<usize> = (0..slots).rev().collect();
-        for (from, size) in steps.iter().filter_map(Step::map).flat_map(repeated) {
+        for (from, size) in steps.iter().filter_map(Step::map).flat_map(repeated_values) {
             if !values.iter().any(|value| (value.from, value.size) == (from, size)) {
                 values.extend(free.pop().map(|slot| RepeatedOperand { slot, size, from }));
             }
         }
-        let (slots, local, taken) = (HashMap::new(), HashSet::new(), values.len());
-        Places {
+        let (slots, local, slot_count) = (HashMap::new(), HashSet::new(), values.len());
+        SlotAllocator {
             buffers,
             shape,
-            uses,
-            inside,
+            program_uses,
+            chain_uses,
             last,
             writes,
             slots,
             local,
             values,
             free,
-            taken,
-            left: None,
+            slot_count,
+            pending_free: None,
         }
     }
 
-    /// A free slot.
+    /// Takes a free slot.
     fn slot(&mut self) -> Option<usize> {
         let slot = self.free.pop()?;
-        self.taken = self.taken.max(slot + 1);
+        self.slot_count = self.slot_count.max(slot + 1);
         Some(slot)
     }
 
-    /// How many elements of a slice there are for each row.
+    /// Elements per row of a slice.
     fn width(&self, slice: &Slice) -> usize {
         if slice.numel() == self.shape.n() { self.shape.row } else { 1 }
     }
@@ -108,17 +112,17 @@ impl<'a> Places<'a> {
         if let Some(&slot) = self.slots.get(&buffer) {
             let Some(other) = self.slot() else { return Location::Slot(slot) };
             self.slots.insert(buffer, other);
-            self.left = Some(slot);
+            self.pending_free = Some(slot);
             return Location::Slot(other);
         }
-        let private = matches!(self.buffers[buffer as usize].source, Source::Temporary)
-            && self.uses[buffer as usize] == self.inside[&buffer];
-        let waits = in_place || self.writes[&buffer].0 > 1;
-        if (private || waits)
+        let is_private = matches!(self.buffers[buffer as usize].source, Source::Temporary)
+            && self.program_uses[buffer as usize] == self.chain_uses[&buffer];
+        let is_delayed = in_place || self.writes[&buffer].0 > 1;
+        if (is_private || is_delayed)
             && let Some(slot) = self.slot()
         {
             self.slots.insert(buffer, slot);
-            if private {
+            if is_private {
                 self.local.insert(buffer);
             }
             return Location::Slot(slot);
@@ -127,14 +131,14 @@ impl<'a> Places<'a> {
     }
 
     /// Where an operand is.
-    fn argument(&self, argument: &Argument) -> Option<Location> {
-        if let Some(value) = value_of(argument) {
+    fn argument(&self, argument: &MapOperand) -> Option<Location> {
+        if let Some(value) = repeated_value(argument) {
             let found = self.values.iter().find(|known| (known.from, known.size) == value);
             return found.map(|value| Location::Slot(value.slot));
         }
         match argument {
-            Argument::Slice(slice) => Some(self.elements(slice)),
-            Argument::Number(..) => None,
+            MapOperand::Slice(slice) => Some(self.elements(slice)),
+            MapOperand::Number(..) => None,
         }
     }
 
@@ -145,10 +149,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Gives back the slots of buffers that no later link uses.
+    /// Frees the slots of buffers that no later link uses.
     fn release(&mut self, link: usize) {
         let (last, free) = (&self.last, &mut self.free);
-        free.extend(self.left.take());
+        free.extend(self.pending_free.take());
         self.slots.retain(|buffer, slot| {
             let stays = last[buffer] > link;
             if !stays {
@@ -160,82 +164,83 @@ impl<'a> Places<'a> {
 }
 
 /// What an operand repeats, and the size of one; `None` for elements.
-fn value_of(argument: &Argument) -> Option<(RepeatedSource, usize)> {
+fn repeated_value(argument: &MapOperand) -> Option<(RepeatedSource, usize)> {
     let from = match argument {
-        Argument::Number(bits, _) => RepeatedSource::Number(*bits),
-        Argument::Slice(slice) if slice.is_value() => {
+        MapOperand::Number(bits, _) => RepeatedSource::Number(*bits),
+        MapOperand::Slice(slice) if slice.is_value() => {
             RepeatedSource::Memory { buffer: slice.buffer, offset: slice.offset }
         }
-        Argument::Slice(slice) if !slice.is_contiguous() => {
+        MapOperand::Slice(slice) if !slice.is_contiguous() => {
             let (count, inner) = broadcast_pattern(&slice.dims, &slice.strides)?;
             RepeatedSource::Broadcast { buffer: slice.buffer, offset: slice.offset, count, inner }
         }
-        Argument::Slice(_) => return None,
+        MapOperand::Slice(_) => return None,
     };
     Some((from, argument.dtype().size()))
 }
 
 /// What the operands of a step repeat.
-fn repeated(map: &Map) -> impl Iterator<Item = (RepeatedSource, usize)> + '_ {
-    map.ins.iter().filter_map(value_of)
+fn repeated_values(map: &Map) -> impl Iterator<Item = (RepeatedSource, usize)> + '_ {
+    map.ins.iter().filter_map(repeated_value)
 }
 
-/// One step for a chain.
-pub(in crate::compile) fn chained(
+/// Fuses steps into one.
+pub(in crate::compile) fn build_chain(
     steps: Vec<Step>,
     shape: ChainShape,
     buffers: &mut Vec<Buffer>,
-    uses: &mut Vec<usize>,
+    program_uses: &mut Vec<usize>,
 ) -> Step {
-    let steps = if shape.row == 1 { steps } else { columns_spread(steps, shape, buffers, uses) };
-    assembled(steps, shape, buffers, uses)
+    let steps =
+        if shape.row == 1 { steps } else { expand_columns(steps, shape, buffers, program_uses) };
+    assemble_chain(steps, shape, buffers, program_uses)
 }
 
 /// The same for steps in which columns have been spread.
-fn assembled(
+fn assemble_chain(
     steps: Vec<Step>,
     shape: ChainShape,
     buffers: &mut Vec<Buffer>,
-    uses: &[usize],
+    program_uses: &[usize],
 ) -> Step {
     // The results of leaves lie in memory of the run.
     let mut leaves: Vec<Slice> = Vec::new();
     for out in steps.iter().filter(|step| is_whole_reduction(step)).map(|step| &step.writes[0]) {
-        let (count, buffer) = (shape.n().div_ceil(WHOLE_LEAF), buffers.len() as Id);
+        let (count, buffer) = (shape.n().div_ceil(WHOLE_LEAF), buffers.len() as BufferId);
         let nbytes = count * out.dtype.size();
         buffers.push(Buffer { source: Source::Temporary, nbytes });
         leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
     }
-    let mut places = Places::new(&steps, shape, buffers, uses);
+    let mut allocator = SlotAllocator::new(&steps, shape, buffers, program_uses);
     let mut ops: Vec<ChainOp> = Vec::with_capacity(steps.len());
     let mut unused = leaves.iter().enumerate();
-    for (at, step) in steps.iter().enumerate() {
+    for (index, step) in steps.iter().enumerate() {
         let link = match &step.action {
-            Action::Map(map) => places.map(map),
+            Action::Map(map) => allocator.map(map),
             Action::Reduce(..) if is_whole_reduction(step) => {
-                unused.next().and_then(|(k, slice)| places.reduction(step, k, slice.buffer))
+                unused.next().and_then(|(k, slice)| allocator.reduction(step, k, slice.buffer))
             }
-            Action::Reduce(..) => places.rows(step),
-            _ => Some(places.copy(&step.reads[0], &step.writes[0])),
+            Action::Reduce(..) => allocator.rows(step),
+            _ => Some(allocator.copy(&step.reads[0], &step.writes[0])),
         };
-        let Some(link) = link else { return halves(steps, shape, buffers, uses) };
+        let Some(link) = link else { return split_chain(steps, shape, buffers, program_uses) };
         ops.push(link);
-        ops.extend(places.settle(at, &step.writes[0]));
-        places.release(at);
+        ops.extend(allocator.copy_back(index, &step.writes[0]));
+        allocator.release(index);
     }
     let cost = steps.iter().map(|step| cost(step, shape)).sum();
-    let lasting = |slice: &&Slice| !places.local.contains(&slice.buffer);
+    let needs_memory = |slice: &&Slice| !allocator.local.contains(&slice.buffer);
     let mut reads: SmallVec<[Slice; 2]> = SmallVec::new();
-    for slice in steps.iter().flat_map(|s| &s.reads).filter(lasting) {
+    for slice in steps.iter().flat_map(|s| &s.reads).filter(needs_memory) {
         if !reads.contains(slice) {
             reads.push(slice.clone());
         }
     }
-    let written = steps.iter().flat_map(|s| &s.writes).filter(lasting);
+    let written = steps.iter().flat_map(|s| &s.writes).filter(needs_memory);
     let writes = written.chain(&leaves).cloned().collect();
-    let (slots, values) = (places.taken, places.values);
-    let by_rows = (shape.row > 1).then(|| format!("rows of {}", shape.row));
-    let texts = by_rows.into_iter().chain(steps.iter().flat_map(Step::texts)).collect();
+    let (slots, values) = (allocator.slot_count, allocator.values);
+    let row_text = (shape.row > 1).then(|| format!("rows of {}", shape.row));
+    let texts = row_text.into_iter().chain(steps.iter().flat_map(Step::formulas)).collect();
     let name = if shape.row > 1 { "rows" } else { "chain" };
     let chain = Chain { ops, values, shape, slots, cost, formulas: texts };
     Step { name, reads, writes, action: Action::Chain(Box::new(chain)) }
@@ -247,15 +252,15 @@ fn cost(step: &Step, shape: ChainShape) -> f32 {
     share * step.map().map_or(REDUCTION_COST, |map| map.cost)
 }
 
-impl Places<'_> {
+impl SlotAllocator<'_> {
     /// The link of an element-wise step; `None` when there is no slot for what it repeats.
     fn map(&mut self, map: &Map) -> Option<ChainOp> {
         let ins: Option<SmallVec<[Location; 4]>> =
             map.ins.iter().map(|argument| self.argument(argument)).collect();
         let (table, params, width) = (map.table, map.params.clone(), self.width(&map.out));
         let in_place = map.ins.iter().any(|argument| match argument {
-            Argument::Slice(slice) => slice.buffer == map.out.buffer,
-            Argument::Number(..) => false,
+            MapOperand::Slice(slice) => slice.buffer == map.out.buffer,
+            MapOperand::Number(..) => false,
         });
         Some(ChainOp::Map { table, ins: ins?, out: self.out(&map.out, in_place), params, width })
     }
@@ -279,11 +284,11 @@ impl Places<'_> {
     }
 
     /// The copy of what waited in a slot for the last link that writes it, which is this one.
-    fn settle(&self, at: usize, out: &Slice) -> Option<ChainOp> {
+    fn copy_back(&self, link: usize, out: &Slice) -> Option<ChainOp> {
         let from = Location::Slot(*self.slots.get(&out.buffer)?);
-        let settled = self.writes[&out.buffer].1 == at && !self.local.contains(&out.buffer);
+        let is_last = self.writes[&out.buffer].1 == link && !self.local.contains(&out.buffer);
         let step = out.dtype.size() * self.width(out);
-        settled.then(|| ChainOp::Copy { from, to: self.memory(out), step })
+        is_last.then(|| ChainOp::Copy { from, to: self.memory(out), step })
     }
 
     /// The link of a reduction of each row.
@@ -295,7 +300,7 @@ impl Places<'_> {
     }
 
     /// The link of a reduction of all elements.
-    fn reduction(&self, step: &Step, number: usize, leaves: Id) -> Option<ChainOp> {
+    fn reduction(&self, step: &Step, number: usize, leaves: BufferId) -> Option<ChainOp> {
         let Action::Reduce(op, _) = step.action else { return None };
         let (input, out) = (&step.reads[0], &step.writes[0]);
         let (loops, size) = (whole_reduction(op, input.dtype)?, out.dtype.size());
@@ -305,21 +310,21 @@ impl Places<'_> {
 }
 
 /// A chain that repeats more values than there are slots: its first half and its second.
-fn halves(
+fn split_chain(
     mut steps: Vec<Step>,
     shape: ChainShape,
     buffers: &mut Vec<Buffer>,
-    uses: &[usize],
+    program_uses: &[usize],
 ) -> Step {
     let rest = steps.split_off(steps.len() / 2);
-    let mut parts: Vec<Step> = Vec::new();
+    let mut halves: Vec<Step> = Vec::new();
     for mut half in [steps, rest] {
         match half.len() {
-            0 | 1 => parts.append(&mut half),
-            _ => parts.push(assembled(half, shape, buffers, uses)),
+            0 | 1 => halves.append(&mut half),
+            _ => halves.push(assemble_chain(half, shape, buffers, program_uses)),
         }
     }
-    let reads = parts.iter().flat_map(|s| &s.reads).cloned().collect();
-    let writes = parts.iter().flat_map(|s| &s.writes).cloned().collect();
-    Step { name: "chains", reads, writes, action: Action::Sequence(parts) }
+    let reads = halves.iter().flat_map(|s| &s.reads).cloned().collect();
+    let writes = halves.iter().flat_map(|s| &s.writes).cloned().collect();
+    Step { name: "chains", reads, writes, action: Action::Sequence(halves) }
 }

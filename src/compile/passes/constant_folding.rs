@@ -1,8 +1,7 @@
-//! What is the same in every run is computed once, when the program is made.
+//! Constant folding: computes at compile time what is the same in every run.
 //!
-//! Owns: numbers that steps read from memory that always holds them, and small memory that only such numbers reach.
-//! Never computes what reads an argument or memory outside, and leaves steps as they are where there is no memory for a
-//! constant. Invariant: a step reads the bits that it read before.
+//! Folds scalars that steps read from constant memory, and small arrays that depend on constants only. Invariant: a
+//! step reads the same bits as before.
 
 use std::collections::HashMap;
 
@@ -10,53 +9,53 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::Storage;
 use crate::compile::ir::execute::run_step;
-use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::known_to_programs;
 
-/// Bytes of the largest memory that is kept for its constant values.
-const MOST: usize = 16 << 10;
+/// Bound on the bytes of a folded array.
+const MAX_CONSTANT_BYTES: usize = 16 << 10;
 
-/// Computes constants, and lets steps read them.
+/// Folds constants.
 pub(in crate::compile) fn fold(steps: &mut Vec<Step>, buffers: &mut Vec<Buffer>) {
-    numbers(steps, buffers);
-    arrays(steps, buffers);
-    order(steps, buffers);
+    fold_scalars(steps, buffers);
+    fold_arrays(steps, buffers);
+    make_contiguous(steps, buffers);
 }
 
-/// How many steps write to each buffer.
+/// The number of steps that write each buffer.
 pub(in crate::compile) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> {
     let mut count = vec![0; buffers];
     steps.iter().flat_map(|s| &s.writes).for_each(|w| count[w.buffer as usize] += 1);
     count
 }
 
-/// Whether a slice is all of its buffer, in C order.
+/// Whether a slice covers its whole buffer in C order.
 pub(in crate::compile) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
     slice.offset == 0
         && slice.is_contiguous()
         && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes
 }
 
-/// Replaces reads of memory that holds one number in all places by the number.
-fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
+/// Replaces reads of memory that is filled with one number by a scalar operand.
+fn fold_scalars(steps: &mut [Step], buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
-    let mut known: Vec<Option<(u64, DType)>> = vec![None; buffers.len()];
+    let mut fill_values: Vec<Option<(u64, DType)>> = vec![None; buffers.len()];
     for step in steps {
         if let Action::Map(map) = &step.action
-            && let Some(map) = with_numbers(map, &known, buffers)
+            && let Some(map) = with_scalars(map, &fill_values, buffers)
         {
-            *step = match value(&map) {
-                Some(bits) => filled(bits, map.out),
-                None => Step::of_map(step.name, map),
+            *step = match evaluate(&map) {
+                Some(bits) => fill_step(bits, map.out),
+                None => Step::from_map(step.name, map),
             };
         }
         if let (Action::Copy, [read]) = (&step.action, &step.reads[..])
-            && let Some((bits, dtype)) = known[read.buffer as usize]
+            && let Some((bits, dtype)) = fill_values[read.buffer as usize]
             && dtype == read.dtype
         {
-            *step = filled(bits, step.writes[0].clone());
+            *step = fill_step(bits, step.writes[0].clone());
         }
         if let (Action::Fill(bits), [out]) = (&step.action, &step.writes[..])
             && known_to_programs(out.dtype)
@@ -64,29 +63,33 @@ fn numbers(steps: &mut [Step], buffers: &[Buffer]) {
             && writers[out.buffer as usize] == 1
             && is_whole(out, buffers)
         {
-            known[out.buffer as usize] = Some((*bits, out.dtype));
+            fill_values[out.buffer as usize] = Some((*bits, out.dtype));
         }
     }
 }
 
-fn filled(bits: u64, out: Slice) -> Step {
+fn fill_step(bits: u64, out: Slice) -> Step {
     let (reads, writes) = (SmallVec::new(), smallvec![out]);
     Step { name: "fill", reads, writes, action: Action::Fill(bits) }
 }
 
-/// The loop with numbers in the place of slices that hold one, if there are any.
-fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -> Option<Map> {
-    let number = |argument: &Argument| {
-        let Argument::Slice(slice) = argument else { return None };
+/// The loop with scalars in place of slices that hold one number, if there are any.
+fn with_scalars(
+    map: &Map,
+    fill_values: &[Option<(u64, DType)>],
+    buffers: &[Buffer],
+) -> Option<Map> {
+    let number = |argument: &MapOperand| {
+        let MapOperand::Slice(slice) = argument else { return None };
         let buffer = slice.buffer as usize;
-        let bits = match (known[buffer], &buffers[buffer].source) {
+        let bits = match (fill_values[buffer], &buffers[buffer].source) {
             (Some((bits, dtype)), _) if dtype == slice.dtype => bits,
-            (None, Source::Constant(storage)) if slice.is_value() => read(storage, slice),
+            (None, Source::Constant(storage)) if slice.is_value() => read_element(storage, slice),
             _ => return None,
         };
-        Some(Argument::Number(bits, slice.dtype))
+        Some(MapOperand::Number(bits, slice.dtype))
     };
-    let all = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, Argument::Number(..)));
+    let all = !map.ins.is_empty() && map.ins.iter().all(|a| matches!(a, MapOperand::Number(..)));
     if !all && map.ins.iter().all(|argument| number(argument).is_none()) {
         return None;
     }
@@ -99,8 +102,8 @@ fn with_numbers(map: &Map, known: &[Option<(u64, DType)>], buffers: &[Buffer]) -
     Some(changed)
 }
 
-/// The bytes of the element that stands for all: an operand of a loop, which are `known_to_programs`.
-fn read(storage: &Storage, slice: &Slice) -> u64 {
+/// The bytes of the element of a scalar slice; loops take only dtypes that are `known_to_programs`.
+fn read_element(storage: &Storage, slice: &Slice) -> u64 {
     let mut word = 0u64;
     assert!(slice.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
     // SAFETY: the slice lies inside its buffer, and its element fits the word.
@@ -111,11 +114,11 @@ fn read(storage: &Storage, slice: &Slice) -> u64 {
     word
 }
 
-/// What a loop computes from numbers alone: the same for every element.
-fn value(map: &Map) -> Option<u64> {
+/// Evaluates a loop whose operands are all scalars.
+fn evaluate(map: &Map) -> Option<u64> {
     let mut ptrs = [std::ptr::null::<u8>(); crate::kernels::elementwise::MAX_OPERANDS];
     for (ptr, argument) in ptrs.iter_mut().zip(&map.ins) {
-        let Argument::Number(bits, _) = argument else { return None };
+        let MapOperand::Number(bits, _) = argument else { return None };
         *ptr = (&raw const *bits).cast();
     }
     let mut word = 0u64;
@@ -125,28 +128,28 @@ fn value(map: &Map) -> Option<u64> {
     Some(word)
 }
 
-/// Runs the steps whose results are the same in every run, and makes their memory constant.
-fn arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
+/// Runs the steps that depend on constants only, and makes their outputs constants.
+fn fold_arrays(steps: &mut Vec<Step>, buffers: &mut [Buffer]) {
     let folded = foldable(steps, buffers);
     let mut addresses: Vec<*mut u8> = buffers.iter().map(address).collect();
-    let mut made: Vec<(usize, Storage)> = Vec::new();
+    let mut outputs: Vec<(usize, Storage)> = Vec::new();
     for (step, _) in steps.iter().zip(&folded).filter(|(_, folded)| **folded) {
         let out = step.writes[0].buffer as usize;
         if addresses[out].is_null() {
             let Ok(storage) = Storage::zeroed(buffers[out].nbytes) else { return };
             addresses[out] = storage.ptr();
-            made.push((out, storage));
+            outputs.push((out, storage));
         }
-        // SAFETY: the step reads constants and writes memory that was just made, at these addresses.
+        // SAFETY: the step reads constants and writes memory allocated here, at these addresses.
         if unsafe { run_step(step, &addresses, &mut Vec::new()) }.is_err() {
             return;
         }
     }
-    for (buffer, storage) in made {
+    for (buffer, storage) in outputs {
         buffers[buffer].source = Source::Constant(storage);
     }
-    let mut gone = folded.into_iter();
-    steps.retain(|_| !gone.next().unwrap_or(false));
+    let mut is_folded = folded.into_iter();
+    steps.retain(|_| !is_folded.next().unwrap_or(false));
 }
 
 fn address(buffer: &Buffer) -> *mut u8 {
@@ -156,102 +159,104 @@ fn address(buffer: &Buffer) -> *mut u8 {
     }
 }
 
-/// The steps that can be run once: they read constants and what such steps make, no other step writes where they write,
-/// and who reads it stands behind the last of these.
+/// The steps to fold: they read constants and outputs of other folded steps, no other step writes their output, and
+/// every reader comes after the last of them. Iterates until nothing changes.
 fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
-    // Buffers that other steps write, or read too early.
-    let mut spoilt = vec![false; buffers.len()];
+    // Buffers that other steps write, or read before they are folded.
+    let mut not_foldable = vec![false; buffers.len()];
     loop {
-        let mut made = vec![false; buffers.len()];
+        let mut outputs = vec![false; buffers.len()];
         let mut read = vec![false; buffers.len()];
-        let mut again = false;
+        let mut changed = false;
         let mut folded = Vec::with_capacity(steps.len());
         for step in steps {
             let constant = |slice: &Slice| {
                 let b = slice.buffer as usize;
-                matches!(buffers[b].source, Source::Constant(_)) || made[b] && !spoilt[b]
+                matches!(buffers[b].source, Source::Constant(_)) || outputs[b] && !not_foldable[b]
             };
             let out = step.writes.first().map_or(0, |out| out.buffer as usize);
-            let fold = is_pure(step, buffers) && !spoilt[out] && step.reads.iter().all(constant);
+            let fold =
+                is_pure(step, buffers) && !not_foldable[out] && step.reads.iter().all(constant);
             folded.push(fold);
             if fold {
-                made[out] = true;
-                spoilt[out] = read[out];
-                again |= read[out];
+                outputs[out] = true;
+                not_foldable[out] = read[out];
+                changed |= read[out];
                 continue;
             }
             for written in &step.writes {
                 let b = written.buffer as usize;
-                again |= made[b] && !spoilt[b];
-                spoilt[b] = true;
+                changed |= outputs[b] && !not_foldable[b];
+                not_foldable[b] = true;
             }
             step.reads.iter().for_each(|slice| read[slice.buffer as usize] = true);
         }
-        if !again {
+        if !changed {
             return folded;
         }
     }
 }
 
-/// Whether a step is of a kind that depends on its operands alone, and writes little memory of the run.
+/// Whether a step depends on its operands alone, and writes only small temporaries.
 fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
     let pure =
         matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
     pure && step.writes.iter().all(|out| {
         let buffer = &buffers[out.buffer as usize];
-        matches!(buffer.source, Source::Temporary) && buffer.nbytes <= MOST
+        matches!(buffer.source, Source::Temporary) && buffer.nbytes <= MAX_CONSTANT_BYTES
     })
 }
 
-/// Gives loops copies in C order of the few constants that lie otherwise.
-fn order(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
-    let mut known: HashMap<Slice, Slice> = HashMap::new();
+/// Replaces small strided constants by contiguous copies.
+fn make_contiguous(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
+    let mut copies: HashMap<Slice, Slice> = HashMap::new();
     for step in steps {
-        let any = |map: &&Map| map.ins.iter().any(|argument| lies_otherwise(argument, buffers));
-        let Some(map) = step.map().filter(any) else {
+        let has_strided =
+            |map: &&Map| map.ins.iter().any(|argument| is_strided_constant(argument, buffers));
+        let Some(map) = step.map().filter(has_strided) else {
             continue;
         };
-        let mut ordered = map.clone();
-        for argument in &mut ordered.ins {
-            if !lies_otherwise(argument, buffers) {
+        let mut contiguous = map.clone();
+        for argument in &mut contiguous.ins {
+            if !is_strided_constant(argument, buffers) {
                 continue;
             }
-            let Argument::Slice(slice) = argument else { continue };
+            let MapOperand::Slice(slice) = argument else { continue };
             let nbytes = slice.numel() * slice.dtype.size();
-            let copy = match known.get(slice) {
+            let copy = match copies.get(slice) {
                 Some(copy) => copy.clone(),
-                None => match copied(slice, nbytes, buffers) {
+                None => match contiguous_copy(slice, nbytes, buffers) {
                     Ok(copy) => copy,
                     Err(_) => return,
                 },
             };
-            known.insert(slice.clone(), copy.clone());
+            copies.insert(slice.clone(), copy.clone());
             *slice = copy;
         }
-        *step = Step::of_map(step.name, ordered);
+        *step = Step::from_map(step.name, contiguous);
     }
 }
 
-/// Whether an operand is few elements of a constant, in another order than that of C.
-fn lies_otherwise(argument: &Argument, buffers: &[Buffer]) -> bool {
-    let Argument::Slice(slice) = argument else { return false };
+/// Whether an operand is a small constant that is not contiguous.
+fn is_strided_constant(argument: &MapOperand, buffers: &[Buffer]) -> bool {
+    let MapOperand::Slice(slice) = argument else { return false };
     matches!(buffers[slice.buffer as usize].source, Source::Constant(_))
         && !slice.is_contiguous()
         && !slice.is_value()
-        && slice.numel() * slice.dtype.size() <= MOST
+        && slice.numel() * slice.dtype.size() <= MAX_CONSTANT_BYTES
 }
 
-/// A constant with a copy of these elements.
-fn copied(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
+/// A new constant with a contiguous copy of these elements.
+fn contiguous_copy(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
     let storage = Storage::alloc(nbytes)?;
     let source = Source::Constant(storage);
-    let copy = Slice::contiguous(buffers.len() as Id, slice.dtype, &slice.dims);
+    let copy = Slice::contiguous(buffers.len() as BufferId, slice.dtype, &slice.dims);
     buffers.push(Buffer { source, nbytes });
     let (from, to) = (&buffers[slice.buffer as usize], &buffers[copy.buffer as usize]);
     let addresses = [address(from), address(to)];
     let (reads, writes) = (smallvec![slice.clone().within(0)], smallvec![copy.clone().within(1)]);
     let step = Step { name: "copy", reads, writes, action: Action::Copy };
-    // SAFETY: the step reads a constant and writes another that was just made, at these addresses.
+    // SAFETY: the step reads a constant and writes memory allocated here, at these addresses.
     unsafe { run_step(&step, &addresses, &mut Vec::new())? };
     Ok(copy)
 }

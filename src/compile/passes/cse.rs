@@ -1,79 +1,79 @@
-//! Common subexpressions: what two steps compute from the same values is computed once.
+//! Common subexpression elimination of element-wise loops, fills, copies and reductions. Parameters of other kernels
+//! cannot be compared.
 //!
-//! Owns: the pass that removes the second step. Knows element-wise loops, fills, copies and reductions: other kernels have
-//! parameters that cannot be compared. Invariant: a step reads the values that it read before.
+//! Invariant: a step reads the same values as before.
 
 use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
 use super::constant_folding::{is_whole, writers};
-use super::copy_elision::Names;
+use super::copy_elision::Aliases;
 use crate::array::hash::{FastHasher, FastMap};
-use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, MapOperand, Slice, Source, Step};
 
-/// How often each buffer that a step reads was written before.
+/// How often each operand of a step was written before it.
 type Versions = SmallVec<[u32; 4]>;
 
-/// Removes steps that compute what an earlier one computed.
-pub(in crate::compile) fn remove(steps: &mut Vec<Step>, buffers: &[Buffer]) {
+/// Eliminates steps that compute what an earlier step computed.
+pub(in crate::compile) fn eliminate(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     let writers = writers(steps, buffers.len());
     let mut versions = vec![0u32; buffers.len()];
-    // Memory outside may overlap, arguments too.
-    let mut outside = 0u32;
-    // A step for each hash, and the versions of what it reads.
-    let mut known: FastMap<u64, (usize, Versions)> = FastMap::default();
-    let mut names = Names::new(buffers.len());
-    let mut gone = vec![false; steps.len()];
-    for at in 0..steps.len() {
-        steps[at].rename(|buffer| names.of(buffer));
-        let step = &steps[at];
-        let single = |slice: &Slice| {
+    // External memory and arguments may overlap: they share one version.
+    let mut external = 0u32;
+    // For each hash a step, and the versions of its operands.
+    let mut candidates: FastMap<u64, (usize, Versions)> = FastMap::default();
+    let mut aliases = Aliases::new(buffers.len());
+    let mut eliminated = vec![false; steps.len()];
+    for index in 0..steps.len() {
+        steps[index].rename_buffers(|buffer| aliases.resolve(buffer));
+        let step = &steps[index];
+        let whole_temporary = |slice: &Slice| {
             let buffer = &buffers[slice.buffer as usize];
             writers[slice.buffer as usize] == 1
                 && matches!(buffer.source, Source::Temporary)
                 && is_whole(slice, buffers)
         };
         if let [out] = &step.writes[..]
-            && single(out)
-            && is_known(step)
+            && whole_temporary(out)
+            && is_comparable(step)
         {
-            let version = |read: &Slice| match is_outside(read.buffer, buffers) {
-                true => outside,
+            let version = |read: &Slice| match is_external(read.buffer, buffers) {
+                true => external,
                 false => versions[read.buffer as usize],
             };
             let read: Versions = step.reads.iter().map(version).collect();
             let hash = hash(step, &read);
-            match known.get(&hash) {
+            match candidates.get(&hash) {
                 Some((first, before)) if *before == read && is_same(&steps[*first], step) => {
-                    names.set(out.buffer, steps[*first].writes[0].buffer);
-                    gone[at] = true;
+                    aliases.set(out.buffer, steps[*first].writes[0].buffer);
+                    eliminated[index] = true;
                     continue;
                 }
-                _ => known.insert(hash, (at, read)),
+                _ => candidates.insert(hash, (index, read)),
             };
         }
-        // Host code may change memory outside.
-        outside += step.is_foreign() as u32;
+        // Host code may write external memory.
+        external += step.calls_host() as u32;
         for written in &step.writes {
             versions[written.buffer as usize] += 1;
-            outside += is_outside(written.buffer, buffers) as u32;
+            external += is_external(written.buffer, buffers) as u32;
         }
     }
-    let mut gone = gone.into_iter();
-    steps.retain(|_| !gone.next().unwrap_or(false));
+    let mut eliminated = eliminated.into_iter();
+    steps.retain(|_| !eliminated.next().unwrap_or(false));
 }
 
-fn is_outside(buffer: Id, buffers: &[Buffer]) -> bool {
-    matches!(buffers[buffer as usize].source, Source::Outside(_) | Source::Input(_))
+fn is_external(buffer: BufferId, buffers: &[Buffer]) -> bool {
+    matches!(buffers[buffer as usize].source, Source::External(_) | Source::Input(_))
 }
 
-/// Whether it is known what a step computes.
-fn is_known(step: &Step) -> bool {
+/// Whether the computation of a step can be compared.
+fn is_comparable(step: &Step) -> bool {
     matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..))
 }
 
-/// A hash of what a step computes and what from.
+/// A hash of the computation and its operands.
 fn hash(step: &Step, versions: &Versions) -> u64 {
     let mut mixer = FastHasher::default();
     match &step.action {
@@ -81,8 +81,8 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
             (map.table as usize).hash(&mut mixer);
             for argument in &map.ins {
                 match argument {
-                    Argument::Number(bits, _) => bits.hash(&mut mixer),
-                    Argument::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
+                    MapOperand::Number(bits, _) => bits.hash(&mut mixer),
+                    MapOperand::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
                 }
             }
         }
@@ -94,7 +94,7 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
     mixer.finish()
 }
 
-/// Whether two steps compute the same, if what they read has not changed in between.
+/// Whether two steps compute the same value from operands of the same versions.
 fn is_same(one: &Step, other: &Step) -> bool {
     let ([a], [b]) = (&one.writes[..], &other.writes[..]) else { return false };
     if (a.dtype, &a.dims) != (b.dtype, &b.dims) {

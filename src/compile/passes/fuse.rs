@@ -1,104 +1,107 @@
-//! Which steps form a chain: neighbouring element-wise steps over the same elements, reductions of all of them, and in
-//! chains of rows what has one element for each row.
+//! Fusion: groups neighbouring element-wise steps over the same elements into chains, with reductions of all their
+//! elements, and in chains of rows with one element per row.
 //!
-//! Owns: the pass of chains without rows, and how steps are gathered for either. Short steps between two parts of a chain
-//! move in front of it or behind it. Never says how a chain runs.
-//! Invariant: a step reads the values that it read before.
+//! Small independent steps between the parts of a chain move before or behind it. Invariant: a step reads the same
+//! values as before.
 
 use std::collections::HashMap;
 
-use super::chain_slots::chained;
+use super::chain_slots::build_chain;
 use super::copy_elision::overlap;
-use super::fuse_rows::{is_column, pays, rows_of};
-use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Slice, Source, Step};
+use super::fuse_rows::{is_column, is_profitable, row_reduction};
+use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{ChainShape, MAX_ITEMSIZE, MIN_CHAIN_ELEMENTS};
 use crate::kernels::fused::chain_op::MAX_REDUCTIONS;
 use crate::kernels::reduce::whole_reduction;
 
-/// The most steps that move behind one chain.
-const DEFERRED: usize = 16;
+/// Bound on the steps that wait behind one open chain.
+const MAX_DEFERRED: usize = 16;
 
-/// What joins.
+/// The kind of a chain.
 #[derive(Clone, Copy, PartialEq, Default)]
-pub(super) enum Kind {
+pub(super) enum FusionKind {
     /// Steps over the same elements.
     #[default]
     Elements,
-    /// The same, where reductions of their rows are among them.
+    /// The same, with reductions of rows.
     Rows,
 }
 
-/// Joins neighbouring steps into chains.
-pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
-    joined(steps, buffers, Kind::Elements)
+/// Fuses neighbouring steps over the same elements.
+pub(in crate::compile) fn fuse(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
+    fuse_steps(steps, buffers, FusionKind::Elements)
 }
 
-/// Joins neighbouring steps into chains of a kind.
-pub(super) fn joined(steps: Vec<Step>, buffers: &mut Vec<Buffer>, kind: Kind) -> Vec<Step> {
+/// Fuses neighbouring steps into chains of this kind.
+pub(super) fn fuse_steps(
+    steps: Vec<Step>,
+    buffers: &mut Vec<Buffer>,
+    kind: FusionKind,
+) -> Vec<Step> {
     let mut uses: Vec<usize> = vec![0; buffers.len()];
     steps.iter().flat_map(Step::buffers).for_each(|buffer| uses[buffer as usize] += 1);
-    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
-    let mut open = Open { kind, ..Open::default() };
+    let mut fused: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut chain = OpenChain { kind, ..OpenChain::default() };
     for step in steps {
-        if open.takes(&step, buffers) {
-            open.add(step);
-        } else if open.is_beside(&step, buffers) && open.precedes(&step, buffers) {
-            joined.push(step);
-        } else if open.is_beside(&step, buffers) && open.deferred.len() < DEFERRED {
-            open.deferred.push(step);
+        if chain.accepts(&step, buffers) {
+            chain.add(step);
+        } else if chain.may_move(&step, buffers) && chain.may_precede(&step, buffers) {
+            fused.push(step);
+        } else if chain.may_move(&step, buffers) && chain.deferred.len() < MAX_DEFERRED {
+            chain.deferred.push(step);
         } else {
-            open.close(&mut joined, buffers, &mut uses);
-            match open.takes(&step, buffers) {
-                true => open.add(step),
-                false => joined.push(step),
+            chain.close(&mut fused, buffers, &mut uses);
+            match chain.accepts(&step, buffers) {
+                true => chain.add(step),
+                false => fused.push(step),
             }
         }
     }
-    open.close(&mut joined, buffers, &mut uses);
-    joined
+    chain.close(&mut fused, buffers, &mut uses);
+    fused
 }
 
-/// How a chain touches a buffer.
+/// How a chain accesses a buffer.
 #[derive(Clone, Copy)]
-struct Touch {
-    /// `None` where steps touch different elements: only reads agree with that, and only while nothing writes.
-    elements: Option<Lie>,
+struct BufferAccess {
+    /// The access pattern; `None` if steps use different ones, which is allowed only while nothing writes the buffer.
+    elements: Option<AccessPattern>,
     written: bool,
 }
 
-/// Where elements lie: from which byte on, of which size, whether there is only one for each row.
-type Lie = (isize, usize, bool);
+/// Which elements are accessed: byte offset, element size, whether there is only one per row.
+type AccessPattern = (isize, usize, bool);
 
-/// A chain that may grow.
+/// A chain under construction.
 #[derive(Default)]
-struct Open {
-    kind: Kind,
+struct OpenChain {
+    kind: FusionKind,
     steps: Vec<Step>,
     /// Known as soon as rows are reduced.
     shape: Option<ChainShape>,
-    touched: HashMap<Id, Touch>,
+    accesses: HashMap<BufferId, BufferAccess>,
     /// Steps that stood between those of the chain, and run after it.
     deferred: Vec<Step>,
 }
 
-impl Open {
-    /// Whether a step may stand next in this chain.
-    fn takes(&self, step: &Step, buffers: &[Buffer]) -> bool {
+impl OpenChain {
+    /// Whether the chain can take this step next.
+    fn accepts(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let may = match &step.action {
-            Action::Map(map) => self.takes_map(map),
-            Action::Copy => self.takes_copy(&step.reads[0], &step.writes[0]),
-            Action::Reduce(..) if is_whole_reduction(step) => self.takes_reduction(step, buffers),
-            Action::Reduce(..) => self.takes_rows(step),
+            Action::Map(map) => self.accepts_map(map),
+            Action::Copy => self.accepts_copy(&step.reads[0], &step.writes[0]),
+            Action::Reduce(..) if is_whole_reduction(step) => self.accepts_reduction(step, buffers),
+            Action::Reduce(..) => self.accepts_row_reduction(step),
             _ => false,
         };
         may && self.fits(elements(step))
             && step.reads.iter().chain(&step.writes).all(|slice| slice.dtype.size() <= MAX_ITEMSIZE)
-            && self.is_apart(step, buffers)
-            && !self.deferred.iter().any(|later| conflict(later, step))
+            && self.is_disjoint(step, buffers)
+            && !self.deferred.iter().any(|later| must_keep_order(later, step))
     }
 
-    /// Whether a step over so many elements is one over those of the chain, or over its rows.
+    /// Whether a step over so many elements fits: all elements of the chain, or one per row.
     fn fits(&self, count: usize) -> bool {
         match self.steps.first() {
             None => count >= MIN_CHAIN_ELEMENTS,
@@ -106,89 +109,92 @@ impl Open {
         }
     }
 
-    /// Whether so many elements are one for each row.
+    /// Whether so many elements are one per row.
     fn is_narrow(&self, count: usize) -> bool {
         self.shape.is_some_and(|shape| count == shape.rows)
     }
 
-    /// Whether an operand has one element for each row, which stands for all of it.
+    /// Whether an operand has one element per row, broadcast along the row.
     fn is_column(&self, slice: &Slice) -> bool {
         self.shape.is_some_and(|shape| is_column(slice, shape))
     }
 
-    /// Where the elements of an operand lie; `None` where some stand for several, unless those are a row.
-    fn lie(&self, slice: &Slice) -> Option<Lie> {
+    /// The access pattern of an operand; `None` for a broadcast operand other than a column.
+    fn access_pattern(&self, slice: &Slice) -> Option<AccessPattern> {
         let column = self.is_column(slice);
         let narrow = column || self.is_narrow(slice.numel());
-        (column || !is_repeated(slice)).then(|| (slice.offset, slice.dtype.size(), narrow))
+        (column || !is_broadcast(slice)).then(|| (slice.offset, slice.dtype.size(), narrow))
     }
 
-    /// Whether memory outside that the chain writes overlaps nothing else that it touches there. Where an argument lies is
-    /// not known.
-    fn is_apart(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let foreign = |&(id, _): &(Id, bool)| {
+    /// Whether external memory that the chain writes overlaps nothing else that it accesses. The address of an
+    /// argument is not known.
+    fn is_disjoint(&self, step: &Step, buffers: &[Buffer]) -> bool {
+        let foreign = |&(id, _): &(BufferId, bool)| {
             matches!(
                 buffers[id as usize].source,
-                Source::Outside(_) | Source::Input(_) | Source::Constant(_)
+                Source::External(_) | Source::Input(_) | Source::Constant(_)
             )
         };
-        let before = self.touched.iter().map(|(&id, touch)| (id, touch.written));
+        let before = self.accesses.iter().map(|(&id, access)| (id, access.written));
         let reads = step.reads.iter().map(|slice| (slice.buffer, false));
         let writes = step.writes.iter().map(|slice| (slice.buffer, true));
         let later = self.deferred.iter().flat_map(|s| &s.reads);
         let later = later.map(|slice| (slice.buffer, false));
-        let touched = before.chain(reads).chain(writes).chain(later);
-        let touched: Vec<(Id, bool)> = touched.filter(foreign).collect();
-        let storage = |id: Id| buffers[id as usize].source.outside();
-        touched.iter().filter(|(_, written)| *written).all(|&(id, _)| {
+        let accesses = before.chain(reads).chain(writes).chain(later);
+        let accesses: Vec<(BufferId, bool)> = accesses.filter(foreign).collect();
+        let storage = |id: BufferId| buffers[id as usize].source.external();
+        accesses.iter().filter(|(_, written)| *written).all(|&(id, _)| {
             let Some(memory) = storage(id) else { return false };
-            touched.iter().filter(|(other, _)| *other != id).all(|&(other, _)| {
+            accesses.iter().filter(|(other, _)| *other != id).all(|&(other, _)| {
                 matches!(buffers[other as usize].source, Source::Constant(_))
                     || storage(other).is_some_and(|other| !overlap(memory, other))
             })
         })
     }
 
-    /// A copy from contiguous elements, or a column, to others.
-    fn takes_copy(&self, read: &Slice, out: &Slice) -> bool {
+    /// A copy of contiguous elements or of a column.
+    fn accepts_copy(&self, read: &Slice, out: &Slice) -> bool {
         (read.is_contiguous() || self.is_column(read))
             && out.is_contiguous()
             && read.buffer != out.buffer
-            && self.agrees(read, false)
-            && self.agrees(out, true)
+            && self.access_agrees(read, false)
+            && self.access_agrees(out, true)
     }
 
-    fn takes_map(&self, map: &Map) -> bool {
+    fn accepts_map(&self, map: &Map) -> bool {
         let narrow = self.is_narrow(map.out.numel());
         let reads = map.ins.iter().all(|argument| match argument {
-            Argument::Number(..) => true,
-            Argument::Slice(slice) if self.lie(slice).is_none() => {
-                self.touched.get(&slice.buffer).is_none_or(|touch| !touch.written)
+            MapOperand::Number(..) => true,
+            MapOperand::Slice(slice) if self.access_pattern(slice).is_none() => {
+                self.accesses.get(&slice.buffer).is_none_or(|access| !access.written)
                     && slice.buffer != map.out.buffer
                     && (slice.is_value() || !narrow)
             }
-            Argument::Slice(slice) if self.is_column(slice) => {
-                slice.buffer != map.out.buffer && self.agrees(slice, false)
+            MapOperand::Slice(slice) if self.is_column(slice) => {
+                slice.buffer != map.out.buffer && self.access_agrees(slice, false)
             }
-            Argument::Slice(slice) => {
-                slice.is_contiguous() && self.agrees(slice, false) && meets(slice, &map.out)
+            MapOperand::Slice(slice) => {
+                slice.is_contiguous()
+                    && self.access_agrees(slice, false)
+                    && same_elements(slice, &map.out)
             }
         });
-        reads && map.out.is_contiguous() && self.agrees(&map.out, true)
+        reads && map.out.is_contiguous() && self.access_agrees(&map.out, true)
     }
 
-    /// A reduction of rows, to elements that nothing in the chain touches.
-    fn takes_rows(&self, step: &Step) -> bool {
+    /// A reduction of rows whose output the chain does not use yet.
+    fn accepts_row_reduction(&self, step: &Step) -> bool {
         let (input, out) = (&step.reads[0], &step.writes[0]);
-        self.kind == Kind::Rows
-            && rows_of(step).is_some_and(|shape| self.shape.is_none_or(|known| known == shape))
+        self.kind == FusionKind::Rows
+            && row_reduction(step)
+                .is_some_and(|shape| self.shape.is_none_or(|known| known == shape))
             && input.buffer != out.buffer
-            && self.agrees(input, false)
-            && !self.touched.contains_key(&out.buffer)
+            && self.access_agrees(input, false)
+            && !self.accesses.contains_key(&out.buffer)
     }
 
-    /// A reduction of all elements to a result that nothing in the chain touches.
-    fn takes_reduction(&self, step: &Step, buffers: &[Buffer]) -> bool {
+    /// A reduction of all elements whose output the chain does not use yet.
+    fn accepts_reduction(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let (Action::Reduce(op, axes), input, out) =
             (&step.action, &step.reads[0], &step.writes[0])
         else {
@@ -202,116 +208,124 @@ impl Open {
             && input.is_contiguous()
             && whole_reduction(*op, input.dtype).is_some()
             && input.buffer != out.buffer
-            && self.agrees(input, false)
-            && !self.touched.contains_key(&out.buffer)
+            && self.access_agrees(input, false)
+            && !self.accesses.contains_key(&out.buffer)
     }
 
-    /// Whether a buffer is touched here as it is by the steps before, unless nobody writes to it.
-    fn agrees(&self, slice: &Slice, writes: bool) -> bool {
-        self.touched.get(&slice.buffer).is_none_or(|touch| {
-            let lie = self.lie(slice);
-            lie.is_some() && touch.elements == lie || !(touch.written || writes)
+    /// Whether an access matches the earlier ones of the same buffer, or all of them are reads.
+    fn access_agrees(&self, slice: &Slice, writes: bool) -> bool {
+        self.accesses.get(&slice.buffer).is_none_or(|access| {
+            let access_pattern = self.access_pattern(slice);
+            access_pattern.is_some() && access.elements == access_pattern
+                || !(access.written || writes)
         })
     }
 
     fn add(&mut self, step: Step) {
-        if self.kind == Kind::Rows {
-            self.shape = self.shape.or_else(|| rows_of(&step));
+        if self.kind == FusionKind::Rows {
+            self.shape = self.shape.or_else(|| row_reduction(&step));
         }
         for slice in &step.reads {
-            let elements = self.lie(slice);
-            let touch =
-                self.touched.entry(slice.buffer).or_insert(Touch { elements, written: false });
-            if touch.elements != elements {
-                touch.elements = None;
+            let elements = self.access_pattern(slice);
+            let access = self
+                .accesses
+                .entry(slice.buffer)
+                .or_insert(BufferAccess { elements, written: false });
+            if access.elements != elements {
+                access.elements = None;
             }
         }
         let out = &step.writes[0];
-        let elements = if is_whole_reduction(&step) { None } else { self.lie(out) };
-        self.touched.insert(out.buffer, Touch { elements, written: true });
+        let elements = if is_whole_reduction(&step) { None } else { self.access_pattern(out) };
+        self.accesses.insert(out.buffer, BufferAccess { elements, written: true });
         self.steps.push(step);
     }
 
-    /// Whether a short step may run before the chain: it needs nothing of it, and nothing that waits for its end.
-    fn precedes(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let source = |id: Id| &buffers[id as usize].source;
-        let apart = |read: &Slice, written: Id| match (source(read.buffer), source(written)) {
-            (Source::Outside(a), Source::Outside(b)) => !overlap(a, b),
-            (Source::Input(_), Source::Outside(_)) => false,
-            _ => read.buffer != written,
-        };
-        let mut written = self.touched.iter().filter(|(_, touch)| touch.written);
-        written.all(|(&id, _)| step.reads.iter().all(|read| apart(read, id)))
-            && !step.writes.iter().any(|out| self.touched.contains_key(&out.buffer))
-            && !self.deferred.iter().any(|later| conflict(later, step))
+    /// Whether a small step can run before the chain: it depends on no write of the chain or of the deferred steps.
+    fn may_precede(&self, step: &Step, buffers: &[Buffer]) -> bool {
+        let source = |id: BufferId| &buffers[id as usize].source;
+        let is_disjoint =
+            |read: &Slice, written: BufferId| match (source(read.buffer), source(written)) {
+                (Source::External(a), Source::External(b)) => !overlap(a, b),
+                (Source::Input(_), Source::External(_)) => false,
+                _ => read.buffer != written,
+            };
+        let mut written = self.accesses.iter().filter(|(_, access)| access.written);
+        written.all(|(&id, _)| step.reads.iter().all(|read| is_disjoint(read, id)))
+            && !step.writes.iter().any(|out| self.accesses.contains_key(&out.buffer))
+            && !self.deferred.iter().any(|later| must_keep_order(later, step))
     }
 
     /// Whether a step is short, and may run before or after the chain.
-    fn is_beside(&self, step: &Step, buffers: &[Buffer]) -> bool {
-        let few = self.shape.map_or(0, |shape| shape.rows);
-        let short = |slice: &Slice| slice.numel() < MIN_CHAIN_ELEMENTS || slice.numel() <= few;
+    fn may_move(&self, step: &Step, buffers: &[Buffer]) -> bool {
+        let rows = self.shape.map_or(0, |shape| shape.rows);
+        let is_small = |slice: &Slice| slice.numel() < MIN_CHAIN_ELEMENTS || slice.numel() <= rows;
         // What ends many elements is read where they lie, in a chain of rows or behind it.
         let reduces = self.shape.is_some() && matches!(step.action, Action::Reduce(..));
         let plain = match &step.action {
             Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..) => true,
-            // It reads, and a run that it ends leaves nothing.
-            Action::Decision(_) => self.kind == Kind::Rows,
+            // A guard only reads; if it fails, the results of the run are discarded.
+            Action::Decision(_) => self.kind == FusionKind::Rows,
             _ => false,
         };
-        let inside = |slice: &Slice| {
+        let is_private = |slice: &Slice| {
             matches!(buffers[slice.buffer as usize].source, Source::Temporary | Source::Output)
         };
         plain
             && !self.steps.is_empty()
-            && (reduces || step.reads.iter().all(short))
-            && step.writes.iter().all(|out| short(out) && inside(out))
+            && (reduces || step.reads.iter().all(is_small))
+            && step.writes.iter().all(|out| is_small(out) && is_private(out))
     }
 
     /// Ends the chain and appends it to `joined`.
-    fn close(&mut self, joined: &mut Vec<Step>, buffers: &mut Vec<Buffer>, uses: &mut Vec<usize>) {
-        let open = std::mem::replace(self, Open { kind: self.kind, ..Open::default() });
-        let shape = match (open.kind, open.shape, open.steps.first()) {
-            (Kind::Rows, Some(shape), _) => Some(shape).filter(|&shape| pays(&open.steps, shape)),
-            (Kind::Elements, _, Some(first)) => Some(ChainShape { rows: elements(first), row: 1 }),
+    fn close(&mut self, fused: &mut Vec<Step>, buffers: &mut Vec<Buffer>, uses: &mut Vec<usize>) {
+        let chain = std::mem::replace(self, OpenChain { kind: self.kind, ..OpenChain::default() });
+        let shape = match (chain.kind, chain.shape, chain.steps.first()) {
+            (FusionKind::Rows, Some(shape), _) => {
+                Some(shape).filter(|&shape| is_profitable(&chain.steps, shape))
+            }
+            (FusionKind::Elements, _, Some(first)) => {
+                Some(ChainShape { rows: elements(first), row: 1 })
+            }
             _ => None,
         };
-        match shape.filter(|_| open.steps.len() > 1) {
+        match shape.filter(|_| chain.steps.len() > 1) {
             Some(shape) => {
                 uses.resize(buffers.len(), 0);
-                joined.push(chained(open.steps, shape, buffers, uses));
+                fused.push(build_chain(chain.steps, shape, buffers, uses));
             }
-            None => joined.extend(open.steps),
+            None => fused.extend(chain.steps),
         }
-        joined.extend(open.deferred);
+        fused.extend(chain.deferred);
     }
 }
 
-/// Whether elements of an operand stand for several of the result.
-fn is_repeated(slice: &Slice) -> bool {
+/// Whether an operand is broadcast.
+fn is_broadcast(slice: &Slice) -> bool {
     slice.is_value()
         || (!slice.is_contiguous() && broadcast_pattern(&slice.dims, &slice.strides).is_some())
 }
 
-/// Whether a step reduces all elements.
+/// Whether a step reduces all elements to one.
 pub(super) fn is_whole_reduction(step: &Step) -> bool {
     matches!(&step.action, Action::Reduce(_, axes) if axes.len() == step.reads[0].dims.len())
 }
 
-/// The number of elements of a step of a chain.
+/// The number of elements that a step of a chain runs over.
 pub(in crate::compile) fn elements(step: &Step) -> usize {
     let reduced = matches!(step.action, Action::Reduce(..));
     if reduced { step.reads[0].numel() } else { step.writes[0].numel() }
 }
 
-/// Whether two steps may not change places.
-fn conflict(first: &Step, second: &Step) -> bool {
-    let meet = |written: &[Slice], touched: &Step| {
-        written.iter().any(|w| touched.buffers().any(|buffer| buffer == w.buffer))
+/// Whether two steps must keep their order.
+fn must_keep_order(first: &Step, second: &Step) -> bool {
+    let meet = |written: &[Slice], other: &Step| {
+        written.iter().any(|w| other.buffers().any(|buffer| buffer == w.buffer))
     };
     meet(&first.writes, second) || meet(&second.writes, first)
 }
 
-/// Whether a step that reads and writes one buffer does so at the same elements.
-fn meets(read: &Slice, out: &Slice) -> bool {
+/// Whether a step that reads and writes one buffer accesses the same elements.
+fn same_elements(read: &Slice, out: &Slice) -> bool {
     read.buffer != out.buffer || (read.offset, read.dtype.size()) == (out.offset, out.dtype.size())
 }

@@ -1,40 +1,40 @@
-//! Rows: element-wise steps with reductions of rows between them, whose results are broadcast back, run row by row.
+//! Fusion of rows: element-wise steps and reductions of their rows, whose results are broadcast back, as in softmax
+//! and layer normalisation.
 //!
-//! Owns: the pass; which reductions are of rows, and the steps that repeat a row's element along it. How steps are gathered
-//! is that of `join`. Invariant: each row is reduced by the loop that eager code calls, over the same neighbours.
+//! Invariant: each row is reduced by the loop of the eager kernel, over contiguous elements.
 
 use std::collections::HashMap;
 
 use smallvec::smallvec;
 
-use super::fuse::{Kind, elements, joined};
-use crate::compile::ir::{Action, Argument, Buffer, Id, Slice, Source, Step};
+use super::fuse::{FusionKind, elements, fuse_steps};
+use crate::compile::ir::{Action, Buffer, BufferId, MapOperand, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{ChainShape, MAX_ROW_ELEMENTS};
 use crate::kernels::launch::known_to_programs;
-use crate::kernels::reduce::row_reduction;
+use crate::kernels::reduce;
 
-/// Joins neighbouring steps over the same rows.
-pub(in crate::compile) fn join(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
-    let reduces = |step: &Step| rows_of(step).is_some();
-    if steps.iter().any(reduces) { joined(steps, buffers, Kind::Rows) } else { steps }
+/// Fuses neighbouring steps over the same rows.
+pub(in crate::compile) fn fuse(steps: Vec<Step>, buffers: &mut Vec<Buffer>) -> Vec<Step> {
+    let reduces = |step: &Step| row_reduction(step).is_some();
+    if steps.iter().any(reduces) { fuse_steps(steps, buffers, FusionKind::Rows) } else { steps }
 }
 
 /// The rows that a step reduces, if it reduces neighbours in rows that lie one after the other.
-pub(super) fn rows_of(step: &Step) -> Option<ChainShape> {
+pub(super) fn row_reduction(step: &Step) -> Option<ChainShape> {
     let Action::Reduce(op, axes) = &step.action else { return None };
     let (input, out) = (&step.reads[0], &step.writes[0]);
     let rank = input.dims.len();
-    let kept = rank.checked_sub(axes.len())?;
-    let last = (kept..rank).all(|axis| axes.contains(&axis));
-    let row: usize = input.dims[kept..].iter().product();
-    let rows: usize = input.dims[..kept].iter().product();
-    let known = out.dtype == op.out_dtype(input.dtype)
+    let outer = rank.checked_sub(axes.len())?;
+    let last = (outer..rank).all(|axis| axes.contains(&axis));
+    let row: usize = input.dims[outer..].iter().product();
+    let rows: usize = input.dims[..outer].iter().product();
+    let is_supported = out.dtype == op.out_dtype(input.dtype)
         && input.is_contiguous()
         && out.is_contiguous()
-        && row_reduction(*op, input.dtype, row).is_some();
-    (last && known && rows > 1 && (2..=MAX_ROW_ELEMENTS).contains(&row))
+        && reduce::row_reduction(*op, input.dtype, row).is_some();
+    (last && is_supported && rows > 1 && (2..=MAX_ROW_ELEMENTS).contains(&row))
         .then_some(ChainShape { rows, row })
 }
 
@@ -46,26 +46,26 @@ pub(super) fn is_column(slice: &Slice, shape: ChainShape) -> bool {
 }
 
 /// Whether joined steps gain by it: some are between reductions.
-pub(super) fn pays(steps: &[Step], shape: ChainShape) -> bool {
-    let long = |step: &&Step| elements(step) == shape.n();
-    steps.iter().filter(long).count() > 1
+pub(super) fn is_profitable(steps: &[Step], shape: ChainShape) -> bool {
+    let is_long = |step: &&Step| elements(step) == shape.n();
+    steps.iter().filter(is_long).count() > 1
 }
 
-/// Puts a step before the first one that reads a column, which repeats its elements along the rows.
-pub(super) fn columns_spread(
+/// Inserts a copy before the first reader of each column, which broadcasts it along the rows.
+pub(super) fn expand_columns(
     steps: Vec<Step>,
     shape: ChainShape,
     buffers: &mut Vec<Buffer>,
     uses: &mut Vec<usize>,
 ) -> Vec<Step> {
-    let count = |uses: &mut Vec<usize>, steps: &[Step], by: fn(usize) -> usize| {
+    let count = |uses: &mut Vec<usize>, steps: &[Step], update: fn(usize) -> usize| {
         let touched = steps.iter().flat_map(Step::buffers);
-        touched.for_each(|buffer| uses[buffer as usize] = by(uses[buffer as usize]));
+        touched.for_each(|buffer| uses[buffer as usize] = update(uses[buffer as usize]));
     };
     count(uses, &steps, |n| n - 1);
-    let mut spread: Vec<Step> = Vec::with_capacity(steps.len());
-    // What holds the elements of a column along the rows.
-    let mut known: HashMap<(Id, isize, DType), Slice> = HashMap::new();
+    let mut expanded: Vec<Step> = Vec::with_capacity(steps.len());
+    // The broadcast copies of columns.
+    let mut copies: HashMap<(BufferId, isize, DType), Slice> = HashMap::new();
     for step in steps {
         let mut step = step;
         if let Action::Map(map) = &step.action
@@ -73,35 +73,35 @@ pub(super) fn columns_spread(
         {
             let mut map = map.clone();
             for argument in &mut map.ins {
-                let Argument::Slice(slice) = argument else { continue };
+                let MapOperand::Slice(slice) = argument else { continue };
                 if !is_column(slice, shape) {
                     continue;
                 }
-                let long =
-                    known.entry((slice.buffer, slice.offset, slice.dtype)).or_insert_with(|| {
-                        let (long, copy) = repeated(slice, shape, buffers);
-                        spread.push(copy);
+                let column_copy =
+                    copies.entry((slice.buffer, slice.offset, slice.dtype)).or_insert_with(|| {
+                        let (column_copy, copy) = expanded_column(slice, shape, buffers);
+                        expanded.push(copy);
                         uses.push(0);
-                        long
+                        column_copy
                     });
                 let dims = &map.out.dims;
-                *slice = Slice::contiguous(long.buffer, slice.dtype, dims);
+                *slice = Slice::contiguous(column_copy.buffer, slice.dtype, dims);
             }
-            step = Step::of_map(step.name, *map);
+            step = Step::from_map(step.name, *map);
         }
-        known.retain(|(buffer, ..), _| step.writes.iter().all(|out| out.buffer != *buffer));
-        spread.push(step);
+        copies.retain(|(buffer, ..), _| step.writes.iter().all(|out| out.buffer != *buffer));
+        expanded.push(step);
     }
-    count(uses, &spread, |n| n + 1);
-    spread
+    count(uses, &expanded, |n| n + 1);
+    expanded
 }
 
 /// Memory for the elements of a column along the rows, and the step that puts them there.
-fn repeated(column: &Slice, shape: ChainShape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
-    let (id, dtype) = (buffers.len() as Id, column.dtype);
+fn expanded_column(column: &Slice, shape: ChainShape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
+    let (id, dtype) = (buffers.len() as BufferId, column.dtype);
     let nbytes = shape.n() * dtype.size();
     buffers.push(Buffer { source: Source::Temporary, nbytes });
-    let long = Slice::contiguous(id, dtype, &column.dims);
-    let (reads, writes) = (smallvec![column.clone()], smallvec![long.clone()]);
-    (long, Step { name: "copy", reads, writes, action: Action::Copy })
+    let column_copy = Slice::contiguous(id, dtype, &column.dims);
+    let (reads, writes) = (smallvec![column.clone()], smallvec![column_copy.clone()]);
+    (column_copy, Step { name: "copy", reads, writes, action: Action::Copy })
 }

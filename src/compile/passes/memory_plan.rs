@@ -1,126 +1,140 @@
-//! The plan of a program: which steps are needed, and where temporaries lie.
+//! Dead step elimination, and the memory plan: one block for all temporaries, by their live ranges.
 //!
-//! Owns: dead steps, lives of buffers, and one block of memory for all temporaries. Never changes what a step computes.
-//! Invariant: two temporaries whose lives overlap do not share a byte, but for an operand and the result of a loop that
-//! reads each element just before it writes there.
+//! Invariant: two temporaries with overlapping live ranges share no byte, except an operand and the output of a loop
+//! that runs in place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::compile::ir::{Action, Argument, Buffer, Id, Map, Output, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Output, Slice, Source, Step};
 
-/// Temporaries begin at multiples of this: a cache line, and the widest vector.
+/// Alignment of temporaries: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
 
-/// Where temporaries lie.
-pub(in crate::compile) struct Plan {
-    /// The offset of each buffer in the block; only temporaries have one.
+/// The offsets of temporaries in one block.
+pub(in crate::compile) struct MemoryPlan {
+    /// The offset of each buffer; `usize::MAX` for those that are no temporaries.
     pub(in crate::compile) offsets: Vec<usize>,
     /// The length of the block.
     pub(in crate::compile) nbytes: usize,
 }
 
-/// Removes the steps whose results nobody reads.
-pub(in crate::compile) fn remove_dead(
+/// Eliminates steps whose outputs are never read.
+pub(in crate::compile) fn eliminate_dead(
     steps: &mut Vec<Step>,
     buffers: &[Buffer],
     outputs: &[Output],
 ) {
-    let lasting = |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::Outside(_));
-    let mut needed: Vec<bool> = buffers.iter().map(lasting).collect();
+    let is_observable =
+        |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::External(_));
+    let mut needed: Vec<bool> = buffers.iter().map(is_observable).collect();
     outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
-    let mut kept: Vec<bool> = vec![true; steps.len()];
-    for (step, kept) in steps.iter().zip(&mut kept).rev() {
-        // A step without results makes objects, which later steps read; host code may do more than its results say.
-        let wanted = step.writes.is_empty()
-            || step.is_foreign()
+    let mut needed_steps: Vec<bool> = vec![true; steps.len()];
+    for (step, needed_steps) in steps.iter().zip(&mut needed_steps).rev() {
+        // A step without outputs makes objects for later steps; host code has side effects.
+        let is_needed = step.writes.is_empty()
+            || step.calls_host()
             || step.writes.iter().any(|w| needed[w.buffer as usize]);
-        *kept = wanted;
-        if wanted {
-            replaced(step, buffers).for_each(|id| needed[id as usize] = false);
+        *needed_steps = is_needed;
+        if is_needed {
+            overwritten_buffers(step, buffers).for_each(|id| needed[id as usize] = false);
             step.reads.iter().for_each(|read| needed[read.buffer as usize] = true);
         }
     }
-    let mut kept = kept.into_iter();
-    steps.retain(|_| kept.next().unwrap_or(true));
+    let mut needed_steps = needed_steps.into_iter();
+    steps.retain(|_| needed_steps.next().unwrap_or(true));
 }
 
-/// The temporaries of which a step writes every byte: what was there before, nobody needs.
-fn replaced<'s>(step: &'s Step, buffers: &'s [Buffer]) -> impl Iterator<Item = Id> + 's {
-    let plain =
+/// The temporaries that a step overwrites completely, so that earlier writes to them are dead.
+fn overwritten_buffers<'s>(
+    step: &'s Step,
+    buffers: &'s [Buffer],
+) -> impl Iterator<Item = BufferId> + 's {
+    let overwrites =
         matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
-    let whole = move |w: &&Slice| {
+    let covers_buffer = move |w: &&Slice| {
         let Buffer { source, nbytes } = &buffers[w.buffer as usize];
-        let apart = w.dims.iter().zip(&w.strides).all(|(&dim, &stride)| dim == 1 || stride != 0);
-        matches!(source, Source::Temporary) && apart && w.numel() * w.dtype.size() == *nbytes
+        let is_injective =
+            w.dims.iter().zip(&w.strides).all(|(&dim, &stride)| dim == 1 || stride != 0);
+        matches!(source, Source::Temporary) && is_injective && w.numel() * w.dtype.size() == *nbytes
     };
-    step.writes.iter().filter(move |w| plain && whole(w)).map(|w| w.buffer)
+    step.writes.iter().filter(move |w| overwrites && covers_buffer(w)).map(|w| w.buffer)
 }
 
-/// Places temporaries in one block, first fit, by the steps between their first and their last use. The result of an
-/// element-wise loop takes the memory of an operand that nobody reads afterwards.
-pub(in crate::compile) fn place(steps: &[Step], buffers: &[Buffer]) -> Plan {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
-    for (at, step) in steps.iter().enumerate() {
+/// Assigns offsets first fit, by live range. The output of an element-wise loop reuses the memory of an operand that
+/// dies there.
+pub(in crate::compile) fn plan_memory(steps: &[Step], buffers: &[Buffer]) -> MemoryPlan {
+    let mut live_ranges: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
+    for (step_index, step) in steps.iter().enumerate() {
         for buffer in step.buffers() {
-            let life = lives[buffer as usize].get_or_insert((at, at));
-            life.1 = at;
+            let range = live_ranges[buffer as usize].get_or_insert((step_index, step_index));
+            range.1 = step_index;
         }
     }
-    let homes = homes(steps, buffers, &mut lives);
-    let mut order: Vec<(Id, usize, usize)> = (0..buffers.len())
-        .filter(|&b| matches!(buffers[b].source, Source::Temporary) && homes[b] == b as Id)
-        .filter_map(|b| lives[b].map(|(first, last)| (b as Id, first, last)))
+    let memory_owners = memory_owners(steps, buffers, &mut live_ranges);
+    let mut order: Vec<(BufferId, usize, usize)> = (0..buffers.len())
+        .filter(|&b| {
+            matches!(buffers[b].source, Source::Temporary) && memory_owners[b] == b as BufferId
+        })
+        .filter_map(|b| live_ranges[b].map(|(first, last)| (b as BufferId, first, last)))
         .collect();
     order.sort_unstable_by_key(|&(buffer, first, _)| (first, buffer));
     let mut offsets = vec![usize::MAX; buffers.len()];
-    let mut space = Space::default();
-    // What ends first: its last step, its offset and size.
-    let mut taken: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
+    let mut layout = BlockLayout::default();
+    // The live temporaries: last step, offset and size; the first to end on top.
+    let mut live: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
     for (buffer, first, last) in order {
-        while let Some(&Reverse((until, at, size))) = taken.peek()
+        while let Some(&Reverse((until, offset, size))) = live.peek()
             && until < first
         {
-            taken.pop();
-            space.give_back(at, size);
+            live.pop();
+            layout.free(offset, size);
         }
         let size = buffers[buffer as usize].nbytes.max(1).next_multiple_of(ALIGNMENT);
-        let at = space.take(size);
-        taken.push(Reverse((last, at, size)));
-        offsets[buffer as usize] = at;
+        let offset = layout.allocate(size);
+        live.push(Reverse((last, offset, size)));
+        offsets[buffer as usize] = offset;
     }
-    for (buffer, &home) in homes.iter().enumerate() {
-        offsets[buffer] = offsets[home as usize];
+    for (buffer, &owner) in memory_owners.iter().enumerate() {
+        offsets[buffer] = offsets[owner as usize];
     }
-    Plan { offsets, nbytes: space.end }
+    MemoryPlan { offsets, nbytes: layout.end }
 }
 
-/// For each buffer the one in whose memory it lies: itself, or an operand of the loop that makes it, whose life becomes
-/// longer by that of the result.
-fn homes(steps: &[Step], buffers: &[Buffer], lives: &mut [Option<(usize, usize)>]) -> Vec<Id> {
-    let mut homes: Vec<Id> = (0..buffers.len() as Id).collect();
-    for (at, step) in steps.iter().enumerate() {
+/// For each buffer the one whose memory it uses: itself, or an operand of the loop that writes it, whose live range
+/// is extended to that of the output.
+fn memory_owners(
+    steps: &[Step],
+    buffers: &[Buffer],
+    live_ranges: &mut [Option<(usize, usize)>],
+) -> Vec<BufferId> {
+    let mut memory_owners: Vec<BufferId> = (0..buffers.len() as BufferId).collect();
+    for (step_index, step) in steps.iter().enumerate() {
         let Action::Map(map) = &step.action else { continue };
         let out = map.out.buffer as usize;
-        let own = matches!(buffers[out].source, Source::Temporary);
-        let Some((first, last)) = lives[out].filter(|(first, _)| own && *first == at) else {
+        let is_temporary = matches!(buffers[out].source, Source::Temporary);
+        let Some((first, last)) =
+            live_ranges[out].filter(|(first, _)| is_temporary && *first == step_index)
+        else {
             continue;
         };
         let Some(operand) = operand_in_place(map, buffers) else { continue };
-        let home = homes[operand as usize];
-        let dies = lives[operand as usize].is_some_and(|(_, last)| last == at);
-        if let Some(life) = lives[home as usize].as_mut().filter(|life| dies && life.1 == first) {
-            life.1 = last;
-            homes[out] = home;
+        let owner = memory_owners[operand as usize];
+        let dies_here = live_ranges[operand as usize].is_some_and(|(_, last)| last == step_index);
+        if let Some(range) =
+            live_ranges[owner as usize].as_mut().filter(|range| dies_here && range.1 == first)
+        {
+            range.1 = last;
+            memory_owners[out] = owner;
         }
     }
-    homes
+    memory_owners
 }
 
-/// A temporary whose elements a loop reads just where its result has them, and nowhere else.
-fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<Id> {
-    let slices = || map.ins.iter().filter_map(Argument::slice);
-    let lies_alike = |slice: &Slice| {
+/// A temporary that a loop may overwrite in place: it reads each element only at the position of the output.
+fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<BufferId> {
+    let slices = || map.ins.iter().filter_map(MapOperand::slice);
+    let same_elements = |slice: &Slice| {
         slice.offset == map.out.offset
             && slice.dims == map.out.dims
             && slice.strides == map.out.strides
@@ -130,45 +144,45 @@ fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<Id> {
         let (from, to) = (&buffers[slice.buffer as usize], &buffers[map.out.buffer as usize]);
         matches!(from.source, Source::Temporary)
             && from.nbytes == to.nbytes
-            && slices().filter(|other| other.buffer == slice.buffer).all(lies_alike)
+            && slices().filter(|other| other.buffer == slice.buffer).all(same_elements)
     });
     found.map(|slice| slice.buffer)
 }
 
-/// The block while it is planned.
+/// The block under construction.
 #[derive(Default)]
-struct Space {
-    /// What is free below the end: offsets and lengths, none next to another.
+struct BlockLayout {
+    /// Free ranges below the end: offsets and lengths; adjacent ones are merged.
     gaps: BTreeMap<usize, usize>,
     end: usize,
 }
 
-impl Space {
-    /// The first place of this size.
-    fn take(&mut self, size: usize) -> usize {
+impl BlockLayout {
+    /// Allocates the first range that fits.
+    fn allocate(&mut self, size: usize) -> usize {
         let fits = self.gaps.iter().find(|&(_, &length)| length >= size);
-        if let Some((&at, &length)) = fits {
-            self.gaps.remove(&at);
+        if let Some((&offset, &length)) = fits {
+            self.gaps.remove(&offset);
             if length > size {
-                self.gaps.insert(at + size, length - size);
+                self.gaps.insert(offset + size, length - size);
             }
-            return at;
+            return offset;
         }
         let open = self.gaps.last_entry().filter(|gap| gap.key() + gap.get() == self.end);
-        let at = open.map_or(self.end, |gap| gap.remove_entry().0);
-        self.end = at + size;
-        at
+        let offset = open.map_or(self.end, |gap| gap.remove_entry().0);
+        self.end = offset + size;
+        offset
     }
 
-    fn give_back(&mut self, mut at: usize, mut size: usize) {
-        if let Some(after) = self.gaps.remove(&(at + size)) {
+    fn free(&mut self, mut offset: usize, mut size: usize) {
+        if let Some(after) = self.gaps.remove(&(offset + size)) {
             size += after;
         }
-        if let Some((&before, &length)) = self.gaps.range(..at).next_back()
-            && before + length == at
+        if let Some((&before, &length)) = self.gaps.range(..offset).next_back()
+            && before + length == offset
         {
-            (at, size) = (before, length + size);
+            (offset, size) = (before, length + size);
         }
-        self.gaps.insert(at, size);
+        self.gaps.insert(offset, size);
     }
 }

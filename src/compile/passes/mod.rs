@@ -1,6 +1,6 @@
-//! The planner: passes over the steps of a recording, each in a file of its own, and the plan of the memory.
+//! The optimisation passes over the steps of a trace, and the memory plan.
 //!
-//! Owns: the passes and their order. Never runs a program. Invariant: no pass changes a bit of a result.
+//! Invariant: no pass changes a bit of a result.
 mod chain_slots;
 pub(in crate::compile) mod constant_folding;
 pub(in crate::compile) mod copy_elision;

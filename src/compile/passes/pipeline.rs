@@ -1,53 +1,53 @@
-//! The passes: what makes the steps of a recording those of a program.
+//! The pass pipeline: the order of the passes, and a switch for each.
 //!
-//! Owns: their order, and the switch of each. Never knows what a pass does. Invariant: none of them changes a bit.
+//! Invariant: no pass changes a bit of a result.
 
 use super::{
     constant_folding, copy_elision, cse, fuse, fuse_rows, memory_plan, scalars_to_constants,
 };
 use crate::compile::ir::{Buffer, Output, Step};
 
-/// Whether a pass is on: `FERROGRAD_COMPILE_PASSES` names those that are, all of them if it is not set.
-fn is_on(name: &str) -> bool {
+/// Whether a pass is enabled: `FERROGRAD_COMPILE_PASSES` lists the enabled ones; all are if it is not set.
+fn is_enabled(name: &str) -> bool {
     std::env::var("FERROGRAD_COMPILE_PASSES")
         .map_or(true, |names| names.split(',').any(|on| on.trim() == name))
 }
 
-/// Runs the passes that are on.
+/// Runs the enabled passes.
 pub(in crate::compile) fn run(
     mut steps: Vec<Step>,
     buffers: &mut Vec<Buffer>,
     outputs: &[Output],
 ) -> Vec<Step> {
-    let remove_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
-        if is_on("dead") {
-            memory_plan::remove_dead(steps, buffers, outputs);
+    let eliminate_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
+        if is_enabled("dead") {
+            memory_plan::eliminate_dead(steps, buffers, outputs);
         }
     };
-    remove_dead(&mut steps, buffers);
-    if is_on("copy") {
-        copy_elision::read_elements(&mut steps, buffers);
-        copy_elision::remove(&mut steps, buffers);
+    eliminate_dead(&mut steps, buffers);
+    if is_enabled("copy") {
+        copy_elision::elide_element_copies(&mut steps, buffers);
+        copy_elision::elide_buffer_copies(&mut steps, buffers);
     }
-    if is_on("fold") {
+    if is_enabled("fold") {
         constant_folding::fold(&mut steps, buffers);
     }
-    if is_on("cse") {
-        cse::remove(&mut steps, buffers);
+    if is_enabled("cse") {
+        cse::eliminate(&mut steps, buffers);
     }
-    if is_on("copy") {
-        copy_elision::place(&mut steps, buffers);
+    if is_enabled("copy") {
+        copy_elision::retarget_producers(&mut steps, buffers);
     }
-    // What the passes above no longer read.
-    remove_dead(&mut steps, buffers);
-    if is_on("rows") {
-        steps = fuse_rows::join(steps, buffers);
+    // Steps that the passes above made dead.
+    eliminate_dead(&mut steps, buffers);
+    if is_enabled("rows") {
+        steps = fuse_rows::fuse(steps, buffers);
     }
-    if is_on("chain") {
-        steps = fuse::join(steps, buffers);
+    if is_enabled("chain") {
+        steps = fuse::fuse(steps, buffers);
     }
-    if is_on("spread") {
-        scalars_to_constants::spread(&mut steps, buffers);
+    if is_enabled("spread") {
+        scalars_to_constants::expand(&mut steps, buffers);
     }
     steps
 }

@@ -1,83 +1,81 @@
-//! Values that outlive a recording although they are no results: an optimiser's state, a list that grows.
+//! Escapes: values that are no results and are still referenced after the traced call, such as an optimiser's state.
 //!
-//! Owns: what counts as that. Never decides whether the recorded call stands. Invariant: a value that no later run would
-//! compute otherwise may be kept, and who keeps it changes no later run.
+//! Invariant: a value may escape only if every later run would compute it again, and its holder changes no later run.
 
 use smallvec::SmallVec;
 
-use super::recorder::{Steps, refusal};
+use super::tracer::{TracedSteps, refusal};
 use crate::array::{Storage, capture};
-use crate::compile::ir::{Id, Source};
+use crate::compile::ir::{BufferId, Source};
 
-const KEPT: &str = "a tensor that the function computes, or an argument, is kept after each call (in an attribute, a \
+const ESCAPE_TEXT: &str = "a tensor that the function computes, or an argument, is kept after each call (in an attribute, a \
                     list, an optimiser's state), and would never change; keep what the call returns, or write into a \
                     tensor that was there before";
 
-impl Steps {
-    /// Finds out whether somebody keeps such values, and refuses the program if that must not be. `held` is what the
-    /// recording's owner has: arguments and results.
-    pub(in crate::compile) fn find_kept(&mut self, held: &[&Storage], may_keep: bool) {
-        // Values that depend on nothing that varies differ from call to call where they are changed in place.
-        let kept = |buffer: &mut capture::Buffer| {
+impl TracedSteps {
+    /// Looks for escaped values, and refuses the program unless `may_keep`. `held` are the handles of the tracer's
+    /// caller: arguments and results.
+    pub(in crate::compile) fn find_escapes(&mut self, held: &[&Storage], may_keep: bool) {
+        // Untraced values differ between calls only if they are changed in place.
+        let escaped = |buffer: &mut capture::Buffer| {
             let differs = buffer.traced || buffer.storage.version() != 0;
             differs && buffer.storage.has_other_handles(held)
         };
-        self.kept = self.numbers.iter().any(|(&address, &number)| {
-            self.is_own((address, number), held)
-                && capture::with_buffer(address, kept) == Some(true)
+        self.values_escape = self.buffer_ids.iter().any(|(&address, &id)| {
+            self.is_own((address, id), held) && capture::with_buffer(address, escaped) == Some(true)
         });
-        if self.kept && !may_keep {
-            self.refused.get_or_insert_with(|| refusal(KEPT));
+        if self.values_escape && !may_keep {
+            self.error.get_or_insert_with(|| refusal(ESCAPE_TEXT));
         }
     }
 
-    /// Whether the recording made a buffer, or it is an argument or a result. Gradients of leaves are none of these.
-    fn is_own(&self, (address, number): (usize, Id), held: &[&Storage]) -> bool {
-        match self.buffers[number as usize].source {
+    /// Whether a buffer was allocated by the trace, or is an argument or a result. Gradients of leaves are none of
+    /// these.
+    fn is_own(&self, (address, id): (usize, BufferId), held: &[&Storage]) -> bool {
+        match self.buffers[id as usize].source {
             Source::Temporary => true,
             Source::Input(_) | Source::Output => {
-                held.iter().any(|own| own.ptr() as usize == address)
+                held.iter().any(|handle| handle.ptr() as usize == address)
             }
             _ => false,
         }
     }
 
-    /// Values that may be kept, and that somebody can change later. Constants among the results are copied. Others must
-    /// have this version while the program serves: a function that keeps what it made finds it changed in its next call,
-    /// one that makes it anew does not.
-    pub(in crate::compile) fn watch_kept(&mut self, held: &[&Storage]) {
-        let (mut kept, mut returned) = (Vec::new(), Vec::new());
-        for (&address, &number) in &self.numbers {
-            let constant = match &self.buffers[number as usize].source {
+    /// Guards the version of escaped values, which their holder may change in place: a function that keeps what it
+    /// made then sees the change, one that makes it anew does not. Constants among the results are copied.
+    pub(in crate::compile) fn guard_escapes(&mut self, held: &[&Storage]) {
+        let (mut escaped, mut returned) = (Vec::new(), Vec::new());
+        for (&address, &id) in &self.buffer_ids {
+            let constant = match &self.buffers[id as usize].source {
                 Source::Constant(storage) => Some(storage),
-                _ if self.is_own((address, number), held) => None,
+                _ if self.is_own((address, id), held) => None,
                 _ => continue,
             };
             let others: SmallVec<[&Storage; 8]> = held.iter().copied().chain(constant).collect();
-            let is_kept = |buffer: &mut capture::Buffer| {
-                let is_kept = buffer.storage.has_other_handles(&others);
-                is_kept.then(|| buffer.storage.clone())
+            let is_escaped = |buffer: &mut capture::Buffer| {
+                let is_escaped = buffer.storage.has_other_handles(&others);
+                is_escaped.then(|| buffer.storage.clone())
             };
-            match (capture::with_buffer(address, is_kept).flatten(), constant) {
-                (Some(storage), _) => kept.push(storage),
-                (None, Some(constant)) if held.iter().any(|own| own.same(constant)) => {
-                    returned.push(number);
+            match (capture::with_buffer(address, is_escaped).flatten(), constant) {
+                (Some(storage), _) => escaped.push(storage),
+                (None, Some(constant)) if held.iter().any(|handle| handle.same(constant)) => {
+                    returned.push(id);
                 }
                 _ => {}
             }
         }
-        kept.iter().for_each(capture::require_version);
-        returned.into_iter().for_each(|number| self.copy_constant(number));
+        escaped.iter().for_each(capture::require_version);
+        returned.into_iter().for_each(|id| self.copy_constant(id));
     }
 
-    fn copy_constant(&mut self, number: Id) {
+    fn copy_constant(&mut self, id: BufferId) {
         let _paused = capture::Pause::new();
-        let source = &mut self.buffers[number as usize].source;
+        let source = &mut self.buffers[id as usize].source;
         let Source::Constant(storage) = source else { return };
         match storage.copy() {
             Ok(copy) => *source = Source::Constant(copy),
             Err(error) => {
-                self.refused.get_or_insert(error);
+                self.error.get_or_insert(error);
             }
         }
     }

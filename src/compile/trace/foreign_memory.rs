@@ -1,199 +1,215 @@
-//! Memory that others than operations write as well, such as NumPy's arrays, while a function is recorded.
+//! Foreign memory: buffers that code other than tensor operations may write, such as NumPy's arrays.
 //!
-//! Owns: what steps found in it, and what they read instead where it was rewritten, or belongs to the function alone. Never
-//! looks at memory that operations alone write. Invariant: a step finds what it found when it was recorded, or reads memory
-//! that held the same until the end of the recording, and that others have.
+//! While a function is traced, their contents are compared at every access. Memory that NumPy code rewrote in
+//! between, or that belongs to the function alone, becomes a constant. Invariant: a step of a run reads what it read
+//! at trace time, or the current contents of an array that did not change until the end of the trace.
 
-use super::recorder::{Steps, bytes_copied};
+use super::tracer::{TracedSteps, copy_buffer};
 use crate::array::{Storage, capture};
-use crate::compile::ir::{Buffer, Id, Output, Slice, Source};
+use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source};
 use crate::compile::passes::copy_elision::overlap;
 use crate::error::{Error, Result};
 
 /// Larger memory is compared in samples, and must not be rewritten.
-const WHOLE_BYTES: usize = 16 << 20;
-/// The bytes of a sample, and how many there are.
-const SAMPLE: usize = 64;
-const SAMPLES: usize = 4096;
+const FULL_COMPARE_BYTES: usize = 16 << 20;
+/// The bytes of a sample, and their number.
+const SAMPLE_BYTES: usize = 64;
+const SAMPLE_COUNT: usize = 4096;
 
-/// Every byte.
-const ALL: (usize, usize) = (0, usize::MAX);
+/// The range of all bytes.
+const ALL_BYTES: (usize, usize) = (0, usize::MAX);
 
-/// Memory that others may write, and that steps use.
+/// A foreign buffer that steps use.
 pub(in crate::compile) struct ForeignMemory {
     memory: Storage,
-    /// What it held, and the number of the first step that found that.
-    found: Vec<(usize, Content)>,
+    /// Its contents, with the index of the first step that read them.
+    snapshots: Vec<(usize, Contents)>,
     /// Whether steps write to it.
-    written: bool,
-    /// Whether a step reads beyond it, in another part of the same array.
-    exceeded: bool,
+    is_written: bool,
+    /// Whether a step reads beyond this storage, into another part of the same array.
+    exceeds_storage: bool,
 }
 
-/// What memory held.
-struct Content {
+/// A copy of a buffer's contents.
+struct Contents {
     copy: Storage,
-    /// The length of the memory, of which large ones are copied in samples.
+    /// The length of the buffer; large ones are copied in samples.
     nbytes: usize,
 }
 
-impl Content {
-    fn of(memory: &Storage) -> Result<Content> {
+impl Contents {
+    fn of(memory: &Storage) -> Result<Contents> {
         let _paused = capture::Pause::new();
         let nbytes = memory.nbytes();
-        if nbytes <= WHOLE_BYTES {
-            return Ok(Content { copy: memory.copy()?, nbytes });
+        if nbytes <= FULL_COMPARE_BYTES {
+            return Ok(Contents { copy: memory.copy()?, nbytes });
         }
-        let copy = Storage::alloc(SAMPLES * SAMPLE)?;
+        let copy = Storage::alloc(SAMPLE_COUNT * SAMPLE_BYTES)?;
         for (to, from) in samples(nbytes).enumerate() {
-            copy.write_bytes(to * SAMPLE, memory.bytes(from, SAMPLE));
+            copy.write_bytes(to * SAMPLE_BYTES, memory.bytes(from, SAMPLE_BYTES));
         }
-        Ok(Content { copy, nbytes })
+        Ok(Contents { copy, nbytes })
     }
 
-    fn is_whole(&self) -> bool {
-        self.nbytes <= WHOLE_BYTES
+    fn is_complete(&self) -> bool {
+        self.nbytes <= FULL_COMPARE_BYTES
     }
 
-    /// Whether memory holds the same from one byte to another; of large memory, as far as samples show.
+    /// Whether memory still holds these contents in a byte range; for large memory, only samples are compared.
     fn is_in(&self, memory: &Storage, (from, to): (usize, usize)) -> bool {
-        if self.is_whole() {
+        if self.is_complete() {
             let to = to.min(self.nbytes);
             return from >= to || self.copy.bytes(from, to - from) == memory.bytes(from, to - from);
         }
         let mut places = samples(self.nbytes).enumerate();
-        places.all(|(at, from)| self.copy.bytes(at * SAMPLE, SAMPLE) == memory.bytes(from, SAMPLE))
+        places.all(|(at, from)| {
+            self.copy.bytes(at * SAMPLE_BYTES, SAMPLE_BYTES) == memory.bytes(from, SAMPLE_BYTES)
+        })
     }
 }
 
-/// Where the samples of a memory begin.
+/// The offsets of the samples.
 fn samples(nbytes: usize) -> impl Iterator<Item = usize> {
-    (0..SAMPLES).map(move |k| (nbytes - SAMPLE) / (SAMPLES - 1) * k)
+    (0..SAMPLE_COUNT).map(move |k| (nbytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1) * k)
 }
 
-/// The bytes among which the elements of a slice lie, and whether these are in a memory of so many bytes: it may reach into
-/// another part of an array.
+/// The byte range of a slice, and whether it lies inside a storage of this length: it may extend into another part of
+/// an array.
 fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
     let (mut low, mut high) = (slice.offset, slice.offset);
     for (&dim, &stride) in slice.dims.iter().zip(&slice.strides) {
-        let reach = stride * dim.saturating_sub(1) as isize * slice.dtype.size() as isize;
-        (low, high) = (low + reach.min(0), high + reach.max(0));
+        let extent_of_axis = stride * dim.saturating_sub(1) as isize * slice.dtype.size() as isize;
+        (low, high) = (low + extent_of_axis.min(0), high + extent_of_axis.max(0));
     }
     let end = high + slice.dtype.size() as isize;
     ((low.max(0) as usize, end.max(0) as usize), low >= 0 && end as usize <= nbytes)
 }
 
-impl Steps {
-    /// Takes note of what the next step finds in memory that others may write.
-    pub(super) fn look(&mut self, slice: &Slice) {
-        let Some(memory) = self.lent_memory(slice.buffer) else { return };
+impl TracedSteps {
+    /// Checks the contents of foreign memory that the next step reads.
+    pub(super) fn check_foreign_read(&mut self, slice: &Slice) {
+        let Some(memory) = self.foreign_storage(slice.buffer) else { return };
         let (bytes, inside) = extent(slice, memory.nbytes());
-        if let Err(error) = self.find(slice.buffer, &memory, bytes) {
-            self.refused.get_or_insert(error);
+        if let Err(error) = self.check_contents(slice.buffer, &memory, bytes) {
+            self.error.get_or_insert(error);
         }
-        let Some(lent) = self.lent.get_mut(&slice.buffer) else { return };
-        lent.exceeded |= !inside;
+        let Some(foreign) = self.foreign.get_mut(&slice.buffer) else { return };
+        foreign.exceeds_storage |= !inside;
         let buffer = &mut self.buffers[slice.buffer as usize];
-        if !lent.written && buffer.nbytes < memory.nbytes() {
+        if !foreign.is_written && buffer.nbytes < memory.nbytes() {
             let nbytes = memory.nbytes();
-            *buffer = Buffer { source: Source::Outside(memory), nbytes };
+            *buffer = Buffer { source: Source::External(memory), nbytes };
         }
     }
 
-    fn find(&mut self, id: Id, memory: &Storage, extent: (usize, usize)) -> Result<()> {
+    fn check_contents(
+        &mut self,
+        id: BufferId,
+        memory: &Storage,
+        extent: (usize, usize),
+    ) -> Result<()> {
         let next = self.steps.len();
-        let written = self.lent.values().any(|it| it.written && overlap(&it.memory, memory));
-        let Some(lent) = self.lent.get_mut(&id) else {
-            let found = vec![(next, Content::of(memory)?)];
+        let is_written =
+            self.foreign.values().any(|it| it.is_written && overlap(&it.memory, memory));
+        let Some(foreign) = self.foreign.get_mut(&id) else {
+            let snapshots = vec![(next, Contents::of(memory)?)];
             let memory = memory.data_handle();
-            self.lent.insert(id, ForeignMemory { memory, found, written, exceeded: false });
+            self.foreign.insert(
+                id,
+                ForeignMemory { memory, snapshots, is_written, exceeds_storage: false },
+            );
             return Ok(());
         };
-        if lent.written {
+        if foreign.is_written {
             return Ok(());
         }
-        let Some((_, last)) = lent.found.last_mut() else { return Ok(()) };
+        let Some((_, last)) = foreign.snapshots.last_mut() else { return Ok(()) };
         let more = last.nbytes < memory.nbytes();
-        if !last.is_in(memory, if more { ALL } else { extent }) {
-            lent.found.push((next, Content::of(memory)?));
+        if !last.is_in(memory, if more { ALL_BYTES } else { extent }) {
+            foreign.snapshots.push((next, Contents::of(memory)?));
         } else if more {
-            *last = Content::of(memory)?;
+            *last = Contents::of(memory)?;
         }
-        lent.memory = memory.data_handle();
+        foreign.memory = memory.data_handle();
         Ok(())
     }
 
-    /// Takes note that the next step writes to memory outside, where others do so no longer.
-    pub(super) fn lent_is_written(&mut self, id: Id) {
-        let Some(memory) = self.lent_memory(id) else { return };
-        if !self.lent.contains_key(&id)
-            && let Err(error) = self.find(id, &memory, ALL)
+    /// Notes that the next step writes to foreign memory: from now on only steps may write there.
+    pub(super) fn note_foreign_write(&mut self, id: BufferId) {
+        let Some(memory) = self.foreign_storage(id) else { return };
+        if !self.foreign.contains_key(&id)
+            && let Err(error) = self.check_contents(id, &memory, ALL_BYTES)
         {
-            self.refused.get_or_insert(error);
+            self.error.get_or_insert(error);
         }
-        let touched = |lent: &&mut ForeignMemory| !lent.written && overlap(&lent.memory, &memory);
-        for lent in self.lent.values_mut().filter(touched) {
-            lent.written = true;
-            let same = lent.found.len() == 1 && lent.found[0].1.is_in(&lent.memory, ALL);
+        let touched =
+            |foreign: &&mut ForeignMemory| !foreign.is_written && overlap(&foreign.memory, &memory);
+        for foreign in self.foreign.values_mut().filter(touched) {
+            foreign.is_written = true;
+            let same = foreign.snapshots.len() == 1
+                && foreign.snapshots[0].1.is_in(&foreign.memory, ALL_BYTES);
             if !same {
                 let what = "an array that tensors share, and change in place,";
-                self.refused.get_or_insert_with(|| rewritten(what));
+                self.error.get_or_insert_with(|| rewritten_error(what));
             }
         }
     }
 
     /// The memory of a buffer, if others may write to it.
-    fn lent_memory(&self, id: Id) -> Option<Storage> {
-        let known = self.buffers[id as usize].source.outside()?;
+    fn foreign_storage(&self, id: BufferId) -> Option<Storage> {
+        let known = self.buffers[id as usize].source.external()?;
         // More of the memory may have been met since.
-        let met = capture::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
-        met.filter(Storage::has_external_writer)
+        let current = capture::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
+        current.filter(Storage::has_external_writer)
     }
 
-    /// Forgets what steps from this one on found.
-    pub(super) fn forget_lent(&mut self, (buffers, steps): (usize, usize)) {
-        self.lent.retain(|&id, lent| {
-            lent.found.retain(|(first, _)| *first <= steps);
-            (id as usize) < buffers && !lent.found.is_empty()
+    /// Forgets the contents that steps from this one on found.
+    pub(super) fn forget_foreign(&mut self, (buffers, steps): (usize, usize)) {
+        self.foreign.retain(|&id, foreign| {
+            foreign.snapshots.retain(|(first, _)| *first <= steps);
+            (id as usize) < buffers && !foreign.snapshots.is_empty()
         });
     }
 
     /// Lets steps read what they found of memory that was rewritten since, or that the function alone has: such an array
     /// is made anew by each call.
-    pub(super) fn settle_lent(&mut self, outputs: &[Output]) {
-        for (id, lent) in std::mem::take(&mut self.lent) {
-            let Some(memory) = self.lent_memory(id) else { continue };
-            let whole = lent.found.iter().all(|(_, content)| content.is_whole());
-            let own = whole && !lent.exceeded && memory.is_externally_unreachable();
+    pub(super) fn finalize_foreign(&mut self, outputs: &[Output]) {
+        for (id, foreign) in std::mem::take(&mut self.foreign) {
+            let Some(memory) = self.foreign_storage(id) else { continue };
+            let is_complete = foreign.snapshots.iter().all(|(_, contents)| contents.is_complete());
+            let is_unshared =
+                is_complete && !foreign.exceeds_storage && memory.is_externally_unreachable();
             let is_output = outputs.iter().any(|output| output.buffer == id);
-            match &lent.found[..] {
-                [_] if lent.written && !own => {}
-                [_] if lent.written => self.make_anew(id, lent, is_output),
-                [(_, content)] if !own && content.is_in(&memory, ALL) => {}
-                _ => self.read_as_found(id, lent, is_output),
+            match &foreign.snapshots[..] {
+                [_] if foreign.is_written && !is_unshared => {}
+                [_] if foreign.is_written => self.make_temporary(id, foreign, is_output),
+                [(_, contents)] if !is_unshared && contents.is_in(&memory, ALL_BYTES) => {}
+                _ => self.freeze_reads(id, foreign, is_output),
             }
         }
     }
 
-    /// Lets steps read constants.
-    fn read_as_found(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
-        if lent.exceeded || lent.found.iter().any(|(_, content)| !content.is_whole()) {
-            let what = match lent.exceeded {
+    /// Replaces reads by reads of constants.
+    fn freeze_reads(&mut self, id: BufferId, foreign: ForeignMemory, is_output: bool) {
+        if foreign.exceeds_storage
+            || foreign.snapshots.iter().any(|(_, contents)| !contents.is_complete())
+        {
+            let what = match foreign.exceeds_storage {
                 true => "an array of which the function reads parts that overlap",
                 false => "a large array that the function reads",
             };
-            self.refused.get_or_insert_with(|| rewritten(what));
+            self.error.get_or_insert_with(|| rewritten_error(what));
             return;
         }
         let mut end = self.steps.len();
-        for (first, content) in lent.found.into_iter().rev() {
-            let constant = self.constant(content);
+        for (first, contents) in foreign.snapshots.into_iter().rev() {
+            let constant = self.constant(contents);
             let read = |slice: &mut Slice| {
                 if slice.buffer == id {
                     slice.buffer = constant;
                 }
             };
-            self.steps[first..end].iter_mut().for_each(|step| step.move_reads(read));
+            self.steps[first..end].iter_mut().for_each(|step| step.map_reads(read));
             end = first;
         }
         if !is_output {
@@ -201,29 +217,30 @@ impl Steps {
         }
     }
 
-    /// Makes memory a part of each run, which begins with what it held.
-    fn make_anew(&mut self, id: Id, lent: ForeignMemory, is_output: bool) {
-        let memory = self.buffers[id as usize].source.outside().cloned();
-        self.outside.retain(|(kept, _)| !memory.as_ref().is_some_and(|memory| memory.same(kept)));
-        for (_, content) in lent.found {
-            let nbytes = content.nbytes;
-            let constant = self.constant(content);
+    /// Makes the buffer memory of each run, initialised with its contents at trace time.
+    fn make_temporary(&mut self, id: BufferId, foreign: ForeignMemory, is_output: bool) {
+        let memory = self.buffers[id as usize].source.external().cloned();
+        self.external_snapshots
+            .retain(|(kept, _)| !memory.as_ref().is_some_and(|memory| memory.same(kept)));
+        for (_, contents) in foreign.snapshots {
+            let nbytes = contents.nbytes;
+            let constant = self.constant(contents);
             let source = if is_output { Source::Output } else { Source::Temporary };
             self.buffers[id as usize] = Buffer { source, nbytes };
-            self.before.push(bytes_copied(constant, id, nbytes));
+            self.constant_inits.push(copy_buffer(constant, id, nbytes));
         }
     }
 
-    fn constant(&mut self, content: Content) -> Id {
-        let Content { copy, nbytes } = content;
+    fn constant(&mut self, contents: Contents) -> BufferId {
+        let Contents { copy, nbytes } = contents;
         self.buffers.push(Buffer { source: Source::Constant(copy), nbytes });
-        (self.buffers.len() - 1) as Id
+        (self.buffers.len() - 1) as BufferId
     }
 }
 
-/// Why there is no program: NumPy code wrote where steps would find it neither before nor after.
+/// The error for an array that NumPy code rewrote during the trace.
 #[cold]
-fn rewritten(what: &str) -> Box<Error> {
+fn rewritten_error(what: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "compile".into(),
         what: format!("{what} is rewritten by NumPy code while the function is recorded"),

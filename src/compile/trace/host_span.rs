@@ -1,58 +1,61 @@
-//! What a recording does with the steps that host code took, when a step is to call that code again.
+//! Drops the steps of host code from a trace, when one step will call that code again.
 //!
-//! Owns: where a recording stands, and the way back there. Never runs anything.
-//! Invariant: after it the recording is as if the host code had not run, but for what must be given back if it fails.
+//! Invariant: afterwards the trace is as if the host code had not run; its side effects are still undone if the trace
+//! fails.
 
 use std::collections::HashMap;
 
-use super::recorder::Steps;
+use super::tracer::TracedSteps;
 use crate::array::{Storage, capture};
-use crate::compile::ir::{Id, Slice};
+use crate::compile::ir::{BufferId, Slice};
 use crate::error::{Error, Result};
 use crate::kernels::host_call::TraceMark;
 
-impl Steps {
+impl TracedSteps {
     pub(in crate::compile) fn mark(&mut self) -> TraceMark {
         TraceMark {
-            before: self.before.len(),
+            before: self.constant_inits.len(),
             steps: self.steps.len(),
             buffers: self.buffers.len(),
-            refused: self.refused.is_some(),
-            chosen_by_number: self.chosen_by_number,
+            refused: self.error.is_some(),
+            chosen_by_number: self.scalar_dependent_op,
         }
     }
 
     pub(in crate::compile) fn drop_since(&mut self, mark: TraceMark) -> Result<()> {
         let dropped = self.steps.split_off(mark.steps);
-        let addresses: HashMap<Id, usize> = self.numbers.iter().map(|(&a, &id)| (id, a)).collect();
-        let at = |slice: &Slice| addresses.get(&slice.buffer).copied().unwrap_or(0);
-        let own = |storage: &Storage| self.arguments.iter().any(|argument| argument.same(storage));
+        let addresses: HashMap<BufferId, usize> =
+            self.buffer_ids.iter().map(|(&a, &id)| (id, a)).collect();
+        let address_of = |slice: &Slice| addresses.get(&slice.buffer).copied().unwrap_or(0);
+        let is_argument =
+            |storage: &Storage| self.arguments.iter().any(|argument| argument.same(storage));
         let writes = |slice: &Slice| {
-            let argument = capture::with_buffer(at(slice), |buffer| own(&buffer.storage));
-            capture::host_may_write(at(slice)) && argument != Some(true)
+            let argument =
+                capture::with_buffer(address_of(slice), |buffer| is_argument(&buffer.storage));
+            capture::host_may_write(address_of(slice)) && argument != Some(true)
         };
-        let reads = |slice: &Slice| capture::host_read_is_repeatable(at(slice));
+        let reads = |slice: &Slice| capture::host_read_is_repeatable(address_of(slice));
         let reads = dropped.iter().flat_map(|step| &step.reads).all(reads);
         let writes = dropped.iter().flat_map(|step| &step.writes).all(writes);
-        self.forget_lent((mark.buffers, mark.steps));
-        self.before.truncate(mark.before);
+        self.forget_foreign((mark.buffers, mark.steps));
+        self.constant_inits.truncate(mark.before);
         self.buffers.truncate(mark.buffers);
-        self.numbers.retain(|_, id| (*id as usize) < mark.buffers);
-        self.chosen_by_number = mark.chosen_by_number;
+        self.buffer_ids.retain(|_, id| (*id as usize) < mark.buffers);
+        self.scalar_dependent_op = mark.chosen_by_number;
         if !mark.refused {
-            self.refused = None;
+            self.error = None;
         }
         match (reads, writes) {
             (true, true) => Ok(()),
-            (false, _) => Err(closed_over("looks at")),
-            _ => Err(closed_over("changes in place")),
+            (false, _) => Err(closure_error("looks at")),
+            _ => Err(closure_error("changes in place")),
         }
     }
 }
 
-/// Why host code is refused that knows a tensor of the function by other ways than its arguments.
+/// The error for host code that uses a tensor of the function that it did not receive as an argument.
 #[cold]
-pub(in crate::compile) fn closed_over(does: &str) -> Box<Error> {
+pub(in crate::compile) fn closure_error(does: &str) -> Box<Error> {
     Box::new(Error::Captured {
         op: "compile".into(),
         what: format!(

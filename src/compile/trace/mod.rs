@@ -1,15 +1,13 @@
-//! Recordings: the launches of a thread become the steps of a program, or of a forward and a backward program.
+//! Tracing: the kernel launches of a thread become the steps of an executable, or of a forward and a backward one.
 //!
-//! Owns: the life of a recording, its cut into two programs, and what is given back when it fails. Never plans or runs.
-//! Invariant: when a recording is dropped or finished, its thread captures no more.
+//! Invariant: when a tracer is dropped or finished, its thread traces no more.
 mod escapes;
 mod foreign_memory;
+mod forward_backward;
 mod host_span;
-mod joint;
 mod partial_backward;
-mod recorder;
-mod rollback;
+mod tracer;
 
-pub use joint::{Joint, Taken};
-pub use partial_backward::Narrowed;
-pub use recorder::{Recorded, Recording};
+pub use forward_backward::{ForwardBackward, InputCounts};
+pub use partial_backward::PartialBackward;
+pub use tracer::{TracedResult, Tracer};

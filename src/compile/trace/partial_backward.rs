@@ -1,84 +1,85 @@
-//! The backward pass where some results have no gradient: what is left of the steps that were recorded for all of them.
+//! The backward pass for a subset of the cotangents: propagates missing gradients (symbolic zeros) through the traced
+//! steps.
 //!
-//! Owns: which steps those are. Never runs one. Invariant: they are those that a pass from the other results takes; where
-//! that cannot be told from the steps, there is no such program.
+//! Invariant: the remaining steps are those that an eager backward pass from the other results would launch; `None`
+//! if the trace does not determine them.
 
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::joint::Taken;
-use crate::compile::exec::Program;
-use crate::compile::exec::program::ReadOutside;
-use crate::compile::ir::{Action, Argument, Buffer, Output, Slice, Source, Step};
+use super::forward_backward::InputCounts;
+use crate::compile::exec::Executable;
+use crate::compile::exec::executable::VersionGuards;
+use crate::compile::ir::{Action, Buffer, MapOperand, Output, Slice, Source, Step};
 use crate::compile::passes::constant_folding::is_whole;
 use crate::kernels::host_call::Host;
 use crate::kernels::launch::Work;
 
-/// The recorded steps of a backward pass from several results.
+/// The traced steps of a backward pass from several results.
 #[derive(Clone)]
-pub(in crate::compile) struct Partial {
-    pub(in crate::compile) taken: Taken,
+pub(in crate::compile) struct BackwardTrace {
+    pub(in crate::compile) counts: InputCounts,
     pub(in crate::compile) inputs: usize,
     pub(in crate::compile) steps: Vec<Step>,
     pub(in crate::compile) buffers: Vec<Buffer>,
     pub(in crate::compile) derived: Vec<Output>,
     pub(in crate::compile) objects: usize,
-    pub(in crate::compile) read: ReadOutside,
+    pub(in crate::compile) guards: VersionGuards,
     pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
 }
 
-/// A backward program from some of the results.
-pub struct Narrowed {
-    /// It takes the inputs of the whole one, and reads no gradient that is missing.
-    pub program: Program,
-    /// For each result of the whole program, its number among those of this one; none where it has no gradient.
-    pub numbers: Vec<Option<usize>>,
+/// A backward executable for a subset of the cotangents.
+pub struct PartialBackward {
+    /// It has the inputs of the full one, and does not read a missing cotangent.
+    pub program: Executable,
+    /// For each output of the full executable its index among the outputs of this one; `None` if it has no gradient.
+    pub output_indices: Vec<Option<usize>>,
 }
 
 /// What a buffer holds.
 #[derive(Clone, Copy, PartialEq)]
-enum Holds {
-    /// What the pass reads and does not write.
-    Given,
-    /// What it fills with a number.
-    Blank,
-    /// What it computes from no gradient: perhaps the gradient of something that does not depend on its operands.
-    Own,
+enum Contents {
+    /// A value that the pass reads and does not write.
+    Primal,
+    /// A fill with one number.
+    Fill,
+    /// A value computed from no gradient, maybe a gradient that does not depend on the cotangents.
+    Computed,
     /// A gradient.
     Gradient,
-    /// The sum of gradients that were there before the pass, and nothing else.
-    Sum,
-    /// A gradient that is missing.
-    Nothing,
-    /// The same, and zeros: gradients of parts that are joined are zeros where there is none.
-    Zeros,
+    /// A running sum of gradients from before the pass, to which nothing was added.
+    RunningSum,
+    /// A missing gradient.
+    Missing,
+    /// A missing gradient, as zeros: part of a concatenated gradient.
+    MissingZeros,
 }
-use Holds::{Blank, Given, Gradient, Nothing, Own, Sum, Zeros};
+use Contents::{Computed, Fill, Gradient, Missing, MissingZeros, Primal, RunningSum};
 
-impl Partial {
-    /// The program for gradients of all results.
-    pub(in crate::compile) fn whole(self) -> Program {
-        let Partial { steps, buffers, inputs, derived, objects, read, hosts, .. } = self;
-        Program::new(steps, buffers, inputs, derived, objects, read, hosts)
+impl BackwardTrace {
+    /// The executable for all cotangents.
+    pub(in crate::compile) fn into_executable(self) -> Executable {
+        let BackwardTrace { steps, buffers, inputs, derived, objects, guards, hosts, .. } = self;
+        Executable::new(steps, buffers, inputs, derived, objects, guards, hosts)
     }
 
-    /// The program for gradients of those results that `given` says.
-    pub(in crate::compile) fn narrowed(&self, given: &[bool]) -> Option<Narrowed> {
-        let mut pass = Pass::begin(self, given);
+    /// The executable for these cotangents.
+    pub(in crate::compile) fn for_cotangents(&self, present: &[bool]) -> Option<PartialBackward> {
+        let mut propagation = ZeroPropagation::begin(self, present);
         let mut steps = Vec::new();
         for step in &self.steps {
-            steps.extend(pass.step(step)?);
+            steps.extend(propagation.step(step)?);
         }
         let mut outputs = Vec::new();
-        let mut numbers = Vec::new();
+        let mut output_indices = Vec::new();
         for output in &self.derived {
-            numbers.push(match pass.holds[output.buffer as usize] {
+            output_indices.push(match propagation.contents[output.buffer as usize] {
                 Gradient => Some(outputs.len()),
-                Sum | Nothing | Zeros => None,
-                Given | Blank | Own => return None,
+                RunningSum | Missing | MissingZeros => None,
+                Primal | Fill | Computed => return None,
             });
-            outputs.extend(numbers.last()?.map(|_| output.clone()));
+            outputs.extend(output_indices.last()?.map(|_| output.clone()));
         }
         let mut buffers = self.buffers.clone();
         for (id, buffer) in (0..).zip(&mut buffers) {
@@ -87,104 +88,111 @@ impl Partial {
                 buffer.source = Source::Temporary;
             }
         }
-        let (read, hosts) = (self.read.clone(), self.hosts.clone());
-        let left = Partial { steps, buffers, derived: outputs, read, hosts, ..*self };
-        Some(Narrowed { program: left.whole(), numbers })
+        let (guards, hosts) = (self.guards.clone(), self.hosts.clone());
+        let remaining = BackwardTrace { steps, buffers, derived: outputs, guards, hosts, ..*self };
+        Some(PartialBackward { program: remaining.into_executable(), output_indices })
     }
 }
 
-/// A walk over the steps.
-struct Pass<'p> {
+/// Propagates the contents of buffers through the steps.
+struct ZeroPropagation<'p> {
     buffers: &'p [Buffer],
-    holds: Vec<Holds>,
+    contents: Vec<Contents>,
 }
 
-impl<'p> Pass<'p> {
-    fn begin(of: &'p Partial, given: &[bool]) -> Pass<'p> {
-        let Taken { arguments, cotangents, sums } = of.taken;
-        let holds = |buffer: &Buffer| match buffer
+impl<'p> ZeroPropagation<'p> {
+    fn begin(of: &'p BackwardTrace, present: &[bool]) -> ZeroPropagation<'p> {
+        let InputCounts { arguments, cotangents, sums } = of.counts;
+        let contents = |buffer: &Buffer| match buffer
             .source
             .input()
             .and_then(|input| input.checked_sub(arguments))
         {
-            Some(number) if number < cotangents => [Nothing, Gradient][given[number] as usize],
-            Some(number) if number < cotangents + sums => Sum,
-            _ => Given,
+            Some(number) if number < cotangents => [Missing, Gradient][present[number] as usize],
+            Some(number) if number < cotangents + sums => RunningSum,
+            _ => Primal,
         };
-        Pass { buffers: &of.buffers, holds: of.buffers.iter().map(holds).collect() }
+        ZeroPropagation {
+            buffers: &of.buffers,
+            contents: of.buffers.iter().map(contents).collect(),
+        }
     }
 
-    fn of(&self, slice: &Slice) -> Holds {
-        self.holds[slice.buffer as usize]
+    fn of(&self, slice: &Slice) -> Contents {
+        self.contents[slice.buffer as usize]
     }
 
-    /// What is left of a step; nothing at all where that cannot be told.
+    /// What remains of a step; outer `None` if that cannot be decided.
     fn step(&mut self, step: &Step) -> Option<Option<Step>> {
-        let read: Vec<Holds> = step.reads.iter().map(|read| self.of(read)).collect();
-        let has = |what: &[Holds]| read.iter().any(|holds| what.contains(holds));
-        let (missing, there) = (has(&[Nothing, Zeros]), has(&[Gradient, Sum]));
-        // Whether the pass comes to an operation that gives a constant for a gradient, nobody can tell.
-        if (missing || there) && has(&[Blank, Own]) && operands(step).is_some() {
+        let read: Vec<Contents> = step.reads.iter().map(|read| self.of(read)).collect();
+        let reads_any = |what: &[Contents]| read.iter().any(|contents| what.contains(contents));
+        let (missing, gradient) =
+            (reads_any(&[Missing, MissingZeros]), reads_any(&[Gradient, RunningSum]));
+        // Undecidable: whether the eager pass would reach an operation whose gradient is a constant.
+        if (missing || gradient) && reads_any(&[Fill, Computed]) && addends(step).is_some() {
             return None;
         }
         let is_copy = matches!(step.action, Action::Copy);
-        let now = match (missing, there) {
-            (true, true) => return self.added(step),
-            (true, false) if is_copy => Zeros,
-            (true, false) => Nothing,
+        let written = match (missing, gradient) {
+            (true, true) => return self.simplify_add(step),
+            (true, false) if is_copy => MissingZeros,
+            (true, false) => Missing,
             (false, true) if is_copy => read[0],
             (false, true) => Gradient,
-            (false, false) if matches!(step.action, Action::Fill(_)) => Blank,
-            (false, false) => Own,
+            (false, false) if matches!(step.action, Action::Fill(_)) => Fill,
+            (false, false) => Computed,
         };
         for slice in &step.writes {
-            self.write(slice, now)?;
+            self.write(slice, written)?;
         }
-        Some(match now {
-            Nothing => None,
-            Zeros => Some(Step::new("fill", SmallVec::new(), step.writes.clone(), Work::Fill(0))),
+        Some(match written {
+            Missing => None,
+            MissingZeros => {
+                Some(Step::new("fill", SmallVec::new(), step.writes.clone(), Work::Fill(0)))
+            }
             _ => Some(step.clone()),
         })
     }
 
-    /// A sum of a gradient and one that is missing: that gradient.
-    fn added(&mut self, step: &Step) -> Option<Option<Step>> {
-        let (a, b) = operands(step)?;
-        let is_missing = |slice: &Slice| matches!(self.of(slice), Nothing | Zeros);
-        let there = if is_missing(a) { b } else { a };
-        let (to, now) = (&step.writes[0], self.of(there));
-        if is_missing(there) || there.dims != to.dims || there.dtype != to.dtype {
+    /// The sum of a gradient and a missing one: a copy of the gradient.
+    fn simplify_add(&mut self, step: &Step) -> Option<Option<Step>> {
+        let (a, b) = addends(step)?;
+        let is_missing = |slice: &Slice| matches!(self.of(slice), Missing | MissingZeros);
+        let gradient = if is_missing(a) { b } else { a };
+        let (to, written) = (&step.writes[0], self.of(gradient));
+        if is_missing(gradient) || gradient.dims != to.dims || gradient.dtype != to.dtype {
             return None;
         }
-        self.write(to, now)?;
+        self.write(to, written)?;
         let copy =
-            || Step::new("copy", smallvec![there.clone()], smallvec![to.clone()], Work::Copy);
-        Some((there != to).then(copy))
+            || Step::new("copy", smallvec![gradient.clone()], smallvec![to.clone()], Work::Copy);
+        Some((gradient != to).then(copy))
     }
 
-    /// Takes note that elements of a buffer are written.
-    fn write(&mut self, slice: &Slice, now: Holds) -> Option<()> {
-        let whole = is_whole(slice, self.buffers);
-        let holds = &mut self.holds[slice.buffer as usize];
-        *holds = match (*holds, now) {
-            (_, now) if whole => now,
-            (before, now) if before == now => now,
-            (before, Blank) => before,
-            (Given | Blank, now) => now,
-            (Gradient | Sum | Own, Gradient | Sum) | (Gradient | Sum, Own) => Gradient,
-            (Gradient, Zeros) | (Zeros, Gradient) => Gradient,
-            (Nothing, Zeros) | (Zeros, Nothing) => Nothing,
+    /// Updates the contents of a buffer that is written, in part or whole.
+    fn write(&mut self, slice: &Slice, written: Contents) -> Option<()> {
+        let is_whole_slice = is_whole(slice, self.buffers);
+        let contents = &mut self.contents[slice.buffer as usize];
+        *contents = match (*contents, written) {
+            (_, written) if is_whole_slice => written,
+            (before, written) if before == written => written,
+            (before, Fill) => before,
+            (Primal | Fill, written) => written,
+            (Gradient | RunningSum | Computed, Gradient | RunningSum)
+            | (Gradient | RunningSum, Computed) => Gradient,
+            (Gradient, MissingZeros) | (MissingZeros, Gradient) => Gradient,
+            (Missing, MissingZeros) | (MissingZeros, Missing) => Missing,
             _ => return None,
         };
         Some(())
     }
 }
 
-/// The operands of a sum of two.
-fn operands(step: &Step) -> Option<(&Slice, &Slice)> {
+/// The operands of an addition.
+fn addends(step: &Step) -> Option<(&Slice, &Slice)> {
     let map = step.map().filter(|map| map.formula().1 == "a + b")?;
     match &map.ins[..] {
-        [Argument::Slice(a), Argument::Slice(b)] => Some((a, b)),
+        [MapOperand::Slice(a), MapOperand::Slice(b)] => Some((a, b)),
         _ => None,
     }
 }

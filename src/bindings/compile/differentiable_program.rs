@@ -1,7 +1,7 @@
-//! Compiled functions whose results have a history, as Python starts them.
+//! Compiled functions with a backward program (`JointProgram` in Python), and Python functions that their nodes call
+//! again.
 //!
-//! Owns: `JointProgram`, and a Python function as the original of a node. Never decides when a function is recorded:
-//! `python/ferrograd/_compile` does. Invariant: a node owns the function that it may call, and the collector sees it.
+//! Invariant: a node owns the function that it may call, and the garbage collector sees it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::detached;
 use crate::bindings::call::thread_state::{ThreadStateGuard, room};
 use crate::bindings::compile::argument_match::{Argument, Arguments};
-use crate::bindings::compile::guards::Watched;
-use crate::bindings::compile::run_count::Usage;
-use crate::bindings::compile::trace::{Objects, call, give_memory_back, is_large};
+use crate::bindings::compile::guards::Guards;
+use crate::bindings::compile::program::{Objects, call, is_large, trim_cache};
+use crate::bindings::compile::run_count::RunCount;
 use crate::bindings::custom_op::recorded;
 use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::autograd::{JointReplay, NotJoint, Original};
-use crate::compile::traced_function::Signature;
+use crate::compile::autograd::{DifferentiableProgram, NotDifferentiable, OriginalFunction};
+use crate::compile::program::Signature;
 use crate::error::{Error, Result};
 use crate::graph::Foreign;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
-/// A recorded function with its backward pass.
+/// A traced function with its backward program.
 #[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
-pub(crate) struct PyJoint {
-    joint: Arc<JointReplay>,
-    watched: Watched,
-    /// Whether a run is worth releasing the GIL.
+pub(crate) struct PyDifferentiableProgram {
+    program: Arc<DifferentiableProgram>,
+    guards: Guards,
+    /// Whether a run is long enough to release the GIL.
     large: bool,
-    usage: Usage,
+    run_count: RunCount,
 }
 
-/// The program, whether there is none because tensors are kept, and why there can be none.
-type Outcome = (Option<PyJoint>, bool, Option<&'static str>);
+/// The program, whether there is none because tensors escape, and another reason why there is none.
+type Outcome = (Option<PyDifferentiableProgram>, bool, Option<&'static str>);
 
-/// Calls `function` with copies of the tensors and records it together with its gradients; it returns a list of tensors.
-/// Where there can be no such program: whether it keeps tensors, and any other reason; neither if no result has a history.
+/// Calls `function`, which returns a list of tensors, with copies of the tensors, and traces it together with its
+/// gradients. Without a program: whether tensors escape, and any other reason; neither if no result requires grad.
 #[pyfunction]
 pub(crate) fn _record_joint<'py>(
     py: Python<'py>,
@@ -58,40 +58,40 @@ pub(crate) fn _record_joint<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
-    let found = recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))?;
-    give_memory_back();
-    match found {
-        Ok(joint) => {
-            let (large, watched) = (is_large(joint.forward()), Watched::of(watch)?);
-            let (joint, usage) = (Arc::new(joint), Usage::new());
-            Ok((Some(PyJoint { joint, watched, large, usage }), false, None))
+    let traced = recorded(|| trace(py, function, (&plain, &requires), (weak, may_keep)))?;
+    trim_cache();
+    match traced {
+        Ok(program) => {
+            let (large, guards) = (is_large(program.forward()), Guards::of(watch)?);
+            let (program, run_count) = (Arc::new(program), RunCount::new());
+            Ok((Some(PyDifferentiableProgram { program, guards, large, run_count }), false, None))
         }
-        Err(NotJoint::Because(reason)) => Ok((None, false, Some(reason))),
-        Err(NotJoint::Kept) => Ok((None, true, None)),
-        Err(NotJoint::Plain) => Ok((None, false, None)),
+        Err(NotDifferentiable::Because(reason)) => Ok((None, false, Some(reason))),
+        Err(NotDifferentiable::ValuesEscape) => Ok((None, true, None)),
+        Err(NotDifferentiable::NoHistory) => Ok((None, false, None)),
     }
 }
 
-fn record(
+fn trace(
     py: Python<'_>,
     function: &Bound<'_, PyAny>,
     (arguments, requires): (&[Tensor], &[bool]),
-    (weak, may_keep): (bool, bool),
-) -> PyResult<std::result::Result<JointReplay, NotJoint>> {
+    (has_scalars, may_keep): (bool, bool),
+) -> PyResult<std::result::Result<DifferentiableProgram, NotDifferentiable>> {
     let mut raised = None;
     let recorded = run_pass(py, "compile", |host| {
-        JointReplay::record(arguments, requires, (weak, may_keep), host, |copies| {
+        DifferentiableProgram::trace(arguments, requires, (has_scalars, may_keep), host, |copies| {
             call(py, function, copies).map(|(_, tensors)| tensors).map_err(|error| {
-                let shown = from_python(error.clone_ref(py), "raised while it was recorded");
+                let converted = from_python(error.clone_ref(py), "raised while it was recorded");
                 raised = Some(error);
-                shown
+                converted
             })
         })
     });
     recorded.map_err(|error| raised.unwrap_or(error))
 }
 
-/// The function that a node may call again.
+/// A Python function that a node may call again.
 pub(crate) struct PythonFunction(Callback);
 
 impl PythonFunction {
@@ -100,7 +100,7 @@ impl PythonFunction {
     }
 }
 
-impl Original for PythonFunction {
+impl OriginalFunction for PythonFunction {
     fn call(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>> {
         let called = attached(|py| {
             let Some(function) = self.0.get(py) else {
@@ -113,7 +113,7 @@ impl Original for PythonFunction {
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
     }
 
-    fn keeps(&self, memory: &Storage) -> bool {
+    fn has_copy_of(&self, memory: &Storage) -> bool {
         attached(|py| {
             let function = self.0.get(py)?;
             let keeps = function.getattr_opt(intern!(py, "keeps")).ok()??;
@@ -122,7 +122,7 @@ impl Original for PythonFunction {
         .unwrap_or(false)
     }
 
-    fn share(&self) -> Box<dyn Original> {
+    fn share(&self) -> Box<dyn OriginalFunction> {
         Box::new(PythonFunction(self.0.share()))
     }
 
@@ -141,10 +141,10 @@ impl Foreign for PythonFunction {
     }
 }
 
-impl PyJoint {
-    /// What the arguments are like.
+impl PyDifferentiableProgram {
+    /// The dtypes and shapes of the arguments.
     pub(crate) fn arguments(&self) -> &[Signature] {
-        self.joint.arguments()
+        self.program.arguments()
     }
 
     /// Runs the forward program and records its node: see `run`.
@@ -154,32 +154,32 @@ impl PyJoint {
         arguments: Arguments<'py>,
         original: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Objects<'py>>> {
-        if self.joint.is_stale() || self.watched.have_changed(py) {
+        if self.program.is_stale() || self.guards.are_violated(py) {
             return Ok(None);
         }
         let tensor = |(given, want): (Argument<'py>, &Signature)| given.into_tensor(want);
         let tensors = arguments.into_iter().zip(self.arguments()).map(tensor);
         let tensors: SmallVec<[Tensor; 8]> = tensors.collect::<PyResult<_>>()?;
-        if tensors.iter().any(|tensor| self.joint.writes_to(tensor)) {
+        if tensors.iter().any(|tensor| self.program.writes_to(tensor)) {
             return Ok(None);
         }
         let original = Box::new(PythonFunction(Callback::new("compile", original)?));
-        let apply = || self.joint.apply(&tensors, original);
+        let apply = || self.program.apply(&tensors, original);
         let results = if self.large { detached(py, apply) } else { apply() };
         let results = match results {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             results => results?,
         };
-        self.usage.note();
-        self.watched.set(py)?;
+        self.run_count.add_run();
+        self.guards.set_flags(py)?;
         results.into_iter().map(|x| wrap(py, x)).collect::<PyResult<_>>().map(Some)
     }
 }
 
 #[pymethods]
-impl PyJoint {
-    /// Runs the forward program on tensors and records its node, which may call `original` again. None when what the
-    /// function read while it was recorded is different now.
+impl PyDifferentiableProgram {
+    /// Runs the forward program on tensors and records its node, which may call `original` again. None if a guard
+    /// fails.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -191,60 +191,60 @@ impl PyJoint {
         results.map(|results| PyList::new(py, results)).transpose()
     }
 
-    /// The steps of the forward and of the backward program: name, what is read, what is written.
+    /// The steps of both programs: kernel, operands read, operands written.
     fn steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
-        self.joint.described()
+        self.program.describe_steps()
     }
 
-    /// The programs own the Python code that their steps call; nodes may own the programs as well. What is watched may
-    /// lead to the function that the programs were recorded of.
+    /// The programs own the Python callbacks of their steps, and nodes may own the programs as well. Guarded
+    /// containers may reference the traced function.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.watched.traverse(&visit)?;
-        if Arc::strong_count(&self.joint) > 1 {
+        self.guards.traverse(&visit)?;
+        if Arc::strong_count(&self.program) > 1 {
             return Ok(());
         }
-        host_call::traverse(self.joint.foreign(), &visit)
+        host_call::traverse(self.program.foreign(), &visit)
     }
 
     fn __clear__(&self) {
-        self.joint.foreign().for_each(Foreign::clear);
+        self.program.foreign().for_each(Foreign::clear);
     }
 
-    /// For each step its kind, and what it computes as far as that is known.
+    /// The kind and the formulas of each step.
     fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
-        self.joint.told()
+        self.program.explain()
     }
 
-    /// The memory that steps use: number, where it comes from, bytes.
+    /// The buffers that steps use: id, source, bytes.
     fn _memory(&self) -> Vec<(u32, String, usize)> {
-        self.joint.memory()
+        self.program.memory()
     }
 
-    /// Whether what the function looked at beside its arguments is different now.
+    /// Whether a guard fails.
     fn _is_stale(&self, py: Python<'_>) -> bool {
-        self.joint.is_stale() || self.watched.have_changed(py)
+        self.program.is_stale() || self.guards.are_violated(py)
     }
 
-    /// When it ran last, in no unit, and how often.
+    /// A logical time of the last run, and the number of runs.
     #[getter]
     fn _used(&self) -> (u64, u64) {
-        self.usage.told()
+        self.run_count.counts()
     }
 
-    /// Gives the memory of temporaries back.
+    /// Frees the memory of temporaries.
     fn _trim(&self) {
-        self.joint.trim();
+        self.program.trim();
     }
 
     /// Whether it reads tensors that are no arguments.
     #[getter]
     fn reads_outside(&self) -> bool {
-        self.joint.reads_outside()
+        self.program.reads_outside()
     }
 
-    /// Bytes of temporaries of one run of either program.
+    /// Bytes of temporaries of one run of both programs.
     #[getter]
     fn temporary_bytes(&self) -> usize {
-        self.joint.temporary_bytes()
+        self.program.temporary_bytes()
     }
 }

@@ -1,7 +1,7 @@
-//! The two kernels of a loop or a choice, as launches: what the forward one leaves for the backward one.
+//! Launches the forward and the backward kernel of a loop or a switch, and passes an object from one to the other,
+//! also across replays of a trace.
 //!
-//! Owns: the object that goes from one to the other, in a recording and outside. Never looks into it.
-//! Invariant: the backward kernel of a replay finds what the forward kernel of the same replay left.
+//! Invariant: the backward kernel of a replay reads the object that the forward kernel of the same replay left.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,41 +11,41 @@ use crate::kernels::launch::{self, Object, Objects, Run};
 use crate::kernels::{View, ViewMut};
 use crate::tensor::Tensor;
 
-/// What a forward kernel left beside memory.
-pub(super) struct Left {
+/// The object that a forward kernel left for the backward kernel.
+pub(super) struct ForwardState {
     object: Option<Object>,
-    /// Its number among the objects of a recording.
+    /// Its slot among the objects of a trace.
     slot: usize,
-    /// That recording; 0 where there was none.
-    recording: usize,
+    /// The trace it belongs to; 0 if none was active.
+    trace: usize,
 }
 
-impl Left {
+impl ForwardState {
     /// Runs a forward kernel.
     ///
     /// # Errors
-    /// What it reports.
-    pub(super) fn by<'t, T: Any + Send + Sync>(
+    /// What the kernel raises.
+    pub(super) fn run_forward<'t, T: Any + Send + Sync>(
         name: &'static str,
         reads: impl Iterator<Item = &'t Tensor>,
         writes: impl Iterator<Item = &'t Tensor>,
         kernel: impl Fn(&[View<'_>], &mut [ViewMut<'_>]) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<Left> {
+    ) -> Result<ForwardState> {
         let slot = launch::new_object();
         let mut objects: Objects = vec![None; slot + 1];
         let run: Run = Arc::new(move |reads, writes, objects| {
             objects[slot] = Some(Arc::new(kernel(reads, writes)?));
             Ok(())
         });
-        launched(name, reads, writes, run, &mut objects)?;
-        Ok(Left { object: objects.pop().flatten(), slot, recording: launch::trace_identity() })
+        launch_kernel(name, reads, writes, run, &mut objects)?;
+        Ok(ForwardState { object: objects.pop().flatten(), slot, trace: launch::trace_identity() })
     }
 
-    /// Runs the backward kernel of what was left.
+    /// Runs the backward kernel on the object of the forward kernel.
     ///
     /// # Errors
-    /// What it reports.
-    pub(super) fn taken<'t, T: Any + Send + Sync>(
+    /// What the kernel raises.
+    pub(super) fn run_backward<'t, T: Any + Send + Sync>(
         &self,
         name: &'static str,
         reads: impl Iterator<Item = &'t Tensor>,
@@ -55,8 +55,8 @@ impl Left {
         + Sync
         + 'static,
     ) -> Result<()> {
-        let here = launch::trace_identity();
-        if here != 0 && self.recording != 0 && here != self.recording {
+        let current_trace = launch::trace_identity();
+        if current_trace != 0 && self.trace != 0 && current_trace != self.trace {
             return Err(Box::new(Error::Captured {
                 op: name.into(),
                 what: "the body of a loop differentiates a loop or branch outside of it".into(),
@@ -67,14 +67,14 @@ impl Left {
         let mut objects: Objects = vec![None; slot + 1];
         objects[slot].clone_from(&self.object);
         let run: Run = Arc::new(move |reads, writes, objects| {
-            let left = objects[slot].as_ref().and_then(|object| object.downcast_ref());
-            kernel(reads, writes, left)
+            let forward_object = objects[slot].as_ref().and_then(|object| object.downcast_ref());
+            kernel(reads, writes, forward_object)
         });
-        launched(name, reads, writes, run, &mut objects)
+        launch_kernel(name, reads, writes, run, &mut objects)
     }
 }
 
-fn launched<'t>(
+fn launch_kernel<'t>(
     name: &'static str,
     reads: impl Iterator<Item = &'t Tensor>,
     writes: impl Iterator<Item = &'t Tensor>,

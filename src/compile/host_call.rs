@@ -1,0 +1,213 @@
+//! Host callbacks: Python code in the middle of a traced function (like JAX's `pure_callback`).
+//!
+//! The step copies operands in and results out. Invariant: a callback sees only memory of its own, and its results
+//! have the shapes and dtypes of the trace.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::array::capture;
+use crate::compile::Executable;
+use crate::error::{Dims, Error, Result};
+use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
+use crate::kernels::host_call;
+use crate::kernels::host_call::Host;
+pub use crate::kernels::launch::Object;
+use crate::kernels::launch::{self, HOST_OBJECT, Objects};
+use crate::kernels::{self, View, ViewMut};
+use crate::tensor::Tensor;
+
+/// A Python function as a callback.
+pub trait HostCallback: Send + Sync {
+    /// Computes results from copies of the inputs; `run` is an object that the callbacks of one run share.
+    ///
+    /// # Errors
+    /// What the callback raises.
+    fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>>;
+
+    /// A new object for the callbacks of one run to share.
+    fn new_run(&self) -> Object;
+
+    /// Saves the state that the callback changes as a side effect (a random generator).
+    ///
+    /// # Errors
+    /// What the host raises.
+    fn save_state(&self) -> Result<Option<Object>>;
+
+    /// Restores that state.
+    fn restore_state(&self, state: &Object);
+
+    /// Python objects that the callback owns, for the garbage collector.
+    fn foreign(&self) -> &dyn Foreign;
+}
+
+/// The step that calls a callback.
+struct HostCallStep {
+    name: &'static str,
+    callback: Arc<dyn HostCallback>,
+    /// The mode in which the callback ran when it was traced.
+    mode: Mode,
+}
+
+impl HostCallStep {
+    fn new_host(name: &'static str, callback: Arc<dyn HostCallback>, mode: Mode) -> Arc<dyn Host> {
+        Arc::new(HostCallStep { name, callback, mode: mode.with(SERIAL, false) })
+    }
+
+    #[cold]
+    fn result_mismatch(&self, got: &[Tensor], want: &[ViewMut<'_>]) -> Box<Error> {
+        let text = |dtype, dims: &[usize]| format!("{dtype}{}", Dims::from(dims));
+        let got: Vec<String> = got.iter().map(|t| text(t.dtype(), t.shape())).collect();
+        let want: Vec<String> = want.iter().map(|v| text(v.dtype, v.dims)).collect();
+        Box::new(Error::Captured {
+            op: self.name.into(),
+            what: format!(
+                "it gave [{}] when the function was recorded, and gives [{}] now",
+                want.join(", "),
+                got.join(", ")
+            ),
+            remedy: "give results of the same number, dtypes and shapes in every call, or leave the function uncompiled",
+        })
+    }
+}
+
+impl Host for HostCallStep {
+    fn run(
+        &self,
+        reads: &[View<'_>],
+        writes: &mut [ViewMut<'_>],
+        objects: &mut Objects,
+    ) -> Result<()> {
+        let mut inputs = Vec::with_capacity(reads.len());
+        for &read in reads {
+            let input = Tensor::empty(read.dims(), read.dtype())?;
+            kernels::copy(read, input.view_mut());
+            inputs.push(input);
+        }
+        let run = objects[HOST_OBJECT].get_or_insert_with(|| self.callback.new_run()).clone();
+        let results = {
+            let _mode = ModeGuard::new(self.mode);
+            self.callback.call(inputs, &run)?
+        };
+        let matches_written =
+            |(t, v): (&Tensor, &ViewMut<'_>)| t.dtype() == v.dtype && t.shape() == v.dims;
+        if results.len() != writes.len() || !results.iter().zip(&*writes).all(matches_written) {
+            return Err(self.result_mismatch(&results, writes));
+        }
+        for (result, written) in results.iter().zip(writes) {
+            kernels::copy(result.view_of(), written.reborrow());
+        }
+        Ok(())
+    }
+
+    fn hold(&self) -> Result<Option<Object>> {
+        self.callback.save_state()
+    }
+
+    fn give_back(&self, held: &Object) {
+        self.callback.restore_state(held);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A span of a trace during which host code runs.
+pub struct HostSpan(host_call::HostSpan);
+
+impl HostSpan {
+    /// Starts a span; `received` are the tensors that the host code receives. `None` if nothing is traced.
+    #[inline]
+    pub fn begin<'a>(received: impl Iterator<Item = &'a Tensor>) -> Option<HostSpan> {
+        HostSpan::begin_with(|| received.map(|t| t.storage().ptr().addr()).collect())
+    }
+
+    /// The same, for base addresses of buffers.
+    #[inline]
+    pub fn begin_with(received: impl FnOnce() -> Vec<usize>) -> Option<HostSpan> {
+        if capture::active() { host_call::HostSpan::begin(received()).map(HostSpan) } else { None }
+    }
+
+    /// Whether the code read values of tensors, so that only calling it again repeats its effect.
+    pub fn reads_values(&self) -> bool {
+        self.0.reads_values()
+    }
+
+    /// Replaces the steps traced during the span by one step that calls `callback`. Returns the results in memory that
+    /// this step writes.
+    ///
+    /// # Errors
+    /// `Captured` if the code reads tensors of the function that were not passed to it.
+    pub fn replace(
+        self,
+        name: &'static str,
+        inputs: &[&Tensor],
+        results: &[&Tensor],
+        callback: Arc<dyn HostCallback>,
+    ) -> Result<Vec<Tensor>> {
+        self.replace_with(
+            name,
+            inputs,
+            results,
+            HostCallStep::new_host(name, callback, Mode::current()),
+        )
+    }
+
+    fn replace_with(
+        self,
+        name: &'static str,
+        inputs: &[&Tensor],
+        results: &[&Tensor],
+        host_step: Arc<dyn Host>,
+    ) -> Result<Vec<Tensor>> {
+        self.0.give_way().map_err(|error| match *error {
+            Error::Captured { what, remedy, .. } => {
+                Box::new(Error::Captured { op: name.into(), what, remedy })
+            }
+            error => Box::new(error),
+        })?;
+        let mut outputs = Vec::with_capacity(results.len());
+        for result in results {
+            let output = Tensor::empty(result.shape(), result.dtype())?;
+            let _paused = capture::Pause::new();
+            kernels::copy(result.view_of(), output.view_mut());
+            outputs.push(output);
+        }
+        let reads: Vec<View<'_>> = inputs.iter().map(|input| input.view_of()).collect();
+        let writes: Vec<ViewMut<'_>> = outputs.iter().map(Tensor::view_mut).collect();
+        host_call::record(name, &reads, &writes, host_step);
+        Ok(outputs)
+    }
+}
+
+/// Calls a callback now and, if a trace is active, by a step of the program.
+///
+/// # Errors
+/// What the callback raises; `Captured` if it reads tensors of the function that were not passed to it.
+pub fn call(
+    name: &'static str,
+    inputs: &[&Tensor],
+    callback: Arc<dyn HostCallback>,
+) -> Result<Vec<Tensor>> {
+    let copies = || inputs.iter().map(|input| input.detach().duplicate()).collect::<Result<_>>();
+    let Some(span) = HostSpan::begin(inputs.iter().copied()) else {
+        return callback.call(copies()?, &callback.new_run());
+    };
+    let host_step = HostCallStep::new_host(name, callback.clone(), Mode::current());
+    host_call::hold(&host_step)?;
+    let run = host_call::object(&|| callback.new_run());
+    let results = callback.call(copies()?, &run)?;
+    span.replace_with(name, inputs, &results.iter().collect::<Vec<_>>(), host_step)
+}
+
+/// Python objects that an executable owns.
+pub(super) fn foreign(program: &Executable) -> impl Iterator<Item = &dyn Foreign> {
+    let hosts = program.hosts().iter();
+    hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostCallStep>()?.callback.foreign()))
+}
+
+/// Makes the active trace fail with this error.
+pub fn refuse(error: Box<Error>) {
+    launch::with_tracer(|tracer| tracer.refuse(error));
+}
