@@ -1,9 +1,6 @@
-//! What the bindings call in the Python package.
-//!
-//! Owns: the table of those names, each looked up once, and that of the methods that Python adds to tensors. Never calls
-//! anything.
-//! Invariant: no other file of the bindings names a module of the package, and `tests/layers/rooms.rs` finds every
-//! name here in the package's sources.
+//! Names of the Python package that the bindings import lazily, and the methods of `Tensor` that are written in Python.
+//! Invariant: no other file of the bindings names a module of the package; `tests/layers/rooms.rs` checks both this and
+//! that every name here exists.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,49 +11,51 @@ pub(crate) const PACKAGE: &str = "ferrograd";
 /// The namespace of the array API standard.
 pub(crate) const ARRAY_API: &str = "ferrograd.array_api";
 
-/// The ufuncs that are operations of ours, as a dict.
-pub(crate) static OPERATIONS: LazyImport =
+/// NumPy ufuncs that are operations of this crate: a dict from ufunc to operation.
+pub(crate) static UFUNC_OPERATIONS: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "OPERATIONS");
-/// What decides a call of any other ufunc.
+/// `__array_ufunc__` for all other ufuncs.
 pub(crate) static ARRAY_UFUNC: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_ufunc");
-/// What decides a call of any other function of NumPy.
+/// `__array_function__`.
 pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
-/// What NumPy is told that asks for the array of a tensor in a graph.
+/// `__array__` of a tensor that is part of a graph: raises with a hint.
 pub(crate) static ARRAY_OF: LazyImport = LazyImport::new("ferrograd._dispatch.leaving", "array_of");
-/// What refuses `float(t)` of a tensor in a graph where a library asks for it.
+/// `float(t)` of a tensor in a graph, where a library asks for it: raises with a hint.
 pub(crate) static NUMBER_OF: LazyImport =
     LazyImport::new("ferrograd._dispatch.leaving", "number_of");
-/// The specification of einops' backends, followed by ours; and adding ours to a loaded einops.
+/// The import spec of einops' backend module, extended by the tensor backend.
 pub(crate) static EINOPS_SPEC: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
 pub(crate) static EINOPS_REGISTER: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "register");
-/// What raises the error of a module that the package does not have, where there is a hint.
+/// Raises `ImportError` with a hint for some modules that the package does not have.
 pub(crate) static REFUSE_IMPORT: LazyImport =
     LazyImport::new("ferrograd._inspect.hints", "refuse_import");
-/// The product of a tensor and a sparse array of SciPy's.
+/// The product of a tensor and a SciPy sparse array.
 pub(crate) static SPARSE_PRODUCT: LazyImport =
     LazyImport::new("ferrograd.scipy.sparse._arrays", "product");
-/// The class of `t.size`.
-pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
-/// `autograd.grad` of a batch of gradients.
-pub(crate) static BATCHED: LazyImport = LazyImport::new("ferrograd.autograd._batched", "batched");
-/// What the backward of a functor is given.
-pub(crate) static OP: LazyImport = LazyImport::new("ferrograd.functors._operation", "Op");
-/// A call of a custom function that a step of a recorded function makes again.
+/// The class of `t.size`: an integer that can be called as PyTorch's `t.size()`.
+pub(crate) static SIZE_CLASS: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
+/// `autograd.grad(..., is_grads_batched=True)`.
+pub(crate) static BATCHED_GRAD: LazyImport =
+    LazyImport::new("ferrograd.autograd._batched", "batched");
+/// The object that the backward of a functor gets.
+pub(crate) static FUNCTOR_OPERATION: LazyImport =
+    LazyImport::new("ferrograd.functors._operation", "Op");
+/// A call of a custom function, as a step of a traced program that makes the call again.
 pub(crate) static FUNCTION_CALL: LazyImport =
     LazyImport::new("ferrograd._compile.calls", "FunctionCall");
-/// The constructors behind `t.new_zeros()` and its like.
+/// Constructors used by `t.new_zeros()`, `t.new_full()` and the like.
 pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
-pub(crate) static NAMED: LazyImport = LazyImport::new("ferrograd._dispatch.fields", "named");
+pub(crate) static NAMED_TUPLE: LazyImport = LazyImport::new("ferrograd._dispatch.fields", "named");
 pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
 pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
 pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");
 pub(crate) static TENSOR: LazyImport = LazyImport::new("ferrograd", "tensor");
 
-/// Methods and attributes of tensors that are written in Python, by the module that has them. They come before an
+/// Methods and attributes of `Tensor` written in Python: the module and the names in it. They take precedence over an
 /// operation of the same name.
 pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.products", "addmm addmv addr addbmm baddbmm mv dist"),
@@ -88,7 +87,7 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._tensor.copying", "__copy__ __deepcopy__ full_like"),
 ];
 
-/// An object of the package.
+/// An attribute of a Python module, imported at the first use.
 pub(crate) struct LazyImport {
     module: &'static str,
     name: &'static str,
@@ -100,7 +99,6 @@ impl LazyImport {
         LazyImport { module, name, object: PyOnceLock::new() }
     }
 
-    /// The object, imported at the first call.
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         self.object.import(py, self.module, self.name)
     }

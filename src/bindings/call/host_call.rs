@@ -1,7 +1,5 @@
-//! Python code in the middle of a recorded function, which every run of the program calls again.
-//!
-//! Owns: the way of tensors into such code and out of it, and what the code of one run shares: a dict. Never decides what
-//! is recorded: `compile::host_code` does. Invariant: an exception of the code reaches the caller as it was raised.
+//! Python code in the middle of a traced function (a host callback), which every run of the compiled program calls
+//! again.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -13,8 +11,8 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
-use crate::bindings::errors::{from_python, python};
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
+use crate::bindings::errors::{from_python, to_py_result};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::host_code;
 use crate::compile::host_code::{HostCode, Object};
@@ -23,15 +21,15 @@ use crate::graph::Foreign;
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
-/// A Python function of a dict, which the code of one run shares, and of tensors; it returns a list of tensors. What its
-/// methods `hold` and `give_back` say is given back where a run was in vain.
-struct PythonCode(Callback);
+/// A Python callback `function(dict, *tensors)` that returns a list of tensors; the callbacks of one run share the
+/// dict. Its optional methods `hold` and `give_back` save and restore state when a run is discarded.
+struct PythonHostCode(Callback);
 
 fn as_raised(raised: PyErr) -> Box<Error> {
     from_python(raised, "")
 }
 
-impl PythonCode {
+impl PythonHostCode {
     fn function<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.get(py).ok_or_else(|| {
             let what = "the collector took the function away".into();
@@ -46,19 +44,19 @@ impl PythonCode {
     }
 }
 
-impl HostCode for PythonCode {
+impl HostCode for PythonHostCode {
     fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>> {
         attached(|py| {
             let function = self.function(py)?;
             let call = || {
-                room("compile")?;
-                let _kept = ThreadStateGuard::new(py);
-                let shared = shared(py, run)?;
+                check_stack("compile")?;
+                let _state = ThreadStateGuard::new(py);
+                let shared = run_dict(py, run)?;
                 let inputs = inputs.into_iter().map(|input| wrap(py, input));
                 let arguments: Vec<_> = std::iter::once(Ok(shared.into_any()))
                     .chain(inputs)
                     .collect::<PyResult<_>>()?;
-                PythonCode::results(&function.call1(PyTuple::new(py, arguments)?)?)
+                PythonHostCode::results(&function.call1(PyTuple::new(py, arguments)?)?)
             };
             call().map_err(as_raised)
         })
@@ -94,27 +92,30 @@ impl HostCode for PythonCode {
     }
 }
 
-/// A Python object as the code of a step.
-pub(crate) fn python_code(op: &str, function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostCode>> {
-    Ok(Arc::new(PythonCode(Callback::new(op, function)?)))
+/// Wraps a Python function as the host code of a program step.
+pub(crate) fn python_host_code(
+    op: &str,
+    function: &Bound<'_, PyAny>,
+) -> PyResult<Arc<dyn HostCode>> {
+    Ok(Arc::new(PythonHostCode(Callback::new(op, function)?)))
 }
 
-/// What the code of a new run shares.
+/// A new dict for the callbacks of one run.
 pub(crate) fn new_run() -> Object {
     attached(|py| Arc::new(PyDict::new(py).unbind()) as Object)
 }
 
-/// The dict that the code of a run shares.
-pub(crate) fn shared<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, PyDict>> {
+/// The dict shared by the callbacks of a run.
+pub(crate) fn run_dict<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, PyDict>> {
     let dict = run.downcast_ref::<Py<PyDict>>().map(|dict| dict.bind(py).clone());
-    python(dict.ok_or_else(|| {
+    to_py_result(dict.ok_or_else(|| {
         Box::new(Error::Internal { op: "compile".into(), what: "a run shares no dict".into() })
     }))
 }
 
-/// A name that is kept for ever, once for each that there is.
+/// Interns a name for the life of the process.
 #[cold]
-pub(crate) fn lasting(name: &str) -> &'static str {
+pub(crate) fn intern_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
@@ -125,8 +126,8 @@ pub(crate) fn lasting(name: &str) -> &'static str {
     name
 }
 
-/// Calls `function(shared, *inputs)`, which returns a list of tensors; in a recording, every run of the program calls it
-/// again.
+/// Calls `function(shared, *inputs)`, which returns a list of tensors; during a trace, every run of the program calls
+/// it again.
 #[pyfunction]
 pub(crate) fn _call_foreign<'py>(
     name: &str,
@@ -134,15 +135,15 @@ pub(crate) fn _call_foreign<'py>(
     inputs: Vec<Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = function.py();
-    let code = python_code(name, function)?;
+    let code = python_host_code(name, function)?;
     let tensors: Vec<&Tensor> = inputs.iter().map(|input| &input.get().tensor).collect();
-    let results = host_code::call(lasting(name), &tensors, code)?;
+    let results = host_code::call(intern_name(name), &tensors, code)?;
     let results: Vec<_> =
         results.into_iter().map(|result| wrap(py, result)).collect::<PyResult<_>>()?;
     PyList::new(py, results)
 }
 
-/// Tells the garbage collector of the Python objects that host code owns.
+/// Reports the Python objects owned by host code to the garbage collector.
 pub(crate) fn traverse<'a>(
     owners: impl Iterator<Item = &'a dyn Foreign>,
     visit: &PyVisit<'_>,

@@ -61,7 +61,7 @@ pub(crate) fn in_place<'py>(
     let array = given.cast_exact::<PyUntypedArray>().ok()?;
     let here = array.shape() == &want.dims[..]
         && array.is_c_contiguous() == ordered
-        && numpy::native(&array.dtype()) == Some(want.dtype)
+        && numpy::native_dtype(&array.dtype()) == Some(want.dtype)
         && numpy::is_aligned(array);
     here.then(|| array.clone())
 }

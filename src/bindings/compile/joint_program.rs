@@ -15,13 +15,13 @@ use crate::bindings::attach::attached;
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::host_call;
-use crate::bindings::call::intercept::detached;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::call::intercept::without_gil;
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::compile::argument_match::{Argument, Arguments};
 use crate::bindings::compile::guards::Watched;
 use crate::bindings::compile::run_count::Usage;
 use crate::bindings::compile::trace::{Objects, call, give_memory_back, is_large};
-use crate::bindings::custom_op::recorded;
+use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::autograd::{JointReplay, NotJoint, Original};
@@ -58,7 +58,7 @@ pub(crate) fn _record_joint<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
-    let found = recorded(|| record(py, function, (&plain, &requires), (weak, may_keep)))?;
+    let found = trace_with_retry(|| record(py, function, (&plain, &requires), (weak, may_keep)))?;
     give_memory_back();
     match found {
         Ok(joint) => {
@@ -106,8 +106,8 @@ impl Original for PythonFunction {
             let Some(function) = self.0.get(py) else {
                 return Err(bad_type("compile", "the function is gone", "report this"));
             };
-            room("compile")?;
-            let _kept = ThreadStateGuard::new(py);
+            check_stack("compile")?;
+            let _state = ThreadStateGuard::new(py);
             call(py, &function, arguments).map(|(_, tensors)| tensors)
         });
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
@@ -165,7 +165,7 @@ impl PyJoint {
         }
         let original = Box::new(PythonFunction(Callback::new("compile", original)?));
         let apply = || self.joint.apply(&tensors, original);
-        let results = if self.large { detached(py, apply) } else { apply() };
+        let results = if self.large { without_gil(py, apply) } else { apply() };
         let results = match results {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             results => results?,

@@ -14,12 +14,12 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{self, Elements, ElementsMut, Storage, Word, capture};
 use crate::bindings::call::host_call;
-use crate::bindings::call::intercept::{SMALL, detached};
+use crate::bindings::call::intercept::{GIL_RELEASE_ELEMENTS, without_gil};
 use crate::bindings::compile::argument_match;
 use crate::bindings::compile::argument_match::{Argument, in_place};
 use crate::bindings::compile::guards::Watched;
 use crate::bindings::compile::run_count::Usage;
-use crate::bindings::custom_op::recorded;
+use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::traced_function::{
@@ -65,7 +65,7 @@ pub(crate) fn _record<'py>(
     watch: &Bound<'py, PyAny>,
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
-    let (replay, results) = recorded(|| record(py, function, &tensors, (weak, may_keep)))?;
+    let (replay, results) = trace_with_retry(|| record(py, function, &tensors, (weak, may_keep)))?;
     give_memory_back();
     let program = |replay: Replay| {
         let watched = Arc::new(Watched::of(watch)?);
@@ -77,7 +77,7 @@ pub(crate) fn _record<'py>(
 
 /// Whether a run is worth releasing the GIL: it takes long, or steps run programs, which may.
 pub(super) fn is_large(program: &Program) -> bool {
-    program.work() > SMALL || program.has_objects()
+    program.work() > GIL_RELEASE_ELEMENTS || program.has_objects()
 }
 
 /// A recording keeps every buffer that it met until it ends; those that are free then go back to the system if they are many.
@@ -119,7 +119,7 @@ pub(crate) fn _tried<'py>(
     function: &Bound<'py, PyAny>,
     taken: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    recorded(|| {
+    trace_with_retry(|| {
         let called: PyResult<_> = tried(|| function.call0(), |found| taken.call1((found,)));
         called
     })
@@ -139,7 +139,7 @@ pub(crate) fn _as_arrays<'py>(
             return numpy::scalar(py, result);
         }
         if all().filter(|other| other.storage().same(memory)).count() == 1 {
-            return numpy::fresh(py, result);
+            return numpy::to_new_array(py, result);
         }
         let known = copies.iter().find(|(of, _)| of.same(memory)).map(|(_, copy)| copy.clone());
         let copy = match known {
@@ -362,7 +362,7 @@ impl PyProgram {
         let object =
             |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &Word))| match array {
                 Some(array) => Ok(Bound::into_any(array)),
-                None => numpy::scalar_of(py, output.dtype, word),
+                None => numpy::scalar_from_word(py, output.dtype, word),
             };
         let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(object);
         objects.collect::<PyResult<_>>().map(Some)
@@ -380,7 +380,7 @@ impl PyProgram {
         py: Python<'_>,
         run: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<Option<T>> {
-        let done = if self.is_large() { detached(py, run) } else { run() };
+        let done = if self.is_large() { without_gil(py, run) } else { run() };
         match done {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
             done => Ok(Some(done?)),

@@ -1,6 +1,4 @@
-//! The graph as Python sees it: nodes, edges, hooks, saved values, where an operation was called.
-//!
-//! Owns: what Python may ask of the graph and hang on it. Never changes a graph by looking at it.
+//! The autograd graph as Python sees it: nodes, edges, hooks, saved tensors, call sites, garbage collection.
 //! Invariant: Python functions are called with no lock held.
 
 pub(crate) mod call_site;

@@ -1,8 +1,6 @@
-//! What keeps a tensor's memory alive for an array.
-//!
-//! Owns: the decision whether NumPy may write to that memory, and its count in the storage. Never makes the array.
-//! Invariant: an array that can be written through is counted as long as it or a view of it lives, so that operations copy
-//! what they must keep; without being forced to, none is given out of memory that something keeps already.
+//! The base object of arrays that share a tensor's memory: keeps the storage alive and decides whether NumPy may write.
+//! Invariant: a writable array is counted in the storage while it or a view of it lives, so that operations copy what
+//! they must keep.
 
 use pyo3::prelude::*;
 
@@ -11,32 +9,32 @@ use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
 use crate::tensor::{Cause, CutCause, Tensor};
 
-/// How memory is lent to an array.
+/// Whether an exported array is writable.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lending {
+pub(crate) enum ExportMode {
     ReadOnly,
-    /// Writable where no history and nothing that was kept depends on the elements.
-    WhereFree,
-    /// The caller has seen to what was kept.
+    /// Writable if no history or saved value depends on the elements.
+    WritableIfFree,
+    /// Writable; the caller has copied saved values.
     Writable,
 }
 
 /// The base of an exported array.
 #[pyclass(name = "_Memory", module = "ferrograd._core", frozen)]
-pub(crate) struct Memory {
+pub(crate) struct ExportedMemory {
     storage: Storage,
     writable: bool,
-    /// Why a tensor made of the array again has no history.
+    /// Why a tensor made from the array has no history, for error messages.
     cut_cause: CutCause,
 }
 
-impl Memory {
-    pub(super) fn of(tensor: &Tensor, lending: Lending) -> PyResult<Memory> {
+impl ExportedMemory {
+    pub(super) fn of(tensor: &Tensor, mode: ExportMode) -> PyResult<ExportedMemory> {
         let storage = tensor.storage().data_handle();
-        let writable = match lending {
-            Lending::ReadOnly => false,
-            Lending::WhereFree => export_if_free(tensor, &storage),
-            Lending::Writable => {
+        let writable = match mode {
+            ExportMode::ReadOnly => false,
+            ExportMode::WritableIfFree => export_if_free(tensor, &storage),
+            ExportMode::Writable => {
                 if !storage.is_writable() {
                     return Err(bad_value(
                         "numpy",
@@ -49,7 +47,7 @@ impl Memory {
             }
         };
         let cut_cause = tensor.cause_by(Cause::Array);
-        Ok(Memory { storage, writable, cut_cause })
+        Ok(ExportedMemory { storage, writable, cut_cause })
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -65,13 +63,14 @@ impl Memory {
     }
 }
 
-/// Counts an export if nothing keeps the elements; a function that is recorded does so without a handle.
+/// Counts a writable export if nothing else uses the elements. Never during a trace, which uses memory without a
+/// handle.
 fn export_if_free(tensor: &Tensor, storage: &Storage) -> bool {
     let known = 1 + u64::from(tensor.storage().is_data_handle());
     is_plain_memory(tensor) && !capture::active() && storage.export_if_free(known)
 }
 
-impl Drop for Memory {
+impl Drop for ExportedMemory {
     fn drop(&mut self) {
         if self.writable {
             self.storage.release_export();
