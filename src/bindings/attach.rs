@@ -1,4 +1,5 @@
 //! Attaches the current thread to the Python interpreter.
+//!
 //! Invariant: no lock of the crate is held while attaching: a thread that waits for the interpreter, or runs Python
 //! code, may wait for a thread that waits for that lock.
 

@@ -1,4 +1,5 @@
 //! Names of the Python package that the bindings import lazily, and the methods of `Tensor` that are written in Python.
+//!
 //! Invariant: no other file of the bindings names a module of the package; `tests/layers/rooms.rs` checks both this and
 //! that every name here exists.
 

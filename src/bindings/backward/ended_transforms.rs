@@ -1,5 +1,6 @@
 //! Leaves that stood for arguments of transforms (`grad`, `jvp`, ...) that have ended. A tensor that leaked out of such
 //! a transform still leads to them, which is an error when it is differentiated again.
+//!
 //! Invariant: no node is dropped while the table is locked; while the table is empty, a query costs one atomic load.
 
 use std::collections::{HashMap, VecDeque};

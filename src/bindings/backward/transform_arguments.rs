@@ -1,4 +1,5 @@
 //! The leaves that stand for arguments of functions being differentiated on this thread. A copy of one has a history.
+//!
 //! Invariant: a leaf is in the list exactly while such a function runs.
 
 use std::cell::RefCell;

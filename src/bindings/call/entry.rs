@@ -1,5 +1,6 @@
 //! C entry points of the operations' functions and methods, one per registry index, and the fast path for small
 //! operands without keywords.
+//!
 //! Invariant: entry point `I` calls `registry()[I]`; no panic unwinds into C; method definitions live for ever.
 
 use std::ffi::{CString, c_char};

@@ -1,6 +1,7 @@
 //! Operations as functions and methods in Python: their names, and the methods of `Tensor`, created when first looked up.
 //!
 //! Of two methods with one name the later wins: methods written in Python come before operations.
+//!
 //! Invariant: an attribute that a program has assigned to the class is not replaced.
 
 use std::borrow::Cow;

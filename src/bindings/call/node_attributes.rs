@@ -1,5 +1,6 @@
 //! The attributes of a node (`grad_fn.attrs`): the non-tensor arguments of the call that made it.
 //! Calls with all defaults store only the operation's number; no tensor is kept.
+//!
 //! Invariant: nodes of intermediate results, and of operands, get no attributes.
 
 use pyo3::prelude::*;

@@ -11,7 +11,7 @@ use crate::bindings::call::intercept::Keyword;
 use crate::bindings::object::wrap;
 use crate::ops::core::op_decl::OpDecl;
 
-/// NumPy's parameters after those that all libraries agree about.
+/// NumPy's further parameters, after those on which all libraries agree.
 fn positional_names(op: &str) -> &'static [&'static str] {
     match op {
         "sum" | "prod" | "mean" => &["dtype", "out", "keepdims"],

@@ -1,4 +1,5 @@
 //! Per-thread observers of operations (`fg.Graph()` scopes), which are notified after every call.
+//!
 //! Invariant: without observers nothing is built; calls made by an observer are not observed.
 
 use std::cell::RefCell;

@@ -1,4 +1,5 @@
 //! `out=` and `name=`, which every operation takes.
+//!
 //! Invariant: a result that is part of a graph is never written to an array, where its history would be lost.
 
 use pyo3::prelude::*;

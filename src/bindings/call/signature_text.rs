@@ -1,4 +1,5 @@
 //! Argument values as Python objects, for node attributes and defaults, and the signature line of each operation.
+//!
 //! Invariant: a value shown here converts back to the same argument.
 
 use pyo3::prelude::*;

@@ -1,4 +1,5 @@
 //! One call of a custom function: runs forward with recording off, then records the node and attaches the outputs.
+//!
 //! Invariant: the edges of the inputs are taken before forward runs (an in-place change moves them), and nothing is
 //! recorded if it fails.
 

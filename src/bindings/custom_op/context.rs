@@ -1,5 +1,6 @@
 //! `FunctionContext`: what forward keeps for backward (saved tensors, objects, marks), and its methods under the names
 //! of PyTorch and of the `CustomFunction` spec. One context per call.
+//!
 //! Invariant: values are dropped, and Python code runs, only after the lock is released.
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};

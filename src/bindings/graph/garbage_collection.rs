@@ -1,5 +1,6 @@
 //! `tp_traverse` and `tp_clear` of tensors, nodes and edges: reports the Python objects owned by the graph below to
 //! Python's cyclic garbage collector.
+//!
 //! Invariant: only objects that this holder alone keeps alive are reported: reporting too few is safe, reporting a
 //! shared one is not. No locks, counts or drops during a traversal.
 

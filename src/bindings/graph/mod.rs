@@ -1,4 +1,5 @@
 //! The autograd graph as Python sees it: nodes, edges, hooks, saved tensors, call sites, garbage collection.
+//!
 //! Invariant: Python functions are called with no lock held.
 
 pub(crate) mod call_site;

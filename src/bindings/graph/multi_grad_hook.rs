@@ -27,7 +27,8 @@ struct PendingPass {
 struct Group {
     outputs: Vec<(NodeId<Tensor>, u32)>,
     any: bool,
-    /// If set, the function is called with which of these leaves the pass will accumulate to, instead of gradients.
+    /// If set, the function gets a list of flags instead of gradients: which of these leaves the pass will accumulate
+    /// to.
     leaves: Option<Vec<NodeId<Tensor>>>,
     callback: Callback,
     passes: Mutex<Vec<PendingPass>>,
@@ -68,7 +69,8 @@ impl Group {
     }
 }
 
-/// Calls the function with which leaves the pass will accumulate to; its result is called at the end of the pass.
+/// Calls the function with flags: which leaves the pass will accumulate to. Its result is called at the end of the
+/// pass.
 fn call_with_commits(
     function: &Bound<'_, PyAny>,
     leaves: &[NodeId<Tensor>],

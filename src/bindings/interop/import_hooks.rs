@@ -10,13 +10,13 @@ use crate::bindings::package;
 /// The einops module with its backends. einops only knows backend classes that exist when it first sees a tensor.
 const BACKENDS: &str = "einops._backends";
 
-/// An entry of `sys.meta_path` that goes when einops is imported.
+/// An entry of `sys.meta_path` that is removed when einops is imported.
 #[pyclass(name = "_EinopsFinder", module = "ferrograd._core", frozen)]
 pub(crate) struct EinopsFinder;
 
 #[pymethods]
 impl EinopsFinder {
-    /// The specification of einops' backends, followed by ours; None for every other module.
+    /// The import spec of einops' backend module, extended by the tensor backend; None for other modules.
     #[pyo3(signature = (name, path=None, target=None))]
     fn find_spec<'py>(
         slf: &Bound<'py, Self>,
@@ -50,7 +50,7 @@ pub(crate) struct MissingFinder;
 
 #[pymethods]
 impl MissingFinder {
-    /// None, or the error of a module of the package that there is a hint for.
+    /// Returns None, or raises for a module of the package that has a hint.
     #[pyo3(signature = (name, path=None, target=None))]
     fn find_spec<'py>(
         &self,

@@ -1,4 +1,5 @@
 //! The base object of arrays that share a tensor's memory: keeps the storage alive and decides whether NumPy may write.
+//!
 //! Invariant: a writable array is counted in the storage while it or a view of it lives, so that operations copy what
 //! they must keep.
 

@@ -1,4 +1,5 @@
 //! Exchange of memory with other libraries: NumPy, DLPack, foreign arrays, files; and import hooks.
+//!
 //! Invariant: whoever shares memory keeps it alive, and writers to shared memory are counted.
 
 mod atomic_file;

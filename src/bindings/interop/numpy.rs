@@ -1,4 +1,5 @@
 //! Exchange with NumPy: sharing or copying an array's memory, exporting a tensor as an array, dtype translation.
+//!
 //! Invariant: an exported array keeps the storage alive and is read-only unless `ExportedMemory` counted it as a
 //! writable export; a shared array is kept alive by the storage.
 

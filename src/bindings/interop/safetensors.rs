@@ -1,4 +1,5 @@
 //! Reading and writing safetensors files: headers, and the order of tensors in a file.
+//!
 //! Invariant: a header returned to Python describes exactly the bytes of its file: tensors do not overlap, leave no
 //! gaps, and have the size of their shape and dtype.
 

@@ -1,4 +1,5 @@
 //! A free list of `Tensor` object memory, and creation and destruction of objects with it.
+//!
 //! Invariant: a block on the list was an exact `Tensor` (no subclass), its contents are dropped, and the collector does
 //! not track it. Only the thread that holds the GIL touches the list; interpreters without a GIL do not use it.
 

@@ -1,5 +1,6 @@
 //! Type slots that replace CPython's in `Module` classes: attribute look-up of registered members, and calls without
 //! hooks. Also the traversal of submodules. Everything else goes to `Module.__getattr__` and `Module.__call__`.
+//!
 //! Invariant: a class that overrides one of those methods keeps CPython's slot; without a GIL the slots are not used.
 
 use std::collections::HashSet;
@@ -47,7 +48,7 @@ pub(crate) fn _watch_members(change: isize) {
     ACTIVE_TRACES.fetch_add(change, Ordering::Relaxed);
 }
 
-/// Installs the type slots in a `Module` class whose methods `getattr` and `call` are.
+/// Installs the type slots in a `Module` class, if `getattr` and `call` are its `__getattr__` and `__call__`.
 #[pyfunction]
 pub(crate) fn _shorten_module(
     class: &Bound<'_, PyType>,

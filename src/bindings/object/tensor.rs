@@ -89,7 +89,7 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     if tensor.meta().is_some() {
         return wrap_known(py, tensor);
     }
-    // A view of an operation's own intermediate owns that memory alone, so it is no view for the user.
+    // A view of an operation's intermediate is the only owner of that memory, so the user gets no view.
     let alone = tensor.is_view() && tensor.storage().is_alone();
     let tensor = if alone { tensor.owner() } else { tensor };
     Ok(free_list::new_object(py, tensor, None)?.into_any())

@@ -112,7 +112,8 @@ fn check_device(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
-/// A new leaf that stands for a number, an array or a tensor in a transform; a value for what is no memory.
+/// A new leaf that stands for a number, an array or a tensor in a transform. A number becomes a value (like a NumPy
+/// scalar), an array becomes memory.
 #[pyfunction(name = "_leaf")]
 #[pyo3(signature = (data, dtype=None))]
 pub(crate) fn leaf_of<'py>(

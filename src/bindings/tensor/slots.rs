@@ -1,4 +1,5 @@
 //! Type slots of operators and basic indexing that try the fast path for small tensors before pyo3's slots.
+//!
 //! Invariant: the result is the same as that of pyo3's slot, which handles everything else; without a GIL the slots are
 //! not installed.
 

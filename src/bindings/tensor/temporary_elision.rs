@@ -1,4 +1,5 @@
 //! Temporary elision, as in NumPy: in `a - b * c` the result is written over the temporary `b * c`.
+//!
 //! Invariant: the operand has one reference, and the interpreter's evaluation loop called the operator, so that the
 //! reference is the evaluation stack's. An extension module could hold the only reference and read the operand again;
 //! therefore the return addresses on the C stack are checked. Wherever the stack cannot be read, nothing is reused.

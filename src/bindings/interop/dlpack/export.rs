@@ -1,6 +1,7 @@
 //! `__dlpack__`: tensors to DLPack capsules.
 //! Consumers that cannot know that the memory is read-only get a copy; one that asks for `copy=False` is counted as a
 //! writer.
+//!
 //! Invariant: a capsule keeps the storage alive until its deleter has run.
 
 use pyo3::ffi;

@@ -1,4 +1,5 @@
 //! The C structures of DLPack 1.0, versioned and legacy, and the capsule names.
+//!
 //! Invariant: field order and types are those of `dlpack.h`.
 
 use std::ffi::{CStr, c_void};

@@ -1,4 +1,5 @@
 //! `from_dlpack`: DLPack capsules to tensors.
+//!
 //! Invariant: content is taken out of a capsule at most once, and its deleter is called exactly once, when the storage
 //! made from it is dropped.
 
