@@ -113,6 +113,7 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
 /// As the slot.
 unsafe extern "C" fn subscript(a: Object, key: Object) -> Object {
     // After a panic pyo3's slot runs, which turns it into an exception.
+    // SAFETY: the caller's contract.
     let view = catch_unwind(AssertUnwindSafe(|| unsafe { basic_index(a, key) })).unwrap_or(None);
     // SAFETY: as above.
     unsafe {
