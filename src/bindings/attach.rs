@@ -1,8 +1,7 @@
-//! Entering Python from the engine.
+//! Attaches the current thread to the Python interpreter.
 //!
-//! Owns: the attachment of a thread to the interpreter. Never runs Python code itself.
-//! Invariant: no lock of the crate is held: who waits for the interpreter, or runs Python code, may wait for a thread that
-//! waits for that lock. A finaliser that runs while the interpreter ends enters as any other code.
+//! Invariant: no lock of the crate is held while attaching: a thread that waits for the interpreter, or runs Python
+//! code, may wait for a thread that waits for that lock.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -10,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::threads::assert_no_lock_held;
 
-/// Runs `work` attached to the interpreter.
+/// Runs `work` with the thread attached to the interpreter (holding the GIL).
 #[inline]
 #[track_caller]
 pub(crate) fn attached<R>(work: impl FnOnce(Python<'_>) -> R) -> R {
@@ -19,16 +18,16 @@ pub(crate) fn attached<R>(work: impl FnOnce(Python<'_>) -> R) -> R {
     let mut run = |py: Python<'_>| work.take().map(|work| work(py));
     match Python::try_attach(&mut run).flatten() {
         Some(done) => done,
-        None => at_the_end(&mut run),
+        None => attach_during_shutdown(&mut run),
     }
 }
 
-/// Refuses the interpreters of a process but the main one: threads attach to that, and static objects belong to it.
+/// Refuses sub-interpreters: threads attach to the main interpreter, and static objects belong to it.
 ///
 /// # Errors
-/// `ImportError` in any other.
-pub(crate) fn only_in_the_main_interpreter(_py: Python<'_>) -> PyResult<()> {
-    // SAFETY: the thread is attached; the addresses are compared and nothing else.
+/// `ImportError` in a sub-interpreter.
+pub(crate) fn require_main_interpreter(_py: Python<'_>) -> PyResult<()> {
+    // SAFETY: the thread is attached; the two addresses are only compared.
     if unsafe { ffi::PyInterpreterState_Get() == ffi::PyInterpreterState_Main() } {
         return Ok(());
     }
@@ -38,12 +37,13 @@ pub(crate) fn only_in_the_main_interpreter(_py: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Runs `work` on a thread that the interpreter, which ends, has called: it takes nobody else in.
+/// Runs `work` when attaching was refused because the interpreter is shutting down. Finalisers still run then, on a
+/// thread that is already attached.
 #[cold]
-fn at_the_end<R>(run: &mut impl FnMut(Python<'_>) -> Option<R>) -> R {
-    // SAFETY: it may be asked at any time, and says whether this thread is attached.
+fn attach_during_shutdown<R>(run: &mut impl FnMut(Python<'_>) -> Option<R>) -> R {
+    // SAFETY: `PyGILState_Check` may be called at any time.
     let attached = unsafe { ffi::PyGILState_Check() } == 1;
-    // SAFETY: this thread is attached.
+    // SAFETY: checked above.
     let done = attached.then(|| run(unsafe { Python::assume_attached() })).flatten();
     done.expect("the Python interpreter has ended")
 }

@@ -1,9 +1,7 @@
-//! The one place where errors cross the border between Rust and Python.
-//!
-//! Owns: the exception classes (made from `error::CLASSES`) and both conversions.
-//! Never words a message: `error.rs` does.
-//! Invariant: a Python exception that travels through Rust comes back as the same object, with a note
-//! that says which operation it interrupted.
+//! The exception classes of the package (from `error::CLASSES`), and the conversion between Rust errors and Python
+//! exceptions.
+//! A Python exception that passes through Rust comes back as the same object, with a note naming the interrupted
+//! operation.
 
 use pyo3::exceptions::{
     PyBaseException, PyException, PyKeyboardInterrupt, PyRuntimeError, PyUserWarning,
@@ -15,11 +13,11 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use crate::bindings::attach::attached;
 use crate::error::{CLASSES, Error, ForeignError, Result};
 
-static TYPES: PyOnceLock<Vec<(&'static str, Py<PyType>)>> = PyOnceLock::new();
+static CLASS_OBJECTS: PyOnceLock<Vec<(&'static str, Py<PyType>)>> = PyOnceLock::new();
 
-/// The name of the class that every exception of the package inherits.
+/// The base class of every exception of the package.
 const BASE: &str = "FerrogradError";
-/// The warning that `float(t)` and `int(t)` give where they leave a graph.
+/// The warning of `float(t)` and `int(t)` on a tensor that is part of a graph.
 const WARNING: &str = "GraphCutWarning";
 
 fn new_class<'py>(
@@ -35,47 +33,46 @@ fn new_class<'py>(
     Ok(class.cast_into::<PyType>()?.unbind())
 }
 
-fn create(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
+fn create_classes(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<PyType>)>> {
     // PyTorch raises RuntimeError for nearly everything, and programs written for it catch that.
     let exception = py.get_type::<PyRuntimeError>().into_any();
     let doc = "What every exception of ferrograd inherits, beside the builtin that fits.";
     let base = new_class(py, BASE, doc, vec![exception])?;
-    let mut types = vec![(BASE, base.clone_ref(py))];
+    let mut classes = vec![(BASE, base.clone_ref(py))];
     for (name, parents, doc) in CLASSES {
         let mut bases = vec![base.bind(py).as_any().clone()];
         for parent in *parents {
             let (home, name) = parent.rsplit_once('.').unwrap_or(("builtins", *parent));
             bases.push(py.import(home)?.getattr(name)?);
         }
-        types.push((name, new_class(py, name, doc, bases)?));
+        classes.push((name, new_class(py, name, doc, bases)?));
     }
     let doc = "A conversion to a Python number that leaves a graph.";
     let parent = py.get_type::<PyUserWarning>().into_any();
-    types.push((WARNING, new_class(py, WARNING, doc, vec![parent])?));
-    Ok(types)
+    classes.push((WARNING, new_class(py, WARNING, doc, vec![parent])?));
+    Ok(classes)
 }
 
-/// The names of the classes.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     [BASE, WARNING].into_iter().chain(CLASSES.iter().map(|(name, ..)| *name))
 }
 
-/// The class of this name, if there is one.
-pub(crate) fn named<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if !names().any(|known| known == name) {
+/// The exception class of this name, if there is one.
+pub(crate) fn class_named<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !class_names().any(|known| known == name) {
         return Ok(None);
     }
-    types(py)?;
+    classes(py)?;
     Ok(Some(class(py, name).into_any()))
 }
 
-/// Every class, created at the first call.
-fn types(py: Python<'_>) -> PyResult<&'static [(&'static str, Py<PyType>)]> {
-    Ok(TYPES.get_or_try_init(py, || create(py))?.as_slice())
+/// All classes, created at the first call.
+fn classes(py: Python<'_>) -> PyResult<&'static [(&'static str, Py<PyType>)]> {
+    Ok(CLASS_OBJECTS.get_or_try_init(py, || create_classes(py))?.as_slice())
 }
 
 fn class<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyType> {
-    let known = types(py).ok().and_then(|all| all.iter().find(|(known, _)| *known == name));
+    let known = classes(py).ok().and_then(|all| all.iter().find(|(known, _)| *known == name));
     match known {
         Some((_, class)) => class.bind(py).clone(),
         None if name == "BaseException" => py.get_type::<PyBaseException>(),
@@ -84,19 +81,18 @@ fn class<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyType> {
     }
 }
 
-/// The class of the warning about leaving a graph.
 pub(crate) fn graph_cut_warning(py: Python<'_>) -> Bound<'_, PyType> {
     class(py, WARNING)
 }
 
-/// The Python exception of an error.
+/// Converts an error into a Python exception.
 #[cold]
 pub(crate) fn to_python(error: Box<Error>) -> PyErr {
     attached(|py| match *error {
-        Error::Foreign(foreign) => returning(py, foreign),
+        Error::Foreign(foreign) => unwrap_foreign(py, foreign),
         Error::Noted { error, note } => {
             let raised = to_python(error);
-            // A courtesy, as in `returning`.
+            // An exception that takes no note is raised without it.
             let _ = raised.add_note(py, note.as_str());
             raised
         }
@@ -104,12 +100,12 @@ pub(crate) fn to_python(error: Box<Error>) -> PyErr {
     })
 }
 
-/// The exception that set out as `from_python`.
-fn returning(py: Python<'_>, foreign: ForeignError) -> PyErr {
+/// Unwraps the Python exception that `from_python` wrapped.
+fn unwrap_foreign(py: Python<'_>, foreign: ForeignError) -> PyErr {
     match foreign.payload.downcast::<PyErr>() {
         Ok(raised) => {
             if !foreign.during.is_empty() {
-                // A note is a courtesy: an exception that takes none is raised without it.
+                // An exception that takes no note is raised without it.
                 let _ = raised.add_note(py, foreign.during.as_str());
             }
             *raised
@@ -118,7 +114,7 @@ fn returning(py: Python<'_>, foreign: ForeignError) -> PyErr {
     }
 }
 
-/// Wraps an exception for its way through Rust; `during` becomes a note, unless empty.
+/// Wraps a Python exception as a Rust error; `during` becomes a note, unless it is empty.
 #[cold]
 pub(crate) fn from_python(raised: PyErr, during: impl Into<String>) -> Box<Error> {
     Box::new(Error::Foreign(ForeignError { payload: Box::new(raised), during: during.into() }))
@@ -130,7 +126,7 @@ impl From<Box<Error>> for PyErr {
     }
 }
 
-/// Shorthand for an argument whose type is wrong.
+/// An `ArgumentTypeError`.
 #[cold]
 pub(crate) fn bad_type(op: &str, what: impl Into<String>, remedy: impl Into<String>) -> PyErr {
     to_python(Box::new(Error::ArgumentType {
@@ -140,7 +136,7 @@ pub(crate) fn bad_type(op: &str, what: impl Into<String>, remedy: impl Into<Stri
     }))
 }
 
-/// Shorthand for an argument whose value is wrong.
+/// An `ArgumentError`.
 #[cold]
 pub(crate) fn bad_value(op: &str, what: impl Into<String>, remedy: impl Into<String>) -> PyErr {
     to_python(Box::new(Error::Argument {
@@ -150,8 +146,8 @@ pub(crate) fn bad_value(op: &str, what: impl Into<String>, remedy: impl Into<Str
     }))
 }
 
-/// Runs Rust code that may fail, with its error turned into an exception.
-pub(crate) fn python<T>(result: Result<T>) -> PyResult<T> {
+/// Converts the error of a Rust result into an exception.
+pub(crate) fn to_py_result<T>(result: Result<T>) -> PyResult<T> {
     result.map_err(to_python)
 }
 

@@ -1,7 +1,5 @@
-//! The Python extension module `ferrograd._core`: classes, functions, errors; the whole GIL policy.
-//!
-//! Owns: what Python sees of the crate. Never computes: that is `ops`.
-//! Invariant: the GIL is released at the door and in the writing of files, and nowhere else.
+//! The Python extension module `ferrograd._core`: classes, functions, errors and the GIL policy.
+//! The GIL is released only in `call/intercept.rs` (around large kernels) and while files are written.
 
 mod attach;
 mod backward;

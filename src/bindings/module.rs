@@ -1,20 +1,17 @@
-//! What `import ferrograd._core` executes, and what the module makes when it is first asked for.
-//!
-//! Owns: the list of everything the module holds. Never defines any of it.
-//! Invariant: the module holds the class of tensors from the start, since programs meet tensors in any way; whatever else
-//! it has is made once and then stands in its dict. `__all__` holds the public names only; errors and helpers are there
-//! without being in it.
+//! The extension module `ferrograd._core`: its functions, classes and constants.
+//! Only `Tensor` exists from the start; everything else is created by the module's `__getattr__` when first used and
+//! then stored in its dict. `__all__` lists the public names only.
 
 use ::numpy::PyUntypedArray;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
-use crate::bindings::attach::only_in_the_main_interpreter;
+use crate::bindings::attach::require_main_interpreter;
 use crate::bindings::backward::{
     depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
 };
-use crate::bindings::call::{host_call, lazy_methods, make, observe};
+use crate::bindings::call::{host_call, lazy_methods, observe};
 use crate::bindings::compile::{
     bound_program, compiled_call, control_flow, differentiable_program, program,
 };
@@ -22,15 +19,15 @@ use crate::bindings::graph::{
     call_site, edge, garbage_collection, hooks, introspect, multi_grad_hook, saved_tensor_hooks,
     saved_tensors,
 };
-use crate::bindings::interop::{dlpack, einops, memory_owner, missing_modules, safetensors};
+use crate::bindings::interop::{dlpack, import_hooks, memory_owner, safetensors};
 use crate::bindings::object::module_slots;
 use crate::bindings::{custom_op, errors, object, tensor};
 use crate::kernels::isa;
 use crate::threads;
 
-/// Functions whose public place is not the package itself: `fg.grad` is another function, and the
-/// package's own `div` and `_like` functions take more arguments.
-const ELSEWHERE: [&str; 9] = [
+/// Functions left out of `__all__`: `fg.grad` is another function, and the package has its own `div` and `_like`
+/// functions with more parameters.
+const NOT_REEXPORTED: [&str; 9] = [
     "backward",
     "div",
     "full_like",
@@ -42,28 +39,28 @@ const ELSEWHERE: [&str; 9] = [
     "zeros_like",
 ];
 
-/// The functions by the file that has them; `as` stands before the name in Python, where it is another. One `match` for all
-/// of them is a table of their definitions.
+/// The functions by module; `as` gives the Python name where it differs. One `match` over all names compiles to a
+/// table.
 macro_rules! functions {
-    ($($room:ident: $($name:ident $(as $shown:ident)?),+;)+) => {
-        static FUNCTIONS: &[&str] = &[$($(functions!(@shown $name $($shown)?)),+),+];
+    ($($module:ident: $($name:ident $(as $python_name:ident)?),+;)+) => {
+        static FUNCTIONS: &[&str] = &[$($(functions!(@python_name $name $($python_name)?)),+),+];
 
         fn function<'py>(
             m: &Bound<'py, PyModule>,
             name: &str,
         ) -> Option<PyResult<Bound<'py, PyCFunction>>> {
             Some(match name {
-                $($(functions!(@shown $name $($shown)?) => wrap_pyfunction!($room::$name, m),)+)+
+                $($(functions!(@python_name $name $($python_name)?) => wrap_pyfunction!($module::$name, m),)+)+
                 _ => return None,
             })
         }
     };
-    (@shown $name:ident) => { stringify!($name) };
-    (@shown $name:ident $shown:ident) => { stringify!($shown) };
+    (@python_name $name:ident) => { stringify!($name) };
+    (@python_name $name:ident $python_name:ident) => { stringify!($python_name) };
 }
 
 functions! {
-    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, taken as _taken, leaf_of as _leaf, value_of as _value,
+    tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, adopt_array as _taken, leaf_of as _leaf, value_tensor as _value,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
     grad_api: backward, grad, _jacobian, _rows_of_pass, _grad_rows;
@@ -95,7 +92,7 @@ functions! {
     safetensors: _safetensors_header, _safetensors_write;
 }
 
-/// The classes beside that of tensors, with their names in Python.
+/// The classes except `Tensor`, with their Python names.
 macro_rules! classes {
     ($($name:literal: $class:ty,)+) => {
         static CLASSES: &[&str] = &[$($name),+];
@@ -114,7 +111,7 @@ classes! {
     "Node": object::node::PyNode,
     "SavedTensor": saved_tensors::SavedHandle,
     "_WeakNode": introspect::WeakNode,
-    "_Memory": memory_owner::Memory,
+    "_Memory": memory_owner::ExportedMemory,
     "GradientEdge": edge::GradientEdge,
     "RemovableHandle": hooks::RemovableHandle,
     "Program": program::PyProgram,
@@ -130,30 +127,30 @@ classes! {
 #[pymodule(name = "_core", gil_used = false)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
-    only_in_the_main_interpreter(py)?;
+    require_main_interpreter(py)?;
     isa::requested().map_err(errors::to_python)?;
     call_site::register();
     engine_host::register();
-    // The addresses of NumPy's functions, which a finaliser at the interpreter's end could not import any more.
+    // Loads NumPy's C API now: a finaliser at interpreter shutdown could not import it any more.
     py.get_type::<PyUntypedArray>();
     let (members, class) = (m.dict(), py.get_type::<object::PyTensor>());
     members.set_item("__version__", env!("CARGO_PKG_VERSION"))?;
     members.set_item("Tensor", &class)?;
-    object::free_list::begin(py)?;
-    tensor::slots::begin(py);
+    object::free_list::install(py)?;
+    tensor::slots::install(py);
     if object::free_list::HAS_GIL {
         threads::set_host_lock();
     }
-    make::fill(&class)?;
+    lazy_methods::install(&class)?;
     members.set_item("__getattr__", wrap_pyfunction!(__getattr__, m)?)?;
     members.set_item("__dir__", wrap_pyfunction!(__dir__, m)?)?;
     let callbacks = py.import("gc")?.getattr("callbacks")?;
     callbacks.call_method1("append", (wrap_pyfunction!(garbage_collection::_collecting, m)?,))?;
-    missing_modules::watch(py)?;
-    einops::wait(py)
+    import_hooks::install_missing_finder(py)?;
+    import_hooks::register_einops(py)
 }
 
-/// The member of this name, if there is one.
+/// Creates the member of this name, if there is one.
 fn member<'py>(m: &Bound<'py, PyModule>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = m.py();
     if let Some(made) = function(m, name) {
@@ -161,16 +158,16 @@ fn member<'py>(m: &Bound<'py, PyModule>, name: &str) -> PyResult<Option<Bound<'p
     }
     if let Some(class) = class(py, name) {
         if name == "CustomFunction" {
-            custom_op::mark(&class)?;
+            custom_op::mark_abstract(&class)?;
         }
         return Ok(Some(class.into_any()));
     }
     match name {
         "_namespaces" => lazy_methods::namespaces(m).map(Some),
-        "__all__" => Ok(Some(PyList::new(py, public())?.into_any())),
+        "__all__" => Ok(Some(PyList::new(py, public_names())?.into_any())),
         _ => match lazy_methods::function(m, name)? {
             Some(operation) => Ok(Some(operation)),
-            None => errors::named(py, name),
+            None => errors::class_named(py, name),
         },
     }
 }
@@ -183,7 +180,7 @@ fn __getattr__<'py>(
     name: &Bound<'py, PyString>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match member(m, name.to_str()?)? {
-        // Two threads that ask at once get the same object.
+        // Two threads that race here get the same object.
         Some(made) => m.dict().call_method1("setdefault", (name, made)),
         None => {
             let text = format!("module 'ferrograd._core' has no attribute '{name}'");
@@ -199,24 +196,25 @@ fn __dir__<'py>(m: &Bound<'py, PyModule>) -> PyResult<Bound<'py, PyList>> {
     let all = PyDict::new(m.py());
     m.dict().keys().iter().try_for_each(|name| all.set_item(name, ()))?;
     let mut lazy = functions();
-    lazy.extend(CLASSES.iter().copied().chain(["_namespaces", "__all__"]).chain(errors::names()));
+    lazy.extend(
+        CLASSES.iter().copied().chain(["_namespaces", "__all__"]).chain(errors::class_names()),
+    );
     lazy.into_iter().try_for_each(|name| all.set_item(name, ()))?;
     let names = all.keys();
     names.sort()?;
     Ok(names)
 }
 
-/// The names of all functions.
 fn functions() -> Vec<&'static str> {
     let mut all = FUNCTIONS.to_vec();
     all.extend(lazy_methods::functions().map(|(_, name)| name));
     all
 }
 
-/// What `from ferrograd._core import *` may bring into the package.
-fn public() -> Vec<&'static str> {
+/// The names in `__all__`.
+fn public_names() -> Vec<&'static str> {
     let mut all = functions();
-    all.retain(|name| !name.starts_with('_') && !ELSEWHERE.contains(name));
+    all.retain(|name| !name.starts_with('_') && !NOT_REEXPORTED.contains(name));
     all.push("Tensor");
     all
 }

@@ -1,9 +1,7 @@
-//! What the bindings call in the Python package.
+//! Names of the Python package that the bindings import lazily, and the methods of `Tensor` that are written in Python.
 //!
-//! Owns: the table of those names, each looked up once, and that of the methods that Python adds to tensors. Never calls
-//! anything.
-//! Invariant: no other file of the bindings names a module of the package, and `tests/layers/rooms.rs` finds every
-//! name here in the package's sources.
+//! Invariant: no other file of the bindings names a module of the package; `tests/layers/rooms.rs` checks both this and
+//! that every name here exists.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,13 +12,13 @@ pub(crate) const PACKAGE: &str = "ferrograd";
 /// The namespace of the array API standard.
 pub(crate) const ARRAY_API: &str = "ferrograd.array_api";
 
-/// The ufuncs that are operations of ours, as a dict.
-pub(crate) static OPERATIONS: LazyImport =
+/// NumPy ufuncs that are operations of this crate: a dict from ufunc to operation.
+pub(crate) static UFUNC_OPERATIONS: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "OPERATIONS");
-/// What decides a call of any other ufunc.
+/// `__array_ufunc__` for all other ufuncs.
 pub(crate) static ARRAY_UFUNC: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_ufunc");
-/// What decides a call of any other function of NumPy.
+/// `__array_function__`.
 pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
@@ -34,31 +32,33 @@ pub(crate) static EINOPS_SPEC: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
 pub(crate) static EINOPS_REGISTER: LazyImport =
     LazyImport::new("ferrograd._dispatch.einops", "register");
-/// What raises the error of a module that the package does not have, where there is a hint.
+/// Raises `ImportError` with a hint for some modules that the package does not have.
 pub(crate) static REFUSE_IMPORT: LazyImport =
     LazyImport::new("ferrograd._inspect.missing_names", "refuse_import");
 /// The product of a tensor and a sparse array of SciPy's.
 pub(crate) static SPARSE_PRODUCT: LazyImport =
     LazyImport::new("ferrograd.scipy.sparse._arrays", "product");
 /// The class of `t.size`.
-pub(crate) static SIZE: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
+pub(crate) static SIZE_CLASS: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
 /// `autograd.grad` of a batch of gradients.
-pub(crate) static BATCHED: LazyImport =
+pub(crate) static BATCHED_GRAD: LazyImport =
     LazyImport::new("ferrograd.autograd._batched_grad", "batched");
 /// What the backward of a functor is given.
-pub(crate) static OP: LazyImport = LazyImport::new("ferrograd.functors._recorded_call", "Op");
+pub(crate) static FUNCTOR_OPERATION: LazyImport =
+    LazyImport::new("ferrograd.functors._recorded_call", "Op");
 /// A call of a custom function that a step of a recorded function makes again.
 pub(crate) static FUNCTION_CALL: LazyImport =
     LazyImport::new("ferrograd._compile.host_call", "FunctionCall");
 /// The constructors behind `t.new_zeros()` and its like.
 pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
-pub(crate) static NAMED: LazyImport = LazyImport::new("ferrograd._dispatch.named_tuples", "named");
+pub(crate) static NAMED_TUPLE: LazyImport =
+    LazyImport::new("ferrograd._dispatch.named_tuples", "named");
 pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
 pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
 pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");
 pub(crate) static TENSOR: LazyImport = LazyImport::new("ferrograd", "tensor");
 
-/// Methods and attributes of tensors that are written in Python, by the module that has them. They come before an
+/// Methods and attributes of `Tensor` written in Python: the module and the names in it. They take precedence over an
 /// operation of the same name.
 pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._pytorch.products", "addmm addmv addr addbmm baddbmm mv dist"),
@@ -99,7 +99,7 @@ pub(crate) const METHODS: &[(&str, &str)] = &[
     ("ferrograd._tensor.copy_protocols", "__copy__ __deepcopy__ full_like"),
 ];
 
-/// An object of the package.
+/// An attribute of a Python module, imported at the first use.
 pub(crate) struct LazyImport {
     module: &'static str,
     name: &'static str,
@@ -111,7 +111,6 @@ impl LazyImport {
         LazyImport { module, name, object: PyOnceLock::new() }
     }
 
-    /// The object, imported at the first call.
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         self.object.import(py, self.module, self.name)
     }

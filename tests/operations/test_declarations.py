@@ -21,7 +21,7 @@ from op_support import REGISTRY
 ROOT = Path(__file__).parents[2]
 #: Files that serve every operation.
 GENERIC = (
-    *(f"src/bindings/call/lazy_methods/{name}.rs" for name in ("attributes", "signature_text")),
+    *(f"src/bindings/call/{name}.rs" for name in ("node_attributes", "signature_text")),
     *(f"src/bindings/call/{name}.rs" for name in ("bind", "result_options")),
     *(f"src/bindings/call/{name}.rs" for name in ("dispatch", "entry", "observe")),
     *(f"src/ops/core/declaration/{name}.rs" for name in ("op_decl", "op_facts", "declare_op")),

@@ -1,7 +1,4 @@
-//! Questions about what results were computed from.
-//!
-//! Owns: which nodes answer them. Never walks by itself: the graph's engine does, and it stops above the oldest tensor
-//! that is named. Invariant: nothing is run, changed or kept alive.
+//! Dependency queries: whether results depend on given tensors, and whether their backward may run Python code.
 
 use pyo3::prelude::*;
 
@@ -10,18 +7,17 @@ use crate::bindings::object::PyTensor;
 use crate::graph::{Attachments, Flags, search};
 use crate::tensor::{Edge, Node, Tensor};
 
-/// Where the gradients of tensors go; of those that need none, nowhere.
+/// The edges that the gradients of tensors flow to; tensors that need none are skipped.
 fn edges(tensors: &[&Tensor]) -> Vec<Edge> {
     tensors.iter().filter_map(|tensor| tensor.grad_edge()).collect()
 }
 
-/// The tensors among some objects.
 fn tensors<'a>(objects: &'a [Bound<'_, PyAny>]) -> Vec<&'a Tensor> {
     let tensor = |ob: &'a Bound<'_, PyAny>| Some(&ob.cast::<PyTensor>().ok()?.get().tensor);
     objects.iter().filter_map(tensor).collect()
 }
 
-/// Whether one of `outputs` depends on a leaf that is none of `own`.
+/// Whether one of `outputs` depends on a leaf other than `own`.
 pub(crate) fn depends_on_others(outputs: &[&Tensor], own: &[&Tensor]) -> bool {
     let own = edges(own);
     let mine = |node: &Node| own.iter().any(|edge| edge.node() == node);
@@ -29,7 +25,7 @@ pub(crate) fn depends_on_others(outputs: &[&Tensor], own: &[&Tensor]) -> bool {
     search(&edges(outputs), &own, true, other)
 }
 
-/// Whether a tensor among `outputs` depends on a leaf that is none of `own`.
+/// Whether a tensor among `outputs` depends on a leaf other than `own`.
 #[pyfunction]
 pub(crate) fn _depends_on_others(
     outputs: Vec<Bound<'_, PyAny>>,
@@ -38,7 +34,7 @@ pub(crate) fn _depends_on_others(
     depends_on_others(&tensors(&outputs), &tensors(&own))
 }
 
-/// Whether a backward from `outputs` to `inputs` may run one that is written in Python.
+/// Whether a backward from `outputs` to `inputs` may run a custom function's backward.
 #[pyfunction]
 pub(crate) fn _runs_python(outputs: Vec<Bound<'_, PyAny>>, inputs: Vec<Bound<'_, PyAny>>) -> bool {
     search(&edges(&tensors(&outputs)), &edges(&tensors(&inputs)), false, is_custom)

@@ -1,7 +1,7 @@
-//! Arguments of transforms that have ended, while something still leads to them.
+//! Leaves that stood for arguments of transforms (`grad`, `jvp`, ...) that have ended. A tensor that leaked out of such
+//! a transform still leads to them, which is an error when it is differentiated again.
 //!
-//! Owns: their list, which is empty unless a function kept a tensor beyond its call. Never keeps one alive.
-//! Invariant: no node is dropped while the list is locked; without entries a question costs one load.
+//! Invariant: no node is dropped while the table is locked; while the table is empty, a query costs one atomic load.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::LazyLock;
@@ -16,65 +16,66 @@ use crate::graph::{Flags, NodeId, frontier, innermost_line, next_node_seq, searc
 use crate::tensor::{Edge, Node, Tensor};
 use crate::threads::Lock;
 
-/// The accumulators of arguments, the earliest first, each with the number of the first node after its transform. Those
-/// of which nothing is left go from the front, and from everywhere when there are too many.
+/// The accumulator nodes of arguments, earliest first, and for each the sequence number of the first node after its
+/// transform. Dead entries are removed from the front, and everywhere when there are too many.
 #[derive(Default)]
-struct Ended {
+struct EndedArguments {
     order: VecDeque<NodeId<Tensor>>,
-    since: HashMap<NodeId<Tensor>, u64>,
-    most: usize,
+    ended_at: HashMap<NodeId<Tensor>, u64>,
+    prune_at: usize,
 }
 
-impl Ended {
+impl EndedArguments {
     fn add(&mut self, argument: NodeId<Tensor>) {
-        if self.order.len() >= self.most {
+        if self.order.len() >= self.prune_at {
             self.order.retain(NodeId::is_live);
-            self.since.retain(|id, _| id.is_live());
-            self.most = 2 * self.order.len() + 64;
+            self.ended_at.retain(|id, _| id.is_live());
+            self.prune_at = 2 * self.order.len() + 64;
         }
         self.order.push_back(argument);
-        self.since.insert(argument, next_node_seq());
+        self.ended_at.insert(argument, next_node_seq());
         COUNT.store(self.order.len(), Ordering::Relaxed);
     }
 
-    /// The earliest one that something still leads to.
+    /// The earliest entry whose node is still alive.
     fn earliest(&mut self) -> Option<Node> {
         while let Some(argument) = self.order.front() {
             if let Some(node) = argument.upgrade() {
                 return Some(node);
             }
-            self.since.remove(argument);
+            self.ended_at.remove(argument);
             self.order.pop_front();
         }
         None
     }
 }
 
-static ENDED: LazyLock<Lock<Ended>> = LazyLock::new(Lock::default);
+static ENDED_ARGUMENTS: LazyLock<Lock<EndedArguments>> = LazyLock::new(Lock::default);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What a tensor that is an argument of a transform will be found by when it has ended.
+/// The node id of a transform's argument, which identifies it after the transform has ended.
 pub(crate) fn argument(tensor: &Tensor) -> Option<NodeId<Tensor>> {
     let edge = tensor.grad_edge()?;
     edge.node().flags().has(Flags::ACCUMULATOR).then(|| edge.node().id())
 }
 
-/// Takes note of an argument of a transform that has ended and let its graph go.
+/// Records an argument of a transform that has ended.
 pub(crate) fn end(argument: NodeId<Tensor>) {
     if argument.is_live() {
-        ENDED.lock().add(argument);
+        ENDED_ARGUMENTS.lock().add(argument);
     }
 }
 
-/// Where the gradients of tensors go.
+/// The edges that the gradients of tensors flow to.
 fn edges(tensors: &[&Tensor]) -> Vec<Edge> {
     tensors.iter().filter_map(|tensor| tensor.grad_edge()).collect()
 }
 
-/// The argument of an ended transform that these lead to, and the number of the first node after that.
+/// The argument of an ended transform that the roots depend on, and the sequence number of the first node after that
+/// transform.
 fn reached(roots: &[Edge]) -> Option<(Edge, u64)> {
     let earliest = {
-        let mut ended = ENDED.lock();
+        let mut ended = ENDED_ARGUMENTS.lock();
         let earliest = ended.earliest();
         COUNT.store(ended.order.len(), Ordering::Relaxed);
         Edge::new(earliest?, 0)
@@ -82,21 +83,21 @@ fn reached(roots: &[Edge]) -> Option<(Edge, u64)> {
     let mut found = None;
     search(roots, std::slice::from_ref(&earliest), false, |node| {
         if node.flags().has(Flags::ACCUMULATOR)
-            && let Some(since) = ENDED.lock().since.get(&node.id())
+            && let Some(ended_at) = ENDED_ARGUMENTS.lock().ended_at.get(&node.id())
         {
-            found = Some((Edge::new(node.clone(), 0), *since));
+            found = Some((Edge::new(node.clone(), 0), *ended_at));
         }
         found.is_some()
     });
     found
 }
 
-/// Whether one of `outputs` was computed from the argument of a transform that has ended.
-pub(crate) fn leads_there(outputs: &[&Tensor]) -> bool {
+/// Whether one of `outputs` depends on the argument of an ended transform.
+pub(crate) fn depends_on_ended(outputs: &[&Tensor]) -> bool {
     COUNT.load(Ordering::Relaxed) != 0 && reached(&edges(outputs)).is_some()
 }
 
-/// Notes that the transform of these arguments has ended, and empties the list of them.
+/// Marks these arguments of a transform as ended and empties the list.
 #[pyfunction]
 pub(crate) fn _end_transform(arguments: &Bound<'_, PyList>) -> PyResult<()> {
     let tensor = |ob: Bound<'_, PyAny>| argument(&ob.cast::<PyTensor>().ok()?.get().tensor);
@@ -106,16 +107,16 @@ pub(crate) fn _end_transform(arguments: &Bound<'_, PyList>) -> PyResult<()> {
     Ok(())
 }
 
-/// A tensor of an ended transform: the node that made it and which of its outputs it is, the argument that it was
-/// computed from, and the line that made it.
-type Kept<'py> = (Bound<'py, PyNode>, u32, Bound<'py, PyNode>, Option<String>);
+/// A leaked tensor: the node that made it and its output index, the argument it depends on, and the source line that
+/// made it.
+type LeakedTensor<'py> = (Bound<'py, PyNode>, u32, Bound<'py, PyNode>, Option<String>);
 
-/// The tensor of an ended transform that one of `outputs` was computed from, None where there is none.
+/// The tensor of an ended transform that one of `outputs` depends on, or None.
 #[pyfunction]
 pub(crate) fn _of_ended_transform<'py>(
     py: Python<'py>,
     outputs: &Bound<'py, PyAny>,
-) -> PyResult<Option<Kept<'py>>> {
+) -> PyResult<Option<LeakedTensor<'py>>> {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return Ok(None);
     }
@@ -123,18 +124,18 @@ pub(crate) fn _of_ended_transform<'py>(
     let outputs: Vec<&Tensor> =
         objects.iter().filter_map(|ob| Some(&ob.cast::<PyTensor>().ok()?.get().tensor)).collect();
     let roots = edges(&outputs);
-    let Some((leaf, since)) = reached(&roots) else {
+    let Some((leaf, ended_at)) = reached(&roots) else {
         return Ok(None);
     };
     let ends = std::slice::from_ref(&leaf);
     let leads =
         |edge: &Edge| search(std::slice::from_ref(edge), ends, false, |node| node == leaf.node());
-    let Some(kept) = frontier(&roots, since).into_iter().find(leads) else {
+    let Some(leaked) = frontier(&roots, ended_at).into_iter().find(leads) else {
         return Ok(None);
     };
-    let site = kept.node().attachments().and_then(|attachments| attachments.call_site());
+    let site = leaked.node().attachments().and_then(|attachments| attachments.call_site());
     let site = site.map(|site| innermost_line(&site).trim().to_owned());
     let (made, argument) =
-        (wrap_node(py, kept.node().clone())?, wrap_node(py, leaf.node().clone())?);
-    Ok(Some((made, kept.output(), argument, site)))
+        (wrap_node(py, leaked.node().clone())?, wrap_node(py, leaf.node().clone())?);
+    Ok(Some((made, leaked.output(), argument, site)))
 }

@@ -1,30 +1,27 @@
-//! What the engine needs of Python: the GIL and the signals.
-//!
-//! Owns: how a pass releases the GIL, and the exception a signal raised.
-//! Never looks inside a graph, and never decides when to release: the engine does.
-//! Invariant: an interrupted pass raises what Python's signal handler raised.
+//! The engine's view of the Python interpreter: releasing the GIL during a pass, and raising the exception of a signal
+//! handler.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
 use crate::bindings::attach::attached;
-use crate::bindings::call::intercept::detached;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::call::intercept::without_gil;
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::errors::{from_python, to_python};
 use crate::error::{Error, Result};
 use crate::graph::Host;
 use crate::threads::{Mutex, signals};
 
-/// The host of one pass.
+/// The host interface of one backward pass.
 #[derive(Default)]
-struct Interpreter {
+struct PassHost {
     raised: Mutex<Option<PyErr>>,
-    /// The GIL is released, but for batches.
+    /// Whether the pass has released the GIL.
     detached: AtomicBool,
 }
 
-impl Host for Interpreter {
+impl Host for PassHost {
     fn attached(&self, batch: &mut dyn FnMut()) {
         attached(|_| batch());
     }
@@ -33,7 +30,7 @@ impl Host for Interpreter {
         if self.detached.swap(true, Ordering::Relaxed) {
             return work();
         }
-        attached(|py| detached(py, work));
+        attached(|py| without_gil(py, work));
         self.detached.store(false, Ordering::Relaxed);
     }
 
@@ -48,7 +45,7 @@ impl Host for Interpreter {
     }
 }
 
-/// Lets long loops of programs ask for signals.
+/// Lets long loops of compiled programs check for signals.
 pub(crate) fn register() {
     signals::set_check(|| {
         attached(|py| py.check_signals())
@@ -56,15 +53,15 @@ pub(crate) fn register() {
     });
 }
 
-/// Runs a pass, or what amounts to several, with the host that it needs.
+/// Runs one or more backward passes with the host interface of this thread.
 pub(crate) fn run_pass<T>(
     py: Python<'_>,
     op: &'static str,
     pass: impl FnOnce(&dyn Host) -> Result<T>,
 ) -> PyResult<T> {
-    room(op)?;
-    let _kept = ThreadStateGuard::new(py);
-    let host = Interpreter::default();
+    check_stack(op)?;
+    let _state = ThreadStateGuard::new(py);
+    let host = PassHost::default();
     pass(&host).map_err(|error| match *error {
         Error::Interrupted { .. } => {
             let raised = host.raised.lock().take();

@@ -1,8 +1,5 @@
-//! `backward` and `grad` as Python calls them.
-//!
-//! Owns: sequences, dicts, arrays and gradient edges as arguments of a pass.
-//! Never walks the graph: `ops::autograd` does.
-//! Invariant: a gradient given as an array or a number gets its tensor's dtype; a tensor must have it.
+//! `backward`, `grad` and Jacobian functions as Python calls them: conversion of their arguments (sequences, dicts,
+//! arrays, gradient edges).
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -10,10 +7,10 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::convert;
-use crate::bindings::call::sequence::{MOST_ITEMS, all_of, elements, is_sequence};
+use crate::bindings::call::sequence::{MAX_ITEMS, all_of, elements, is_sequence};
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::graph::edge::GradientEdge;
-use crate::bindings::object::{PyTensor, remember, wrap};
+use crate::bindings::object::{PyTensor, set_identity, wrap};
 use crate::bindings::package;
 use crate::dtype::DType;
 use crate::graph::{Flags, NestedStart};
@@ -26,11 +23,11 @@ use crate::tensor::Tensor;
 type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
 /// One tensor or gradient edge, or a sequence of them.
-fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
-    let one = |ob: &Bound<'py, PyAny>| {
+fn tensors_or_edges<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
+    let is_endpoint = |ob: &Bound<'py, PyAny>| {
         ob.is_instance_of::<PyTensor>() || ob.is_instance_of::<GradientEdge>()
     };
-    if one(ob) {
+    if is_endpoint(ob) {
         return Ok(smallvec![ob.clone()]);
     }
     let refuse = |ob: &Bound<'_, PyAny>| {
@@ -42,21 +39,21 @@ fn several<'py>(op: &str, name: &str, ob: &Bound<'py, PyAny>) -> PyResult<Object
     };
     let mut items = Objects::new();
     if let Ok(list) = ob.cast_exact::<PyList>()
-        && list.len() <= MOST_ITEMS
+        && list.len() <= MAX_ITEMS
     {
         list.iter().for_each(|item| items.push(item));
     } else if ob.try_iter().is_err() {
         return Err(refuse(ob));
     } else {
-        items = elements(op, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
+        items = elements(op, name, ob, MAX_ITEMS)?.collect::<PyResult<_>>()?;
     }
-    match items.iter().find(|item| !one(item)) {
+    match items.iter().find(|item| !is_endpoint(item)) {
         None => Ok(items),
         Some(other) => Err(refuse(other)),
     }
 }
 
-/// The points at which a pass begins.
+/// The roots of a pass.
 fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let root = |ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
         Ok(tensor) => Ok(Endpoint::root(op, &tensor.get().tensor)?),
@@ -65,10 +62,10 @@ fn roots(op: &'static str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Endpoi
     if let Ok(tensor) = ob.cast::<PyTensor>() {
         return Ok(smallvec![Endpoint::root(op, &tensor.get().tensor)?]);
     }
-    several(op, name, ob)?.iter().map(root).collect()
+    tensors_or_edges(op, name, ob)?.iter().map(root).collect()
 }
 
-/// The gradients that belong to `roots`: None (then there are none here), one for one, or a sequence.
+/// The gradients of `roots`: None (an empty list), one gradient for one root, or a sequence.
 fn gradients(
     op: &str,
     roots: &[Endpoint],
@@ -86,18 +83,22 @@ fn gradients(
                 "give a sequence with one gradient or None per output",
             ));
         }
-        return Ok(vec![gradient(op, &roots[0], Some(ob))?]);
+        return Ok(vec![gradient_or_none(op, &roots[0], Some(ob))?]);
     }
     let items: Objects<'_> =
-        elements(op, "the gradient", ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
+        elements(op, "the gradient", ob, MAX_ITEMS)?.collect::<PyResult<_>>()?;
     if items.len() != roots.len() {
         let what = format!("there are {} outputs and {} gradients", roots.len(), items.len());
         return Err(bad_value(op, what, "give one gradient or None per output"));
     }
-    roots.iter().zip(&items).map(|(root, item)| gradient(op, root, Some(item))).collect()
+    roots.iter().zip(&items).map(|(root, item)| gradient_or_none(op, root, Some(item))).collect()
 }
 
-fn gradient(op: &str, root: &Endpoint, ob: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
+fn gradient_or_none(
+    op: &str,
+    root: &Endpoint,
+    ob: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Tensor>> {
     let Some(ob) = ob.filter(|ob| !ob.is_none()) else {
         return Ok(None);
     };
@@ -108,20 +109,20 @@ fn gradient(op: &str, root: &Endpoint, ob: Option<&Bound<'_, PyAny>>) -> PyResul
     gradient_of(given, root.spec.dtype).map(Some)
 }
 
-/// A gradient given as an array or a number, as a value of its own and of a tensor's dtype.
+/// Converts a gradient given as an array or a number to the tensor's dtype, as a copy.
 pub(crate) fn gradient_of(given: Tensor, dtype: DType) -> PyResult<Tensor> {
     if given.dtype() == dtype || !dtype.is_inexact() {
-        // The array's owner may change it later; gradients are values.
+        // The caller may write to the array later.
         return Ok(given.into_owned()?);
     }
     Ok(astype(&given, dtype)?)
 }
 
-/// What `inputs=` names: a tensor, a gradient edge, a sequence, or the values of a dict.
+/// The objects in `inputs=`: a tensor, a gradient edge, a sequence, or the values of a dict.
 fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
     let found = match ob.cast_exact::<PyDict>() {
-        Ok(dict) => several(op, "inputs", dict.values().as_any())?,
-        Err(_) => several(op, "inputs", ob)?,
+        Ok(dict) => tensors_or_edges(op, "inputs", dict.values().as_any())?,
+        Err(_) => tensors_or_edges(op, "inputs", ob)?,
     };
     if found.is_empty() {
         let remedy =
@@ -131,13 +132,13 @@ fn inputs_of<'py>(op: &str, ob: &Bound<'py, PyAny>) -> PyResult<Objects<'py>> {
     Ok(found)
 }
 
-/// Where a backward accumulates; tensors that are no leaves retain their gradient from now on.
+/// Where `backward(inputs=...)` accumulates; non-leaf tensors retain their gradient from now on.
 fn targets(ob: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let target = |(i, ob): (usize, &Bound<'_, PyAny>)| {
         if let Ok(tensor) = ob.cast::<PyTensor>() {
             let point = engine::target("backward", i, &tensor.get().tensor)?;
             if !tensor.get().tensor.is_leaf() {
-                remember(tensor)?;
+                set_identity(tensor)?;
             }
             return Ok(point);
         }
@@ -160,12 +161,12 @@ pub(crate) fn run_backward(
     inputs: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let root_point = Endpoint::root("backward", &root.get().tensor)?;
-    let grad = super::grad_api::gradient("backward", &root_point, gradient)?;
+    let grad = gradient_or_none("backward", &root_point, gradient)?;
     let grads = grad.map_or_else(Vec::new, |grad| vec![Some(grad)]);
-    pass(root.py(), smallvec![root_point], grads, retain_graph, create_graph, inputs)
+    run_backward_from(root.py(), smallvec![root_point], grads, retain_graph, create_graph, inputs)
 }
 
-fn pass(
+fn run_backward_from(
     py: Python<'_>,
     roots: Endpoints,
     grads: Vec<Option<Tensor>>,
@@ -194,11 +195,11 @@ pub(crate) fn backward(
 ) -> PyResult<()> {
     let roots = roots("backward", "tensors", tensors)?;
     let grads = gradients("backward", &roots, grad_tensors)?;
-    pass(py, roots, grads, retain_graph, create_graph, inputs)
+    run_backward_from(py, roots, grads, retain_graph, create_graph, inputs)
 }
 
-/// Where `grad` ends.
-fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
+/// The endpoints of `grad`.
+fn endpoints(inputs: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
     let point = |i: usize, ob: &Bound<'_, PyAny>| match ob.cast::<PyTensor>() {
         Ok(tensor) => PyResult::Ok(Endpoint::target("grad", i, &tensor.get().tensor)?),
         Err(_) => Ok(ob.cast::<GradientEdge>()?.get().point.clone()),
@@ -211,7 +212,7 @@ fn wanted(inputs: &Bound<'_, PyAny>) -> PyResult<Endpoints> {
 }
 
 #[cold]
-fn contradiction() -> PyErr {
+fn unused_and_materialize() -> PyErr {
     bad_value(
         "grad",
         "materialize_grads=True with allow_unused=False",
@@ -219,17 +220,17 @@ fn contradiction() -> PyErr {
     )
 }
 
-/// One pass for many rows of gradients.
+/// `is_grads_batched=True`: one pass for many rows of gradients.
 #[cold]
-fn batched<'py>(
+fn grad_batched<'py>(
     outputs: &Bound<'py, PyAny>,
     inputs: &Bound<'py, PyAny>,
     gradients: Option<&Bound<'py, PyAny>>,
     graph: (Option<bool>, bool),
     unused: (bool, bool),
 ) -> PyResult<Bound<'py, PyAny>> {
-    let batched = package::BATCHED.get(outputs.py())?;
-    batched.call1((outputs, inputs, gradients, graph, unused))
+    let grad_batched = package::BATCHED_GRAD.get(outputs.py())?;
+    grad_batched.call1((outputs, inputs, gradients, graph, unused))
 }
 
 /// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes. With `is_grads_batched` the first
@@ -251,16 +252,16 @@ pub(crate) fn grad<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = only_inputs;
     if materialize_grads && allow_unused == Some(false) {
-        return Err(contradiction());
+        return Err(unused_and_materialize());
     }
     let allow_unused = allow_unused.unwrap_or(materialize_grads);
     if is_grads_batched {
-        let graph = (retain_graph, create_graph);
-        return batched(outputs, inputs, grad_outputs, graph, (allow_unused, materialize_grads));
+        let (graph, unused) = ((retain_graph, create_graph), (allow_unused, materialize_grads));
+        return grad_batched(outputs, inputs, grad_outputs, graph, unused);
     }
     let roots = roots("grad", "outputs", outputs)?;
     let grads = gradients("grad", &roots, grad_outputs)?;
-    let wanted = wanted(inputs)?;
+    let targets = endpoints(inputs)?;
     let found = run_pass(py, "grad", |host| {
         let options = GradOptions {
             retain_graph,
@@ -269,7 +270,7 @@ pub(crate) fn grad<'py>(
             materialize: materialize_grads,
             since: NestedStart::default(),
         };
-        engine::grad_at(roots, &wanted, &grads, &options, host)
+        engine::grad_at(roots, &targets, &grads, &options, host)
     })?;
     let found: PyResult<Vec<Option<Bound<'py, PyAny>>>> =
         found.into_iter().map(|grad| grad.map(|grad| wrap(py, grad)).transpose()).collect();
@@ -295,7 +296,7 @@ pub(crate) fn _grad_rows<'py>(
     unused: (bool, bool),
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
     let roots = roots("grad", "outputs", outputs)?;
-    let wanted = wanted(inputs)?;
+    let targets = endpoints(inputs)?;
     let batch = |(root, given): (&Endpoint, &Bound<'py, PyTensor>)| {
         Ok(astype(&given.get().tensor, root.spec.dtype)?)
     };
@@ -309,21 +310,21 @@ pub(crate) fn _grad_rows<'py>(
             materialize: unused.1,
             since: NestedStart::default(),
         };
-        grad_rows(&roots, &wanted, &gradients, &options, host)
+        grad_rows(&roots, &targets, &gradients, &options, host)
     })?;
     found.into_iter().map(|rows| rows.map(|rows| wrap(py, rows)).transpose()).collect()
 }
 
-/// The ends of the passes that compute the derivatives of a tensor.
-fn ends(
+/// The root and the endpoints of a Jacobian.
+fn jacobian_endpoints(
     output: &Bound<'_, PyTensor>,
     inputs: &[Bound<'_, PyTensor>],
 ) -> PyResult<(Endpoint, Vec<Endpoint>)> {
     let root = Endpoint::root("jacobian", &output.get().tensor)?;
     let point =
         |(i, x): (usize, &Bound<'_, PyTensor>)| Endpoint::target("jacobian", i, &x.get().tensor);
-    let wanted = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
-    Ok((root, wanted))
+    let endpoints = inputs.iter().enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
+    Ok((root, endpoints))
 }
 
 /// How many rows of the derivatives of `output` one pass of `_jacobian` computes.
@@ -332,8 +333,8 @@ pub(crate) fn _rows_of_pass(
     output: &Bound<'_, PyTensor>,
     #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'_, PyTensor>>,
 ) -> PyResult<usize> {
-    let (root, wanted) = ends(output, &inputs)?;
-    Ok(rows_per_pass(&root, &wanted))
+    let (root, endpoints) = jacobian_endpoints(output, &inputs)?;
+    Ok(rows_per_pass(&root, &endpoints))
 }
 
 /// The derivatives of all elements of `output` by each of `inputs`, of shape `output.shape + input.shape`; None where
@@ -345,7 +346,7 @@ pub(crate) fn _jacobian<'py>(
     #[pyo3(from_py_with = all_of)] inputs: Vec<Bound<'py, PyTensor>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let (root, wanted) = ends(output, &inputs)?;
-    let found = run_pass(py, "jacobian", |host| jacobian(&root, &wanted, create_graph, host))?;
+    let (root, endpoints) = jacobian_endpoints(output, &inputs)?;
+    let found = run_pass(py, "jacobian", |host| jacobian(&root, &endpoints, create_graph, host))?;
     found.into_iter().map(|block| block.map(|block| wrap(py, block)).transpose()).collect()
 }

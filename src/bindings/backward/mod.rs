@@ -1,6 +1,4 @@
 //! `backward`, `grad` and Jacobians as Python calls them, and the modes of a thread.
-//!
-//! Invariant: after an error or a signal the thread's modes are what they were.
 
 pub(crate) mod depends_on;
 pub(crate) mod ended_transforms;

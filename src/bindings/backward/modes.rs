@@ -1,15 +1,12 @@
-//! Modes, counters and settings of the engine.
-//!
-//! Owns: the switches Python's context managers use, and what `show_config` prints.
-//! Never keeps state of its own.
+//! Thread modes, counters and settings: the functions behind Python's context managers and `show_config`.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::array::capture;
-use crate::bindings::call::intercept::detached;
+use crate::bindings::call::intercept::without_gil;
 use crate::bindings::call::signature_text::default_text;
-use crate::bindings::errors::{bad_value, python};
+use crate::bindings::errors::{bad_value, to_py_result};
 use crate::dtype::DType;
 use crate::graph::{
     DISALLOW_SAVED_MUTATION, GRAD, INFERENCE, Mode, RECORDED_ARRAYS, SERIAL, TRANSFORM, Value,
@@ -32,7 +29,7 @@ pub(crate) fn is_inference_mode_enabled() -> bool {
     Mode::current().has(INFERENCE)
 }
 
-/// Switches recording on this thread and returns the mode word before.
+/// Switches recording on this thread and returns the previous mode word.
 #[pyfunction]
 pub(crate) fn _switch_grad(on: bool) -> u32 {
     let before = Mode::current();
@@ -40,7 +37,8 @@ pub(crate) fn _switch_grad(on: bool) -> u32 {
     before.0
 }
 
-/// Has saved values copied before a write, or not, on this thread, and returns the mode word before.
+/// Sets whether writing to memory of a saved value copies the value first on this thread, and returns the previous mode
+/// word.
 #[pyfunction]
 pub(crate) fn _disallow_saved_mutation(on: bool) -> u32 {
     let before = Mode::current();
@@ -48,7 +46,7 @@ pub(crate) fn _disallow_saved_mutation(on: bool) -> u32 {
     before.0
 }
 
-/// Has arrays that this thread's program makes take tensors, or not, and returns whether they did.
+/// Sets whether arrays created on this thread can hold tensors, and returns the previous setting.
 #[pyfunction]
 pub(crate) fn _switch_recorded_arrays(on: bool) -> bool {
     let before = Mode::current();
@@ -56,15 +54,15 @@ pub(crate) fn _switch_recorded_arrays(on: bool) -> bool {
     before.has(RECORDED_ARRAYS)
 }
 
-/// Whether arrays that a program makes must take tensors: a transform, a recording or a function runs that asks for it. Under
-/// `no_grad` nothing that is written has a derivative, but a program must see the write.
+/// Whether newly created arrays must be able to hold tensors: a transform or a trace is active, or a function asked for
+/// it. Under `no_grad` writes have no derivative, but a trace must see them.
 #[pyfunction]
 pub(crate) fn _records_arrays() -> bool {
     let mode = Mode::current();
     (mode.has(GRAD) && (mode.has(TRANSFORM) || mode.has(RECORDED_ARRAYS))) || capture::active()
 }
 
-/// Switches inference mode on this thread and returns the mode word before.
+/// Switches inference mode on this thread and returns the previous mode word.
 #[pyfunction]
 pub(crate) fn _switch_inference(on: bool) -> u32 {
     let before = Mode::current();
@@ -73,7 +71,7 @@ pub(crate) fn _switch_inference(on: bool) -> u32 {
     before.0
 }
 
-/// Allows backward passes of this thread to run nodes on other threads, or not, and returns the mode word before.
+/// Sets whether backward passes of this thread may run nodes on other threads, and returns the previous mode word.
 #[pyfunction]
 pub(crate) fn _switch_multithreading(on: bool) -> u32 {
     let before = Mode::current();
@@ -87,7 +85,7 @@ pub(crate) fn is_multithreading_enabled() -> bool {
     !Mode::current().has(SERIAL)
 }
 
-/// Puts a mode word back.
+/// Restores a mode word.
 #[pyfunction]
 pub(crate) fn _restore_mode(word: u32) {
     Mode(word).set();
@@ -105,7 +103,7 @@ pub(crate) fn set_num_threads(py: Python<'_>, n: isize) -> PyResult<()> {
     if n < 1 {
         return Err(bad_value("set_num_threads", format!("n is {n}"), "give at least 1"));
     }
-    detached(py, || threads::set_num_threads(n as usize));
+    without_gil(py, || threads::set_num_threads(n as usize));
     Ok(())
 }
 
@@ -179,5 +177,5 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("fields", decl.facts.fields)?;
         rows.append(row)?;
     }
-    python(Ok(rows))
+    to_py_result(Ok(rows))
 }

@@ -1,7 +1,6 @@
-//! The leaves that stand for the arguments of functions under differentiation.
+//! The leaves that stand for arguments of functions being differentiated on this thread. A copy of one has a history.
 //!
-//! Owns: which leaves the transforms of this thread have handed to functions that still run. What is copied of one has a
-//! history. Invariant: a leaf is among them exactly while such a function runs.
+//! Invariant: a leaf is in the list exactly while such a function runs.
 
 use std::cell::RefCell;
 
@@ -11,11 +10,11 @@ use pyo3::types::PyList;
 use crate::bindings::object::PyTensor;
 
 thread_local! {
-    /// The objects of the leaves that transforms of this thread have handed to functions which still run.
-    static HANDED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Addresses of the Python objects of active leaves.
+    static ACTIVE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A leaf in the hands of a function under differentiation, until this is dropped: what is made of it has a history.
+/// Marks a leaf as active until dropped.
 pub(crate) struct ActiveArgument {
     before: usize,
 }
@@ -23,40 +22,40 @@ pub(crate) struct ActiveArgument {
 impl ActiveArgument {
     pub(crate) fn new(leaf: &Bound<'_, PyTensor>) -> ActiveArgument {
         let address = leaf.as_ptr() as usize;
-        HANDED.with_borrow_mut(|handed| {
-            handed.push(address);
-            ActiveArgument { before: handed.len() - 1 }
+        ACTIVE.with_borrow_mut(|active| {
+            active.push(address);
+            ActiveArgument { before: active.len() - 1 }
         })
     }
 }
 
 impl Drop for ActiveArgument {
     fn drop(&mut self) {
-        HANDED.with_borrow_mut(|handed| handed.truncate(self.before));
+        ACTIVE.with_borrow_mut(|active| active.truncate(self.before));
     }
 }
 
-/// The same for several leaves of a caller in Python: gives what `_pop_arguments` takes.
+/// Marks several leaves as active; returns the value for `_pop_arguments`.
 #[pyfunction]
 pub(crate) fn _push_arguments(leaves: &Bound<'_, PyList>) -> usize {
-    HANDED.with_borrow_mut(|handed| {
-        let before = handed.len();
-        handed.extend(leaves.iter().map(|leaf| leaf.as_ptr() as usize));
+    ACTIVE.with_borrow_mut(|active| {
+        let before = active.len();
+        active.extend(leaves.iter().map(|leaf| leaf.as_ptr() as usize));
         before
     })
 }
 
-/// The end of `_push_arguments`.
+/// Ends `_push_arguments`.
 #[pyfunction]
 pub(crate) fn _pop_arguments(before: usize) {
-    HANDED.with_borrow_mut(|handed| handed.truncate(before));
+    ACTIVE.with_borrow_mut(|active| active.truncate(before));
 }
 
-/// Whether somebody differentiates by what a tensor was computed from, or by the tensor as an argument.
+/// Whether the tensor has a history, or is an active argument of a transform.
 #[pyfunction]
 pub(crate) fn _has_history(tensor: &Bound<'_, PyTensor>) -> bool {
     let own = &tensor.get().tensor;
     let address = tensor.as_ptr() as usize;
     !own.is_leaf()
-        || (own.requires_grad() && HANDED.with_borrow(|handed| handed.contains(&address)))
+        || (own.requires_grad() && ACTIVE.with_borrow(|active| active.contains(&address)))
 }

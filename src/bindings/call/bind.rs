@@ -1,8 +1,5 @@
-//! From Python's arguments to an operation's: who is meant by each, and conversion to its kind.
-//!
-//! Owns: binding of positions, keywords and aliases of names, and the messages about it. Never calls
-//! an operation and never knows a single one's meaning.
-//! Invariant: after [`bind`] every parameter has its argument, or is missing and has a default.
+//! Binds the positional and keyword arguments of a call to the parameters of an operation's declaration, and converts
+//! each to its kind.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyType};
@@ -12,7 +9,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::intercept::Keyword;
 use crate::bindings::call::numpy_arguments;
 use crate::bindings::call::result_options::ResultOptions;
-use crate::bindings::call::sequence::{self, MOST_AXES, MOST_ITEMS};
+use crate::bindings::call::sequence::{self, MAX_AXES, MAX_ITEMS};
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
@@ -20,7 +17,7 @@ use crate::ops::core::op_decl::{Arg, Kind, OpDecl, Operand, Param, Scalar};
 
 pub(crate) type Args = SmallVec<[Arg; 4]>;
 
-/// One converted argument per parameter, and the options of the result.
+/// Binds and converts the arguments: one per parameter. Returns `out=` and `name=`.
 pub(crate) fn bind<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
@@ -29,35 +26,37 @@ pub(crate) fn bind<'py>(
 ) -> PyResult<ResultOptions<'py>> {
     let mut options = ResultOptions::default();
     decl.params.iter().for_each(|_| args.push(Arg::Missing));
-    let positional = before_name(decl, positional, &mut options)?;
-    let by_order = |last: &Bound<'py, PyAny>| {
+    let positional = split_result_name(decl, positional, &mut options)?;
+    let may_be_numpy_style = |last: &Bound<'py, PyAny>| {
         positional.len() > decl.positional() || last.is_instance_of::<PyString>()
     };
-    let behind = positional.last().filter(|last| by_order(last));
-    let behind = behind.and_then(|_| numpy_arguments::named(decl, positional));
+    let numpy_style = positional.last().filter(|last| may_be_numpy_style(last));
+    let numpy_style =
+        numpy_style.and_then(|_| numpy_arguments::keywords_by_position(decl, positional));
     let joined: Vec<Keyword<'py>>;
-    let (positional, keywords) = match behind {
+    let (positional, keywords) = match numpy_style {
         Some((at, named)) => {
             joined = keywords.iter().cloned().chain(named).collect();
-            refuse_twice(decl, &joined)?;
+            refuse_duplicates(decl, &joined)?;
             (&positional[..at], &joined[..])
         }
         None => (positional, keywords),
     };
-    let bound = bind_in_order(decl, positional, args)?;
-    let factor = bind_by_name(decl, keywords, bound, args, &mut options)?;
+    let bound = bind_positional_args(decl, positional, args)?;
+    let factor = bind_keywords(decl, keywords, bound, args, &mut options)?;
     refuse_missing(decl, args)?;
     if let Some(factor) = factor {
-        weigh(decl, positional, keywords, args, factor)?;
+        scale_second_operand(decl, positional, keywords, args, factor)?;
     }
     Ok(options)
 }
 
-/// Binds the arguments by name, beside those that `bind_in_order` bound; returns the factor, if it is among them.
-fn bind_by_name<'a, 'py>(
+/// Binds the keyword arguments after `bind_positional_args`; returns the value of the factor keyword (`alpha` of
+/// `add`), if given.
+fn bind_keywords<'a, 'py>(
     decl: &OpDecl,
     keywords: &'a [Keyword<'py>],
-    (spread, given): (Option<usize>, usize),
+    (unpacked, given): (Option<usize>, usize),
     args: &mut Args,
     options: &mut ResultOptions<'py>,
 ) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
@@ -65,7 +64,7 @@ fn bind_by_name<'a, 'py>(
     for (key, value) in keywords {
         let key = key.to_cow()?;
         let Some(i) = decl.parameter(&key) else {
-            if options.take(decl, &key, value)? || means_nothing(decl, &key, value) {
+            if options.take(decl, &key, value)? || is_ignored(decl, &key, value) {
                 continue;
             }
             if decl.facts.factor != Some(&*key) {
@@ -76,8 +75,8 @@ fn bind_by_name<'a, 'py>(
         };
         refuse_ambiguous(decl, &key, keywords)?;
         let param = &decl.params[i];
-        if i < given || spread == Some(i) {
-            return Err(complain(decl, format!("argument {:?} is given twice", param.name)));
+        if i < given || unpacked == Some(i) {
+            return Err(binding_error(decl, format!("argument {:?} is given twice", param.name)));
         }
         args[i] = convert_arg(decl, param, value)?;
         refuse_no_axes(decl, &key, &args[i])?;
@@ -85,22 +84,23 @@ fn bind_by_name<'a, 'py>(
     Ok(factor)
 }
 
-/// Binds the arguments by position; returns the parameter that took several of them, if one did, and how many are bound.
-fn bind_in_order(
+/// Binds the positional arguments; returns the parameter that took several of them, if any, and how many parameters are
+/// bound.
+fn bind_positional_args(
     decl: &OpDecl,
     positional: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<(Option<usize>, usize)> {
     if decl.params.first().is_some_and(|p| p.kind == Kind::Variadic) {
-        bind_several(decl, positional, args)?;
+        bind_variadic(decl, positional, args)?;
         return Ok((None, 1));
     }
-    let spread = bind_positional(decl, positional, args)?;
-    Ok((spread, spread.map_or(positional.len(), |last| last + 1)))
+    let unpacked = bind_positional(decl, positional, args)?;
+    Ok((unpacked, unpacked.map_or(positional.len(), |last| last + 1)))
 }
 
-/// The arguments in front of the name of the result, where the operation takes one behind its parameters.
-fn before_name<'a, 'py>(
+/// Splits off the name of the result, for operations that take it as last positional argument.
+fn split_result_name<'a, 'py>(
     decl: &OpDecl,
     positional: &'a [Bound<'py, PyAny>],
     options: &mut ResultOptions<'py>,
@@ -114,30 +114,29 @@ fn before_name<'a, 'py>(
     }
 }
 
-/// Refuses two arguments of one name.
-fn refuse_twice(decl: &OpDecl, keywords: &[Keyword<'_>]) -> PyResult<()> {
+fn refuse_duplicates(decl: &OpDecl, keywords: &[Keyword<'_>]) -> PyResult<()> {
     for (i, (key, _)) in keywords.iter().enumerate() {
         let key = key.to_cow()?;
         if keywords[..i].iter().any(|(other, _)| other.to_cow().is_ok_and(|other| other == key)) {
-            return Err(complain(decl, format!("argument {key:?} is given twice")));
+            return Err(binding_error(decl, format!("argument {key:?} is given twice")));
         }
     }
     Ok(())
 }
 
-/// Refuses a call that leaves out what it may not.
+/// Refuses a call that leaves out a required argument.
 fn refuse_missing(decl: &OpDecl, args: &Args) -> PyResult<()> {
     for (arg, param) in args.iter().zip(decl.params) {
         if matches!(arg, Arg::Missing) && !param.may_be_omitted() {
-            return Err(complain(decl, format!("missing argument {:?}", param.name)));
+            return Err(binding_error(decl, format!("missing argument {:?}", param.name)));
         }
     }
     Ok(())
 }
 
-/// Multiplies the second operand by the factor that a keyword gives.
+/// Multiplies the second operand by the factor (`alpha`).
 #[cold]
-fn weigh<'py>(
+fn scale_second_operand<'py>(
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
     keywords: &[Keyword<'py>],
@@ -154,53 +153,53 @@ fn weigh<'py>(
     Ok(())
 }
 
-/// Binds everything given by position to the first parameter.
-fn bind_several(decl: &OpDecl, given: &[Bound<'_, PyAny>], args: &mut Args) -> PyResult<()> {
-    args[0] = Arg::Tensors(convert::each_tensor(decl.name, "an argument", given)?);
+/// Binds all positional arguments to the first parameter.
+fn bind_variadic(decl: &OpDecl, given: &[Bound<'_, PyAny>], args: &mut Args) -> PyResult<()> {
+    args[0] = Arg::Tensors(convert::tensors_from(decl.name, "an argument", given)?);
     Ok(())
 }
 
-/// Binds what was given by position; the index of a parameter that took several arguments.
+/// Binds positional arguments one by one; returns the index of a last parameter that took several (`reshape(2, 3)`).
 fn bind_positional(
     decl: &OpDecl,
     given: &[Bound<'_, PyAny>],
     args: &mut Args,
 ) -> PyResult<Option<usize>> {
     let params = decl.params;
-    let limit = decl.positional() + usize::from(keeps_by_position(decl, given));
-    let spread = match decl.variadic_param() {
+    let limit = decl.positional() + usize::from(is_keepdims_by_position(decl, given));
+    let unpacked = match decl.variadic_param() {
         Some(last) if given.len() > limit => Some(last),
-        _ if spreads_tensors(decl, given) => Some(params.len() - 1),
+        _ if has_unpacked_tensors(decl, given) => Some(params.len() - 1),
         _ => None,
     };
-    if given.len() > limit && spread.is_none() {
+    if given.len() > limit && unpacked.is_none() {
         let what = if limit == 1 { "1 argument".to_owned() } else { format!("{limit} arguments") };
         let kind = if limit < params.len() { " by position" } else { "" };
         let what = format!("takes at most {what}{kind} but {} were given", given.len());
-        return Err(complain(decl, what));
+        return Err(binding_error(decl, what));
     }
-    let alone = spread.unwrap_or(params.len());
+    let alone = unpacked.unwrap_or(params.len());
     for (i, value) in given.iter().take(alone).enumerate() {
         args[i] = convert_arg(decl, &params[i], value)?;
     }
-    let Some(last) = spread else {
+    let Some(last) = unpacked else {
         return Ok(None);
     };
     let rest = &given[last..];
     args[last] = if params[last].kind == Kind::Tensors {
-        Arg::Tensors(convert::each_tensor(decl.name, params[last].name, rest)?)
+        Arg::Tensors(convert::tensors_from(decl.name, params[last].name, rest)?)
     } else {
         let int = |value: &Bound<'_, PyAny>| {
-            value.extract().map_err(|_| wrong(decl, &params[last], "integers", value))
+            value.extract().map_err(|_| wrong_type(decl, &params[last], "integers", value))
         };
         Arg::Ints(rest.iter().map(int).collect::<PyResult<_>>()?)
     };
     Ok(Some(last))
 }
 
-/// Whether the argument behind those that go by position is a truth value for `keepdims`, as PyTorch's programs
-/// write it; a dtype there is NumPy's, and it is refused where libraries differ about what follows the axis.
-fn keeps_by_position(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
+/// Whether the one extra positional argument is a bool for `keepdims`, as in PyTorch programs (a dtype there is NumPy's).
+/// False where libraries disagree about what follows the axis.
+fn is_keepdims_by_position(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
     let at = decl.positional();
     given.len() == at + 1
         && decl.params.get(at).is_some_and(|param| param.name == "keepdims")
@@ -208,25 +207,25 @@ fn keeps_by_position(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
         && given[at].is_instance_of::<PyBool>()
 }
 
-/// Whether a last parameter of several tensors was given as arguments of their own, not as one list.
-fn spreads_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
+/// Whether the tensors of a last sequence parameter were given unpacked (`f(a, b, c)`) rather than as one list.
+fn has_unpacked_tensors(decl: &OpDecl, given: &[Bound<'_, PyAny>]) -> bool {
     let last = decl.params.len().wrapping_sub(1);
     let takes = decl.params.last().is_some_and(|p| p.kind == Kind::Tensors) && last > 0;
     let one = given.len() == last + 1;
     takes && given.len() > last && !(one && sequence::is_sequence(&given[last]))
 }
 
-/// Whether a keyword asks for what happens anyway.
-fn means_nothing(decl: &OpDecl, key: &str, value: &Bound<'_, PyAny>) -> bool {
-    let said = decl.facts.ignores.iter().find(|(word, _)| *word == key);
-    match said {
+/// Whether a keyword asks for the default behaviour, such as `device="cpu"`.
+fn is_ignored(decl: &OpDecl, key: &str, value: &Bound<'_, PyAny>) -> bool {
+    let ignored = decl.facts.ignores.iter().find(|(word, _)| *word == key);
+    match ignored {
         Some((_, None)) => true,
         Some((_, Some(truth))) => value.is_truthy().is_ok_and(|given| given == *truth),
         None => key == "device" && (value.is_none() || value.to_string() == "cpu"),
     }
 }
 
-/// Refuses a keyword that two libraries read differently.
+/// Refuses a keyword whose meaning differs between libraries.
 fn refuse_ambiguous(decl: &OpDecl, key: &str, keywords: &[Keyword<'_>]) -> PyResult<()> {
     let Some(word) = decl.facts.ambiguous.filter(|word| word.keyword == key) else {
         return Ok(());
@@ -238,7 +237,7 @@ fn refuse_ambiguous(decl: &OpDecl, key: &str, keywords: &[Keyword<'_>]) -> PyRes
     Err(bad_type(&format!("{}()", decl.name), word.what, remedy))
 }
 
-/// Refuses no axes under PyTorch's word: its reductions take them for all axes, and NumPy's for none.
+/// Refuses `dim=()`: PyTorch's reductions then reduce all axes, and NumPy's (`axis=()`) none.
 fn refuse_no_axes(decl: &OpDecl, key: &str, axes: &Arg) -> PyResult<()> {
     let none = key == "dim" && matches!(axes, Arg::Ints(axes) if axes.is_empty());
     let reduces = || decl.params.iter().any(|param| param.name == "keepdims");
@@ -253,7 +252,7 @@ fn refuse_no_axes(decl: &OpDecl, key: &str, axes: &Arg) -> PyResult<()> {
 }
 
 #[cold]
-fn complain(decl: &OpDecl, what: String) -> PyErr {
+fn binding_error(decl: &OpDecl, what: String) -> PyErr {
     let names: Vec<&str> = decl.params.iter().map(|p| p.name).collect();
     let remedy = format!("the parameters are {}", names.join(", "));
     bad_type(&format!("{}()", decl.name), what, remedy)
@@ -261,11 +260,11 @@ fn complain(decl: &OpDecl, what: String) -> PyErr {
 
 #[cold]
 fn unexpected(decl: &OpDecl, key: &str) -> PyErr {
-    complain(decl, format!("unexpected keyword argument {key:?}"))
+    binding_error(decl, format!("unexpected keyword argument {key:?}"))
 }
 
 #[cold]
-fn wrong(decl: &OpDecl, param: &Param, want: &str, value: &Bound<'_, PyAny>) -> PyErr {
+fn wrong_type(decl: &OpDecl, param: &Param, want: &str, value: &Bound<'_, PyAny>) -> PyErr {
     bad_type(
         decl.name,
         format!("{} is a {}", param.name, type_name(value)),
@@ -292,15 +291,15 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         Kind::Tensors | Kind::Variadic => convert::tensors_of(decl, name, value).map(Arg::Tensors),
         Kind::Int => match value.extract::<i64>() {
             Ok(i) => Ok(Arg::Scalar(Scalar::Int(i))),
-            Err(_) => Err(wrong(decl, param, "an integer", value)),
+            Err(_) => Err(wrong_type(decl, param, "an integer", value)),
         },
         Kind::Axes | Kind::Ints => convert_ints(decl, param, value),
         Kind::Padding | Kind::Nested | Kind::ShapeOrDType => convert_ints(decl, param, value),
         Kind::Bool => match (value.extract::<bool>(), value.extract::<i64>()) {
             (Ok(flag), _) => Ok(Arg::Scalar(Scalar::Bool(flag))),
-            // NumPy takes 1 and 0 for them.
+            // NumPy accepts 1 and 0 as flags.
             (Err(_), Ok(number)) => Ok(Arg::Scalar(Scalar::Bool(number != 0))),
-            _ => Err(wrong(decl, param, "True or False", value)),
+            _ => Err(wrong_type(decl, param, "True or False", value)),
         },
         Kind::Float => convert_float(decl, param, value),
         Kind::Order => match value.cast::<PyString>() {
@@ -309,15 +308,15 @@ fn convert_arg(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResu
         },
         Kind::Str => match value.cast::<PyString>() {
             Ok(text) => Ok(Arg::Str(text.to_cow()?.into_owned())),
-            Err(_) => Err(wrong(decl, param, "a string", value)),
+            Err(_) => Err(wrong_type(decl, param, "a string", value)),
         },
         Kind::DType => convert::dtype_of(decl.name, value).map(Arg::DType),
         Kind::Index => Ok(Arg::Index(convert::index_of(value)?.into_vec())),
     }
 }
 
-/// What would count as an axis and is meant as something else: a truth value (`keepdim` or `unbiased`
-/// by position), or a tensor (PyTorch's `max` of two).
+/// Refuses an axis that is meant as another argument: a bool (`keepdim` or `unbiased` by position), or a tensor
+/// (PyTorch's `max` of two tensors).
 fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let tensor = value.is_instance_of::<PyTensor>();
     if !tensor && !value.is_instance_of::<PyBool>() {
@@ -330,13 +329,14 @@ fn refuse_axis(decl: &OpDecl, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(bad_type(decl.name, format!("axis is a {}", type_name(value)), remedy))
 }
 
-/// Whether an object is a dtype: NumPy's, a scalar type, or the name of one.
+/// Whether an object names a dtype: a NumPy dtype, a scalar type, or a string.
 fn names_dtype(value: &Bound<'_, PyAny>) -> bool {
     let class = || value.is_instance_of::<PyType>() || value.hasattr("itemsize").unwrap_or(false);
     value.is_instance_of::<PyString>() || class()
 }
 
-/// Integers, alone, in a sequence or in several; a padding may be a name instead, and memory be seen as a dtype.
+/// Converts one integer, a sequence, or nested sequences; a padding may also be a string, and the shape of `view` a
+/// dtype.
 fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
     let (op, name) = (decl.name, param.name);
     if let Some(one) = convert::index_number(value)? {
@@ -350,22 +350,22 @@ fn convert_ints(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRes
         Kind::Padding => match value.cast::<PyString>() {
             Ok(text) => (Some(Arg::Str(text.to_cow()?.into_owned())), ""),
             Err(_) => {
-                let widths = convert::ints(op, name, value, MOST_AXES)?;
+                let widths = convert::ints(op, name, value, MAX_AXES)?;
                 (widths.map(Arg::Ints), "integers, \"valid\" or \"same\"")
             }
         },
-        Kind::ShapeOrDType => match convert::ints(op, name, value, MOST_ITEMS)? {
+        Kind::ShapeOrDType => match convert::ints(op, name, value, MAX_ITEMS)? {
             Some(shape) => (Some(Arg::Ints(shape)), ""),
             None if names_dtype(value) => (Some(Arg::DType(convert::dtype_of(op, value)?)), ""),
             None => (None, "a shape or a dtype"),
         },
         kind => {
-            let most = if kind == Kind::Axes { MOST_AXES } else { MOST_ITEMS };
-            let ints = convert::ints(op, name, value, most)?;
+            let limit = if kind == Kind::Axes { MAX_AXES } else { MAX_ITEMS };
+            let ints = convert::ints(op, name, value, limit)?;
             (ints.map(Arg::Ints), "an integer or a tuple of integers")
         }
     };
-    found.ok_or_else(|| wrong(decl, param, want, value))
+    found.ok_or_else(|| wrong_type(decl, param, want, value))
 }
 
 fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyResult<Arg> {
@@ -374,17 +374,18 @@ fn convert_float(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyRe
     }
     match value.extract::<f64>() {
         Ok(float) => Ok(Arg::Scalar(Scalar::Float(float))),
-        Err(_) => Err(no_number(decl, param, value)),
+        Err(_) => Err(not_a_number(decl, param, value)),
     }
 }
 
-/// The refusal of what is no number; an array in its place is easily meant as an operand.
+/// The error for a value that is no number. An array there was probably meant as an operand, so the message gives the
+/// parameter order.
 #[cold]
-fn no_number(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyErr {
+fn not_a_number(decl: &OpDecl, param: &Param, value: &Bound<'_, PyAny>) -> PyErr {
     let kind = match value {
         _ if value.is_instance_of::<PyTensor>() => "a tensor",
         _ if numpy::is_array(value) => "an array",
-        _ => return wrong(decl, param, "a number", value),
+        _ => return wrong_type(decl, param, "a number", value),
     };
     let shape = value.getattr("shape").map_or_else(|_| String::new(), |shape| shape.to_string());
     let names: Vec<&str> = decl.params.iter().map(|p| p.name).collect();

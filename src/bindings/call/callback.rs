@@ -1,7 +1,4 @@
-//! A Python function that something of the core owns.
-//!
-//! Owns: the reference to it. Never calls it.
-//! Invariant: the collector sees the function through its owner, and may take it away.
+//! A Python function owned by a Rust object, visible to Python's cyclic garbage collector through its owner.
 
 use std::any::Any;
 
@@ -9,14 +6,14 @@ use pyo3::prelude::*;
 
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, type_name};
-use crate::bindings::object::python_rule_count::Counted;
+use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::graph::Foreign;
 use crate::threads::{Mutex, assert_no_lock_held};
 
-/// A Python function that the graph owns; the collector may take it away.
+/// A Python function owned by the graph; the collector may clear it.
 pub(crate) struct Callback {
     function: Mutex<Option<Py<PyAny>>>,
-    _counted: Counted,
+    _count: PythonRuleCount,
 }
 
 impl Callback {
@@ -28,13 +25,13 @@ impl Callback {
             return Err(bad_type(op, what, "pass a function"));
         }
         let function = Mutex::new(Some(function.clone().unbind()));
-        Ok(Callback { function, _counted: Counted::new() })
+        Ok(Callback { function, _count: PythonRuleCount::new() })
     }
 
-    /// The same function for another owner.
+    /// A second reference to the function, for another owner.
     pub(crate) fn share(&self) -> Callback {
         let function = attached(|py| self.get(py).map(Bound::unbind));
-        Callback { function: Mutex::new(function), _counted: Counted::new() }
+        Callback { function: Mutex::new(function), _count: PythonRuleCount::new() }
     }
 
     /// The function; `None` after the collector cleared it.

@@ -1,9 +1,6 @@
-//! Python objects to what operations take: tensors, numbers, dtypes, integers, index expressions.
-//!
-//! Owns: every such conversion and its error message. Never computes and never touches array memory:
-//! that is `numpy.rs`.
-//! Invariant: `bool`, `int` and exact `float` and `complex` objects stay weak numbers; NumPy scalars and other subclasses
-//! are 0-d arrays, as in NumPy.
+//! Conversion of Python objects to operands: tensors, numbers, dtypes, integers, index expressions.
+//! `bool`, `int` and exact `float` and `complex` objects stay weak (untyped) numbers; NumPy scalars and other
+//! subclasses are 0-d arrays, as in NumPy.
 
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,9 +10,7 @@ use pyo3::types::{
 use smallvec::SmallVec;
 
 use crate::array::capture;
-use crate::bindings::call::sequence::{
-    MOST_ITEMS, any_element, check_depth, elements, is_sequence,
-};
+use crate::bindings::call::sequence::{MAX_ITEMS, any_element, check_depth, elements, is_sequence};
 use crate::bindings::call::slice;
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::interop::foreign_arrays;
@@ -28,8 +23,8 @@ use crate::ops::core::op_decl::{IndexItem, Ints, Nested, OpDecl, Operand, Scalar
 use crate::ops::shape::join;
 use crate::tensor::Tensor;
 
-/// Whether a tensor is to require a gradient.
-pub(crate) fn flag(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// The value of `requires_grad=`.
+pub(crate) fn requires_grad_flag(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     ob.extract::<bool>().map_err(|_| {
         bad_type("requires_grad", format!("the value is a {}", type_name(ob)), "pass True or False")
     })
@@ -42,14 +37,14 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(Some(Scalar::Float(float.value())));
     }
     if ob.is_exact_instance_of::<PyInt>() {
-        return whole_number(ob).map(Some);
+        return int_scalar(ob).map(Some);
     }
     if let Ok(flag) = ob.cast_exact::<PyBool>() {
         return Ok(Some(Scalar::Bool(flag.is_true())));
     }
-    // A subclass of int, such as `t.size` or a member of an enumeration, is a number like any other.
+    // A subclass of int, such as `t.size` or an enum member, is a number like any other.
     if ob.is_instance_of::<PyInt>() {
-        return whole_number(ob).map(Some);
+        return int_scalar(ob).map(Some);
     }
     if let Ok(complex) = ob.cast_exact::<PyComplex>() {
         return Ok(Some(Scalar::Complex(complex.real(), complex.imag())));
@@ -57,9 +52,9 @@ pub(crate) fn weak_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     Ok(None)
 }
 
-/// An integer as a number that stays weak.
+/// An integer as a weak number.
 #[inline]
-fn whole_number(ob: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+fn int_scalar(ob: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     integer(ob).map(Scalar::Int).or_else(|error| match ob.extract::<u64>() {
         Ok(beyond) => Ok(Scalar::Unsigned(beyond)),
         Err(_) => ob.extract::<f64>().map(Scalar::Huge).map_err(|_| error),
@@ -81,7 +76,7 @@ pub(crate) fn integer(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
 
 /// A tensor from a tensor, an array, a number or a nested sequence.
 ///
-/// Arrays are shared, not copied; `None` when the object is nothing of the kind.
+/// Arrays are shared, not copied. `None` for any other object.
 pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if let Ok(tensor) = ob.cast::<PyTensor>() {
         return Ok(Some(tensor.get().tensor.clone()));
@@ -105,7 +100,7 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         return Ok(Some(tensor));
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
-        // A foreign tensor: its library may write to the memory later.
+        // A foreign tensor: its library may write to the memory later, so it is shared.
         return numpy::share(op, &numpy::asarray(op, ob)?).map(Some);
     }
     if ob.is_instance_of::<PyRange>() {
@@ -117,13 +112,13 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
 /// The integers of a range.
 #[cold]
 fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
-    let Some(found) = ints(op, "a range", ob, MOST_ITEMS)? else { return Ok(None) };
+    let Some(found) = ints(op, "a range", ob, MAX_ITEMS)? else { return Ok(None) };
     let tensor = Tensor::from(found.to_vec());
     capture::register_constant(tensor.storage());
     Ok(Some(tensor))
 }
 
-/// The other operand of an operator beside a tensor; `None` also for one that knows how to compute with arrays.
+/// The other operand of a tensor's operator; `None` also for an object that implements arithmetic with arrays itself.
 #[inline]
 pub(crate) fn operand_like(
     op: &str,
@@ -136,7 +131,7 @@ pub(crate) fn operand_like(
     tensor_like(op, ob)
 }
 
-/// A tensor from anything that acts as one, or a clear error.
+/// A tensor from anything that acts as one.
 pub(crate) fn tensor_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     tensor_like(op, ob)?.ok_or_else(|| {
         if ob.is_none() {
@@ -151,7 +146,7 @@ pub(crate) fn tensor_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult
     })
 }
 
-/// A tensor, or a number that stays weak.
+/// A tensor or a weak number.
 #[inline]
 pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(tensor) = ob.cast::<PyTensor>() {
@@ -164,15 +159,15 @@ pub(crate) fn operand_of(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResul
     }
 }
 
-/// What is to be written into elements of a dtype: the Python numbers of a list are checked against it.
-pub(crate) fn value_of(
+/// The value of an assignment to elements of a dtype: Python numbers in a list are range-checked against it.
+pub(crate) fn assigned_value(
     op: &str,
     name: &str,
     ob: &Bound<'_, PyAny>,
     dtype: DType,
 ) -> PyResult<Operand> {
     if is_sequence(ob) && !holds_tensor(op, ob)? {
-        let tensor = numpy::take_over(op, &numpy::asarray_for(op, ob, dtype)?)?;
+        let tensor = numpy::take_over(op, &numpy::asarray_checked(op, ob, dtype)?)?;
         capture::register_constant(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
@@ -182,7 +177,8 @@ pub(crate) fn value_of(
     operand_of(op, name, ob)
 }
 
-/// A real number of NumPy's as a Python number, for integers with a sign: NumPy checks that it fits those, and casts to others.
+/// A NumPy real scalar as a Python number, for signed integer dtypes only: NumPy range-checks for those and casts for
+/// others.
 fn signed_number<'py>(ob: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<Bound<'py, PyAny>>> {
     if dtype.row().kind != Kind::Signed || !numpy::is_scalar(ob)? {
         return Ok(None);
@@ -192,12 +188,12 @@ fn signed_number<'py>(ob: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<B
     Ok(real.then_some(number))
 }
 
-/// A tensor from a nested sequence; tensors inside are stacked, so that gradients reach them.
+/// A tensor from a nested sequence; tensors inside are stacked, so that gradients flow to them.
 pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     sequence_at(op, ob, 1)
 }
 
-/// The same for a sequence inside others; `depth` counts it and them.
+/// The same for a sequence at nesting level `depth`, counted from 1.
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
@@ -231,7 +227,7 @@ fn holds_tensor_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<bo
     })
 }
 
-/// Several tensors: a sequence of them, or the rows of one.
+/// A list of tensors from a sequence of them, or the rows of a tensor.
 pub(crate) fn tensors_of(
     decl: &OpDecl,
     name: &str,
@@ -247,11 +243,11 @@ pub(crate) fn tensors_of(
             format!("pass a sequence of tensors as {name}"),
         ));
     }
-    let items: Vec<_> = elements(decl.name, name, ob, MOST_ITEMS)?.collect::<PyResult<_>>()?;
-    each_tensor(decl.name, "an element", &items)
+    let items: Vec<_> = elements(decl.name, name, ob, MAX_ITEMS)?.collect::<PyResult<_>>()?;
+    tensors_from(decl.name, "an element", &items)
 }
 
-/// The tensors in a list or tuple that holds nothing else; `None` for any other object.
+/// Fast path: the tensors of a list or tuple of exact tensors; `None` for any other object.
 fn plain_tensors(ob: &Bound<'_, PyAny>) -> Option<Vec<Tensor>> {
     let mut tensors = Vec::new();
     let mut add = |item: &Bound<'_, PyAny>| {
@@ -271,7 +267,7 @@ fn plain_tensors(ob: &Bound<'_, PyAny>) -> Option<Vec<Tensor>> {
 }
 
 /// A tensor of each object.
-pub(crate) fn each_tensor(
+pub(crate) fn tensors_from(
     op: &str,
     name: &str,
     objects: &[Bound<'_, PyAny>],
@@ -288,49 +284,49 @@ pub(crate) fn index_number(ob: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if ob.is_exact_instance_of::<PyInt>() {
         return integer(ob).map(Some);
     }
-    // What most often stands beside integers: to ask it costs an exception.
+    // Skip the frequent non-integers: calling `__index__` would raise an exception, which is slow.
     if ob.is_exact_instance_of::<PyTuple>() || ob.is_exact_instance_of::<PyList>() {
         return Ok(None);
     }
     match ob.call_method0(pyo3::intern!(ob.py(), "__index__")) {
         Ok(index) => integer(&index).map(Some),
-        Err(error) => no_number(ob.py(), error),
+        Err(error) => none_if_not_integer(ob.py(), error),
     }
 }
 
-/// `None` when an object is no integer; an exception that means something else is raised.
-fn no_number<T>(py: Python<'_>, error: PyErr) -> PyResult<Option<T>> {
+/// `None` for the exceptions of an object that is no integer; any other exception is raised.
+fn none_if_not_integer<T>(py: Python<'_>, error: PyErr) -> PyResult<Option<T>> {
     let means_no = error.is_instance_of::<PyTypeError>(py)
         || error.is_instance_of::<PyAttributeError>(py)
         || error.is_instance_of::<PyValueError>(py);
     if means_no { Ok(None) } else { Err(error) }
 }
 
-/// A list of at most `most` integers from one integer or a sequence of them; `None` when it is neither.
+/// At most `limit` integers, from one integer or a sequence; `None` for any other object.
 pub(crate) fn ints(
     op: &str,
     name: &str,
     ob: &Bound<'_, PyAny>,
-    most: usize,
+    limit: usize,
 ) -> PyResult<Option<Ints>> {
     if let Some(number) = index_number(ob)? {
         return Ok(Some(SmallVec::from_slice(&[number])));
     }
-    let keyed = ob.is_instance_of::<PyDict>() || ob.is_instance_of::<PySet>();
-    if keyed || ob.is_instance_of::<pyo3::types::PyString>() || !iterable(ob) {
+    let unordered = ob.is_instance_of::<PyDict>() || ob.is_instance_of::<PySet>();
+    if unordered || ob.is_instance_of::<pyo3::types::PyString>() || !iterable(ob) {
         return Ok(None);
     }
-    // The rows of a matrix are no integers, nor is what a matrix without rows lacks.
+    // The rows of a matrix are not integers, also when it has no rows.
     let flat = is_sequence(ob)
         || ob.getattr(pyo3::intern!(ob.py(), "ndim")).map_or(true, |n| n.eq(1).unwrap_or(false));
     if !flat {
         return Ok(None);
     }
     let mut found = Ints::new();
-    for item in elements(op, name, ob, most)? {
+    for item in elements(op, name, ob, limit)? {
         match item?.extract::<i64>() {
             Ok(i) => found.push(i),
-            Err(error) => return no_number(ob.py(), error),
+            Err(error) => return none_if_not_integer(ob.py(), error),
         }
     }
     Ok(Some(found))
@@ -345,8 +341,8 @@ pub(crate) fn nested(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Op
         return Ok(None);
     }
     let mut lists = Vec::new();
-    for item in elements(op, name, ob, MOST_ITEMS)? {
-        match ints(op, name, &item?, MOST_ITEMS)? {
+    for item in elements(op, name, ob, MAX_ITEMS)? {
+        match ints(op, name, &item?, MAX_ITEMS)? {
             Some(list) => lists.push(list),
             None => return Ok(None),
         }
@@ -354,12 +350,11 @@ pub(crate) fn nested(op: &str, name: &str, ob: &Bound<'_, PyAny>) -> PyResult<Op
     Ok(Some(Nested::Each(lists)))
 }
 
-/// A dtype from a NumPy dtype, a scalar type, a name, or Python's `float`, `int`, `bool`.
 pub(crate) fn dtype_of(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<DType> {
     numpy::dtype_of(op, ob)
 }
 
-/// The parts of an index expression `t[key]`.
+/// The items of an index expression `t[key]`.
 pub(crate) fn index_of(key: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 4]>> {
     let mut items = SmallVec::new();
     if let Ok(parts) = key.cast::<PyTuple>() {
@@ -372,9 +367,9 @@ pub(crate) fn index_of(key: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 
     Ok(items)
 }
 
-/// The integer of an index; one that no axis has the size for is no overflow but out of range.
+/// An integer index; one beyond 64 bits is out of range rather than an overflow.
 #[inline]
-pub(crate) fn position(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub(crate) fn index_int(ob: &Bound<'_, PyAny>) -> PyResult<i64> {
     ob.extract::<i64>().map_err(|_| {
         bad_index(format!("index {ob} is out of range for every axis"), "use a smaller index")
     })
@@ -387,10 +382,10 @@ fn bad_index(what: String, remedy: &'static str) -> PyErr {
 
 fn index_item(part: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if part.is_exact_instance_of::<PyInt>() {
-        return position(part).map(IndexItem::Int);
+        return index_int(part).map(IndexItem::Int);
     }
     if let Ok(slice) = part.cast::<PySlice>() {
-        return slice::item(slice);
+        return slice::slice_item(slice);
     }
     if part.is_none() {
         return Ok(IndexItem::NewAxis);

@@ -1,21 +1,19 @@
-//! The dtype of floats whose dtype nothing else decides.
-//!
-//! Owns: that dtype, for all threads. Never converts anything. Invariant: it is a float.
+//! The process-wide default float dtype.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::dtype::DType;
 
-/// Its discriminant.
+/// The discriminant of the dtype.
 static DEFAULT: AtomicU8 = AtomicU8::new(DType::F64 as u8);
 
-/// The dtype that Python floats and the creation functions get.
+/// The dtype of Python floats and of creation functions without `dtype=`.
 pub(crate) fn default_dtype() -> DType {
     DType::ALL[DEFAULT.load(Ordering::Relaxed) as usize]
 }
 
-/// Sets it; `dtype` is a float.
-pub(crate) fn set(dtype: DType) {
+/// Sets the default; `dtype` must be a float.
+pub(crate) fn set_default_dtype(dtype: DType) {
     debug_assert!(dtype.is_float(), "the default dtype is a float");
     DEFAULT.store(dtype as u8, Ordering::Relaxed);
 }

@@ -1,7 +1,4 @@
-//! One way into every registered operation: bind the arguments, call, wrap the result.
-//!
-//! Owns: how much work a call is, and the shape of what comes back. Never knows a single operation's meaning.
-//! Invariant: every call goes through the door.
+//! General path of a call: binds the arguments, runs the operation through `Call::intercept`, wraps the result.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::call::attributes;
 use crate::bindings::call::bind::{Args, bind};
 use crate::bindings::call::intercept::{Call, Inputs, Keyword};
+use crate::bindings::call::node_attributes;
 use crate::bindings::call::numpy_arguments;
-use crate::bindings::object::{PyTensor, wrap, wrap_of};
-use crate::bindings::package::NAMED;
+use crate::bindings::object::{PyTensor, wrap, wrap_result_of};
+use crate::bindings::package::NAMED_TUPLE;
 use crate::error::Error;
 use crate::ops::core::op_decl::{Arg, OpDecl, Output};
 use crate::ops::inplace::methods;
@@ -33,12 +30,11 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static OpDecl>> = LazyLock::new
     top.map(|decl| (decl.name, *decl)).collect()
 });
 
-/// The declaration with this name.
 pub(crate) fn find(name: &str) -> Option<&'static OpDecl> {
     BY_NAME.get(name).copied()
 }
 
-/// Binds, converts, calls and wraps.
+/// Binds and converts the arguments, calls the operation and wraps the result.
 pub(crate) fn call<'py>(
     py: Python<'py>,
     decl: &'static OpDecl,
@@ -49,20 +45,20 @@ pub(crate) fn call<'py>(
     let options = match bind(decl, positional, keywords, &mut args) {
         Ok(options) => options,
         Err(error) => {
-            let folded = numpy_arguments::folded(py, decl, positional, keywords);
+            let folded = numpy_arguments::call_numpy_reduction(py, decl, positional, keywords);
             return folded.unwrap_or(Err(error));
         }
     };
-    let pending = attributes::before(decl, &args);
+    let pending = node_attributes::capture_call(decl, &args);
     let source = positional.first().and_then(|ob| ob.cast::<PyTensor>().ok());
-    let (elements, target) = (work(&args), options.target());
+    let (elements, target) = (element_count(&args), options.target());
     let place = target.as_ref().map(|target| target.get().tensor.clone());
     let object = |output| {
         let Some(output) = output else {
             return Ok(target.map_or_else(|| py.None().into_bound(py), Bound::into_any));
         };
         if let Some(call) = pending {
-            call.made(&output);
+            call.attach_to(&output);
         }
         let result = wrap_output(py, decl, output, source)?;
         if options.is_empty() { Ok(result) } else { options.apply(decl, result) }
@@ -73,14 +69,14 @@ pub(crate) fn call<'py>(
         {
             return Ok(None);
         }
-        (decl.call)(&mut args).map(Some).map_err(|error| naming(decl, error))
+        (decl.call)(&mut args).map(Some).map_err(|error| with_op_name(decl, error))
     };
     Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords))
         .run(elements, compute, object)
 }
 
-/// The same in place: what the operation returns takes the place of the receiver's elements.
-pub(crate) fn change<'py>(
+/// Calls the in-place variant: the result is written to the receiver.
+pub(crate) fn call_in_place<'py>(
     py: Python<'py>,
     decl: &'static OpDecl,
     positional: &[Bound<'py, PyAny>],
@@ -90,14 +86,14 @@ pub(crate) fn change<'py>(
     bind(decl, positional, keywords, &mut args)?.refuse(decl)?;
     let name = decl.in_place.unwrap_or(decl.name);
     let call = Call::new(py, decl.name, Inputs::Declared(decl, positional, keywords));
-    call.change(&positional[0], work(&args), || {
-        methods::apply(decl, name, &mut args).map_err(|error| naming(decl, error))
+    call.run_in_place(&positional[0], element_count(&args), || {
+        methods::apply(decl, name, &mut args).map_err(|error| with_op_name(decl, error))
     })
 }
 
-/// Lets a message that cannot know its operation name it.
+/// Puts the operation's name into an error message that could not know it.
 #[cold]
-fn naming(decl: &OpDecl, mut error: Box<Error>) -> Box<Error> {
+fn with_op_name(decl: &OpDecl, mut error: Box<Error>) -> Box<Error> {
     if let Error::ArgumentType { op, .. } = &mut *error
         && op == "arguments"
     {
@@ -106,8 +102,8 @@ fn naming(decl: &OpDecl, mut error: Box<Error>) -> Box<Error> {
     error
 }
 
-/// How many elements a call works on.
-fn work(args: &[Arg]) -> usize {
+/// The number of input elements, which decides whether to release the GIL.
+fn element_count(args: &[Arg]) -> usize {
     args.iter()
         .map(|arg| match arg {
             Arg::Tensor(tensor) => tensor.size(),
@@ -117,7 +113,7 @@ fn work(args: &[Arg]) -> usize {
         .sum()
 }
 
-/// What an operation returned, as Python objects; `source` is what parts of it may be views of.
+/// Wraps what an operation returned as Python objects; results may be views of `source`.
 pub(crate) fn wrap_output<'py>(
     py: Python<'py>,
     decl: &OpDecl,
@@ -127,7 +123,7 @@ pub(crate) fn wrap_output<'py>(
     let one = |tensor: Tensor| {
         let tensor = if decl.facts.memory { tensor.into_memory() } else { tensor };
         match source {
-            Some(source) => wrap_of(source, tensor),
+            Some(source) => wrap_result_of(source, tensor),
             None => wrap(py, tensor),
         }
     };
@@ -138,7 +134,7 @@ pub(crate) fn wrap_output<'py>(
         Output::Tuple(parts) => {
             let parts = PyTuple::new(py, all(parts)?)?;
             match decl.facts.fields {
-                Some(fields) => named(decl.name, fields, parts),
+                Some(fields) => named_tuple(decl.name, fields, parts),
                 None => Ok(parts.into_any()),
             }
         }
@@ -146,7 +142,11 @@ pub(crate) fn wrap_output<'py>(
     }
 }
 
-/// Results in a tuple that has names for them.
-fn named<'py>(name: &str, fields: &str, parts: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    NAMED.get(parts.py())?.call1((name, fields, parts))
+/// A named tuple of results.
+fn named_tuple<'py>(
+    name: &str,
+    fields: &str,
+    parts: Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    NAMED_TUPLE.get(parts.py())?.call1((name, fields, parts))
 }

@@ -1,8 +1,7 @@
-//! Functions and methods of `_core`, made from the registry without a macro per operation.
+//! C entry points of the operations' functions and methods, one per registry index, and the fast path for small
+//! operands without keywords.
 //!
-//! Owns: the C entry points and the method definitions handed to CPython, which live for ever.
-//! Never binds an argument: that is `dispatch.rs`. Never decides which there are: that is `names/list.rs`.
-//! Invariant: entry point `I` calls `registry()[I]`; no panic crosses into C.
+//! Invariant: entry point `I` calls `registry()[I]`; no panic unwinds into C; method definitions live for ever.
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +16,7 @@ use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::intercept;
 use crate::bindings::call::intercept::Keyword;
 use crate::bindings::call::signature_text::documentation;
-use crate::bindings::call::{attributes, small_ops};
+use crate::bindings::call::{node_attributes, small_ops};
 use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
@@ -27,14 +26,14 @@ use crate::ops::core::op_decl::{OpDecl, Shortcut};
 use crate::ops::registry;
 use crate::tensor::Tensor;
 
-type Call = for<'py> fn(
+type DispatchFn = for<'py> fn(
     Python<'py>,
     &'static OpDecl,
     &[Bound<'py, PyAny>],
     &[Keyword<'py>],
 ) -> PyResult<Bound<'py, PyAny>>;
-/// What the short way gave, if it was taken.
-type Short<'py> = Option<PyResult<Bound<'py, PyAny>>>;
+/// The result of a fast path; `None` if it does not apply.
+type FastResult<'py> = Option<PyResult<Bound<'py, PyAny>>>;
 type Entry = unsafe extern "C" fn(
     *mut c::PyObject,
     *const *mut c::PyObject,
@@ -51,22 +50,22 @@ unsafe extern "C" fn entry<const I: usize>(
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     // SAFETY: the caller's contract.
-    unsafe { enter(I, slf, args, nargs as usize, kwnames) }
+    unsafe { call_fast_or_general(I, slf, args, nargs as usize, kwnames) }
 }
 
 /// # Safety
 /// As `entry`.
-unsafe extern "C" fn change<const I: usize>(
+unsafe extern "C" fn entry_in_place<const I: usize>(
     slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
     nargs: c::Py_ssize_t,
     kwnames: *mut c::PyObject,
 ) -> *mut c::PyObject {
     // SAFETY: the caller's contract.
-    unsafe { general(dispatch::change, I, slf, args, nargs as usize, kwnames) }
+    unsafe { call_general(dispatch::call_in_place, I, slf, args, nargs as usize, kwnames) }
 }
 
-type Entries = [[Entry; 16]; MOST / 16];
+type Entries = [[Entry; 16]; MAX_OPERATIONS / 16];
 
 macro_rules! entries {
     ($entry:ident) => {
@@ -79,17 +78,17 @@ macro_rules! entries {
     (@of $entry:ident $row:literal: $($k:literal)*) => { [$($entry::<{ $row * 16 + $k }>),*] };
 }
 
-/// The most operations that there may be.
-pub(crate) const MOST: usize = 512;
+/// Upper bound of the number of operations: the number of monomorphised entry points.
+pub(crate) const MAX_OPERATIONS: usize = 512;
 
 static ENTRIES: Entries = entries!(entry);
-/// The entry points of the methods that change their receiver.
-static CHANGES: Entries = entries!(change);
+/// Entry points of the in-place methods.
+static IN_PLACE_ENTRIES: Entries = entries!(entry_in_place);
 
 /// # Safety
 /// As `entry`.
 #[inline]
-unsafe fn enter(
+unsafe fn call_fast_or_general(
     index: usize,
     slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
@@ -98,27 +97,27 @@ unsafe fn enter(
 ) -> *mut c::PyObject {
     let decl = registry()[index];
     let mode = Mode::current();
-    if kwnames.is_null() && !intercept::intercepts(mode) {
-        // SAFETY: the arguments are `slf`, if it is there, and `nargs` more; attached.
-        let few = unsafe {
+    if kwnames.is_null() && !intercept::is_intercepted(mode) {
+        // SAFETY: the arguments are `slf`, unless null, and `nargs` more live objects; attached.
+        let small_result = unsafe {
             match (&decl.shortcut, slf.is_null(), nargs) {
-                (Shortcut::Unary(op, []), false, 0) => small_ops::one(op, slf, mode),
-                (Shortcut::Unary(op, []), true, 1) => small_ops::one(op, *args, mode),
-                (Shortcut::Binary(op), false, 1) => small_ops::two(op, slf, *args, mode),
-                (Shortcut::Binary(op), true, 2) => small_ops::two(op, *args, *args.add(1), mode),
+                (Shortcut::Unary(op, []), false, 0) => small_ops::unary(op, slf, mode),
+                (Shortcut::Unary(op, []), true, 1) => small_ops::unary(op, *args, mode),
+                (Shortcut::Binary(op), false, 1) => small_ops::binary(op, slf, *args, mode),
+                (Shortcut::Binary(op), true, 2) => small_ops::binary(op, *args, *args.add(1), mode),
                 _ => None,
             }
         };
-        if let Some(object) = few {
+        if let Some(object) = small_result {
             return object;
         }
         // SAFETY: as above.
         let done = unsafe {
             match (slf.is_null(), nargs) {
-                (false, 0) => alone(index, slf),
-                (true, 1) => alone(index, *args),
-                (false, 1) => paired(decl, slf, *args),
-                (true, 2) => paired(decl, *args, *args.add(1)),
+                (false, 0) => unary_fast(index, slf),
+                (true, 1) => unary_fast(index, *args),
+                (false, 1) => binary_fast(decl, slf, *args),
+                (true, 2) => binary_fast(decl, *args, *args.add(1)),
                 _ => None,
             }
         };
@@ -130,94 +129,98 @@ unsafe fn enter(
         }
     }
     // SAFETY: the caller's contract.
-    unsafe { general(dispatch::call, index, slf, args, nargs, kwnames) }
+    unsafe { call_general(dispatch::call, index, slf, args, nargs, kwnames) }
 }
 
-/// Sets the exception; the null that tells CPython of it.
+/// Sets the exception and returns null, as CPython expects.
 #[cold]
 fn raise(py: Python<'_>, error: PyErr) -> *mut c::PyObject {
     error.restore(py);
     ptr::null_mut()
 }
 
-/// The error of a panic.
+/// The error for a panic inside an operation.
 #[cold]
-fn panicked(decl: &OpDecl) -> PyErr {
+fn panic_error(decl: &OpDecl) -> PyErr {
     to_python(Box::new(Error::Internal {
         op: decl.name.into(),
         what: "the operation panicked".into(),
     }))
 }
 
-/// The small tensor that an object is exactly.
+/// The tensor of an exact (not subclass) object, if it has few elements.
 ///
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline(always)]
-unsafe fn small<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
-    // SAFETY: the caller's contract; the class is frozen, so the tensor stays where it is while the
-    // caller's argument lives.
+unsafe fn small_tensor<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
+    // SAFETY: the caller's contract; the class is frozen, so the tensor does not move while the caller's reference
+    // lives.
     unsafe {
         let ob = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), ob);
         let tensor = &(*ptr::from_ref(ob.cast_exact::<PyTensor>().ok()?.get())).tensor;
-        (tensor.size() <= intercept::SMALL).then_some(tensor)
+        (tensor.size() <= intercept::GIL_RELEASE_ELEMENTS).then_some(tensor)
     }
 }
 
-/// The result for one exact tensor and all defaults; `None` leaves the call to the general path.
+/// Fast path: one exact tensor, all other arguments at their defaults.
 ///
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn alone<'py>(index: usize, ob: *mut c::PyObject) -> Short<'py> {
+unsafe fn unary_fast<'py>(index: usize, ob: *mut c::PyObject) -> FastResult<'py> {
     let decl = registry()[index];
     if !matches!(decl.shortcut, Shortcut::Unary(..) | Shortcut::Plain(_)) {
         return None;
     }
     // SAFETY: the caller's contract.
-    let (x, py) = unsafe { (small(ob)?, Python::assume_attached()) };
-    // SAFETY: `small` saw an exact tensor.
+    let (x, py) = unsafe { (small_tensor(ob)?, Python::assume_attached()) };
+    // SAFETY: `small_tensor` has checked that the object is an exact tensor.
     let source = || unsafe { Bound::from_borrowed_ptr(py, ob).cast_into_unchecked::<PyTensor>() };
     let run = || match decl.shortcut {
         Shortcut::Unary(op, defaults) => {
             let out = unary_with(op, x, defaults)?;
             if !defaults.is_empty() {
-                attributes::of_default(index, x, &out);
+                node_attributes::label_tensor(index, x, &out);
             }
             wrap(py, out)
         }
         Shortcut::Plain(plain) => {
             let output = plain(x)?;
             if decl.has_attributes {
-                attributes::by_default(index, x, &output);
+                node_attributes::label_output(index, x, &output);
             }
             dispatch::wrap_output(py, decl, output, Some(&source()))
         }
-        Shortcut::Binary(_) | Shortcut::None => Err(panicked(decl)),
+        Shortcut::Binary(_) | Shortcut::None => Err(panic_error(decl)),
     };
-    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
+    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl))))
 }
 
-/// The same for two exact tensors.
+/// Fast path: two exact tensors.
 ///
 /// # Safety
 /// `a` and `b` are live objects and the thread is attached.
 #[inline]
-unsafe fn paired<'py>(decl: &OpDecl, a: *mut c::PyObject, b: *mut c::PyObject) -> Short<'py> {
+unsafe fn binary_fast<'py>(
+    decl: &OpDecl,
+    a: *mut c::PyObject,
+    b: *mut c::PyObject,
+) -> FastResult<'py> {
     let Shortcut::Binary(op) = decl.shortcut else {
         return None;
     };
     // SAFETY: the caller's contract.
-    let (a, b, py) = unsafe { (small(a)?, small(b)?, Python::assume_attached()) };
+    let (a, b, py) = unsafe { (small_tensor(a)?, small_tensor(b)?, Python::assume_attached()) };
     let run = || wrap(py, binary(op, a, b)?);
-    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))))
+    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl))))
 }
 
 /// # Safety
 /// As `entry`.
 #[inline(never)]
-unsafe fn general(
-    call: Call,
+unsafe fn call_general(
+    call: DispatchFn,
     index: usize,
     slf: *mut c::PyObject,
     args: *const *mut c::PyObject,
@@ -226,8 +229,8 @@ unsafe fn general(
 ) -> *mut c::PyObject {
     let decl = registry()[index];
     attached(|py| {
-        // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per keyword name. A `Bound` is
-        // the pointer to its object.
+        // SAFETY: CPython passes borrowed, live objects: `nargs` positional ones, then one per keyword name. A `Bound`
+        // has the layout of the pointer to its object.
         let (given, receiver) = unsafe {
             let given = match nargs {
                 0 => &[],
@@ -237,7 +240,7 @@ unsafe fn general(
         };
         let run = || -> PyResult<Bound<'_, PyAny>> {
             // SAFETY: as above.
-            let keywords = unsafe { named(py, args, nargs, kwnames)? };
+            let keywords = unsafe { keyword_arguments(py, args, nargs, kwnames)? };
             let Some(receiver) = receiver else {
                 return call(py, decl, given, &keywords);
             };
@@ -246,7 +249,7 @@ unsafe fn general(
             given.iter().for_each(|value| positional.push(value.clone()));
             call(py, decl, &positional, &keywords)
         };
-        match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panicked(decl))) {
+        match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl))) {
             Ok(value) => value.into_ptr(),
             Err(error) => raise(py, error),
         }
@@ -258,7 +261,7 @@ unsafe fn general(
 /// # Safety
 /// The pointers are those of a METH_FASTCALL | METH_KEYWORDS call.
 #[inline]
-unsafe fn named<'py>(
+unsafe fn keyword_arguments<'py>(
     py: Python<'py>,
     args: *const *mut c::PyObject,
     nargs: usize,
@@ -279,37 +282,37 @@ unsafe fn named<'py>(
     Ok(keywords)
 }
 
-fn leak(text: String) -> PyResult<*const c_char> {
+fn leak_c_string(text: String) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw().cast_const())
 }
 
-fn definition(
+fn method_def(
     py: Python<'_>,
     entries: &Entries,
     index: usize,
     name: &str,
     method: bool,
 ) -> PyResult<*mut c::PyMethodDef> {
-    let (decl, changes) = (registry()[index], ptr::eq(entries, &CHANGES));
+    let (decl, in_place) = (registry()[index], ptr::eq(entries, &IN_PLACE_ENTRIES));
     Ok(Box::into_raw(Box::new(c::PyMethodDef {
-        ml_name: leak(name.to_owned())?,
+        ml_name: leak_c_string(name.to_owned())?,
         ml_meth: c::PyMethodDefPointer {
             PyCFunctionFastWithKeywords: entries[index / 16][index % 16],
         },
         ml_flags: c::METH_FASTCALL | c::METH_KEYWORDS,
-        ml_doc: leak(documentation(py, decl, name, method, changes)?)?,
+        ml_doc: leak_c_string(documentation(py, decl, name, method, in_place)?)?,
     })))
 }
 
 unsafe extern "C" {
-    /// Where an object keeps its attributes; exported by every CPython, absent from pyo3's declarations.
+    /// The address of an object's `__dict__`; exported by every CPython, but not declared by pyo3.
     fn _PyObject_GetDictPtr(ob: *mut c::PyObject) -> *mut *mut c::PyObject;
 }
 
-/// The attributes of an object, if any was ever set; unlike `__dict__` it creates nothing.
+/// The `__dict__` of an object, if it was ever created; unlike `__dict__` this creates nothing.
 pub(crate) fn existing_dict<'py>(ob: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
-    // SAFETY: the object is live and the thread attached; the place of the dict, if there is one, is
-    // valid while the object is, and what it holds is borrowed until the reference is counted.
+    // SAFETY: the object is live and the thread attached; the slot of the dict, if there is one, is valid while the
+    // object is, and the dict is borrowed until the reference is counted.
     unsafe {
         let place = _PyObject_GetDictPtr(ob.as_ptr());
         let dict = if place.is_null() { ptr::null_mut() } else { *place };
@@ -317,7 +320,7 @@ pub(crate) fn existing_dict<'py>(ob: &Bound<'py, PyAny>) -> Option<Bound<'py, Py
     }
 }
 
-/// The function of the module that calls an operation.
+/// Creates the module function of an operation.
 pub(crate) fn function<'py>(
     module: &Bound<'py, PyModule>,
     index: usize,
@@ -327,7 +330,7 @@ pub(crate) fn function<'py>(
     // SAFETY: the definition is leaked, so it outlives the function object.
     unsafe {
         let made = c::PyCFunction_NewEx(
-            definition(module.py(), &ENTRIES, index, name, false)?,
+            method_def(module.py(), &ENTRIES, index, name, false)?,
             ptr::null_mut(),
             owner.as_ptr(),
         );
@@ -335,15 +338,16 @@ pub(crate) fn function<'py>(
     }
 }
 
-/// The method that calls an operation, or that `changes` its receiver with it.
+/// Creates the method of an operation, or its in-place variant.
 pub(crate) fn method<'py>(
     class: &Bound<'py, PyType>,
     index: usize,
-    changes: bool,
+    in_place: bool,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
-    let definition = definition(py, if changes { &CHANGES } else { &ENTRIES }, index, name, true)?;
+    let definition =
+        method_def(py, if in_place { &IN_PLACE_ENTRIES } else { &ENTRIES }, index, name, true)?;
     // SAFETY: as in `function`; the descriptor keeps its own reference to the type.
     unsafe {
         let method = c::PyDescr_NewMethod(class.as_type_ptr(), definition);

@@ -13,8 +13,8 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
-use crate::bindings::errors::{from_python, python};
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
+use crate::bindings::errors::{from_python, to_py_result};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::host_call;
 use crate::compile::host_call::{HostCallback, Object};
@@ -23,15 +23,15 @@ use crate::graph::Foreign;
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
-/// A Python function of a dict, which the code of one run shares, and of tensors; it returns a list of tensors. What its
-/// methods `hold` and `give_back` say is given back where a run was in vain.
-struct PythonCode(Callback);
+/// A Python callback `function(dict, *tensors)` that returns a list of tensors; the callbacks of one run share the
+/// dict. Its optional methods `hold` and `give_back` save and restore state when a run is discarded.
+struct PythonHostCode(Callback);
 
 fn as_raised(raised: PyErr) -> Box<Error> {
     from_python(raised, "")
 }
 
-impl PythonCode {
+impl PythonHostCode {
     fn function<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.get(py).ok_or_else(|| {
             let what = "the collector took the function away".into();
@@ -46,19 +46,19 @@ impl PythonCode {
     }
 }
 
-impl HostCallback for PythonCode {
+impl HostCallback for PythonHostCode {
     fn call(&self, inputs: Vec<Tensor>, run: &Object) -> Result<Vec<Tensor>> {
         attached(|py| {
             let function = self.function(py)?;
             let call = || {
-                room("compile")?;
-                let _kept = ThreadStateGuard::new(py);
-                let shared = shared(py, run)?;
+                check_stack("compile")?;
+                let _state = ThreadStateGuard::new(py);
+                let shared = run_dict(py, run)?;
                 let inputs = inputs.into_iter().map(|input| wrap(py, input));
                 let arguments: Vec<_> = std::iter::once(Ok(shared.into_any()))
                     .chain(inputs)
                     .collect::<PyResult<_>>()?;
-                PythonCode::results(&function.call1(PyTuple::new(py, arguments)?)?)
+                PythonHostCode::results(&function.call1(PyTuple::new(py, arguments)?)?)
             };
             call().map_err(as_raised)
         })
@@ -95,29 +95,29 @@ impl HostCallback for PythonCode {
 }
 
 /// A Python object as the code of a step.
-pub(crate) fn python_code(
+pub(crate) fn python_host_code(
     op: &str,
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Arc<dyn HostCallback>> {
-    Ok(Arc::new(PythonCode(Callback::new(op, function)?)))
+    Ok(Arc::new(PythonHostCode(Callback::new(op, function)?)))
 }
 
-/// What the code of a new run shares.
+/// A new dict for the callbacks of one run.
 pub(crate) fn new_run() -> Object {
     attached(|py| Arc::new(PyDict::new(py).unbind()) as Object)
 }
 
-/// The dict that the code of a run shares.
-pub(crate) fn shared<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, PyDict>> {
+/// The dict shared by the callbacks of a run.
+pub(crate) fn run_dict<'py>(py: Python<'py>, run: &Object) -> PyResult<Bound<'py, PyDict>> {
     let dict = run.downcast_ref::<Py<PyDict>>().map(|dict| dict.bind(py).clone());
-    python(dict.ok_or_else(|| {
+    to_py_result(dict.ok_or_else(|| {
         Box::new(Error::Internal { op: "compile".into(), what: "a run shares no dict".into() })
     }))
 }
 
-/// A name that is kept for ever, once for each that there is.
+/// Interns a name for the life of the process.
 #[cold]
-pub(crate) fn lasting(name: &str) -> &'static str {
+pub(crate) fn intern_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
@@ -128,8 +128,8 @@ pub(crate) fn lasting(name: &str) -> &'static str {
     name
 }
 
-/// Calls `function(shared, *inputs)`, which returns a list of tensors; in a recording, every run of the program calls it
-/// again.
+/// Calls `function(shared, *inputs)`, which returns a list of tensors; during a trace, every run of the program calls
+/// it again.
 #[pyfunction]
 pub(crate) fn _call_foreign<'py>(
     name: &str,
@@ -137,15 +137,15 @@ pub(crate) fn _call_foreign<'py>(
     inputs: Vec<Bound<'py, PyTensor>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = function.py();
-    let code = python_code(name, function)?;
+    let code = python_host_code(name, function)?;
     let tensors: Vec<&Tensor> = inputs.iter().map(|input| &input.get().tensor).collect();
-    let results = host_call::call(lasting(name), &tensors, code)?;
+    let results = host_call::call(intern_name(name), &tensors, code)?;
     let results: Vec<_> =
         results.into_iter().map(|result| wrap(py, result)).collect::<PyResult<_>>()?;
     PyList::new(py, results)
 }
 
-/// Tells the garbage collector of the Python objects that host code owns.
+/// Reports the Python objects owned by host code to the garbage collector.
 pub(crate) fn traverse<'a>(
     owners: impl Iterator<Item = &'a dyn Foreign>,
     visit: &PyVisit<'_>,

@@ -1,35 +1,31 @@
-//! The door: every call of an operation that a user makes goes through here, by whatever name, operator or protocol
-//! it came.
-//!
-//! Owns: `Call`, which says what was called on what; the release of the GIL around large work; the way of an error to
-//! Python; who is told of the call. Never binds arguments, computes or records: that happens behind the door.
-//! Invariant: what a user asked for is computed within [`Call::intercept`], so that whatever intercepts operations
-//! (an observer, a tracer, a batcher, a profiler) is asked in one place.
+//! Dispatch point of all calls: every operation that a user calls, by whatever name, operator or protocol, runs inside
+//! [`Call::intercept`], so that observers, tracers or profilers are asked in one place. It also releases the GIL around
+//! large kernels.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::bindings::call::observe;
-use crate::bindings::object::{PyTensor, wrap_computed, wrap_part};
+use crate::bindings::object::{PyTensor, wrap_computed, wrap_computed_view};
 use crate::error::Result;
 use crate::graph::{ANOMALY, CALL_SITES, CHECK_NAN, Mode, PACKING, TRACING};
 use crate::ops::core::op_decl::OpDecl;
 use crate::tensor::Tensor;
 use crate::threads::{NotAlone, assert_no_lock_held};
 
-/// Work on more elements than this is worth the 50 ns that a release of the GIL costs.
-pub(crate) const SMALL: usize = 8 << 10;
+/// Above this many elements, the kernel is worth the 50 ns of releasing the GIL.
+pub(crate) const GIL_RELEASE_ELEMENTS: usize = 8 << 10;
 
-/// What a caller gave to an operation.
+/// The arguments of a call, borrowed; described only when an observer asks.
 #[derive(Clone, Copy)]
 pub(crate) enum Inputs<'a, 'py> {
-    /// The operands of an operator, or of a method that takes nothing else.
+    /// The operands of an operator, or of a method without other arguments.
     Operands(&'a [&'a Bound<'py, PyAny>]),
-    /// One element of the first axis.
+    /// An element of the first axis: `t[i]`.
     Element(&'a Bound<'py, PyAny>, usize),
-    /// What a declared operation was given by position and by name.
+    /// The positional and keyword arguments of a declared operation.
     Declared(&'static OpDecl, &'a [Bound<'py, PyAny>], &'a [Keyword<'py>]),
-    /// Inputs and attributes, put together when somebody asks.
+    /// Inputs and attributes, computed on demand.
     Described(&'a dyn Fn() -> PyResult<Description<'py>>),
 }
 
@@ -46,29 +42,30 @@ pub(crate) struct Call<'a, 'py> {
     arguments: Inputs<'a, 'py>,
 }
 
-/// Runs `work` without the GIL: other threads may be in the engine meanwhile.
+/// Runs `work` without the GIL; other threads may enter the engine meanwhile.
 #[inline]
-pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     assert_no_lock_held();
     let _others = NotAlone::new();
     py.detach(work)
 }
 
-/// Whether something intercepts the calls of this thread, so that no short way may be taken.
+/// Whether calls on this thread are intercepted, so that fast paths must not bypass [`Call`].
 #[inline]
 pub(crate) fn intercepted() -> bool {
-    intercepts(Mode::current())
+    is_intercepted(Mode::current())
 }
 
-/// The same in this mode.
+/// Whether calls are intercepted in this mode.
 #[inline]
-pub(crate) fn intercepts(mode: Mode) -> bool {
+pub(crate) fn is_intercepted(mode: Mode) -> bool {
     mode.has(TRACING)
 }
 
-/// Whether calls in this mode neither are intercepted nor run code of the host while they compute and record.
+/// Whether calls in this mode are not intercepted and run no Python code while they compute and record (no saved-tensor
+/// hooks, call sites or anomaly checks).
 #[inline(always)]
-pub(crate) fn is_quiet(mode: Mode) -> bool {
+pub(crate) fn allows_small_ops(mode: Mode) -> bool {
     mode.0 & (TRACING | PACKING | CALL_SITES | ANOMALY | CHECK_NAN) == 0
 }
 
@@ -84,29 +81,33 @@ impl<'a, 'py> Call<'a, 'py> {
         Call::new(operands[0].py(), name, Inputs::Operands(operands))
     }
 
-    /// Runs the computation of one tensor, which works on this many elements.
+    /// Computes one tensor from this many input elements.
     #[inline]
-    pub(crate) fn tensor(
+    pub(crate) fn run_tensor(
         self,
         elements: usize,
         compute: impl FnOnce() -> Result<Tensor> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.intercept(|| wrap_computed(self.py, || self.at_work(elements, compute)))
+        self.intercept(|| {
+            wrap_computed(self.py, || self.compute_maybe_without_gil(elements, compute))
+        })
     }
 
-    /// The same of one that may be a view of `source`.
+    /// The same for a result that may be a view of `source`.
     #[inline]
-    pub(crate) fn part(
+    pub(crate) fn run_view(
         self,
         source: &Bound<'py, PyTensor>,
         elements: usize,
         compute: impl FnOnce() -> Result<Tensor> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.intercept(|| wrap_part(source, || self.at_work(elements, compute)))
+        self.intercept(|| {
+            wrap_computed_view(source, || self.compute_maybe_without_gil(elements, compute))
+        })
     }
 
-    /// Runs a computation on this many elements, without the GIL where they are many, and makes an object of what it
-    /// yields.
+    /// Runs a computation on this many elements, without the GIL if they are many, and converts its result to an
+    /// object.
     #[inline]
     pub(crate) fn run<T: Send>(
         self,
@@ -114,22 +115,22 @@ impl<'a, 'py> Call<'a, 'py> {
         compute: impl FnOnce() -> Result<T> + Send,
         object: impl FnOnce(T) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.intercept(|| object(self.at_work(elements, compute)?))
+        self.intercept(|| object(self.compute_maybe_without_gil(elements, compute)?))
     }
 
-    /// Runs a computation on this many elements, without the GIL where they are many.
+    /// Runs a computation, without the GIL if it has many elements.
     #[inline]
-    fn at_work<T: Send>(
+    fn compute_maybe_without_gil<T: Send>(
         self,
         elements: usize,
         compute: impl FnOnce() -> Result<T> + Send,
     ) -> Result<T> {
-        if elements > SMALL { detached(self.py, compute) } else { compute() }
+        if elements > GIL_RELEASE_ELEMENTS { without_gil(self.py, compute) } else { compute() }
     }
 
-    /// Runs what changes a tensor in place, by work on this many elements, and gives the tensor back.
+    /// Runs an in-place computation on this many elements and returns the changed tensor.
     #[inline]
-    pub(crate) fn change(
+    pub(crate) fn run_in_place(
         self,
         changed: &Bound<'py, PyAny>,
         elements: usize,
@@ -137,13 +138,13 @@ impl<'a, 'py> Call<'a, 'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.run(elements, compute, |()| {
             if let Ok(tensor) = changed.cast::<PyTensor>() {
-                tensor.get().written();
+                tensor.get().note_write();
             }
             Ok(changed.clone())
         })
     }
 
-    /// Runs what the call stands for, Python code too. Here, and nowhere else, calls can be intercepted.
+    /// Runs the call, which may include Python code. The only place where calls are intercepted.
     #[inline]
     pub(crate) fn intercept(
         self,
@@ -152,29 +153,29 @@ impl<'a, 'py> Call<'a, 'py> {
         assert_no_lock_held();
         let result = compute()?;
         if intercepted() {
-            self.observed(&result)?;
+            self.notify_observers(&result)?;
         }
         Ok(result)
     }
 
     #[cold]
-    fn observed(self, result: &Bound<'py, PyAny>) -> PyResult<()> {
+    fn notify_observers(self, result: &Bound<'py, PyAny>) -> PyResult<()> {
         let none = PyTuple::empty(self.py);
         match self.arguments {
             Inputs::Operands(operands) => {
-                observe::tell(self.name, &PyTuple::new(self.py, operands)?, None, result)
+                observe::notify(self.name, &PyTuple::new(self.py, operands)?, None, result)
             }
             Inputs::Element(tensor, i) => {
                 let operands = (tensor, i).into_pyobject(self.py)?;
-                observe::tell(self.name, &operands, None, result)
+                observe::notify(self.name, &operands, None, result)
             }
             Inputs::Declared(decl, positional, keywords) => {
-                let named = observe::by_name(self.py, decl, positional, keywords)?;
-                observe::tell(self.name, &none, Some(named.as_any()), result)
+                let named = observe::arguments_by_name(self.py, decl, positional, keywords)?;
+                observe::notify(self.name, &none, Some(named.as_any()), result)
             }
             Inputs::Described(describe) => {
                 let (inputs, attributes) = describe()?;
-                observe::tell(self.name, &inputs, attributes.as_ref(), result)
+                observe::notify(self.name, &inputs, attributes.as_ref(), result)
             }
         }
     }

@@ -1,7 +1,5 @@
-//! What a call of an operation passes through, from CPython to the registry.
-//!
-//! Owns: the door, the binding and conversion of arguments, the short ways of small calls. Never computes and never records.
-//! Invariant: whatever a user calls, by whichever name, is one `Call`.
+//! The path of a call from CPython to an operation: entry points, argument binding and conversion, fast paths,
+//! interception.
 
 pub(crate) mod bind;
 pub(crate) mod callback;
@@ -12,12 +10,12 @@ pub(crate) mod entry;
 pub(crate) mod host_call;
 pub(crate) mod intercept;
 pub(crate) mod lazy_methods;
+pub(crate) mod node_attributes;
 pub(crate) mod numpy_arguments;
 pub(crate) mod observe;
 pub(crate) mod result_options;
 pub(crate) mod sequence;
+pub(crate) mod signature_text;
 pub(crate) mod slice;
 pub(crate) mod small_ops;
 pub(crate) mod thread_state;
-
-pub(crate) use lazy_methods::{attributes, make, signature_text};

@@ -1,8 +1,6 @@
-//! Arguments that NumPy's methods take by position and ours by name: `A.sum(0, float)`, `A.flatten("F")`; and `initial` and
-//! `where`, which NumPy's functions take alone.
-//!
-//! Owns: their names, in NumPy's order. Never computes with them.
-//! Invariant: a truth value or a number there is not taken, since PyTorch has `keepdim` and others in these places.
+//! Positional arguments of NumPy's methods that are keyword-only here (`A.sum(0, float)`, `A.flatten("F")`), and
+//! `initial` and `where`, which only NumPy's functions take.
+//! A bool or a number in these positions is not taken: PyTorch has `keepdim` and others there.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
@@ -13,8 +11,8 @@ use crate::bindings::call::intercept::Keyword;
 use crate::bindings::object::wrap;
 use crate::ops::core::op_decl::OpDecl;
 
-/// What follows the arguments that libraries agree about.
-fn names(op: &str) -> &'static [&'static str] {
+/// NumPy's further parameters, after those on which all libraries agree.
+fn positional_names(op: &str) -> &'static [&'static str] {
     match op {
         "sum" | "prod" | "mean" => &["dtype", "out", "keepdims"],
         "std" | "var" => &["dtype", "out", "ddof", "keepdims"],
@@ -27,9 +25,9 @@ fn names(op: &str) -> &'static [&'static str] {
     }
 }
 
-/// The keywords that the last of the arguments by position stand for, and how many come before them.
+/// The keywords that trailing positional arguments stand for, and how many arguments come before them.
 #[cold]
-pub(crate) fn named<'py>(
+pub(crate) fn keywords_by_position<'py>(
     decl: &OpDecl,
     given: &[Bound<'py, PyAny>],
 ) -> Option<(usize, SmallVec<[Keyword<'py>; 4]>)> {
@@ -41,10 +39,10 @@ pub(crate) fn named<'py>(
     };
     if let Some(word) = word {
         let word = PyString::intern(last.py(), word);
-        let named = !before.is_empty() && last.is_instance_of::<PyString>();
-        return named.then(|| (before.len(), SmallVec::from_iter([(word, last.clone())])));
+        let by_keyword = !before.is_empty() && last.is_instance_of::<PyString>();
+        return by_keyword.then(|| (before.len(), SmallVec::from_iter([(word, last.clone())])));
     }
-    let (at, names) = (decl.positional(), names(decl.name));
+    let (at, names) = (decl.positional(), positional_names(decl.name));
     let rest = given.get(at..).filter(|rest| !rest.is_empty() && rest.len() <= names.len())?;
     if rest[0].is_instance_of::<PyInt>() {
         return None;
@@ -56,10 +54,10 @@ pub(crate) fn named<'py>(
     Some((at, pairs.map(keyword).collect()))
 }
 
-/// A call with `initial` or `where` of an operation that folds, or with `where` or `dtype` of a mean or a variance: by NumPy's
-/// function, whose dispatch knows what these mean.
+/// A reduction with `initial` or `where`, or a mean or variance with `where` or `dtype`: calls NumPy's function, whose
+/// dispatch handles these keywords.
 #[cold]
-pub(crate) fn folded<'py>(
+pub(crate) fn call_numpy_reduction<'py>(
     py: Python<'py>,
     decl: &OpDecl,
     given: &[Bound<'py, PyAny>],
@@ -71,9 +69,9 @@ pub(crate) fn folded<'py>(
         _ => decl.facts.fold.map(|_| ["initial", "where"].as_slice())?,
     };
     let (function, x) = (decl.facts.numpy.first()?, given.first()?);
-    let names = names(decl.name);
+    let names = positional_names(decl.name);
     let beyond = !names.is_empty() && given.len() > decl.positional() + names.len();
-    // The dtype of a variance is its third argument, where PyTorch has another.
+    // The dtype of a variance is its third argument, where PyTorch has another parameter.
     let typed = words.contains(&"dtype")
         && given.get(decl.positional()).is_some_and(|third| !third.is_instance_of::<PyInt>());
     let is_word = |(key, _): &Keyword<'_>| words.contains(&&*key.to_string_lossy());
@@ -83,10 +81,10 @@ pub(crate) fn folded<'py>(
     let call = || {
         let x = wrap(py, convert::tensor_of(decl.name, "x", x)?)?;
         let given: Vec<_> = std::iter::once(&x).chain(&given[1..]).collect();
-        let named = PyDict::new(py);
-        keywords.iter().try_for_each(|(key, value)| named.set_item(key, value))?;
+        let kwargs = PyDict::new(py);
+        keywords.iter().try_for_each(|(key, value)| kwargs.set_item(key, value))?;
         let function = py.import("numpy")?.getattr(*function)?;
-        function.call(PyTuple::new(py, given)?, Some(&named))
+        function.call(PyTuple::new(py, given)?, Some(&kwargs))
     };
     Some(call())
 }

@@ -1,7 +1,6 @@
-//! Graph scopes: who is told of every operation that is called.
+//! Per-thread observers of operations (`fg.Graph()` scopes), which are notified after every call.
 //!
-//! Owns: the observers of each thread and the call to them. Never keeps a tensor or a node.
-//! Invariant: without an observer on the thread nothing is built, and what an observer does is not observed.
+//! Invariant: without observers nothing is built; calls made by an observer are not observed.
 
 use std::cell::RefCell;
 
@@ -9,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::bindings::call::intercept::Keyword;
-use crate::bindings::call::signature_text::value_of;
+use crate::bindings::call::signature_text::to_python_value;
 use crate::graph::{FORWARD, Mode, ModeGuard, TRACING};
 use crate::ops::core::op_decl::OpDecl;
 
@@ -17,15 +16,15 @@ thread_local! {
     static OBSERVERS: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Puts the observers of this thread back as they were.
-pub(crate) struct Observers(Vec<Py<PyAny>>);
+/// Restores the observers of this thread when dropped.
+pub(crate) struct ObserversGuard(Vec<Py<PyAny>>);
 
-/// Keeps the observers of this thread until the guard is dropped.
-pub(crate) fn keep(py: Python<'_>) -> Observers {
-    Observers(OBSERVERS.with_borrow(|all| all.iter().map(|ob| ob.clone_ref(py)).collect()))
+/// Saves the observers of this thread; dropping the guard restores them.
+pub(crate) fn save_observers(py: Python<'_>) -> ObserversGuard {
+    ObserversGuard(OBSERVERS.with_borrow(|all| all.iter().map(|ob| ob.clone_ref(py)).collect()))
 }
 
-impl Drop for Observers {
+impl Drop for ObserversGuard {
     fn drop(&mut self) {
         let before = std::mem::take(&mut self.0);
         let gone = OBSERVERS.with_borrow_mut(|all| std::mem::replace(all, before));
@@ -52,8 +51,8 @@ pub(crate) fn _unobserve(observer: &Bound<'_, PyAny>) {
     Mode::current().with(TRACING, more).set();
 }
 
-/// Tells the observers of one call. `arguments` are those that may be tensors.
-pub(crate) fn tell<'py>(
+/// Notifies the observers of one call. `arguments` are those that may be tensors.
+pub(crate) fn notify<'py>(
     name: &str,
     arguments: &Bound<'py, PyTuple>,
     attributes: Option<&Bound<'py, PyAny>>,
@@ -70,8 +69,8 @@ pub(crate) fn tell<'py>(
     Ok(())
 }
 
-/// What a declared operation was given, by the names of its parameters.
-pub(crate) fn by_name<'py>(
+/// The arguments of a declared operation by parameter name.
+pub(crate) fn arguments_by_name<'py>(
     py: Python<'py>,
     decl: &OpDecl,
     positional: &[Bound<'py, PyAny>],
@@ -85,7 +84,7 @@ pub(crate) fn by_name<'py>(
         let name = decl.params.get(i.min(last)).map_or("", |param| param.name);
         let value = match named.get_item(name)? {
             // Several arguments for one parameter: `reshape(2, 3)`.
-            Some(before) if i > last => spread(&before, ob)?,
+            Some(before) if i > last => append(&before, ob)?,
             _ => ob.clone(),
         };
         named.set_item(name, value)?;
@@ -94,30 +93,30 @@ pub(crate) fn by_name<'py>(
         named.set_item(name, ob)?;
     }
     if decl.facts.named {
-        defaults(decl, &named)?;
+        add_defaults(decl, &named)?;
     }
     Ok(named)
 }
 
-/// Adds what was left out: the attributes of a functor are listed in full.
-fn defaults(decl: &OpDecl, named: &Bound<'_, PyDict>) -> PyResult<()> {
+/// Adds defaults that were left out: the attributes of a functor are listed in full.
+fn add_defaults(decl: &OpDecl, named: &Bound<'_, PyDict>) -> PyResult<()> {
     for param in decl.params {
         if let Some(default) = param.default
             && !named.contains(param.name)?
         {
-            named.set_item(param.name, value_of(named.py(), &default())?)?;
+            named.set_item(param.name, to_python_value(named.py(), &default())?)?;
         }
     }
     Ok(())
 }
 
-/// Whether a keyword says where the result goes or what it is called.
+/// Whether a keyword is `out=` or `name=`.
 fn is_result_option(decl: &OpDecl, keyword: &Bound<'_, PyString>) -> bool {
     let keyword = keyword.to_string_lossy();
     matches!(&*keyword, "out" | "name") && decl.parameter(&keyword).is_none()
 }
 
-fn spread<'py>(before: &Bound<'py, PyAny>, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn append<'py>(before: &Bound<'py, PyAny>, ob: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let mut all: Vec<Bound<'py, PyAny>> = match before.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => vec![before.clone()],

@@ -1,16 +1,15 @@
-//! The options of a call's result: a tensor to write to (`out=`) and a name (`name=`).
+//! `out=` and `name=`, which every operation takes.
 //!
-//! Owns: the reading of these two keywords, which every operation takes. Never computes the result.
-//! Invariant: a result that a graph holds is never written to memory outside of it.
+//! Invariant: a result that is part of a graph is never written to an array, where its history would be lost.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::array::broadcast_shapes;
 use crate::bindings::errors::type_name;
-use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::errors::{bad_type, to_py_result, to_python};
 use crate::bindings::interop::numpy;
-use crate::bindings::object::{PyTensor, remember};
+use crate::bindings::object::{PyTensor, set_identity};
 use crate::error::{Dims, Error};
 use crate::ops::core::op_decl::{OpDecl, Returns};
 use crate::ops::inplace::methods::{admit_dtype, put_result};
@@ -24,13 +23,12 @@ pub(crate) struct ResultOptions<'py> {
 }
 
 impl<'py> ResultOptions<'py> {
-    /// Whether neither was given.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.out.is_none() && self.name.is_none()
     }
 
-    /// Takes a keyword that is no parameter; says whether it was one of these.
+    /// Takes a keyword that is no parameter; returns whether it was `out` or `name`.
     pub(crate) fn take(
         &mut self,
         decl: &OpDecl,
@@ -46,7 +44,6 @@ impl<'py> ResultOptions<'py> {
         Ok(true)
     }
 
-    /// Takes the name of the result.
     pub(crate) fn set_name(&mut self, decl: &OpDecl, value: &Bound<'py, PyAny>) -> PyResult<()> {
         if value.is_none() {
             return Ok(());
@@ -61,7 +58,7 @@ impl<'py> ResultOptions<'py> {
         Ok(())
     }
 
-    /// Refuses both in a call that changes its receiver, which has a name and is where the result goes.
+    /// Refuses both in an in-place call.
     pub(crate) fn refuse(self, decl: &OpDecl) -> PyResult<()> {
         if self.is_empty() {
             return Ok(());
@@ -70,7 +67,7 @@ impl<'py> ResultOptions<'py> {
         Err(bad_type(decl.in_place.unwrap_or(decl.name), what, "leave them out"))
     }
 
-    /// The one tensor to write to, where that is all that is asked for.
+    /// The tensor of `out=`, if there is one tensor and no `name=`.
     pub(crate) fn target(&self) -> Option<Bound<'py, PyTensor>> {
         let out = self.out.as_ref().filter(|_| self.name.is_none())?;
         let one = match out.cast::<PyTuple>() {
@@ -80,7 +77,7 @@ impl<'py> ResultOptions<'py> {
         one.cast_into().ok()
     }
 
-    /// Writes the result to `out` and names it.
+    /// Writes the result to `out=` and sets its name.
     #[cold]
     pub(crate) fn apply(
         self,
@@ -88,27 +85,27 @@ impl<'py> ResultOptions<'py> {
         result: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let result = match &self.out {
-            Some(out) => written(decl, out, result)?,
+            Some(out) => write_results(decl, out, result)?,
             None => result,
         };
         if let Some(name) = &self.name
             && let Ok(object) = result.cast::<PyTensor>()
         {
             object.get().tensor.set_name(Some(name));
-            remember(object)?;
+            set_identity(object)?;
         }
         Ok(result)
     }
 }
 
-/// Whether `out=` names no output: NumPy spells that also as a tuple of None.
+/// Whether `out=` is None, which NumPy also spells as a tuple of None.
 fn is_no_output(out: &Bound<'_, PyAny>) -> bool {
     let mut outputs = out.cast::<PyTuple>().into_iter().flatten();
     out.is_none() || (out.is_instance_of::<PyTuple>() && outputs.all(|output| output.is_none()))
 }
 
-/// Writes each result to its output; NumPy gives one output also as a tuple of one.
-fn written<'py>(
+/// Writes each result to its output; NumPy also passes one output as a tuple of one.
+fn write_results<'py>(
     decl: &OpDecl,
     out: &Bound<'py, PyAny>,
     result: Bound<'py, PyAny>,
@@ -125,19 +122,19 @@ fn written<'py>(
         return Err(bad_type(decl.name, what, "give one place for each result"));
     }
     for (output, part) in outputs.iter().zip(&results) {
-        write(decl, output, &part.cast::<PyTensor>()?.get().tensor)?;
+        write_result(decl, output, &part.cast::<PyTensor>()?.get().tensor)?;
     }
     Ok(if several { out.clone() } else { outputs[0].clone() })
 }
 
-/// Whether a larger place takes the result repeatedly, as that of a ufunc.
-fn repeats(decl: &OpDecl, result: &Tensor, place: &Tensor) -> bool {
-    let common = broadcast_shapes(decl.name, &[result.shape(), place.shape()]);
-    decl.facts.ufunc && common.is_ok_and(|shape| shape[..] == *place.shape())
+/// Whether the result of a ufunc may be broadcast into a larger output.
+fn broadcasts_to(decl: &OpDecl, result: &Tensor, output: &Tensor) -> bool {
+    let common = broadcast_shapes(decl.name, &[result.shape(), output.shape()]);
+    decl.facts.ufunc && common.is_ok_and(|shape| shape[..] == *output.shape())
 }
 
-/// Writes one result to a tensor, which is recorded, or to an array, where no graph loses it.
-fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
+/// Writes one result to a tensor, which is recorded, or to an array, if the result has no history.
+fn write_result(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<()> {
     let target = match output.cast::<PyTensor>() {
         Ok(tensor) => tensor.get().tensor.clone(),
         Err(_) if !numpy::is_array(output) => {
@@ -150,7 +147,7 @@ fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<
         }
         Err(_) => numpy::share(decl.name, output)?,
     };
-    if target.shape() != result.shape() && !repeats(decl, result, &target) {
+    if target.shape() != result.shape() && !broadcasts_to(decl, result, &target) {
         let (have, want) = (Dims::from(target.shape()), Dims::from(result.shape()));
         return Err(to_python(Box::new(Error::Shape {
             op: decl.name.into(),
@@ -163,5 +160,5 @@ fn write(decl: &OpDecl, output: &Bound<'_, PyAny>, result: &Tensor) -> PyResult<
         })));
     }
     let admitted = admit_dtype(decl.name, &target, result);
-    python(admitted.and_then(|()| put_result(decl.name, &target, result)))
+    to_py_result(admitted.and_then(|()| put_result(decl.name, &target, result)))
 }

@@ -1,7 +1,5 @@
-//! Slices of Python as items of an index.
-//!
-//! Owns: reading the three bounds of a slice object. Never knows the size of an axis: `ops` clamps.
-//! Invariant: a bound beyond 64 bits means the end on its side, as in Python.
+//! Python slices as items of an index expression.
+//! A bound beyond 64 bits is clamped to the end on its side, as in Python.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -9,23 +7,23 @@ use pyo3::types::PySlice;
 
 use crate::ops::core::op_decl::IndexItem;
 
-/// The item of an index that a slice is.
-pub(crate) fn item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {
-    let [start, stop, step] = parts(slice);
-    Ok(IndexItem::Slice(bound(start)?, bound(stop)?, bound(step)?))
+/// Converts a slice; `ops` clamps it to the size of the axis.
+pub(crate) fn slice_item(slice: &Bound<'_, PySlice>) -> PyResult<IndexItem> {
+    let [start, stop, step] = bounds(slice);
+    Ok(IndexItem::Slice(index_bound(start)?, index_bound(stop)?, index_bound(step)?))
 }
 
-/// Start, stop and step. Three look-ups of attributes would take a fifth of the time of `x[1:]`.
-fn parts<'a, 'py>(slice: &'a Bound<'py, PySlice>) -> [Borrowed<'a, 'py, PyAny>; 3] {
+/// Start, stop and step, read from the C struct: three attribute look-ups would take a fifth of the time of `x[1:]`.
+fn bounds<'a, 'py>(slice: &'a Bound<'py, PySlice>) -> [Borrowed<'a, 'py, PyAny>; 3] {
     let (py, object) = (slice.py(), slice.as_ptr().cast::<pyo3::ffi::PySliceObject>());
-    // SAFETY: the object is a slice, whose three members are objects that never change while it lives.
+    // SAFETY: the object is a slice, whose three members are live objects that do not change during its life.
     unsafe {
         let members = [(*object).start, (*object).stop, (*object).step];
         members.map(|member| Borrowed::from_ptr(py, member))
     }
 }
 
-fn bound(value: Borrowed<'_, '_, PyAny>) -> PyResult<Option<i64>> {
+fn index_bound(value: Borrowed<'_, '_, PyAny>) -> PyResult<Option<i64>> {
     if value.is_none() {
         return Ok(None);
     }

@@ -1,9 +1,7 @@
-//! The short way of calls with a few floats, for operators and functions.
-//!
-//! Owns: which objects may take it, and the object of the result. Never computes:
-//! `ops::core::formulas::small` does.
-//! Invariant: subclasses, other operands, and modes in which somebody watches or code of the host may run, take the other way;
-//! nothing has happened then.
+//! Fast path of operators and functions on a few float elements, computed directly in the memory of the result's object
+//! (`ops/core/formulas/small.rs`).
+//! Returns None, without side effects, for subclasses, other operand types, or modes in which calls are intercepted or
+//! Python code may run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -22,15 +20,15 @@ use crate::tensor::Tensor;
 
 pub(crate) type Object = *mut c::PyObject;
 
-/// What a call gives: an object, null for an exception, or nothing, if it is not of this sort.
-pub(crate) type Answer = Option<Object>;
+/// The result of a fast path: an object, null with an exception set, or `None` if the fast path does not apply.
+pub(crate) type SmallResult = Option<Object>;
 
-/// The float or small integer that an object is exactly.
+/// The value of an exact `float`, or of an exact `int` that fits 64 bits.
 ///
 /// # Safety
 /// `ob` is a live object, and the thread is attached.
 #[inline(always)]
-pub(crate) unsafe fn number(ob: Object) -> Option<Scalar> {
+pub(crate) unsafe fn exact_number(ob: Object) -> Option<Scalar> {
     // SAFETY: the caller's contract.
     unsafe {
         if c::PyFloat_CheckExact(ob) != 0 {
@@ -39,66 +37,71 @@ pub(crate) unsafe fn number(ob: Object) -> Option<Scalar> {
         if c::PyLong_CheckExact(ob) == 0 {
             return None;
         }
-        let mut beyond = 0;
-        let int = c::PyLong_AsLongLongAndOverflow(ob, &mut beyond);
-        (beyond == 0).then_some(Scalar::Int(int))
+        let mut overflow = 0;
+        let int = c::PyLong_AsLongLongAndOverflow(ob, &mut overflow);
+        (overflow == 0).then_some(Scalar::Int(int))
     }
 }
 
-/// An operation of two tensors, or of a tensor and a number, in the mode of the thread.
+/// A binary operation of two tensors, or of a tensor and a number, in the thread's mode.
 ///
 /// # Safety
 /// The objects live, and the thread is attached.
 #[inline(never)]
-pub(crate) unsafe fn two(op: &'static Elementwise, a: Object, b: Object, mode: Mode) -> Answer {
-    if !intercept::is_quiet(mode) {
+pub(crate) unsafe fn binary(
+    op: &'static Elementwise,
+    a: Object,
+    b: Object,
+    mode: Mode,
+) -> SmallResult {
+    if !intercept::allows_small_ops(mode) {
         return None;
     }
     // SAFETY: the caller's contract; the caller's references keep the tensors.
-    let answer = || unsafe {
-        match (free_list::exact(a), free_list::exact(b)) {
-            (Some(x), Some(y)) => made(|place| op.run_small(x, (x, y), &[], mode, place)),
+    let attempt = || unsafe {
+        match (free_list::exact_tensor(a), free_list::exact_tensor(b)) {
+            (Some(x), Some(y)) => new_object(|place| op.run_small(x, (x, y), &[], mode, place)),
             (Some(x), None) => {
-                let number = number(b)?;
-                made(|place| op.run_small(x, (x, number), &[], mode, place))
+                let exact_number = exact_number(b)?;
+                new_object(|place| op.run_small(x, (x, exact_number), &[], mode, place))
             }
             (None, Some(y)) => {
-                let number = number(a)?;
-                made(|place| op.run_small(y, (number, y), &[], mode, place))
+                let exact_number = exact_number(a)?;
+                new_object(|place| op.run_small(y, (exact_number, y), &[], mode, place))
             }
             (None, None) => None,
         }
     };
-    // A panic is for the other way, which makes an exception of it.
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
+    // After a panic the general path runs, which turns it into an exception.
+    catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(None)
 }
 
-/// An operation of one tensor, in the mode of the thread.
+/// A unary operation of a tensor, in the thread's mode.
 ///
 /// # Safety
 /// The object lives, and the thread is attached.
 #[inline(never)]
-pub(crate) unsafe fn one(op: &'static Elementwise, a: Object, mode: Mode) -> Answer {
-    if !intercept::is_quiet(mode) {
+pub(crate) unsafe fn unary(op: &'static Elementwise, a: Object, mode: Mode) -> SmallResult {
+    if !intercept::allows_small_ops(mode) {
         return None;
     }
     // SAFETY: the caller's contract; the caller's reference keeps the tensor.
-    let answer = || unsafe {
-        let x = free_list::exact(a)?;
-        made(|place| op.run_small(x, (x, ()), &[], mode, place))
+    let attempt = || unsafe {
+        let x = free_list::exact_tensor(a)?;
+        new_object(|place| op.run_small(x, (x, ()), &[], mode, place))
     };
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or(None)
+    catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(None)
 }
 
-/// The object of what is computed.
+/// Computes into a new object.
 ///
 /// # Safety
 /// The thread is attached.
 #[inline(always)]
-unsafe fn made(compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>) -> Answer {
+unsafe fn new_object(compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>) -> SmallResult {
     // SAFETY: the caller's contract.
     let py = unsafe { Python::assume_attached() };
-    match free_list::object_at(py, compute) {
+    match free_list::compute_plain_object(py, compute) {
         Ok(object) => object.map(|object| object.into_ptr()),
         Err(error) => {
             to_python(error).restore(py);

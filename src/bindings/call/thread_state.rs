@@ -1,48 +1,45 @@
-//! The state of a thread that calls may change: modes, saved-tensor hooks, observers, and the depth of its stack.
-//!
-//! Owns: putting all of it back after Python code that the engine called, and the refusal to call deeper than the stack
-//! allows. Never changes any of it otherwise.
-//! Invariant: after a pass, a hook, a recomputation or a backward in Python the thread's state is what it was before.
+//! Saves and restores a thread's modes, saved-tensor hooks and observers around Python code that the engine calls, and
+//! refuses calls when the stack is nearly used up.
 
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 
-use crate::bindings::call::observe::{self, Observers};
+use crate::bindings::call::observe::{self, ObserversGuard};
 use crate::graph::{Mode, ModeGuard};
 use crate::tensor::saved_tensor_hooks;
 use crate::threads::assert_no_lock_held;
 use crate::threads::stack_depth;
 use crate::threads::stack_depth::Stack;
 
-/// The state of this thread, restored when the value is dropped.
+/// The state of this thread, restored on drop.
 #[must_use = "the state is restored when the guard is dropped"]
 pub(crate) struct ThreadStateGuard {
     _mode: ModeGuard,
     _blocks: saved_tensor_hooks::BlocksGuard,
-    _observers: Observers,
+    _observers: ObserversGuard,
 }
 
 impl ThreadStateGuard {
-    /// Takes the state of this thread.
+    /// Saves the state of this thread.
     pub(crate) fn new(py: Python<'_>) -> ThreadStateGuard {
         assert_no_lock_held();
         ThreadStateGuard {
             _mode: ModeGuard::new(Mode::current()),
             _blocks: saved_tensor_hooks::save_blocks(),
-            _observers: observe::keep(py),
+            _observers: observe::save_observers(py),
         }
     }
 }
 
-/// What the deepest call must find: enough for a kernel, an error and a few frames of the interpreter.
+/// Stack that the deepest call still needs: a kernel, an error and a few interpreter frames.
 const RESERVE: usize = 96 << 10;
 
-/// Whether this thread has the stack for one more call into Python that may come back.
+/// Checks that the stack has space for one more call into Python that may call back.
 ///
 /// # Errors
-/// `RecursionError` when it has not.
+/// `RecursionError` if it has not.
 #[inline]
-pub(crate) fn room(op: &str) -> PyResult<()> {
+pub(crate) fn check_stack(op: &str) -> PyResult<()> {
     assert_no_lock_held();
     match stack_depth::current() {
         Some(Stack { left, size }) if left < RESERVE.min(size / 3) => Err(too_deep(op, left, size)),

@@ -61,7 +61,7 @@ pub(crate) fn matching_array<'py>(
     let array = argument.cast_exact::<PyUntypedArray>().ok()?;
     let matches_signature = array.shape() == &signature.dims[..]
         && array.is_c_contiguous() == is_ordered
-        && numpy::native(&array.dtype()) == Some(signature.dtype)
+        && numpy::native_dtype(&array.dtype()) == Some(signature.dtype)
         && numpy::is_aligned(array);
     matches_signature.then(|| array.clone())
 }

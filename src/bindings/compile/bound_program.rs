@@ -8,7 +8,7 @@ use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::bindings::call::intercept::detached;
+use crate::bindings::call::intercept::without_gil;
 use crate::bindings::compile::argument_match;
 use crate::bindings::compile::argument_match::matching_array;
 use crate::bindings::compile::guards::Guards;
@@ -93,7 +93,7 @@ impl PyBoundProgram {
             return Err(to_python(stale_error()));
         }
         if self.large {
-            detached(py, || self.bound.run())?;
+            without_gil(py, || self.bound.run())?;
         } else {
             self.bound.run()?;
         }

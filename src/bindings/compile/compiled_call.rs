@@ -231,7 +231,7 @@ fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
         return Some(Signature::of(&number));
     }
     let array = value.cast_exact::<PyUntypedArray>().ok()?;
-    Some(Signature { dtype: numpy::native(&array.dtype())?, dims: array.shape().into() })
+    Some(Signature { dtype: numpy::native_dtype(&array.dtype())?, dims: array.shape().into() })
 }
 
 impl CachedCall {

@@ -15,13 +15,13 @@ use crate::bindings::attach::attached;
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::host_call;
-use crate::bindings::call::intercept::detached;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::call::intercept::without_gil;
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::compile::argument_match::{Argument, Arguments};
 use crate::bindings::compile::guards::Guards;
 use crate::bindings::compile::program::{Objects, call, is_large, trim_cache};
 use crate::bindings::compile::run_count::RunCount;
-use crate::bindings::custom_op::recorded;
+use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::errors::{bad_type, from_python};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::autograd::{DifferentiableProgram, NotDifferentiable, OriginalFunction};
@@ -58,7 +58,7 @@ pub(crate) fn _record_joint<'py>(
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
     let requires: Vec<bool> = tensors.iter().map(Tensor::requires_grad).collect();
     let plain: Vec<Tensor> = tensors.iter().map(Tensor::detach).collect();
-    let traced = recorded(|| trace(py, function, (&plain, &requires), (weak, may_keep)))?;
+    let traced = trace_with_retry(|| trace(py, function, (&plain, &requires), (weak, may_keep)))?;
     trim_cache();
     match traced {
         Ok(program) => {
@@ -106,8 +106,8 @@ impl OriginalFunction for PythonFunction {
             let Some(function) = self.0.get(py) else {
                 return Err(bad_type("compile", "the function is gone", "report this"));
             };
-            room("compile")?;
-            let _kept = ThreadStateGuard::new(py);
+            check_stack("compile")?;
+            let _state = ThreadStateGuard::new(py);
             call(py, &function, arguments).map(|(_, tensors)| tensors)
         });
         called.map_err(|raised| from_python(raised, "raised when a compiled function ran eagerly"))
@@ -165,7 +165,7 @@ impl PyDifferentiableProgram {
         }
         let original = Box::new(PythonFunction(Callback::new("compile", original)?));
         let apply = || self.program.apply(&tensors, original);
-        let results = if self.large { detached(py, apply) } else { apply() };
+        let results = if self.large { without_gil(py, apply) } else { apply() };
         let results = match results {
             Err(error) if matches!(*error, Error::Diverged { .. }) => return Ok(None),
             results => results?,

@@ -13,12 +13,12 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
 use crate::bindings::call::host_call;
-use crate::bindings::call::intercept::{SMALL, detached};
+use crate::bindings::call::intercept::{GIL_RELEASE_ELEMENTS, without_gil};
 use crate::bindings::compile::argument_match;
 use crate::bindings::compile::argument_match::{Argument, matching_array};
 use crate::bindings::compile::guards::Guards;
 use crate::bindings::compile::run_count::RunCount;
-use crate::bindings::custom_op::recorded;
+use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::program::{
@@ -64,7 +64,7 @@ pub(crate) fn _record<'py>(
     watch: &Bound<'py, PyAny>,
 ) -> PyResult<(Option<PyProgram>, Bound<'py, PyList>)> {
     let tensors: Vec<Tensor> = arguments.iter().map(|a| a.get().tensor.clone()).collect();
-    let (program, results) = recorded(|| trace(py, function, &tensors, (weak, may_keep)))?;
+    let (program, results) = trace_with_retry(|| trace(py, function, &tensors, (weak, may_keep)))?;
     trim_cache();
     let wrap_program = |program: Program| {
         let guards = Arc::new(Guards::of(watch)?);
@@ -77,7 +77,7 @@ pub(crate) fn _record<'py>(
 
 /// Whether a run is long enough to release the GIL: many elements, or loops and branches.
 pub(super) fn is_large(program: &Executable) -> bool {
-    program.work() > SMALL || program.has_objects()
+    program.work() > GIL_RELEASE_ELEMENTS || program.has_objects()
 }
 
 /// A trace keeps every buffer alive until it ends; much free memory is returned to the system then.
@@ -120,7 +120,7 @@ pub(crate) fn _tried<'py>(
     function: &Bound<'py, PyAny>,
     taken: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    recorded(|| {
+    trace_with_retry(|| {
         let called: PyResult<_> = dry_run(|| function.call0(), |found| taken.call1((found,)));
         called
     })
@@ -141,7 +141,7 @@ pub(crate) fn _as_arrays<'py>(
             return numpy::scalar(py, result);
         }
         if all().filter(|other| other.storage().same(memory)).count() == 1 {
-            return numpy::fresh(py, result);
+            return numpy::to_new_array(py, result);
         }
         let known = copies.iter().find(|(of, _)| of.same(memory)).map(|(_, copy)| copy.clone());
         let copy = match known {
@@ -368,7 +368,7 @@ impl PyProgram {
             |(array, (output, word)): (Option<Bound<'py, _>>, (&Output, &ElementWord))| match array
             {
                 Some(array) => Ok(Bound::into_any(array)),
-                None => numpy::scalar_of(py, output.dtype, word),
+                None => numpy::scalar_from_word(py, output.dtype, word),
             };
         let objects = arrays.into_iter().zip(outputs.iter().zip(&words)).map(to_object);
         objects.collect::<PyResult<_>>().map(Some)
@@ -386,7 +386,7 @@ impl PyProgram {
         py: Python<'_>,
         run: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<Option<T>> {
-        let outcome = if self.is_large() { detached(py, run) } else { run() };
+        let outcome = if self.is_large() { without_gil(py, run) } else { run() };
         match outcome {
             Err(error) if matches!(*error, Error::Diverged { .. }) => Ok(None),
             outcome => Ok(Some(outcome?)),

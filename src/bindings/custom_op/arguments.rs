@@ -1,47 +1,44 @@
-//! The arguments of one call: which are tensors, and where.
-//!
-//! Owns: the tensor objects in order of appearance and one tree per argument of forward.
-//! Never converts: an argument that is not a tensor reaches forward as it is.
-//! Invariant: slot `i` belongs to argument `i` of forward, however the argument was passed.
+//! The arguments of one custom-function call: which are tensors, and where in nested containers. Slot `i` belongs to
+//! argument `i` of forward, whether passed by position or by keyword.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
-use crate::bindings::custom_op::class_info::Form;
+use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::Arrays;
 use crate::bindings::custom_op::outputs::as_tensor;
-use crate::bindings::custom_op::pytree::{Search, Tree, tensor_leaf};
+use crate::bindings::custom_op::pytree::{Tree, TreeBuilder, tensor_leaf};
 use crate::bindings::interop::numpy::is_array;
 use crate::bindings::object::PyTensor;
 use crate::tensor::Tensor;
 
-/// The places of tensors in each argument.
+/// The tree of tensor positions of each argument.
 pub(super) type Slots = SmallVec<[Tree; 3]>;
 
-/// What a call was given.
+/// The arguments of a call.
 pub(super) struct Arguments<'py> {
     pub(super) tensors: SmallVec<[Bound<'py, PyAny>; 3]>,
     pub(super) slots: Slots,
-    /// The addresses of the arguments that are arrays.
+    /// Addresses of the arguments that are NumPy arrays.
     pub(super) arrays: Arrays,
 }
 
 impl<'py> Arguments<'py> {
     /// Finds the tensors in positional and keyword arguments.
     pub(super) fn find(
-        form: &Form,
+        info: &ClassInfo,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Arguments<'py>> {
         let (tensors, slots) = (SmallVec::new(), SmallVec::new());
         let mut found = Arguments { tensors, slots, arrays: Arrays::new() };
         for arg in args.iter_borrowed() {
-            let tree = found.tree(&form.name, &arg)?;
+            let tree = found.tree(&info.name, &arg)?;
             found.slots.push(tree);
         }
         if let Some(kwargs) = kwargs {
-            found.keywords(form, args.len(), kwargs)?;
+            found.add_keywords(info, args.len(), kwargs)?;
         }
         Ok(found)
     }
@@ -58,12 +55,17 @@ impl<'py> Arguments<'py> {
         }
         let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
         let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));
-        Search { leaf: &mut leaf, op }.tree(arg, 0)
+        TreeBuilder { leaf: &mut leaf, op }.tree(arg, 0)
     }
 
-    fn keywords(&mut self, form: &Form, given: usize, kwargs: &Bound<'py, PyDict>) -> PyResult<()> {
+    fn add_keywords(
+        &mut self,
+        info: &ClassInfo,
+        given: usize,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<()> {
         let py = kwargs.py();
-        let signature = form.signature(py)?;
+        let signature = info.signature(py)?;
         let mut extra = given.max(signature.positional.len()) + signature.keywords.len();
         for (name, value) in kwargs.iter() {
             let position = match signature.position(py, &name)? {
@@ -74,7 +76,7 @@ impl<'py> Arguments<'py> {
                     extra - 1
                 }
             };
-            let tree = self.tree(&form.name, &value)?;
+            let tree = self.tree(&info.name, &value)?;
             while self.slots.len() <= position {
                 self.slots.push(Tree::Constant);
             }
@@ -83,12 +85,11 @@ impl<'py> Arguments<'py> {
         Ok(())
     }
 
-    /// The tensors themselves.
     pub(super) fn values(&self) -> impl Iterator<Item = &Tensor> {
         self.tensors.iter().filter_map(as_tensor)
     }
 
-    /// The number of the tensor object `ob` among the arguments.
+    /// The index of the tensor object `ob` among the arguments.
     pub(super) fn position(&self, ob: &Py<PyAny>) -> Option<usize> {
         self.tensors.iter().position(|x| x.is(ob))
     }

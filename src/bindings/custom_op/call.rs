@@ -1,7 +1,7 @@
-//! One call: run forward with recording off, then record the node and hand out fresh outputs.
+//! One call of a custom function: runs forward with recording off, then records the node and attaches the outputs.
 //!
-//! Owns: the order of the steps and what each output becomes. Never analyses a class or looks for tensors.
-//! Invariant: the edges of the inputs are taken before forward runs, and nothing is recorded when it fails.
+//! Invariant: the edges of the inputs are taken before forward runs (an in-place change moves them), and nothing is
+//! recorded if it fails.
 
 use std::sync::Arc;
 
@@ -10,18 +10,20 @@ use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::entry::existing_dict;
-use crate::bindings::call::thread_state::room;
+use crate::bindings::call::thread_state::check_stack;
 use crate::bindings::custom_op::arguments::Arguments;
-use crate::bindings::custom_op::class_info::Form;
+use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::{Declared, FunctionContext, MarkedTensors, ToSave};
-use crate::bindings::custom_op::host_function::{Repeated, repeat};
+use crate::bindings::custom_op::host_function::{HostStep, make_host_step};
+use crate::bindings::custom_op::outputs::{
+    OutputKind, OutputObjects, output_object, rebuild_outputs,
+};
 use crate::bindings::custom_op::outputs::{Outputs, as_tensor};
-use crate::bindings::custom_op::python_rule::{Callee, Trampoline};
+use crate::bindings::custom_op::python_rule::{Callee, PythonRule};
 use crate::bindings::custom_op::pytree::Tree;
-use crate::bindings::custom_op::results::{OutputKind, OutputObjects, attach, build};
-use crate::bindings::custom_op::saved::{Originals, original};
-use crate::bindings::errors::{python, to_python};
-use crate::bindings::object::python_rule_count::Counted;
+use crate::bindings::custom_op::saved::{SavedObjectRefs, weak_ref};
+use crate::bindings::errors::{to_py_result, to_python};
+use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::wrap;
 use crate::compile::host_call::HostSpan;
 use crate::error::Error;
@@ -30,36 +32,34 @@ use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole, Spec};
 use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
-/// A call that is being made.
-pub(super) struct Job<'a, 'py> {
-    pub(super) form: &'a Form,
+pub(super) struct CustomCall<'a, 'py> {
+    pub(super) info: &'a ClassInfo,
     pub(super) arguments: Arguments<'py>,
-    /// What backward is called on.
     pub(super) callee: Callee,
-    /// What is called to make the same call again, with which arguments; `None` where it must not be made again.
-    pub(super) again: Option<Again<'a, 'py>>,
-    /// Document 000's rules.
-    pub(super) strict: bool,
+    /// Returns what a traced program must call to repeat this call as a host callback; None if it cannot be repeated.
+    pub(super) replay: Option<ReplayFn<'a, 'py>>,
+    /// Whether the rules of `CustomFunction` apply (sequences of tensors, equal shapes).
+    pub(super) custom_function_rules: bool,
 }
 
 pub(super) type OutputKinds = SmallVec<[OutputKind; 2]>;
-/// Finds what is called to make a call again.
-pub(super) type Again<'a, 'py> = &'a dyn Fn() -> PyResult<AgainCall<'py>>;
-/// A callable, its arguments and its keyword arguments.
-pub(super) type AgainCall<'py> =
+/// Returns a callable with its arguments.
+pub(super) type ReplayFn<'a, 'py> = &'a dyn Fn() -> PyResult<ReplayCall<'py>>;
+/// A callable, its positional and its keyword arguments.
+pub(super) type ReplayCall<'py> =
     (Bound<'py, PyAny>, Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
-/// What forward declared, what it returned, the outputs in that, and the step that repeats it.
-type MadeByForward<'a, 'py> =
-    (Declared, &'a Bound<'py, PyAny>, Outputs<'py>, Option<Repeated<'py>>);
-/// Of the tensor arguments before forward ran.
+/// What forward declared and returned, its outputs, and the host-callback step that repeats the call.
+type ForwardResult<'a, 'py> =
+    (Declared, &'a Bound<'py, PyAny>, Outputs<'py>, Option<HostStep<'py>>);
+/// Versions of the tensor arguments before forward ran.
 pub(super) type Versions = SmallVec<[u32; 3]>;
 
-/// What the node will keep.
+/// The saved values of the node.
 #[derive(Default)]
 struct SavedEntries {
     values: SavedValues<Tensor>,
     saved_kinds: SmallVec<[SavedKind; 4]>,
-    originals: Originals,
+    originals: SavedObjectRefs,
 }
 
 impl SavedEntries {
@@ -69,63 +69,65 @@ impl SavedEntries {
             self.originals.push(None);
             return self.saved_kinds.push(SavedKind::Nothing);
         };
-        // An output that the caller receives is another object than the one that forward saved.
+        // The caller's output is another object than the one that forward saved.
         let fresh = matches!(role, SavedRole::Output(_));
-        self.originals.push(if fresh { None } else { original(ob, tensor) });
+        self.originals.push(if fresh { None } else { weak_ref(ob, tensor) });
         self.values.push(role.save(tensor));
         self.saved_kinds.push(role.kind(tensor));
     }
 }
 
-impl<'py> Job<'_, 'py> {
-    /// Calls `forward` and returns its outputs in the structure it gave them.
+impl<'py> CustomCall<'_, 'py> {
+    /// Calls `forward`, records the node, and returns the outputs in the structure that forward returned.
     #[inline]
     pub(super) fn run(
         self,
         py: Python<'py>,
         forward: impl FnOnce(&Bound<'py, FunctionContext>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        room(&self.form.name)?;
+        check_stack(&self.info.name)?;
         let call = FunctionCall::begin(self.arguments.values());
         let slots = &self.arguments.slots;
         let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
         let arrays = self.arguments.arrays.clone();
-        let context = Bound::new(py, FunctionContext::for_call(needs, self.form.once, arrays))?;
+        let context = Bound::new(py, FunctionContext::for_call(needs, self.info.once, arrays))?;
         let before: Versions = self.arguments.values().map(Tensor::version).collect();
-        let stretch = self.again.and_then(|_| HostSpan::begin(self.arguments.values()));
+        let host_span = self.replay.and_then(|_| HostSpan::begin(self.arguments.values()));
         let returned = {
             let _off = ModeGuard::forward();
             forward(&context)
         };
-        let op = &self.form.name;
+        let op = &self.info.name;
         let returned = returned.inspect_err(|raised| {
-            // A note is a courtesy: an exception that takes none is raised without it.
+            // An exception that takes no note is raised without it.
             let _ = raised.add_note(py, format!("raised in the forward of {op}").as_str());
         })?;
-        let many = self.strict && !matches!(self.callee, Callee::Op { .. });
+        let many = self.custom_function_rules && !matches!(self.callee, Callee::Op { .. });
         let outputs =
-            if many { Outputs::strict(op, &returned)? } else { Outputs::find(op, &returned)? };
+            if many { Outputs::find_strict(op, &returned)? } else { Outputs::find(op, &returned)? };
         let declared = context.get().take_declared(call.recorded());
         self.check_versions(&call, &before, &declared.marks)?;
         let kinds = self.kinds(&call, &outputs, &declared.marks, &before)?;
-        let repeated = match stretch {
-            Some(stretch) => repeat(&self, &call, stretch, &before, (&returned, &outputs))?,
+        let host_step = match host_span {
+            Some(host_span) => {
+                make_host_step(&self, &call, host_span, &before, (&returned, &outputs))?
+            }
             None => None,
         };
         if kinds.iter().any(|kind| matches!(kind, OutputKind::Differentiable | OutputKind::Dirty))
             && call.recorded()
         {
-            let made = (declared, &returned, outputs, repeated);
+            let made = (declared, &returned, outputs, host_step);
             return self.record(call, &context, made, &kinds);
         }
-        build(py, &outputs.tree, &returned, &mut |k| match (&repeated, kinds[k]) {
-            (Some(repeated), _) => Ok(repeated.outputs[k].clone().unbind()),
+        rebuild_outputs(py, &outputs.tree, &returned, &mut |k| match (&host_step, kinds[k]) {
+            (Some(host_step), _) => Ok(host_step.outputs[k].clone().unbind()),
             (None, OutputKind::Alias) => Ok(wrap(py, outputs.tensor(k)?.detached())?.unbind()),
             (None, _) => Ok(outputs.tensors[k].clone().unbind()),
         })
     }
 
-    /// Decides what each output becomes.
+    /// Decides the kind of each output.
     fn kinds(
         &self,
         call: &FunctionCall,
@@ -156,7 +158,7 @@ impl<'py> Job<'_, 'py> {
         Ok(kinds)
     }
 
-    /// Refuses a change of an argument that forward did not declare: its gradient would be that of another value.
+    /// Refuses an undeclared in-place change of an argument: its gradient would be wrong.
     fn check_versions(
         &self,
         call: &FunctionCall,
@@ -173,7 +175,7 @@ impl<'py> Job<'_, 'py> {
         match self.arguments.values().enumerate().find(|(i, x)| changed(*i, x)) {
             None => Ok(()),
             Some((i, _)) => Err(to_python(Box::new(Error::InPlace {
-                op: self.form.name.to_string().into(),
+                op: self.info.name.to_string().into(),
                 what: format!("forward changed tensor argument {i} in place without declaring it"),
                 remedy: "call ctx.mark_dirty(x) and return x, or compute a new tensor",
             }))),
@@ -188,7 +190,7 @@ impl<'py> Job<'_, 'py> {
         before: &Versions,
     ) -> PyResult<()> {
         let refuse = |what: &str, remedy: &'static str| {
-            let op = self.form.name.to_string().into();
+            let op = self.info.name.to_string().into();
             Err(to_python(Box::new(Error::InPlace { op, what: what.into(), remedy })))
         };
         let Some(i) = self.arguments.position(ob) else {
@@ -208,39 +210,38 @@ impl<'py> Job<'_, 'py> {
             );
         }
         if call.recorded() {
-            python(methods::admit_history("mark_dirty", tensor))?;
+            to_py_result(methods::admit_history("mark_dirty", tensor))?;
         }
         if tensor.version() == before[i] {
             tensor.storage().invalidate_saved();
-            tensor.changed_in_place(self.form.lasting());
+            tensor.changed_in_place(self.info.static_name());
         } else {
-            tensor.set_last_writer(self.form.lasting());
+            tensor.set_last_writer(self.info.static_name());
         }
         Ok(())
     }
 
-    /// Records the node and attaches the outputs to it.
     fn record(
         self,
         call: FunctionCall,
         context: &Bound<'py, FunctionContext>,
-        (declared, returned, outputs, repeated): MadeByForward<'_, 'py>,
+        (declared, returned, outputs, host_step): ForwardResult<'_, 'py>,
         kinds: &OutputKinds,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = context.py();
-        if !self.form.differentiable {
+        if !self.info.differentiable {
             return Err(self.no_backward());
         }
         let entries = self.save(context, declared.to_save, &outputs, kinds)?;
         let Outputs { tensors: returned_tensors, tree } = outputs;
-        let (tensors, repeated) = match repeated {
-            Some(Repeated { outputs, call }) => (outputs, Some(call)),
+        let (tensors, host_step) = match host_step {
+            Some(HostStep { outputs, call }) => (outputs, Some(call)),
             None => (returned_tensors.clone(), None),
         };
-        let (strict, form) = (self.strict, self.form);
+        let (custom_function_rules, info) = (self.custom_function_rules, self.info);
         let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
-        let rule = Trampoline {
-            name: self.form.name.clone(),
+        let rule = PythonRule {
+            name: self.info.name.clone(),
             callee: self.callee,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
@@ -248,27 +249,27 @@ impl<'py> Job<'_, 'py> {
             outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
             tree: tree.clone(),
             saved_kinds: entries.saved_kinds,
-            repeated,
-            reads: self.form.reads.clone(),
+            host_step,
+            reads_values: self.info.reads_values.clone(),
             raw_absent: declared.raw_absent,
-            strict: self.strict,
-            _counted: Counted::new(),
+            custom_function_rules: self.custom_function_rules,
+            _count: PythonRuleCount::new(),
         };
         let node = call.record(Box::new(rule), entries.values, tensors.len(), Flags::FOREIGN)?;
         context.get().set_node(node.id(), entries.originals);
         let inputs = &self.arguments.tensors;
         let mut objects = OutputObjects::default();
         let mut leaf = |k: usize| {
-            let make = || attach(&node, form, &tensors[k], k, kinds[k], inputs);
-            objects.once(&returned_tensors, k, strict, make)
+            let make = || output_object(&node, info, &tensors[k], k, kinds[k], inputs);
+            objects.get_or_make(&returned_tensors, k, custom_function_rules, make)
         };
         match &tree {
             None => Ok(leaf(0)?.into_bound(py)),
-            Some(tree) => build(py, tree, returned, &mut leaf),
+            Some(tree) => rebuild_outputs(py, tree, returned, &mut leaf),
         }
     }
 
-    /// Classifies what forward saved, attributes that are outputs included.
+    /// Classifies the saved tensors, including attributes of the context that are outputs.
     fn save(
         &self,
         context: &Bound<'py, FunctionContext>,
@@ -299,7 +300,7 @@ impl<'py> Job<'_, 'py> {
         Ok(entries)
     }
 
-    /// What a saved object is to this call.
+    /// The role of a saved object: input, output or intermediate.
     fn role(&self, ob: &Py<PyAny>, outputs: &Outputs<'py>, kinds: &OutputKinds) -> SavedRole {
         let place = outputs.position(ob);
         let argument = self.arguments.position(ob);
@@ -316,7 +317,7 @@ impl<'py> Job<'_, 'py> {
     #[cold]
     fn no_backward(&self) -> PyErr {
         to_python(Box::new(Error::NotDifferentiable {
-            op: self.form.name.to_string().into(),
+            op: self.info.name.to_string().into(),
             what: "the class has no backward and an argument requires grad".into(),
             remedy: "define a static backward(ctx, *grads), or call it under no_grad()".into(),
         }))

@@ -1,8 +1,5 @@
-//! How a class declares its function, found once and kept on the class.
-//!
-//! Owns: the name, whether forward takes the context, and, only when a call needs it, forward's signature.
-//! Never inspects anything at a call of a known class.
-//! Invariant: a form belongs to exactly one class and one forward; replacing forward makes a new form.
+//! What is known of a user's function class (name, `setup_context`, signature of forward), analysed at the first call
+//! and cached on the class. Replacing `forward` invalidates the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,95 +9,95 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::bindings::call::host_call::lasting;
+use crate::bindings::call::host_call::intern_name;
 use crate::bindings::errors::{bad_type, to_python};
 use crate::error::Error;
 
-/// The parameters of a forward, the context left out.
+/// The parameters of forward, without the context.
 pub(super) struct Signature {
-    /// The parameters that can be given by position: name and default.
+    /// Positional parameters: name and default.
     pub(super) positional: Vec<(Py<PyString>, Option<Py<PyAny>>)>,
-    /// The others that can be given by name.
+    /// Keyword-only parameters.
     pub(super) keywords: Vec<Py<PyString>>,
 }
 
-/// What is known of a class.
+/// The cached facts of a class.
 #[pyclass(name = "_Form", module = "ferrograd._core", frozen)]
-pub(crate) struct Form {
+pub(crate) struct ClassInfo {
     class: usize,
     pub(super) name: Arc<str>,
     forward: Option<Py<PyAny>>,
-    /// `setup_context`, if forward does without the context.
+    /// `setup_context`, if forward does not take the context.
     pub(super) setup: Option<Py<PyAny>>,
-    /// Whether there is a derivative.
+    /// Whether the class has a derivative.
     pub(super) differentiable: bool,
-    /// `clear_saved_tensors_on_access`: backward reads the saved tensors only once.
+    /// `clear_saved_tensors_on_access`: backward may read the saved tensors only once.
     pub(super) once: bool,
-    /// Whether its forward or its backward looked at values while a function was recorded.
-    pub(super) reads: Arc<AtomicBool>,
-    /// Whether a `CustomFunction` of the class was found to lack nothing.
+    /// Whether forward or backward was found to read values during a trace: it then runs as a host callback.
+    pub(super) reads_values: Arc<AtomicBool>,
+    /// Set once a `CustomFunction` class was checked to have no abstract methods.
     pub(super) complete: PyOnceLock<()>,
     signature: PyOnceLock<Signature>,
 }
 
-impl Form {
-    /// The name for what outlives the class.
+impl ClassInfo {
+    /// The class name, interned for ever.
     #[cold]
-    pub(super) fn lasting(&self) -> &'static str {
-        lasting(&self.name)
+    pub(super) fn static_name(&self) -> &'static str {
+        intern_name(&self.name)
     }
 
-    /// The form of a class whose `forward` is now this one.
+    /// The cached info of a class, if its `forward` is still this one; otherwise analyses the class.
     #[inline]
     pub(super) fn of<'py>(
         class: &Bound<'py, PyType>,
         forward: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, Form>> {
+    ) -> PyResult<Bound<'py, ClassInfo>> {
         let known = class.getattr(pyo3::intern!(class.py(), "_form"))?;
-        if let Ok(form) = known.cast_into_exact::<Form>() {
-            let own = form.get();
-            let same = match (&own.forward, forward) {
+        if let Ok(info) = known.cast_into_exact::<ClassInfo>() {
+            let cached = info.get();
+            let same = match (&cached.forward, forward) {
                 (Some(a), Some(b)) => a.is(b),
                 _ => true,
             };
-            if own.class == class.as_ptr() as usize && same {
-                return Ok(form);
+            if cached.class == class.as_ptr() as usize && same {
+                return Ok(info);
             }
         }
-        Form::analyse(class, forward)
+        ClassInfo::analyse(class, forward)
     }
 
-    /// The form of a class that is no function itself: its name, and a derivative.
+    /// The info of a functor's class, which has no forward of its own: its name, and a derivative.
     #[inline]
-    pub(super) fn of_owner<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, Form>> {
+    pub(super) fn of_functor<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, ClassInfo>> {
         let (py, place) = (class.py(), class.as_ptr() as usize);
         if let Some(known) = class.getattr_opt(pyo3::intern!(py, "_op_form"))?
-            && let Ok(form) = known.cast_into_exact::<Form>()
-            && form.get().class == place
+            && let Ok(info) = known.cast_into_exact::<ClassInfo>()
+            && info.get().class == place
         {
-            return Ok(form);
+            return Ok(info);
         }
-        let form = Form {
+        let info = ClassInfo {
             class: place,
             name: class.name()?.to_string().into(),
             forward: None,
             setup: None,
             differentiable: true,
             once: false,
-            reads: Arc::default(),
+            reads_values: Arc::default(),
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
-        let form = Bound::new(py, form)?;
-        class.setattr(pyo3::intern!(py, "_op_form"), &form)?;
-        Ok(form)
+        let info = Bound::new(py, info)?;
+        class.setattr(pyo3::intern!(py, "_op_form"), &info)?;
+        Ok(info)
     }
 
     #[cold]
     fn analyse<'py>(
         class: &Bound<'py, PyType>,
         forward: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, Form>> {
+    ) -> PyResult<Bound<'py, ClassInfo>> {
         let name: Arc<str> = class.name()?.to_string().into();
         let backward = class.getattr_opt("backward")?;
         let vjp = class.getattr_opt("vjp")?;
@@ -111,7 +108,7 @@ impl Form {
                 remedy: "define one of them",
             })));
         }
-        let form = Form {
+        let info = ClassInfo {
             class: class.as_ptr() as usize,
             name,
             forward: forward.map(|f| f.clone().unbind()),
@@ -120,16 +117,15 @@ impl Form {
             once: class
                 .getattr_opt("clear_saved_tensors_on_access")?
                 .is_some_and(|flag| flag.is_truthy().unwrap_or(false)),
-            reads: Arc::default(),
+            reads_values: Arc::default(),
             complete: PyOnceLock::new(),
             signature: PyOnceLock::new(),
         };
-        let form = Bound::new(class.py(), form)?;
-        class.setattr(pyo3::intern!(class.py(), "_form"), &form)?;
-        Ok(form)
+        let info = Bound::new(class.py(), info)?;
+        class.setattr(pyo3::intern!(class.py(), "_form"), &info)?;
+        Ok(info)
     }
 
-    /// The signature of forward.
     pub(super) fn signature(&self, py: Python<'_>) -> PyResult<&Signature> {
         self.signature.get_or_try_init(py, || {
             let Some(forward) = &self.forward else {
@@ -141,8 +137,8 @@ impl Form {
 }
 
 #[pymethods]
-impl Form {
-    /// The class owns its form, and the form the class's functions: a cycle the collector must see.
+impl ClassInfo {
+    /// The class owns this object, which owns the class's functions: a cycle that the collector must see.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.forward)?;
         visit.call(&self.setup)
@@ -171,7 +167,7 @@ impl Signature {
         Ok(signature)
     }
 
-    /// The position of the keyword `name` among the arguments, if forward has a parameter of this name.
+    /// The position of the parameter `name`, if forward has one.
     pub(super) fn position(
         &self,
         py: Python<'_>,

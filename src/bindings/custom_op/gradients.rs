@@ -1,8 +1,5 @@
-//! What a Python backward returned, matched with the arguments of forward.
-//!
-//! Owns: the container rules of both faces, conversion of arrays and numbers, and the structure of nested arguments.
-//! Never compares shapes itself: `ops::custom_op::Gradients` does, with document 000's messages.
-//! Invariant: every returned gradient is looked at before the first is given to the engine.
+//! Matches what a Python backward returned with the arguments of forward. All gradients are checked before the first is
+//! passed to the engine.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -10,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::convert::{tensor_of, weak_number};
 use crate::bindings::custom_op::outputs::{as_tensor, is_numpy};
-use crate::bindings::custom_op::python_rule::Trampoline;
+use crate::bindings::custom_op::python_rule::PythonRule;
 use crate::bindings::custom_op::pytree::Tree;
 use crate::bindings::errors::{from_python, type_name};
 use crate::bindings::interop::numpy::is_scalar;
@@ -20,40 +17,48 @@ use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::custom_op::{Gradients, Spec, guard_edge};
 use crate::tensor::Tensor;
 
-pub(super) type Fitted = SmallVec<[(usize, Tensor); 2]>;
+pub(super) type CheckedGradients = SmallVec<[(usize, Tensor); 2]>;
 
-/// Takes over what one backward returned.
+/// Processes the return value of one backward.
 pub(super) struct ReturnedGradients<'a, 'py> {
-    pub(super) rule: &'a Trampoline,
-    /// Whether the results must refuse a second derivative.
+    pub(super) rule: &'a PythonRule,
+    /// Whether a second derivative must be refused (`once_differentiable`).
     pub(super) once: bool,
-    /// What backward was given.
+    /// The gradients that backward received.
     pub(super) grads: &'a [Bound<'py, PyAny>],
 }
 
 impl<'py> ReturnedGradients<'_, 'py> {
-    /// Checks everything, and finds the gradients by the numbers of the inputs.
+    /// Checks the returned value and collects the gradients by input number.
     #[inline]
-    pub(super) fn find(&self, returned: &Bound<'py, PyAny>, fitted: &mut Fitted) -> Result<()> {
-        let mut check = Gradients::new(&self.rule.name, self.rule.strict);
+    pub(super) fn collect_all(
+        &self,
+        returned: &Bound<'py, PyAny>,
+        checked: &mut CheckedGradients,
+    ) -> Result<()> {
+        let mut check = Gradients::new(&self.rule.name, self.rule.custom_function_rules);
         if let ([slot], Some(_)) = (&self.rule.slots[..], as_tensor(returned)) {
-            self.walk(0, slot, returned, &mut check, fitted)?;
+            self.collect(0, slot, returned, &mut check, checked)?;
         } else {
             let items = self.items(returned)?;
             let expected = self.rule.slots.len();
             let none = || items[expected..].iter().all(|ob| ob.is_none());
             check.count(expected, items.len(), none)?;
             for (i, (slot, ob)) in self.rule.slots.iter().zip(&items).enumerate() {
-                self.walk(i, slot, ob, &mut check, fitted)?;
+                self.collect(i, slot, ob, &mut check, checked)?;
             }
         }
         check.finish()
     }
 
-    /// Gives the gradients to the engine.
+    /// Passes the gradients to the engine.
     #[inline]
-    pub(super) fn give(&self, fitted: &mut Fitted, cx: &mut Context<'_, Tensor>) -> Result<()> {
-        for (i, gradient) in fitted.drain(..) {
+    pub(super) fn pass_to_engine(
+        &self,
+        checked: &mut CheckedGradients,
+        cx: &mut Context<'_, Tensor>,
+    ) -> Result<()> {
+        for (i, gradient) in checked.drain(..) {
             if cx.wants(i) {
                 let gradient = self.limit_history(gradient, cx);
                 cx.give(i, gradient)?;
@@ -62,7 +67,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         Ok(())
     }
 
-    /// One entry per argument.
+    /// The returned value as one entry per argument.
     fn items(&self, returned: &Bound<'py, PyAny>) -> Result<SmallVec<[Bound<'py, PyAny>; 4]>> {
         let slots = &self.rule.slots;
         if let Ok(tuple) = returned.cast::<PyTuple>() {
@@ -74,7 +79,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         {
             return Ok(list.iter().collect());
         }
-        if returned.is_none() && self.rule.strict {
+        if returned.is_none() && self.rule.custom_function_rules {
             let what = format!(
                 "Backward pass returned null: the backward of {} returned None; return a sequence with one gradient \
                  or None for each input",
@@ -85,14 +90,14 @@ impl<'py> ReturnedGradients<'_, 'py> {
         Ok(SmallVec::from_iter([returned.clone()]))
     }
 
-    /// Collects the gradients of argument `index` from `ob`, which mirrors the argument.
-    fn walk(
+    /// Collects the gradients of argument `index` from `ob`, which must have the argument's structure.
+    fn collect(
         &self,
         index: usize,
         slot: &Tree,
         ob: &Bound<'py, PyAny>,
         check: &mut Gradients<'_>,
-        fitted: &mut Fitted,
+        checked: &mut CheckedGradients,
     ) -> Result<()> {
         if ob.is_none() || matches!(slot, Tree::Array) {
             return Ok(());
@@ -102,11 +107,11 @@ impl<'py> ReturnedGradients<'_, 'py> {
                 let spec = &self.rule.inputs[*i as usize];
                 let gradient = self.gradient(index, ob, spec)?;
                 if let Some(gradient) = check.fit(index, gradient, spec)? {
-                    fitted.push((*i as usize, gradient));
+                    checked.push((*i as usize, gradient));
                 }
                 Ok(())
             }
-            Tree::Constant | Tree::Array => Err(self.wrong(
+            Tree::Constant | Tree::Array => Err(self.wrong_gradient(
                 index,
                 "belongs to an argument that is not a tensor".into(),
                 "return None for it",
@@ -117,19 +122,19 @@ impl<'py> ReturnedGradients<'_, 'py> {
                 slots
                     .iter()
                     .zip(&parts)
-                    .try_for_each(|(s, p)| self.walk(index, s, p, check, fitted))
+                    .try_for_each(|(s, p)| self.collect(index, s, p, check, checked))
             }
             Tree::Mapping(slots) => {
                 let Ok(dict) = ob.cast::<PyDict>() else {
                     let what = format!("is a {}, but the argument is a dict", type_name(ob));
-                    return Err(self.wrong(index, what, "return a dict with its keys"));
+                    return Err(self.wrong_gradient(index, what, "return a dict with its keys"));
                 };
                 for (key, slot) in slots.iter() {
                     let part = dict.get_item(key.bind(ob.py()));
                     if let Some(part) =
                         part.map_err(|raised| from_python(raised, self.rule.note()))?
                     {
-                        self.walk(index, slot, &part, check, fitted)?;
+                        self.collect(index, slot, &part, check, checked)?;
                     }
                 }
                 Ok(())
@@ -137,7 +142,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         }
     }
 
-    /// The entries of a sequence that mirrors an argument.
+    /// The entries of a sequence that has the structure of an argument.
     fn parts(
         &self,
         index: usize,
@@ -153,11 +158,11 @@ impl<'py> ReturnedGradients<'_, 'py> {
             Some(parts) if parts.len() == expected => Ok(parts),
             Some(parts) => {
                 let what = format!("has {} entries, but the argument has {expected}", parts.len());
-                Err(self.wrong(index, what, "return one gradient or None for each entry"))
+                Err(self.wrong_gradient(index, what, "return one gradient or None for each entry"))
             }
             None => {
                 let what = format!("is a {}, but the argument is a sequence", type_name(ob));
-                Err(self.wrong(
+                Err(self.wrong_gradient(
                     index,
                     what,
                     "return a list or tuple with one gradient for each entry",
@@ -166,34 +171,44 @@ impl<'py> ReturnedGradients<'_, 'py> {
         }
     }
 
-    /// One gradient as a tensor.
+    /// Converts one gradient to a tensor.
     #[inline]
     fn gradient(&self, index: usize, ob: &Bound<'py, PyAny>, spec: &Spec) -> Result<Tensor> {
         if let Some(tensor) = as_tensor(ob) {
             return Ok(tensor.clone().writable());
         }
-        self.converted(index, ob, spec)
+        self.convert_gradient(index, ob, spec)
     }
 
     #[cold]
-    fn converted(&self, index: usize, ob: &Bound<'py, PyAny>, spec: &Spec) -> Result<Tensor> {
-        let python = |raised| from_python(raised, self.rule.note());
-        if let Some(number) = weak_number(ob).map_err(python)? {
+    fn convert_gradient(
+        &self,
+        index: usize,
+        ob: &Bound<'py, PyAny>,
+        spec: &Spec,
+    ) -> Result<Tensor> {
+        let foreign_error = |raised| from_python(raised, self.rule.note());
+        if let Some(number) = weak_number(ob).map_err(foreign_error)? {
             let number = astype(&Tensor::scalar(number), spec.dtype)?;
-            // A number stands for itself at every element; document 000 wants equal shapes.
-            return if self.rule.strict { Ok(number) } else { broadcast_to(&number, &spec.dims) };
+            // A number is broadcast; the `CustomFunction` spec wants equal shapes.
+            return if self.rule.custom_function_rules {
+                Ok(number)
+            } else {
+                broadcast_to(&number, &spec.dims)
+            };
         }
-        if is_numpy(ob).map_err(python)? {
-            let gradient = tensor_of(&self.rule.name, "a gradient", ob).map_err(python)?;
-            let number = !self.rule.strict && is_scalar(ob).map_err(python)?;
+        if is_numpy(ob).map_err(foreign_error)? {
+            let gradient = tensor_of(&self.rule.name, "a gradient", ob).map_err(foreign_error)?;
+            let number =
+                !self.rule.custom_function_rules && is_scalar(ob).map_err(foreign_error)?;
             return if number { broadcast_to(&gradient, &spec.dims) } else { Ok(gradient) };
         }
         let what = format!("is a {}", type_name(ob));
-        Err(self.wrong(index, what, "return a tensor, an array, a number or None"))
+        Err(self.wrong_gradient(index, what, "return a tensor, an array, a number or None"))
     }
 
     #[cold]
-    fn wrong(&self, index: usize, what: String, remedy: &'static str) -> Box<Error> {
+    fn wrong_gradient(&self, index: usize, what: String, remedy: &'static str) -> Box<Error> {
         Box::new(Error::ArgumentType {
             op: format!("the backward of {}", self.rule.name).into(),
             what: format!("Gradient at index {index} {what}"),
@@ -201,7 +216,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         })
     }
 
-    /// The gradient with the history this pass allows.
+    /// Removes the gradient's history, unless this pass creates a graph.
     #[inline]
     fn limit_history(&self, gradient: Tensor, cx: &Context<'_, Tensor>) -> Tensor {
         if !self.once {

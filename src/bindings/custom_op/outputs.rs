@@ -1,19 +1,19 @@
-//! What forward returned: which parts are tensors.
-//!
-//! Owns: the tensor objects in order of appearance, arrays already turned into tensors, and the tree around them.
-//! Never records. Invariant: an array counts as an output tensor; a Python number passes through.
+//! The outputs of forward: finding the tensors in what it returned, and the objects that the caller receives.
+//! An array counts as an output tensor; a Python number passes through.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert::tensor_of;
-use crate::bindings::custom_op::pytree::{Kind, Search, Tree};
+use crate::bindings::custom_op::class_info::ClassInfo;
+use crate::bindings::custom_op::pytree::{SequenceKind, Tree, TreeBuilder};
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
-use crate::tensor::Tensor;
+use crate::ops::custom_op::output;
+use crate::tensor::{Edge, Node, Region, Tensor, Write};
 
 /// The tensor inside an object, if it is one.
 #[inline]
@@ -29,14 +29,14 @@ pub(super) fn is_numpy(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(numpy::is_array(ob) || numpy::is_scalar(ob)?)
 }
 
-/// The tensors of one forward.
+/// The output tensors of one forward.
 pub(super) struct Outputs<'py> {
     pub(super) tensors: SmallVec<[Bound<'py, PyAny>; 2]>,
     pub(super) tree: Tree,
 }
 
 impl<'py> Outputs<'py> {
-    /// Finds the tensors in what `forward` returned.
+    /// Finds the tensors in the return value of forward.
     #[inline]
     pub(super) fn find(op: &str, returned: &Bound<'py, PyAny>) -> PyResult<Outputs<'py>> {
         let mut tensors = SmallVec::new();
@@ -53,20 +53,20 @@ impl<'py> Outputs<'py> {
             tensors.push(tensor);
             Ok(Some(tensors.len() as u32 - 1))
         };
-        let tree = Search { leaf: &mut leaf, op }.tree(returned, 0)?;
+        let tree = TreeBuilder { leaf: &mut leaf, op }.tree(returned, 0)?;
         Ok(Outputs { tensors, tree })
     }
 
     /// The outputs of a `CustomFunction`: a sequence of tensors, or one tensor.
-    pub(super) fn strict(op: &str, returned: &Bound<'py, PyAny>) -> PyResult<Outputs<'py>> {
+    pub(super) fn find_strict(op: &str, returned: &Bound<'py, PyAny>) -> PyResult<Outputs<'py>> {
         if returned.is_none() {
-            return Err(contract(format!(
+            return Err(contract_error(format!(
                 "Forward pass returned null: the forward of {op} returned None; return a sequence of tensors"
             )));
         }
         if as_tensor(returned).is_some() || is_numpy(returned)? {
             let list = PyList::new(returned.py(), [returned])?;
-            return Outputs::strict(op, list.as_any());
+            return Outputs::find_strict(op, list.as_any());
         }
         if !returned.is_instance_of::<PyList>() && !returned.is_instance_of::<PyTuple>() {
             let what = format!("forward returned a {}", type_name(returned));
@@ -76,7 +76,7 @@ impl<'py> Outputs<'py> {
         for (i, ob) in returned.try_iter()?.enumerate() {
             let ob = ob?;
             if ob.is_none() {
-                return Err(contract(format!(
+                return Err(contract_error(format!(
                     "Forward pass returned null: output {i} of {op} is None; return tensors only"
                 )));
             }
@@ -86,23 +86,112 @@ impl<'py> Outputs<'py> {
             });
             items.push(Tree::Tensor(i as u32));
         }
-        Ok(Outputs { tensors, tree: Tree::Sequence(Box::new((Kind::List, items))) })
+        Ok(Outputs { tensors, tree: Tree::Sequence(Box::new((SequenceKind::List, items))) })
     }
 
-    /// The tensor of output `k`.
     #[inline]
     pub(super) fn tensor(&self, k: usize) -> PyResult<&Tensor> {
-        as_tensor(&self.tensors[k]).ok_or_else(|| contract("an output is no tensor".into()))
+        as_tensor(&self.tensors[k]).ok_or_else(|| contract_error("an output is no tensor".into()))
     }
 
-    /// The number of the output object `ob`.
+    /// The index of the output object `ob`.
     pub(super) fn position(&self, ob: &Py<PyAny>) -> Option<usize> {
         self.tensors.iter().position(|y| y.is(ob))
     }
 }
 
-/// The exception for a broken contract.
 #[cold]
-pub(super) fn contract(what: String) -> PyErr {
+pub(super) fn contract_error(what: String) -> PyErr {
     to_python(Box::new(Error::Contract { what }))
+}
+
+/// What the caller receives for an output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputKind {
+    /// A new tensor with the node's edge.
+    Differentiable,
+    /// An argument changed in place: the same object, rebased to the node.
+    Dirty,
+    /// An argument, or a tensor with a history of its own: a detached tensor.
+    Alias,
+    /// The object that forward returned.
+    Constant,
+}
+
+/// Rebuilds the structure that forward returned with new leaves.
+pub(super) fn rebuild_outputs<'py>(
+    py: Python<'py>,
+    tree: &Tree,
+    returned: &Bound<'py, PyAny>,
+    leaf: &mut dyn FnMut(usize) -> PyResult<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Tree::Tensor(k) = tree {
+        return Ok(leaf(*k as usize)?.into_bound(py));
+    }
+    // A single tensor where a sequence is expected, which `CustomFunction` allows.
+    let template = as_tensor(returned).is_none().then_some(returned);
+    Ok(tree.rebuild(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
+}
+
+/// The output objects created so far.
+#[derive(Default)]
+pub(super) struct OutputObjects(SmallVec<[Py<PyAny>; 2]>);
+
+impl OutputObjects {
+    /// Output `k`: an object that forward returned twice is also one object for the caller, except for
+    /// `CustomFunction`.
+    pub(super) fn get_or_make<'py>(
+        &mut self,
+        returned: &[Bound<'py, PyAny>],
+        k: usize,
+        custom_function_rules: bool,
+        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (y, py) = (&returned[k], returned[k].py());
+        let earlier = || returned[..k].iter().position(|before| before.is(y));
+        let before = if custom_function_rules || k == 0 { None } else { earlier() };
+        let object = match before.and_then(|first| self.0.get(first)) {
+            Some(object) => object.clone_ref(py),
+            None => make()?.unbind(),
+        };
+        if returned.len() > 1 {
+            self.0.push(object.clone_ref(py));
+        }
+        Ok(object)
+    }
+}
+
+/// Creates the object of output `k`.
+pub(super) fn output_object<'py>(
+    node: &Node,
+    info: &ClassInfo,
+    y: &Bound<'py, PyAny>,
+    k: usize,
+    kind: OutputKind,
+    inputs: &[Bound<'py, PyAny>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(tensor) = as_tensor(y) else {
+        return Ok(y.clone());
+    };
+    match kind {
+        OutputKind::Differentiable => {
+            wrap(y.py(), output(node, tensor, k, inputs.iter().filter_map(as_tensor)))
+        }
+        OutputKind::Alias => wrap(y.py(), tensor.detached()),
+        OutputKind::Constant => Ok(y.clone()),
+        OutputKind::Dirty => {
+            let edge = Edge::new(node.clone(), k as u32);
+            tensor.note_write(Write {
+                op: info.static_name(),
+                region: Region::of(tensor),
+                edge: Some(edge),
+                own_node: true,
+                version: tensor.version(),
+            });
+            if let Ok(y) = y.cast::<PyTensor>() {
+                y.get().note_write();
+            }
+            Ok(y.clone())
+        }
+    }
 }

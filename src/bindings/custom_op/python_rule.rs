@@ -1,8 +1,6 @@
-//! The trampoline: the node through which the engine calls a backward written in Python.
-//!
-//! Owns: what the call was made on, its context, and the places of tensors in arguments and outputs.
-//! Never owns a tensor: saved ones are the node's, given to the context while backward runs.
-//! Invariant: one call per pass, attached, on the caller's thread; user exceptions pass unchanged.
+//! The node rule that calls a backward written in Python.
+//! Backward runs on the thread that started the pass, attached to the interpreter; user exceptions pass unchanged.
+//! Saved tensors belong to the node and are lent to the context while backward runs.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -19,34 +17,34 @@ use crate::bindings::call::entry::existing_dict;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::custom_op::arguments::Slots;
 use crate::bindings::custom_op::context::FunctionContext;
-use crate::bindings::custom_op::gradients::{Fitted, ReturnedGradients};
+use crate::bindings::custom_op::gradients::{CheckedGradients, ReturnedGradients};
 use crate::bindings::custom_op::host_function::{
-    BackwardStretch, RepeatedCall, begin_anew, no_second,
+    BackwardHostSpan, HostStepCall, no_second_derivative, request_retrace,
 };
 use crate::bindings::custom_op::outputs::as_tensor;
 use crate::bindings::custom_op::pytree::Tree;
-use crate::bindings::custom_op::saved::{BackwardCall, SavedObjects, object};
+use crate::bindings::custom_op::saved::{RunningBackward, SavedObjects, saved_object};
 use crate::bindings::errors::from_python;
-use crate::bindings::object::python_rule_count::Counted;
-use crate::bindings::object::{read_only, wrap};
+use crate::bindings::object::python_rule_count::PythonRuleCount;
+use crate::bindings::object::{wrap, wrap_read_only};
 use crate::bindings::package;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
 use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, require_all_gradients};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
 
-/// What backward is called on.
+/// The owner of backward.
 pub(super) enum Callee {
     /// A `Function`: its class.
     Class(Py<PyType>),
     /// A `CustomFunction`: the instance.
     Instance(Py<PyAny>),
-    /// A call of `run` or `wrap_forward`: its backward function and its attributes.
+    /// A call of `run` or `wrap_forward`: its backward function and attributes.
     Op { backward: Py<PyAny>, attrs: Py<PyAny> },
 }
 
 /// The rule of a node made by a custom function.
-pub(super) struct Trampoline {
+pub(super) struct PythonRule {
     pub(super) name: Arc<str>,
     pub(super) callee: Callee,
     pub(super) context: Py<FunctionContext>,
@@ -56,22 +54,22 @@ pub(super) struct Trampoline {
     /// The structure of the outputs; `None` for one tensor.
     pub(super) tree: Option<Arc<Tree>>,
     pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
-    /// The call, if a step of a recorded function makes it again.
-    pub(super) repeated: Option<RepeatedCall>,
-    /// Whether calls of the class are such steps.
-    pub(super) reads: Arc<AtomicBool>,
+    /// Set if the call is a host-callback step of a traced function.
+    pub(super) host_step: Option<HostStepCall>,
+    /// Whether calls of the class must be host callbacks.
+    pub(super) reads_values: Arc<AtomicBool>,
     pub(super) raw_absent: bool,
-    pub(super) strict: bool,
-    /// Tells the garbage collector that there is something to look for.
-    pub(super) _counted: Counted,
+    pub(super) custom_function_rules: bool,
+    /// Counts the rule for the garbage collector.
+    pub(super) _count: PythonRuleCount,
 }
 
 type Cx<'a> = Context<'a, Tensor>;
-/// Attributes of a context: names and values.
+/// Names and values of context attributes.
 type Attributes<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 type Grads<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
-impl Trampoline {
+impl PythonRule {
     pub(super) fn note(&self) -> String {
         format!("raised in the backward of {}", self.name)
     }
@@ -88,8 +86,8 @@ impl Trampoline {
         }
     }
 
-    /// Restores the saved tensors with their edges, so that a backward may differentiate by them; under `create_graph` the
-    /// cut ones get an edge that refuses. Each goes straight into its object, which is all that backward asks for.
+    /// Restores the saved tensors with their edges, so that backward can be differentiated with respect to them. Under
+    /// `create_graph`, intermediate values without history get an edge that raises.
     fn restore(&self, py: Python<'_>, cx: &Cx<'_>) -> Result<SavedObjects> {
         let mut cut: Option<Edge> = None;
         let mut restored = SavedObjects::new();
@@ -107,34 +105,34 @@ impl Trampoline {
                 SavedKind::Intermediate => cx.saved(i)?.into_detached(),
                 SavedKind::Tensor => cx.saved_with_edge(i)?.into_detached(),
             };
-            let found = object(py, tensor, self.context.get().original(py, i).as_ref());
+            let found = saved_object(py, tensor, self.context.get().original(py, i).as_ref());
             restored.push(found.map_err(|raised| from_python(raised, self.note()))?);
         }
         Ok(restored)
     }
 
-    /// The arguments of backward: one gradient per output, in the outputs' structure.
+    /// The arguments of backward: one gradient per output, in the structure of the outputs.
     fn gradients<'py>(&self, py: Python<'py>, cx: &mut Cx<'_>) -> PyResult<Grads<'py>> {
         if self.outputs.len() > 1 {
             require_all_gradients();
         }
         let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
             match cx.take_grad(k as usize) {
-                Some(grad) => Ok(read_only(py, grad)?.unbind()),
+                Some(grad) => Ok(wrap_read_only(py, grad)?.unbind()),
                 None if self.raw_absent => Ok(py.None()),
-                None => Ok(read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
+                None => Ok(wrap_read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
             }
         };
         let mut grads = Grads::new();
-        let mut one = |tree: &Tree| tree.build(py, None, &mut leaf);
+        let mut rebuild = |tree: &Tree| tree.rebuild(py, None, &mut leaf);
         match self.tree.as_deref() {
             None => grads.push(leaf(0)?.into_bound(py)),
             Some(Tree::Sequence(sequence)) => {
                 for tree in &sequence.1 {
-                    grads.push(one(tree)?.into_bound(py));
+                    grads.push(rebuild(tree)?.into_bound(py));
                 }
             }
-            Some(tree) => grads.push(one(tree)?.into_bound(py)),
+            Some(tree) => grads.push(rebuild(tree)?.into_bound(py)),
         }
         Ok(grads)
     }
@@ -151,7 +149,7 @@ impl Trampoline {
             let op = functor_op(&self.name, self.slots.len(), attrs, grads, context)?;
             return backward.call1((op,));
         }
-        if self.strict {
+        if self.custom_function_rules {
             return backward.call1((PyTuple::new(py, grads)?, context));
         }
         match grads.as_slice() {
@@ -165,64 +163,68 @@ impl Trampoline {
     }
 
     fn run(&self, py: Python<'_>, cx: &mut Cx<'_>) -> Result<()> {
-        let python = |raised| from_python(raised, self.note());
-        let backward = self.backward_of(py).map_err(python)?;
-        let once = cx.create_graph() && is_once(&backward).map_err(python)?;
+        let foreign_error = |raised| from_python(raised, self.note());
+        let backward = self.backward_of(py).map_err(foreign_error)?;
+        let once = cx.create_graph() && is_once(&backward).map_err(foreign_error)?;
         let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
         let restored = self.restore(py, cx)?;
-        let stretch = self.stretch(py, &restored, cx)?;
-        let grads = self.gradients(py, cx).map_err(python)?;
+        let host_span = self.host_span(py, &restored, cx)?;
+        let grads = self.gradients(py, cx).map_err(foreign_error)?;
         let context = self.context.get();
-        context.begin_backward(BackwardCall::new(restored, needs));
+        context.begin_backward(RunningBackward::new(restored, needs));
         let returned = {
-            let _kept = ThreadStateGuard::new(py);
+            let _state = ThreadStateGuard::new(py);
             let _off = once.then(|| ModeGuard::grad(false));
             let cut = if cx.create_graph() { self.cut_attributes(py, cx) } else { Ok(Vec::new()) };
             cut.and_then(|cut| {
                 let returned = self.call(py, &backward, &grads);
-                self.put_back(py, cut)?;
+                self.restore_attributes(py, cut)?;
                 returned
             })
         };
         context.end_backward();
-        if returned.is_err() && self.repeated.is_none() && stretch.is_some() && was_read_refused() {
-            return Err(begin_anew(&self.name, &self.reads));
+        if returned.is_err()
+            && self.host_step.is_none()
+            && host_span.is_some()
+            && was_read_refused()
+        {
+            return Err(request_retrace(&self.name, &self.reads_values));
         }
-        let returned = returned.map_err(python)?;
+        let returned = returned.map_err(foreign_error)?;
         let gradients = ReturnedGradients { rule: self, once, grads: &grads };
-        let mut found = Fitted::new();
-        gradients.find(&returned, &mut found)?;
-        match (stretch, &self.repeated) {
-            (Some(stretch), Some(call)) => {
-                found = stretch.replace(py, &self.name, call, found, cx, self.inputs.len())?;
+        let mut found = CheckedGradients::new();
+        gradients.collect_all(&returned, &mut found)?;
+        match (host_span, &self.host_step) {
+            (Some(host_span), Some(call)) => {
+                found = host_span.replace(py, &self.name, call, found, cx, self.inputs.len())?;
             }
-            (Some(stretch), None) if stretch.reads_values() => {
-                return Err(begin_anew(&self.name, &self.reads));
+            (Some(host_span), None) if host_span.reads_values() => {
+                return Err(request_retrace(&self.name, &self.reads_values));
             }
             _ => {}
         }
-        gradients.give(&mut found, cx)
+        gradients.pass_to_engine(&mut found, cx)
     }
 
-    /// In a recording, the stretch in which the backward of a class that can be called again runs.
-    fn stretch(
+    /// During a trace: begins the host span of a backward that can be repeated.
+    fn host_span(
         &self,
         py: Python<'_>,
         saved: &SavedObjects,
         cx: &Cx<'_>,
-    ) -> Result<Option<BackwardStretch>> {
+    ) -> Result<Option<BackwardHostSpan>> {
         if matches!(self.callee, Callee::Op { .. }) {
             return Ok(None);
         }
         let saved = saved.iter().filter_map(|ob| as_tensor(ob.bind(py)));
-        let stretch = BackwardStretch::begin(self.repeated.as_ref(), saved, cx);
-        if stretch.is_some() && self.repeated.is_some() && cx.create_graph() {
-            return Err(no_second(&self.name));
+        let host_span = BackwardHostSpan::begin(self.host_step.as_ref(), saved, cx);
+        if host_span.is_some() && self.host_step.is_some() && cx.create_graph() {
+            return Err(no_second_derivative(&self.name));
         }
-        Ok(stretch)
+        Ok(host_span)
     }
 
-    /// Gives attributes that are intermediate results of forward an edge that refuses; returns the originals.
+    /// Replaces context attributes that are intermediate results by tensors whose edge raises; returns the originals.
     #[cold]
     fn cut_attributes<'py>(&self, py: Python<'py>, cx: &Cx<'_>) -> PyResult<Attributes<'py>> {
         let mut originals = Attributes::new();
@@ -243,7 +245,7 @@ impl Trampoline {
         Ok(originals)
     }
 
-    fn put_back(&self, py: Python<'_>, originals: Attributes<'_>) -> PyResult<()> {
+    fn restore_attributes(&self, py: Python<'_>, originals: Attributes<'_>) -> PyResult<()> {
         if originals.is_empty() {
             return Ok(());
         }
@@ -254,7 +256,7 @@ impl Trampoline {
     }
 }
 
-/// Whether `once_differentiable` marked this backward.
+/// Whether this backward is marked `once_differentiable`.
 fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
     match backward.getattr_opt(pyo3::intern!(backward.py(), "__once_differentiable__"))? {
         Some(mark) => mark.is_truthy(),
@@ -264,7 +266,7 @@ fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Shape and dtype of the outputs of a custom function's node; `None` for any other node.
 pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[Spec]> {
-    Some(&node.rule().as_any()?.downcast_ref::<Trampoline>()?.outputs)
+    Some(&node.rule().as_any()?.downcast_ref::<PythonRule>()?.outputs)
 }
 
 /// The attributes of a custom function's call, if it has any.
@@ -272,7 +274,7 @@ pub(crate) fn attributes_of<'py>(
     py: Python<'py>,
     node: &crate::tensor::Node,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let rule = node.rule().as_any().and_then(|rule| rule.downcast_ref::<Trampoline>());
+    let rule = node.rule().as_any().and_then(|rule| rule.downcast_ref::<PythonRule>());
     match rule.map(|rule| (&rule.callee, &rule.context)) {
         None => Ok(None),
         Some((Callee::Op { attrs, .. }, _)) => Ok(Some(attrs.bind(py).clone())),
@@ -282,7 +284,7 @@ pub(crate) fn attributes_of<'py>(
 
 /// Whether a node is a custom function's.
 pub(crate) fn is_custom(node: &crate::tensor::Node) -> bool {
-    node.rule().as_any().is_some_and(|rule| rule.is::<Trampoline>())
+    node.rule().as_any().is_some_and(|rule| rule.is::<PythonRule>())
 }
 
 /// The context of a custom function's node; `None` for any other node.
@@ -290,11 +292,11 @@ pub(crate) fn context_of<'py>(
     py: Python<'py>,
     node: &crate::tensor::Node,
 ) -> Option<Bound<'py, PyAny>> {
-    let rule = node.rule().as_any()?.downcast_ref::<Trampoline>()?;
+    let rule = node.rule().as_any()?.downcast_ref::<PythonRule>()?;
     Some(rule.context.bind(py).clone().into_any())
 }
 
-impl Rule<Tensor> for Trampoline {
+impl Rule<Tensor> for PythonRule {
     fn name(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.name)
     }
@@ -317,7 +319,7 @@ impl Rule<Tensor> for Trampoline {
     }
 }
 
-impl Foreign for Trampoline {
+impl Foreign for PythonRule {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         visit(self.context.as_any());
         match &self.callee {
@@ -330,7 +332,7 @@ impl Foreign for Trampoline {
         }
         let mut own = |ob: &Py<PyAny>| visit(ob);
         self.slots.iter().for_each(|slot| slot.visit(&mut own));
-        if let Some(call) = &self.repeated {
+        if let Some(call) = &self.host_step {
             own(&call.object);
         }
         if let Some(tree) = &self.tree
@@ -345,7 +347,7 @@ impl Foreign for Trampoline {
     }
 }
 
-/// What a backward function sees: an `Op` of `ferrograd.functors`.
+/// The argument of a functor's backward function: an `Op` of `ferrograd.functors`.
 fn functor_op<'py>(
     name: &str,
     inputs: usize,
@@ -354,7 +356,7 @@ fn functor_op<'py>(
     context: &Bound<'py, FunctionContext>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = context.py();
-    let class = package::OP.get(py)?;
+    let class = package::FUNCTOR_OPERATION.get(py)?;
     let saved = context.get().saved(py)?;
     let (sources, outputs) = saved.split_at(inputs);
     class.call1((

@@ -1,7 +1,5 @@
-//! Where the tensors are in nested tuples, lists and dicts.
-//!
-//! Owns: the shape of an argument or an output (`Tree`), found once per call and used again for gradients.
-//! Never holds a tensor. Invariant: a container without tensors is a constant, whatever it contains.
+//! Pytrees: the positions of tensors in nested tuples, lists and dicts, found once per call and reused for gradients.
+//! A container without tensors is a constant.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
@@ -9,38 +7,36 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use crate::bindings::call::sequence::check_depth;
 use crate::bindings::custom_op::outputs::as_tensor;
 
-/// How a sequence is built again.
-pub(super) enum Kind {
+/// The type of a sequence.
+pub(super) enum SequenceKind {
     List,
     Tuple,
-    /// A namedtuple: its class.
+    /// A named tuple: its class.
     Named(Py<PyType>),
 }
 
-/// The places of tensors in an object.
+/// The positions of tensors in an object.
 pub(super) enum Tree {
-    /// No tensor.
     Constant,
-    /// An argument that is an array: a constant that a backward may have a gradient for, as for a tensor that needs none.
+    /// An array argument: a constant for which backward may still return a gradient.
     Array,
     /// The tensor with this number.
     Tensor(u32),
     /// A tuple or list.
-    Sequence(Box<(Kind, Vec<Tree>)>),
-    /// A dict: keys and values.
+    Sequence(Box<(SequenceKind, Vec<Tree>)>),
+    /// A dict: keys and the trees of the values.
     Mapping(Box<[(Py<PyAny>, Tree)]>),
 }
 
-/// Finds tensors and numbers them in order of appearance.
-pub(super) struct Search<'a, 'py> {
-    /// Called with each object that is not a container; gives the number of a tensor.
+/// Builds trees, numbering the tensors in order of appearance.
+pub(super) struct TreeBuilder<'a, 'py> {
+    /// Called with each object; returns the number of a tensor.
     pub(super) leaf: &'a mut dyn FnMut(&Bound<'py, PyAny>) -> PyResult<Option<u32>>,
     /// The function's name, for messages.
     pub(super) op: &'a str,
 }
 
-impl<'py> Search<'_, 'py> {
-    /// The tree of `ob`.
+impl<'py> TreeBuilder<'_, 'py> {
     pub(super) fn tree(&mut self, ob: &Bound<'py, PyAny>, depth: usize) -> PyResult<Tree> {
         if let Some(number) = (self.leaf)(ob)? {
             return Ok(Tree::Tensor(number));
@@ -51,7 +47,7 @@ impl<'py> Search<'_, 'py> {
         }
         if let Ok(list) = ob.cast::<PyList>() {
             check_depth(self.op, ob, depth + 1)?;
-            return self.sequence(Kind::List, list.iter(), depth);
+            return self.sequence(SequenceKind::List, list.iter(), depth);
         }
         match ob.cast_exact::<PyDict>() {
             Ok(dict) => {
@@ -64,7 +60,7 @@ impl<'py> Search<'_, 'py> {
 
     fn sequence(
         &mut self,
-        kind: Kind,
+        kind: SequenceKind,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
         depth: usize,
     ) -> PyResult<Tree> {
@@ -84,19 +80,19 @@ impl<'py> Search<'_, 'py> {
     }
 }
 
-fn kind_of(tuple: &Bound<'_, PyTuple>) -> PyResult<Kind> {
+fn kind_of(tuple: &Bound<'_, PyTuple>) -> PyResult<SequenceKind> {
     let class = tuple.get_type();
     let named = !tuple.is_exact_instance_of::<PyTuple>()
         && class.hasattr(pyo3::intern!(tuple.py(), "_make"))?;
-    Ok(if named { Kind::Named(class.unbind()) } else { Kind::Tuple })
+    Ok(if named { SequenceKind::Named(class.unbind()) } else { SequenceKind::Tuple })
 }
 
-impl Kind {
+impl SequenceKind {
     fn build<'py>(&self, py: Python<'py>, items: Vec<Py<PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Kind::List => Ok(PyList::new(py, items)?.into_any()),
-            Kind::Tuple => Ok(PyTuple::new(py, items)?.into_any()),
-            Kind::Named(class) => {
+            SequenceKind::List => Ok(PyList::new(py, items)?.into_any()),
+            SequenceKind::Tuple => Ok(PyTuple::new(py, items)?.into_any()),
+            SequenceKind::Named(class) => {
                 class.bind(py).call_method1(pyo3::intern!(py, "_make"), (PyList::new(py, items)?,))
             }
         }
@@ -104,8 +100,8 @@ impl Kind {
 }
 
 impl Tree {
-    /// Builds the object again: tensors from `leaf`, constants from `template` or `None`.
-    pub(super) fn build<'py>(
+    /// Rebuilds the object: tensors from `leaf`, constants from `template`, or None.
+    pub(super) fn rebuild<'py>(
         &self,
         py: Python<'py>,
         template: Option<&Bound<'py, PyAny>>,
@@ -122,7 +118,7 @@ impl Tree {
                 for (i, item) in items.iter().enumerate() {
                     let part = template.filter(|_| !matches!(item, Tree::Tensor(_)));
                     let part = part.map(|ob| ob.get_item(i)).transpose()?;
-                    built.push(item.build(py, part.as_ref(), leaf)?);
+                    built.push(item.rebuild(py, part.as_ref(), leaf)?);
                 }
                 Ok(kind.build(py, built)?.unbind())
             }
@@ -130,14 +126,14 @@ impl Tree {
                 let dict = PyDict::new(py);
                 for (key, item) in items.iter() {
                     let part = template.map(|ob| ob.get_item(key.bind(py))).transpose()?;
-                    dict.set_item(key.bind(py), item.build(py, part.as_ref(), leaf)?)?;
+                    dict.set_item(key.bind(py), item.rebuild(py, part.as_ref(), leaf)?)?;
                 }
                 Ok(dict.into_any().unbind())
             }
         }
     }
 
-    /// Whether `test` holds for the number of some tensor in the tree.
+    /// Whether `test` holds for any tensor's number.
     pub(super) fn any(&self, test: &dyn Fn(u32) -> bool) -> bool {
         match self {
             Tree::Constant | Tree::Array => false,
@@ -152,7 +148,7 @@ impl Tree {
         match self {
             Tree::Constant | Tree::Array | Tree::Tensor(_) => {}
             Tree::Sequence(sequence) => {
-                if let Kind::Named(class) = &sequence.0 {
+                if let SequenceKind::Named(class) = &sequence.0 {
                     visit(class.as_any());
                 }
                 sequence.1.iter().for_each(|item| item.visit(visit));
@@ -165,7 +161,7 @@ impl Tree {
     }
 }
 
-/// The leaf test of arguments: tensors only; everything else passes through.
+/// The leaf function for arguments: numbers tensors, ignores everything else.
 pub(super) fn tensor_leaf<'py>(
     found: &mut impl Extend<Bound<'py, PyAny>>,
     count: &mut u32,

@@ -1,59 +1,54 @@
-//! The saved tensors of a context, wherever they are.
-//!
-//! Owns: the lookup in the three places: waiting in the context, restored for a running backward, or in the node.
-//! Never keeps a tensor after forward: the node's saved values are the only copy.
-//! Invariant: what was restored for a backward is seen by the thread that runs it, and is gone when it ends.
+//! Look-up of a context's saved tensors: staged during forward, lent to a running backward, or in the node. Values lent
+//! to a backward are visible to its thread only.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use smallvec::SmallVec;
 
-use crate::bindings::custom_op::outputs::contract;
+use crate::bindings::custom_op::outputs::contract_error;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{NodeId, SavedRef};
 use crate::tensor::{Tensor, same_elements};
 
-/// The objects of saved tensors, restored; Python's `None` where nothing was saved.
+/// The objects of restored saved tensors; None where nothing was saved.
 pub(super) type SavedObjects = SmallVec<[Py<PyAny>; 2]>;
 
-/// What a context gives while its backward runs on one thread.
-pub(super) struct BackwardCall {
+/// The values lent to a backward that runs on one thread.
+pub(super) struct RunningBackward {
     thread: usize,
     taken: bool,
     pub(super) objects: SavedObjects,
     pub(super) needs: SmallVec<[bool; 4]>,
 }
 
-/// A number that no other living thread has.
+/// A number unique among live threads.
 #[inline]
 pub(super) fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-impl BackwardCall {
-    /// For the current thread.
-    pub(super) fn new(objects: SavedObjects, needs: SmallVec<[bool; 4]>) -> BackwardCall {
-        BackwardCall { thread: this_thread(), taken: false, objects, needs }
+impl RunningBackward {
+    pub(super) fn new(objects: SavedObjects, needs: SmallVec<[bool; 4]>) -> RunningBackward {
+        RunningBackward { thread: this_thread(), taken: false, objects, needs }
     }
 
-    /// Gives the objects away, the first time.
+    /// Moves the objects out, at the first call.
     pub(super) fn take(&mut self) -> Option<SavedObjects> {
         let first = !std::mem::replace(&mut self.taken, true);
         first.then(|| std::mem::take(&mut self.objects))
     }
 
-    /// Whether it was made for this thread.
     #[inline]
-    pub(super) fn is_mine(&self) -> bool {
+    pub(super) fn is_on_this_thread(&self) -> bool {
         self.thread == this_thread()
     }
 }
 
-/// Restores the saved values of a node outside a backward, with their history; `None` where nothing was saved.
+/// Restores the saved values of a node outside a backward, with their history.
 pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Vec<Option<Tensor>>> {
     let freed = || {
-        contract(
+        contract_error(
             "Cannot retrieve tensor from disposed context: its graph was freed by a backward, or its outputs are \
              gone; keep an output alive and pass retain_graph=True"
                 .into(),
@@ -69,21 +64,20 @@ pub(super) fn from_node(id: NodeId<Tensor>) -> PyResult<Vec<Option<Tensor>>> {
     Ok(restored?)
 }
 
-/// Of each saved entry the object that forward saved, if it may still be found when backward asks. Weak: a context keeps
-/// no tensor.
-pub(super) type Originals = SmallVec<[Option<Py<PyWeakrefReference>>; 2]>;
+/// For each saved entry, a weak reference to the object that forward saved.
+pub(super) type SavedObjectRefs = SmallVec<[Option<Py<PyWeakrefReference>>; 2]>;
 
-/// A way back to a saved object. None to a leaf that requires grad: its state leads there.
+/// A weak reference to a saved object. None for a leaf that requires grad, whose `Meta` refers to its object.
 #[inline]
-pub(super) fn original(ob: &Bound<'_, PyAny>, tensor: &Tensor) -> Option<Py<PyWeakrefReference>> {
+pub(super) fn weak_ref(ob: &Bound<'_, PyAny>, tensor: &Tensor) -> Option<Py<PyWeakrefReference>> {
     if tensor.meta().is_some_and(|meta| meta.requires_grad()) {
         return None;
     }
     PyWeakrefReference::new(ob).map(Bound::unbind).ok()
 }
 
-/// The object that forward saved, if it lives and is what was restored: the same elements with the same history.
-fn alive<'py>(
+/// The object that forward saved, if it is alive and still has the restored elements and history.
+fn live_original<'py>(
     py: Python<'py>,
     original: &Py<PyWeakrefReference>,
     restored: &Tensor,
@@ -96,14 +90,14 @@ fn alive<'py>(
     same.then_some(object)
 }
 
-/// The Python object of one restored value: the one that forward saved, where it lives.
+/// The Python object of a restored value: the one that forward saved, if alive.
 #[inline]
-pub(super) fn object(
+pub(super) fn saved_object(
     py: Python<'_>,
     tensor: Tensor,
     original: Option<&Py<PyWeakrefReference>>,
 ) -> PyResult<Py<PyAny>> {
-    match original.and_then(|original| alive(py, original, &tensor)) {
+    match original.and_then(|original| live_original(py, original, &tensor)) {
         Some(object) => Ok(object.unbind()),
         None => Ok(wrap(py, tensor)?.unbind()),
     }

@@ -1,8 +1,6 @@
-//! Where the Python program is when the core is called, and why a tensor has no history.
-//!
-//! Owns: the walk over Python frames, what the innermost one is at, the switches of the modes that ask for it, warnings, and
-//! `_cut_because`.
-//! Never keeps a frame. Invariant: frames of this package are left out, so a site is a line of the user's program.
+//! Call sites: where the user's program called an operation, from Python's frames. Also warnings at that line, and why
+//! a tensor has no history.
+//! Frames of this package are skipped.
 
 use std::sync::Arc;
 
@@ -19,27 +17,26 @@ use crate::graph::{self, ANOMALY, CALL_SITES, CHECK_NAN, CallStack, Mode};
 
 static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The most frames of a whole site.
-const DEEPEST: usize = 16;
+/// The most frames in a call site.
+const MAX_FRAMES: usize = 16;
 
-struct Interpreter;
+struct FrameReader;
 
-impl CallStack for Interpreter {
+impl CallStack for FrameReader {
     fn here(&self, whole: bool) -> Option<Arc<str>> {
-        let most = if whole { DEEPEST } else { 1 };
-        // A frame that cannot be read leaves the site unknown; it must not fail the operation.
-        attached(|py| frames(py, most).ok()).map(Arc::from)
+        let limit = if whole { MAX_FRAMES } else { 1 };
+        // An unreadable frame means an unknown site; it must not fail the operation.
+        attached(|py| frames(py, limit).ok()).map(Arc::from)
     }
 }
 
-/// Lets the engine ask where the program is, and the core give warnings.
+/// Registers the call-site lookup and the warning function with the core.
 pub(crate) fn register() {
-    graph::set_call_stack(&Interpreter);
-    set_warn(say);
+    graph::set_call_stack(&FrameReader);
+    set_warn(warn);
 }
 
-/// The folder of this package.
-fn package(py: Python<'_>) -> PyResult<&'static str> {
+fn package_folder(py: Python<'_>) -> PyResult<&'static str> {
     static FOLDER: PyOnceLock<String> = PyOnceLock::new();
     FOLDER
         .get_or_try_init(py, || {
@@ -50,15 +47,15 @@ fn package(py: Python<'_>) -> PyResult<&'static str> {
         .map(String::as_str)
 }
 
-/// `file:line in function` of the innermost frames of the user's program, the innermost last.
-fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
-    let package = package(py)?;
+/// `file:line in function` of the innermost user frames, innermost last.
+fn frames(py: Python<'_>, limit: usize) -> PyResult<String> {
+    let package_folder = package_folder(py)?;
     let mut lines: Vec<String> = Vec::new();
     let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
-    while !frame.is_none() && lines.len() < most {
+    while !frame.is_none() && lines.len() < limit {
         let code = frame.getattr("f_code")?;
         let file: String = code.getattr("co_filename")?.extract()?;
-        if !file.starts_with(package) {
+        if !file.starts_with(package_folder) {
             let line: usize = frame.getattr("f_lineno")?.extract()?;
             let function: String = code.getattr("co_qualname")?.extract()?;
             lines.push(format!("{file}:{line} in {function}"));
@@ -69,13 +66,13 @@ fn frames(py: Python<'_>, most: usize) -> PyResult<String> {
     Ok(lines.join("\n"))
 }
 
-/// How many frames of this package stand above the user's program.
+/// The number of package frames above the user's innermost frame.
 fn frames_of_package(py: Python<'_>) -> PyResult<i32> {
-    let (package, mut count) = (package(py)?, 0);
+    let (package_folder, mut count) = (package_folder(py)?, 0);
     let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
     while !frame.is_none() {
         let file: String = frame.getattr("f_code")?.getattr("co_filename")?.extract()?;
-        if !file.starts_with(package) {
+        if !file.starts_with(package_folder) {
             return Ok(count);
         }
         count += 1;
@@ -84,13 +81,13 @@ fn frames_of_package(py: Python<'_>) -> PyResult<i32> {
     Ok(0)
 }
 
-/// Gives a warning of this class at the innermost line of the user's program.
+/// Issues a warning at the innermost line of the user's program.
 pub(crate) fn warn_user(py: Python<'_>, class: &Bound<'_, PyAny>, text: &str) -> PyResult<()> {
     PyErr::warn(py, class, &std::ffi::CString::new(text)?, 1 + frames_of_package(py)?)
 }
 
-/// A warning of the core in the classes of NumPy.
-fn say(warning: Warning) -> Result<()> {
+/// Issues a warning of the core as NumPy's warning class.
+fn warn(warning: Warning) -> Result<()> {
     static COMPLEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let said = attached(|py| {
         let class = match warning {
@@ -102,9 +99,8 @@ fn say(warning: Warning) -> Result<()> {
     said.map_err(|raised| from_python(raised, ""))
 }
 
-/// Whether the program is at an assignment to an element or a slice: NumPy then takes numbers out of a tensor as
-/// `float(t)` does.
-pub(crate) fn assigning(py: Python<'_>) -> bool {
+/// Whether the calling Python instruction assigns to an element or a slice: NumPy then converts a tensor by `float(t)`.
+pub(crate) fn is_subscript_assignment(py: Python<'_>) -> bool {
     static NAMES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let instruction = || -> PyResult<String> {
         let frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
@@ -115,7 +111,7 @@ pub(crate) fn assigning(py: Python<'_>) -> bool {
     instruction().is_ok_and(|name| name == "STORE_SUBSCR" || name == "STORE_SLICE")
 }
 
-/// Switches anomaly mode on this thread and returns the mode word before.
+/// Switches anomaly mode on this thread and returns the previous mode word.
 #[pyfunction]
 pub(crate) fn _switch_anomaly(on: bool, check_nan: bool) -> u32 {
     let before = Mode::current();
@@ -123,7 +119,7 @@ pub(crate) fn _switch_anomaly(on: bool, check_nan: bool) -> u32 {
     before.0
 }
 
-/// Switches the record of call sites on this thread and returns the mode word before.
+/// Switches the recording of call sites on this thread and returns the previous mode word.
 #[pyfunction]
 pub(crate) fn _switch_sites(on: bool) -> u32 {
     let before = Mode::current();

@@ -1,7 +1,4 @@
-//! `GradientEdge`: a point of the graph without the tensor that was there.
-//!
-//! Owns: the class and `get_gradient_edge`. Never keeps values alive, only the graph below.
-//! Invariant: it stands for the gradient of its tensor as it was when the edge was taken.
+//! `GradientEdge`: an edge of the graph, usable in place of its tensor, without keeping the tensor's values alive.
 
 use pyo3::prelude::*;
 
@@ -31,7 +28,7 @@ impl GradientEdge {
         output_nr: u32,
         ownership_token: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<GradientEdge> {
-        // PyTorch's edges need an owner for the graph below; these own it themselves.
+        // PyTorch's edges need an owner of the graph below; these own it themselves.
         let _ = ownership_token;
         let node = node.get();
         let Some(spec) = node.spec(output_nr) else {

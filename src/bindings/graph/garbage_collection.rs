@@ -1,8 +1,8 @@
-//! What Python's garbage collector may see of the graph.
+//! `tp_traverse` and `tp_clear` of tensors, nodes and edges: reports the Python objects owned by the graph below to
+//! Python's cyclic garbage collector.
 //!
-//! Owns: the walk from a tensor or node object to the Python objects that the graph below owns for it.
-//! Never counts, locks or drops while it walks. Invariant: only objects that this object alone keeps
-//! alive are reported; reporting too few is safe, reporting a shared one is not.
+//! Invariant: only objects that this holder alone keeps alive are reported: reporting too few is safe, reporting a
+//! shared one is not. No locks, counts or drops during a traversal.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -17,30 +17,30 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::bindings::graph::edge::GradientEdge;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::PyNode;
-use crate::bindings::object::python_rule_count::{Counted, any};
+use crate::bindings::object::python_rule_count::{PythonRuleCount, any_python_rules};
 use crate::graph::{Flags, Foreign};
 use crate::tensor::Node;
 
-/// A walk of a young collection ends after this many nodes: it must not cost more than what was allocated since the
-/// last one. A full collection, which is rare, looks at all of them.
-const YOUNG: usize = 1024;
+/// Node limit of a traversal in a young collection: it must not cost more than the allocations since the last one. Full
+/// collections, which are rare, have no limit.
+const YOUNG_NODES: usize = 1024;
 
-/// A node's `metadata`: the user's own dict, which may lead back to the node.
+/// A node's `metadata`: the user's dict, which may refer back to the node.
 pub(crate) struct Metadata {
     pub(crate) dict: Py<PyDict>,
-    _counted: Counted,
+    _count: PythonRuleCount,
 }
 
 impl Metadata {
     pub(crate) fn new(dict: Py<PyDict>) -> Metadata {
-        Metadata { dict, _counted: Counted::new() }
+        Metadata { dict, _count: PythonRuleCount::new() }
     }
 }
 
-/// Whether the collection that is running looks at everything.
+/// Whether the running collection is a full one.
 static FULL: AtomicBool = AtomicBool::new(false);
 
-/// Told by Python when a collection starts and ends.
+/// A callback of `gc.callbacks`: called when a collection starts and ends.
 #[pyfunction]
 pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()> {
     let generation = info.get_item("generation")?;
@@ -49,39 +49,38 @@ pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()>
     Ok(())
 }
 
-/// What a walk finds.
-enum Reached<'a> {
+/// What a traversal finds.
+enum Found<'a> {
     Owner(&'a dyn Foreign),
     Metadata(&'a Node, Arc<dyn Any + Send + Sync>),
 }
 
-/// A walk over the nodes that one holder alone keeps alive.
+/// Traversal of the nodes that one holder alone keeps alive.
 ///
-/// A node is reached when all its counts are accounted for: those of the holder, the walk's own, and those of nodes
-/// that were reached before.
-struct Walk<'a, F> {
+/// A node is visited when all its counts are accounted for: those of the holder and those of edges from visited nodes.
+struct Traversal<'a, F> {
     found: F,
     counted: HashMap<usize, u32>,
-    /// Owners that several nodes share, and how many of them were met.
+    /// Owners shared by several nodes, and how often each was met.
     shared: HashMap<usize, usize>,
     ready: Vec<&'a Node>,
-    left: usize,
+    budget: usize,
 }
 
-impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
-    /// Visits everything that is kept by the holder of `roots`, each of which stands for `counts` of the node.
+impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
+    /// Visits everything kept alive by the holder of `roots`; the holder has `counts` on each root.
     fn run(roots: &'a [Node], counts: u32, found: F) -> Result<(), E> {
-        let left = if FULL.load(Ordering::Relaxed) { usize::MAX } else { YOUNG };
+        let budget = if FULL.load(Ordering::Relaxed) { usize::MAX } else { YOUNG_NODES };
         let (counted, shared) = (HashMap::new(), HashMap::new());
-        let mut walk = Walk { found, counted, shared, ready: Vec::new(), left };
-        roots.iter().for_each(|root| walk.reach(root, counts));
-        while let Some(node) = walk.ready.pop() {
-            walk.visit(node)?;
-            if walk.left == 0 {
+        let mut traversal = Traversal { found, counted, shared, ready: Vec::new(), budget };
+        roots.iter().for_each(|root| traversal.reach(root, counts));
+        while let Some(node) = traversal.ready.pop() {
+            traversal.visit(node)?;
+            if traversal.budget == 0 {
                 break;
             }
-            walk.left -= 1;
-            node.edges().iter().flatten().for_each(|edge| walk.reach(edge.node(), 1));
+            traversal.budget -= 1;
+            node.edges().iter().flatten().for_each(|edge| traversal.reach(edge.node(), 1));
         }
         Ok(())
     }
@@ -101,7 +100,7 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
 
     fn visit(&mut self, node: &'a Node) -> Result<(), E> {
         if let Some(foreign) = node.rule().foreign() {
-            (self.found)(Reached::Owner(foreign))?;
+            (self.found)(Found::Owner(foreign))?;
         }
         if !node.flags().has(Flags::FOREIGN) && node.attachments().is_none() {
             return Ok(());
@@ -115,7 +114,7 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
                 *met == count
             });
             if all && result.is_ok() {
-                result = found(Reached::Owner(foreign));
+                result = found(Found::Owner(foreign));
             }
         };
         node.foreign_saved(&mut owner);
@@ -123,7 +122,7 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
             attachments.foreign(&mut owner);
             result?;
             if let Some(metadata) = attachments.metadata() {
-                return (self.found)(Reached::Metadata(node, metadata));
+                return (self.found)(Found::Metadata(node, metadata));
             }
             return Ok(());
         }
@@ -131,10 +130,10 @@ impl<'a, E, F: FnMut(Reached<'_>) -> Result<(), E>> Walk<'a, F> {
     }
 }
 
-fn report(found: Reached<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
     let foreign = match found {
-        Reached::Owner(foreign) => foreign,
-        Reached::Metadata(_, metadata) => {
+        Found::Owner(foreign) => foreign,
+        Found::Metadata(_, metadata) => {
             return metadata
                 .downcast_ref::<Metadata>()
                 .map_or(Ok(()), |metadata| visit.call(&metadata.dict));
@@ -152,25 +151,25 @@ fn report(found: Reached<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError
 }
 
 fn traverse(roots: &[Node], counts: u32, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-    Walk::run(roots, counts, |found| report(found, visit))
+    Traversal::run(roots, counts, |found| report(found, visit))
 }
 
 fn clear(roots: &[Node], counts: u32) {
-    let _ = Walk::run(roots, counts, |found| -> Result<(), ()> {
+    let _ = Traversal::run(roots, counts, |found| -> Result<(), ()> {
         match found {
-            Reached::Owner(foreign) => foreign.clear(),
-            Reached::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
+            Found::Owner(foreign) => foreign.clear(),
+            Found::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
         }
         Ok(())
     });
 }
 
-fn idle() -> bool {
-    !any()
+fn nothing_to_report() -> bool {
+    !any_python_rules()
 }
 
-/// The nodes that a tensor object holds: clones, so that each stands for two counts.
-const CLONES: u32 = 2;
+/// The counts per node in `own_roots`: the tensor's own and that of the clone in the list.
+const COUNTS_PER_ROOT: u32 = 2;
 
 #[pymethods]
 impl PyTensor {
@@ -178,24 +177,24 @@ impl PyTensor {
         if let Some(base) = &self.base {
             visit.call(base)?;
         }
-        if idle() {
+        if nothing_to_report() {
             return Ok(());
         }
         if let Some(node) = self.node.get() {
             visit.call(node.object())?;
         }
-        traverse(&self.own_roots(), CLONES, &visit)
+        traverse(&self.own_roots(), COUNTS_PER_ROOT, &visit)
     }
 
     fn __clear__(&self) {
-        if !idle() {
-            clear(&self.own_roots(), CLONES);
+        if !nothing_to_report() {
+            clear(&self.own_roots(), COUNTS_PER_ROOT);
         }
     }
 }
 
 impl PyTensor {
-    /// The nodes that are found through this object: not the one whose own object it holds.
+    /// The nodes to traverse from this object: not the one whose Python object it refers to.
     fn own_roots(&self) -> Vec<Node> {
         let mut roots = self.tensor.owned_nodes();
         if let Some(node) = self.node.get() {
@@ -208,11 +207,15 @@ impl PyTensor {
 #[pymethods]
 impl PyNode {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if idle() { Ok(()) } else { traverse(slice::from_ref(&self.node), self.counts(), &visit) }
+        if nothing_to_report() {
+            Ok(())
+        } else {
+            traverse(slice::from_ref(&self.node), self.counts(), &visit)
+        }
     }
 
     fn __clear__(&self) {
-        if !idle() {
+        if !nothing_to_report() {
             clear(slice::from_ref(&self.node), self.counts());
         }
     }
@@ -221,11 +224,15 @@ impl PyNode {
 #[pymethods]
 impl GradientEdge {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if idle() { Ok(()) } else { traverse(slice::from_ref(self.point.edge.node()), 1, &visit) }
+        if nothing_to_report() {
+            Ok(())
+        } else {
+            traverse(slice::from_ref(self.point.edge.node()), 1, &visit)
+        }
     }
 
     fn __clear__(&self) {
-        if !idle() {
+        if !nothing_to_report() {
             clear(slice::from_ref(self.point.edge.node()), 1);
         }
     }

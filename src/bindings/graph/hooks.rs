@@ -1,8 +1,5 @@
-//! Hooks written in Python: on gradients, on nodes, on several gradients at once.
-//!
-//! Owns: the objects that the graph calls, what they may return, and the handles that remove them.
-//! Never decides an order: the engine does. Invariant: a hook sees read-only gradients, and what it returns has the
-//! shape and dtype of what it replaces.
+//! Hooks written in Python on gradients, nodes and leaves, and the handles that remove them. Hooks see read-only
+//! gradients; a replacement must have the same shape and dtype.
 
 use std::sync::Arc;
 
@@ -14,14 +11,13 @@ use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::{from_python, to_python, type_name};
-use crate::bindings::object::{PyTensor, object_of, read_only, remember};
+use crate::bindings::object::{PyTensor, object_of, set_identity, wrap_read_only};
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
 use crate::ops::core::broadcast::astype;
 use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, Meta, Node, Tensor};
 
-/// A hook's name for messages.
 fn name_of(function: &Bound<'_, PyAny>) -> String {
     let name = function.getattr_opt("__qualname__").ok().flatten();
     let name = name.and_then(|name| name.extract::<String>().ok());
@@ -33,12 +29,14 @@ fn note(function: &Bound<'_, PyAny>) -> String {
 }
 
 fn read_only_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
-    let grads: PyResult<Vec<_>> =
-        grads.iter().map(|grad| grad.clone().map(|grad| read_only(py, grad)).transpose()).collect();
+    let grads: PyResult<Vec<_>> = grads
+        .iter()
+        .map(|grad| grad.clone().map(|grad| wrap_read_only(py, grad)).transpose())
+        .collect();
     PyTuple::new(py, grads?)
 }
 
-/// What a hook returned in place of a gradient of this shape and dtype; `None` keeps it.
+/// Converts the return value of a hook to a replacement gradient; None keeps the old one.
 fn replacement(
     function: &Bound<'_, PyAny>,
     returned: &Bound<'_, PyAny>,
@@ -47,7 +45,7 @@ fn replacement(
     if returned.is_none() {
         return Ok(None);
     }
-    let (new, given) = match returned.cast::<PyTensor>() {
+    let (new, is_tensor) = match returned.cast::<PyTensor>() {
         Ok(tensor) => (tensor.get().tensor.clone().writable(), true),
         Err(_) => {
             let name = name_of(function);
@@ -62,7 +60,7 @@ fn replacement(
             want: (&like.dims[..]).into(),
         }));
     }
-    if given && new.dtype() != like.dtype {
+    if is_tensor && new.dtype() != like.dtype {
         let what = format!("the gradient is {} and the hook returned {}", like.dtype, new.dtype());
         let remedy = "return a gradient of the same dtype, or an array, which is converted".into();
         return Err(Error::ArgumentType { op: name_of(function).into(), what, remedy }.into());
@@ -71,16 +69,16 @@ fn replacement(
     Ok(Some(if recording() { new } else { new.detach() }))
 }
 
-/// A hook on one gradient.
-struct OnGradient(Callback);
+/// A tensor's gradient hook.
+struct GradientHook(Callback);
 
-impl Hook<Tensor> for OnGradient {
+impl Hook<Tensor> for GradientHook {
     fn call(&self, grad: Tensor, _pass: &dyn RunningPass<Tensor>) -> Result<Option<Tensor>> {
         attached(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
-            let _kept = ThreadStateGuard::new(py);
+            let _state = ThreadStateGuard::new(py);
             let like = Spec::of(&grad);
-            let returned = read_only(py, grad).and_then(|grad| function.call1((grad,)));
+            let returned = wrap_read_only(py, grad).and_then(|grad| function.call1((grad,)));
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
             replacement(&function, &returned, &like)
         })
@@ -91,12 +89,12 @@ impl Hook<Tensor> for OnGradient {
     }
 }
 
-/// A hook on a node, before (`f(grad_outputs)`) or after it (`f(grad_inputs, grad_outputs)`).
-struct OnNode(Callback);
+/// A hook before a node (`f(grad_outputs)`) or after it (`f(grad_inputs, grad_outputs)`).
+struct PythonNodeHook(Callback);
 
-impl OnNode {
-    /// The gradients that replace `old`.
-    fn replaced(
+impl PythonNodeHook {
+    /// Converts the return value to replacements of `old`.
+    fn replacements(
         function: &Bound<'_, PyAny>,
         returned: &Bound<'_, PyAny>,
         old: &[Option<Tensor>],
@@ -126,7 +124,7 @@ impl OnNode {
     }
 }
 
-impl NodeHook<Tensor> for OnNode {
+impl NodeHook<Tensor> for PythonNodeHook {
     fn call(
         &self,
         inputs: Option<&[Option<Tensor>]>,
@@ -134,13 +132,13 @@ impl NodeHook<Tensor> for OnNode {
     ) -> Result<Option<Vec<Option<Tensor>>>> {
         attached(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
-            let _kept = ThreadStateGuard::new(py);
+            let _state = ThreadStateGuard::new(py);
             let returned = read_only_all(py, outputs).and_then(|outputs| match inputs {
                 None => function.call1((outputs,)),
                 Some(inputs) => function.call1((read_only_all(py, inputs)?, outputs)),
             });
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
-            OnNode::replaced(&function, &returned, inputs.unwrap_or(outputs))
+            PythonNodeHook::replacements(&function, &returned, inputs.unwrap_or(outputs))
         })
     }
 
@@ -149,13 +147,13 @@ impl NodeHook<Tensor> for OnNode {
     }
 }
 
-/// A hook on a leaf whose gradient has been accumulated: `f(leaf)`.
-struct OnCommit {
+/// A post-accumulate hook of a leaf: `f(leaf)`.
+struct PostAccumulateHook {
     callback: Callback,
     leaf: std::sync::Weak<Meta>,
 }
 
-impl NodeHook<Tensor> for OnCommit {
+impl NodeHook<Tensor> for PostAccumulateHook {
     fn call(
         &self,
         _inputs: Option<&[Option<Tensor>]>,
@@ -164,7 +162,7 @@ impl NodeHook<Tensor> for OnCommit {
         attached(|py| {
             let leaf = self.leaf.upgrade().and_then(|meta| object_of(py, &meta));
             if let (Some(function), Some(leaf)) = (self.callback.get(py), leaf) {
-                let _kept = ThreadStateGuard::new(py);
+                let _state = ThreadStateGuard::new(py);
                 let done = function.call1((leaf,));
                 done.map_err(|raised| from_python(raised, note(&function)))?;
             }
@@ -214,7 +212,7 @@ impl RemovableHandle {
     }
 }
 
-/// Attaches a hook to the gradient that arrives at `edge`.
+/// Attaches a hook to the gradient that flows into `edge`.
 pub(super) fn attach(edge: &Edge, hook: Arc<dyn Hook<Tensor>>) -> (NodeId<Tensor>, u64) {
     let node = edge.node();
     let key = node.attachments_or_new().add_output_hook(edge.output(), hook);
@@ -222,7 +220,7 @@ pub(super) fn attach(edge: &Edge, hook: Arc<dyn Hook<Tensor>>) -> (NodeId<Tensor
     (node.id(), key)
 }
 
-/// The edge at which a hook on `tensor` stands.
+/// The edge for a hook on `tensor`.
 pub(super) fn edge_of(op: &'static str, tensor: &Tensor) -> PyResult<Edge> {
     tensor.grad_edge().ok_or_else(|| {
         to_python(Box::new(Error::State {
@@ -239,7 +237,7 @@ impl PyTensor {
     /// gradient. The gradient is read-only. Returns a handle with `remove()`.
     fn register_hook(slf: &Bound<'_, Self>, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
         let edge = edge_of("register_hook", &slf.get().tensor)?;
-        let hook = OnGradient(Callback::new("register_hook", hook)?);
+        let hook = GradientHook(Callback::new("register_hook", hook)?);
         Ok(RemovableHandle::new(vec![attach(&edge, Arc::new(hook))]))
     }
 
@@ -258,9 +256,9 @@ impl PyTensor {
             })));
         }
         let edge = edge_of(op, tensor)?;
-        remember(slf)?;
+        set_identity(slf)?;
         let leaf = Arc::downgrade(tensor.ensure_meta());
-        let hook = OnCommit { callback: Callback::new(op, hook)?, leaf };
+        let hook = PostAccumulateHook { callback: Callback::new(op, hook)?, leaf };
         let node = edge.node();
         let key = node.attachments_or_new().add_commit_hook(Arc::new(hook));
         node.add_flags(Flags::FOREIGN);
@@ -269,32 +267,34 @@ impl PyTensor {
 }
 
 /// Attaches `hook(grad_outputs)`, which runs before the node.
-pub(super) fn before(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
-    let hook = OnNode(Callback::new("register_prehook", hook)?);
+pub(super) fn add_prehook(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+    let hook = PythonNodeHook(Callback::new("register_prehook", hook)?);
     let key = node.attachments_or_new().add_pre_hook(Arc::new(hook));
     node.add_flags(Flags::FOREIGN);
     Ok(RemovableHandle::one(node, key))
 }
 
 /// Attaches `hook(grad_inputs, grad_outputs)`, which runs after the node.
-pub(super) fn after(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
-    let hook = OnNode(Callback::new("register_hook", hook)?);
+pub(super) fn add_hook(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
+    let hook = PythonNodeHook(Callback::new("register_hook", hook)?);
     let key = node.attachments_or_new().add_post_hook(Arc::new(hook));
     node.add_flags(Flags::FOREIGN);
     Ok(RemovableHandle::one(node, key))
 }
 
-/// A list of gradients, read-only.
+/// Gradients as a list of read-only tensors.
 pub(super) fn read_only_list<'py>(
     py: Python<'py>,
     grads: Vec<Option<Tensor>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let grads: PyResult<Vec<_>> =
-        grads.into_iter().map(|grad| grad.map(|grad| read_only(py, grad)).transpose()).collect();
+    let grads: PyResult<Vec<_>> = grads
+        .into_iter()
+        .map(|grad| grad.map(|grad| wrap_read_only(py, grad)).transpose())
+        .collect();
     PyList::new(py, grads?)
 }
 
-/// The exception of a hook, on its way through the engine.
+/// Wraps the exception of a hook with a note.
 pub(super) fn raised_in(function: &Bound<'_, PyAny>, raised: PyErr) -> Box<Error> {
     from_python(raised, note(function))
 }

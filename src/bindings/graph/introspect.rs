@@ -1,7 +1,4 @@
-//! What a node tells beyond its name: attributes, context, its derivative on its own.
-//!
-//! Owns: those members of `Node`, and the uncounted handle by which a log refers to a node.
-//! Never changes a graph. Invariant: a node's attributes are those of its call, also when its saved values are gone.
+//! Introspection of nodes: attributes, custom-function context, output specs, calling a node's VJP, weak references.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,11 +6,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::bindings::call::attributes::attributes;
+use crate::bindings::call::node_attributes::attributes;
 use crate::bindings::call::sequence::all_of;
 use crate::bindings::custom_op;
 use crate::bindings::custom_op::context_of;
-use crate::bindings::errors::{bad_type, bad_value, python};
+use crate::bindings::errors::{bad_type, bad_value, to_py_result};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::bindings::object::{PyTensor, wrap};
@@ -23,10 +20,10 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::{Accumulate, Edge, Node, Tensor};
 
 impl PyNode {
-    /// Shape and dtype of an output, where they are known.
+    /// Shape and dtype of an output, if known.
     pub(crate) fn spec(&self, index: u32) -> Option<Spec> {
         let rule = custom_op::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
-        if let Some(spec) = rule.or_else(|| self.known(index)) {
+        if let Some(spec) = rule.or_else(|| self.seen_output(index)) {
             return Some(spec.clone());
         }
         let leaf = self.node.rule().as_any()?.downcast_ref::<Accumulate>()?;
@@ -125,13 +122,14 @@ impl PyNode {
         create_graph: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let gradients = gradients.into_iter().map(|g| g.map(|g| g.get().tensor.clone())).collect();
-        // A gradient whose shape the operation does not expect may be noticed only by a kernel.
+        // A gradient of a wrong shape may only be noticed by a kernel, which panics.
         let run = AssertUnwindSafe(|| graph::vjp(&self.node, gradients, create_graph));
-        let found = catch_unwind(run).unwrap_or_else(|_| Err(misfit()));
+        let found = catch_unwind(run).unwrap_or_else(|_| Err(wrong_gradient_shape()));
         let _mode = graph::ModeGuard::grad(create_graph);
         let separate = |g: Option<Tensor>| g.map(|g| g.separate(create_graph)).transpose();
-        let found: Vec<_> =
-            python(found.and_then(|all| all.into_iter().map(separate).collect::<Result<_, _>>()))?;
+        let found: Vec<_> = to_py_result(
+            found.and_then(|all| all.into_iter().map(separate).collect::<Result<_, _>>()),
+        )?;
         let found: PyResult<Vec<_>> =
             found.into_iter().map(|g| g.map(|g| wrap(py, g)).transpose()).collect();
         PyTuple::new(py, found?)
@@ -139,7 +137,7 @@ impl PyNode {
 }
 
 #[cold]
-fn misfit() -> Box<crate::error::Error> {
+fn wrong_gradient_shape() -> Box<crate::error::Error> {
     Box::new(crate::error::Error::Shape {
         op: "vjp".into(),
         what: "a gradient does not fit the operation's output".into(),

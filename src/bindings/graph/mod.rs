@@ -1,6 +1,5 @@
-//! The graph as Python sees it: nodes, edges, hooks, saved values, where an operation was called.
+//! The autograd graph as Python sees it: nodes, edges, hooks, saved tensors, call sites, garbage collection.
 //!
-//! Owns: what Python may ask of the graph and hang on it. Never changes a graph by looking at it.
 //! Invariant: Python functions are called with no lock held.
 
 pub(crate) mod call_site;

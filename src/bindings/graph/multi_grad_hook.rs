@@ -1,8 +1,4 @@
-//! One hook on the gradients of several tensors.
-//!
-//! Owns: the gradients that have arrived, pass by pass. Never keeps a node alive, nor a gradient of a pass that is over
-//! longer than until the next one.
-//! Invariant: in each pass the function is called at most once, with no lock held.
+//! A hook on the gradients of several tensors, called at most once per backward pass.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -15,13 +11,13 @@ use crate::bindings::call::sequence::all_of;
 use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::{bad_value, from_python};
 use crate::bindings::graph::hooks::{RemovableHandle, attach, edge_of, raised_in, read_only_list};
-use crate::bindings::object::{PyTensor, read_only};
+use crate::bindings::object::{PyTensor, wrap_read_only};
 use crate::error::Result;
 use crate::graph::{Foreign, Hook, NodeId, RunningPass};
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
-/// What has arrived in one pass.
+/// The gradients that have arrived in one pass.
 struct PendingPass {
     pass: Weak<()>,
     grads: Vec<Option<Tensor>>,
@@ -31,15 +27,16 @@ struct PendingPass {
 struct Group {
     outputs: Vec<(NodeId<Tensor>, u32)>,
     any: bool,
-    /// The leaves about which the function is told what the pass will add to, in place of gradients.
+    /// If set, the function gets a list of flags instead of gradients: which of these leaves the pass will accumulate
+    /// to.
     leaves: Option<Vec<NodeId<Tensor>>>,
     callback: Callback,
     passes: Mutex<Vec<PendingPass>>,
 }
 
 impl Group {
-    /// Notes that gradient `index` has arrived; returns all when it was the last (or the first, if that is asked for).
-    fn arrived(
+    /// Stores gradient `index`; returns all gradients when it was the last needed (the first, with `any`).
+    fn store_gradient(
         &self,
         index: usize,
         grad: &Tensor,
@@ -47,7 +44,7 @@ impl Group {
     ) -> Option<Vec<Option<Tensor>>> {
         let token = pass.token();
         let mut passes = self.passes.lock();
-        let (mut live, over): (Vec<PendingPass>, Vec<PendingPass>) =
+        let (mut live, ended): (Vec<PendingPass>, Vec<PendingPass>) =
             passes.drain(..).partition(|known| known.pass.strong_count() > 0);
         let known = live.iter().position(|known| known.pass.ptr_eq(&token));
         let at = known.unwrap_or_else(|| {
@@ -56,24 +53,25 @@ impl Group {
             live.push(PendingPass { pass: token, grads: vec![None; self.outputs.len()], missing });
             live.len() - 1
         });
-        let gathering = &mut live[at];
+        let pending = &mut live[at];
         let mut complete = None;
-        if gathering.missing > 0 {
-            gathering.grads[index] = Some(grad.clone());
-            gathering.missing -= 1;
-            if gathering.missing == 0 {
-                complete = Some(std::mem::take(&mut gathering.grads));
+        if pending.missing > 0 {
+            pending.grads[index] = Some(grad.clone());
+            pending.missing -= 1;
+            if pending.missing == 0 {
+                complete = Some(std::mem::take(&mut pending.grads));
             }
         }
         *passes = live;
         drop(passes);
-        drop(over);
+        drop(ended);
         complete
     }
 }
 
-/// Tells the function which leaves the pass is going to add to; what it returns is called when the pass has ended.
-fn begun(
+/// Calls the function with flags: which leaves the pass will accumulate to. Its result is called at the end of the
+/// pass.
+fn call_with_commits(
     function: &Bound<'_, PyAny>,
     leaves: &[NodeId<Tensor>],
     pass: &dyn RunningPass<Tensor>,
@@ -98,7 +96,7 @@ impl Foreign for Group {
     }
 }
 
-/// The group's hook on one of its tensors.
+/// The hook on one tensor of a group.
 struct Member {
     group: Arc<Group>,
     index: usize,
@@ -106,16 +104,16 @@ struct Member {
 
 impl Hook<Tensor> for Member {
     fn call(&self, grad: Tensor, pass: &dyn RunningPass<Tensor>) -> Result<Option<Tensor>> {
-        let Some(grads) = self.group.arrived(self.index, &grad, pass) else {
+        let Some(grads) = self.group.store_gradient(self.index, &grad, pass) else {
             return Ok(None);
         };
         attached(|py| {
             let Some(function) = self.group.callback.get(py) else { return Ok(None) };
-            let _kept = ThreadStateGuard::new(py);
+            let _state = ThreadStateGuard::new(py);
             let called = if let Some(leaves) = &self.group.leaves {
-                begun(&function, leaves, pass)
+                call_with_commits(&function, leaves, pass)
             } else if self.group.any {
-                read_only(py, grad).and_then(|grad| function.call1((grad,)).map(drop))
+                wrap_read_only(py, grad).and_then(|grad| function.call1((grad,)).map(drop))
             } else {
                 read_only_list(py, grads).and_then(|grads| function.call1((grads,)).map(drop))
             };
@@ -156,12 +154,12 @@ pub(crate) fn register_multi_grad_hook(
     if !matches!(mode, "all" | "any") {
         return Err(bad_value(op, format!("mode is {mode:?}"), "pass \"all\" or \"any\""));
     }
-    join(op, &tensors, r#fn, mode == "any", None)
+    attach_group(op, &tensors, r#fn, mode == "any", None)
 }
 
-/// Calls `fn(reached)` once in every pass that adds to gradients, when it comes to the first of `tensors`; `reached` says
-/// of each leaf whether the pass is going to add to its gradient. What `fn` returns, if not None, is called with nothing
-/// when the pass has ended.
+/// Calls `fn(reached)` once in every pass that accumulates gradients, when it reaches the first of `tensors`; `reached`
+/// holds for each leaf whether the pass will accumulate to it. What `fn` returns, if not None, is called without
+/// arguments at the end of the pass.
 #[pyfunction]
 pub(crate) fn _watch_passes(
     tensors: Vec<Bound<'_, PyTensor>>,
@@ -171,11 +169,11 @@ pub(crate) fn _watch_passes(
     let op = "_watch_passes";
     let leaves: PyResult<Vec<_>> =
         leaves.iter().map(|leaf| Ok(edge_of(op, &leaf.get().tensor)?.node().id())).collect();
-    join(op, &tensors, r#fn, true, Some(leaves?))
+    attach_group(op, &tensors, r#fn, true, Some(leaves?))
 }
 
-/// Puts a function on the gradients of several tensors.
-fn join(
+/// Attaches a group hook to several tensors.
+fn attach_group(
     op: &'static str,
     tensors: &[Bound<'_, PyTensor>],
     function: &Bound<'_, PyAny>,

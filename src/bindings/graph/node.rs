@@ -1,7 +1,4 @@
-//! The methods of the class `Node`: one recorded operation as Python sees it.
-//!
-//! Owns: what Python may ask of a node and hang on it. Never changes a graph.
-//! Invariant: what a method returns is the same object while one lives.
+//! The methods of the class `Node`.
 
 use std::sync::Arc;
 
@@ -72,13 +69,13 @@ impl PyNode {
 
     /// Calls `hook(grad_outputs)` before this node runs; a tuple it returns replaces the gradients of the outputs.
     fn register_prehook(&self, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
-        hooks::before(&self.node, hook)
+        hooks::add_prehook(&self.node, hook)
     }
 
     /// Calls `hook(grad_inputs, grad_outputs)` after this node ran; a tuple it returns replaces the gradients of the
     /// inputs.
     fn register_hook(&self, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
-        hooks::after(&self.node, hook)
+        hooks::add_hook(&self.node, hook)
     }
 
     /// A number that grows with every operation: backward runs nodes in descending order.

@@ -1,7 +1,4 @@
-//! Saved-tensor hooks written in Python, and checkpoints of Python functions.
-//!
-//! Owns: the packed objects and the Python functions that rebuild tensors. Never decides when: the graph does.
-//! Invariant: what unpack returns has the shape and dtype of what pack was given.
+//! Saved-tensor hooks (pack and unpack) and checkpoints written in Python.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,7 +9,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::bindings::attach::attached;
 use crate::bindings::call::callback::Callback;
 use crate::bindings::call::convert::tensor_of;
-use crate::bindings::call::thread_state::{ThreadStateGuard, room};
+use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
@@ -22,7 +19,7 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::{Edge, SavedTensor, Tensor, same_elements, saved_tensor_hooks};
 use crate::threads::Mutex;
 
-/// A pair of functions that pack and unpack.
+/// The pack and unpack functions.
 pub(super) struct Hooks {
     pack: Callback,
     unpack: Arc<Callback>,
@@ -43,17 +40,17 @@ impl Pack<Tensor> for Hooks {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
         attached(|py| {
             let (spec, version) = (Spec::of(&value), value.version());
-            let python =
+            let foreign_error =
                 |raised| from_python(raised, "raised in the pack hook of saved_tensors_hooks");
             let Some(pack) = self.pack.get(py) else {
-                return Err(python(bad_type("pack", "the hook is gone", "report this")));
+                return Err(foreign_error(bad_type("pack", "the hook is gone", "report this")));
             };
-            let _kept = ThreadStateGuard::new(py);
+            let _state = ThreadStateGuard::new(py);
             let object = wrap(py, value.clone()).and_then(|value| pack.call1((value,)));
-            let object = object.map_err(python)?;
-            let shares = object.cast::<PyTensor>().is_ok_and(|kept| {
-                let kept = kept.get().tensor.storage();
-                kept.same(value.storage())
+            let object = object.map_err(foreign_error)?;
+            let shares = object.cast::<PyTensor>().is_ok_and(|packed| {
+                let packed = packed.get().tensor.storage();
+                packed.same(value.storage())
             });
             let object = object.unbind();
             if value.version() != version {
@@ -65,23 +62,23 @@ impl Pack<Tensor> for Hooks {
                 .into());
             }
             let object = Mutex::new(Some(object));
-            let kept = shares.then(|| value.pack());
-            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec, kept }) as Arc<_>)
+            let saved = shares.then(|| value.pack());
+            Ok(Arc::new(Packed { object, unpack: self.unpack.clone(), spec, saved }) as Arc<_>)
         })
     }
 }
 
-/// What pack returned for one saved tensor.
+/// The result of the pack hook for one saved tensor.
 struct Packed {
     object: Mutex<Option<Py<PyAny>>>,
     unpack: Arc<Callback>,
     spec: Spec,
-    /// The elements, where pack returned memory of the tensor itself: they outlive a write to it.
-    kept: Option<SavedTensor>,
+    /// The saved value, if pack returned the tensor's own memory: it is protected from later writes.
+    saved: Option<SavedTensor>,
 }
 
 impl Packed {
-    fn checked(&self, tensor: &Tensor) -> Result<()> {
+    fn check_spec(&self, tensor: &Tensor) -> Result<()> {
         let Spec { dims, dtype } = &self.spec;
         if tensor.shape() == &dims[..] && tensor.dtype() == *dtype {
             return Ok(());
@@ -98,8 +95,8 @@ impl Packed {
     }
 }
 
-/// What a hook returned, in the place of what was saved. The leaf itself only if it is the leaf's memory: other elements
-/// have the leaf's edge and not its state.
+/// The unpacked tensor with the edge of the saved one. It becomes the leaf itself only if it has the leaf's memory;
+/// other elements get the leaf's edge, but not its state.
 fn with_edge(py: Python<'_>, tensor: Tensor, edge: Option<Edge>) -> Tensor {
     let restored = tensor.clone().with_saved_edge(edge.clone());
     let leaf = restored.meta().and_then(|state| object_of(py, state));
@@ -116,22 +113,23 @@ impl PackedValue<Tensor> for Packed {
     fn unpack(&self, edge: Option<Edge>, op: &str) -> Result<Tensor> {
         let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
         attached(|py| {
-            let python =
+            let foreign_error =
                 |raised| from_python(raised, "raised in the unpack hook of saved_tensors_hooks");
             let object = self.object.lock().as_ref().map(|object| object.clone_ref(py));
             let (Some(unpack), Some(object)) = (self.unpack.get(py), object) else {
-                return Err(python(bad_type("unpack", "the hook is gone", "report this")));
+                return Err(foreign_error(bad_type("unpack", "the hook is gone", "report this")));
             };
-            let _kept = ThreadStateGuard::new(py);
-            let returned = unpack.call1((object,)).map_err(python)?;
+            let _state = ThreadStateGuard::new(py);
+            let returned = unpack.call1((object,)).map_err(foreign_error)?;
             let tensor = match returned.cast::<PyTensor>() {
                 Ok(tensor) => tensor.get().tensor.clone(),
                 Err(_) => tensor_of("unpack", "the result of the unpack hook", &returned)
-                    .map_err(python)?,
+                    .map_err(foreign_error)?,
             };
-            self.checked(&tensor)?;
-            if let Some(kept) = self.kept.as_ref().filter(|kept| kept.has_elements_of(&tensor)) {
-                return kept.clone().restore(edge, op);
+            self.check_spec(&tensor)?;
+            if let Some(saved) = self.saved.as_ref().filter(|saved| saved.has_elements_of(&tensor))
+            {
+                return saved.clone().restore(edge, op);
             }
             Ok(with_edge(py, tensor.detach(), edge))
         })
@@ -157,8 +155,8 @@ impl Foreign for Packed {
     }
 }
 
-/// Packs what this thread saves with `pack`, until `_end_saved_hooks` is given the key that is returned; the message of
-/// the block that forbids hooks, if there is one.
+/// Applies saved-tensor hooks on this thread until `_end_saved_hooks` gets the returned key; inside a block that
+/// forbids hooks, returns that block's message instead.
 #[pyfunction]
 pub(crate) fn _push_saved_hooks<'py>(
     pack: &Bound<'py, PyAny>,
@@ -171,8 +169,7 @@ pub(crate) fn _push_saved_hooks<'py>(
     })
 }
 
-/// Refuses saved-tensor hooks on this thread until `_end_saved_hooks` is given the key that is returned; None inside
-/// such hooks.
+/// Forbids saved-tensor hooks on this thread until `_end_saved_hooks` gets the returned key; None inside such hooks.
 #[pyfunction]
 pub(crate) fn _forbid_saved_hooks(message: &str) -> Option<u64> {
     saved_tensor_hooks::forbid(message)
@@ -184,7 +181,7 @@ pub(crate) fn _end_saved_hooks(keys: Vec<u64>) -> Option<u64> {
     saved_tensor_hooks::end(&keys)
 }
 
-/// Notes that somebody else changed the memory of a tensor.
+/// Raises the version of a tensor whose memory was changed by other code.
 #[pyfunction]
 pub(crate) fn _increment_version(tensor: &Bound<'_, PyTensor>) {
     let storage = tensor.get().tensor.storage();
@@ -192,13 +189,13 @@ pub(crate) fn _increment_version(tensor: &Bound<'_, PyTensor>) {
     storage.bump_version("increment_version");
 }
 
-/// An argument of a checkpointed call: tensors are saved values of the call, not objects.
+/// An argument of a checkpointed call; tensors are saved values of the node.
 enum Argument {
     Tensor(usize),
     Object(Py<PyAny>),
 }
 
-/// A Python function with the arguments it was called with.
+/// A Python function and the arguments of its checkpointed call.
 struct RecomputedCall {
     function: Callback,
     args: Vec<Argument>,
@@ -210,8 +207,8 @@ impl RecomputedCall {
         let Some(function) = self.function.get(py) else {
             return Err(bad_type("checkpoint", "the function is gone", "report this"));
         };
-        room("checkpoint")?;
-        let _kept = ThreadStateGuard::new(py);
+        check_stack("checkpoint")?;
+        let _state = ThreadStateGuard::new(py);
         let tensors: Vec<Bound<'_, PyAny>> =
             inputs.into_iter().map(|input| wrap(py, input)).collect::<PyResult<_>>()?;
         let value = |argument: &Argument| match argument {
@@ -258,7 +255,7 @@ impl Foreign for RecomputedCall {
     }
 }
 
-/// Calls `function(*args, **kwargs)` without keeping what it saves; `again` is called with the same in the backward.
+/// Calls `function(*args, **kwargs)` without keeping its saved values; backward calls `again` with the same arguments.
 #[pyfunction]
 pub(crate) fn _checkpoint<'py>(
     function: &Bound<'py, PyAny>,
@@ -267,7 +264,7 @@ pub(crate) fn _checkpoint<'py>(
     kwargs: &Bound<'py, PyDict>,
     early_stop: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    room("checkpoint")?;
+    check_stack("checkpoint")?;
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut argument = |ob: Bound<'py, PyAny>| match ob.cast::<PyTensor>() {
         Ok(tensor) => {

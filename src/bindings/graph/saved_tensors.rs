@@ -1,7 +1,5 @@
-//! The saved values of a node as Python sees them: by name, and as handles that take hooks.
-//!
-//! Owns: their names and the class `SavedTensor`. Never changes a value; hooks replace how it is kept.
-//! Invariant: what a name or a handle yields is what was saved, or an error says that it was changed or is gone.
+//! The saved tensors of a node: by name, as PyTorch's `_saved_*` attributes, and as `SavedTensor` handles that take
+//! hooks.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -12,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::{GRAD, Mode, ModeGuard, PACKING, Pack, Saved, SavedOrigin, TRACING};
 use crate::tensor::{Node, Tensor};
 
-/// What the saved values of a node are called, with their positions; those that are tensors only.
+/// The names and positions of the saved tensors of a node.
 fn names(node: &Node) -> Result<Vec<(usize, String)>> {
     let name = |(i, saved): (usize, &Saved<Tensor>)| match saved.origin()? {
         SavedOrigin::Input(input) => Some((i, format!("input{input}"))),
@@ -23,20 +21,20 @@ fn names(node: &Node) -> Result<Vec<(usize, String)>> {
     names.ok_or_else(|| Box::new(Error::GraphFreed { op: node.name() }))
 }
 
-/// The value of saved entry `i`; the version check applies.
+/// Restores saved entry `i`, with the version check.
 fn value(node: &Node, i: usize) -> Result<Option<Tensor>> {
     let held = node.with_saved(|saved| saved.get(i).and_then(|entry| entry.to_ref(node)));
     let held = held.ok_or_else(|| Box::new(Error::GraphFreed { op: node.name() }))?;
     held.map(|held| held.restore(&node.name())).transpose()
 }
 
-/// The values a node saved, with names.
+/// All saved tensors, with names.
 pub(super) fn all(node: &Node) -> Result<Vec<(String, Tensor)>> {
     let named = |(i, name)| Ok(value(node, i)?.map(|value| (name, value)));
     names(node)?.into_iter().filter_map(|entry| named(entry).transpose()).collect()
 }
 
-/// The position of what PyTorch calls by `name` after `_saved_` or `_raw_saved_`.
+/// The position for PyTorch's `name` after `_saved_` or `_raw_saved_`.
 fn position(node: &Node, name: &str) -> Result<Option<usize>> {
     let name = match name {
         "self" => "input0",
@@ -47,7 +45,7 @@ fn position(node: &Node, name: &str) -> Result<Option<usize>> {
     Ok(names(node)?.into_iter().find(|(_, known)| known == name).map(|(i, _)| i))
 }
 
-/// The attribute of a node that is called `_saved_…` or `_raw_saved_…`, if there is one.
+/// The attribute `_saved_…` or `_raw_saved_…` of a node, if there is one.
 pub(super) fn attribute<'py>(
     py: Python<'py>,
     node: &Node,

@@ -1,8 +1,5 @@
-//! Files that are replaced as a whole.
-//!
-//! Owns: the temporary file beside the target, its way to the disk, and what killed programs left of such files.
-//! Never knows what is written. Invariant: at any moment, also after a loss of power, the name leads to the old
-//! content or to the new one; an error leaves the old one.
+//! Atomic file replacement: writes a temporary file, syncs it and renames it. After a crash or power loss the name
+//! refers to the old or the new content, never to a part.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,13 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// Links that are followed.
-const LINKS: usize = 40;
+/// The most symbolic links that are followed.
+const MAX_LINKS: usize = 40;
 
-/// What a path leads to by links, the last of which may lead to nothing yet.
-fn followed(path: &Path) -> Result<PathBuf> {
+/// Resolves symbolic links; the last may be dangling.
+fn resolve_links(path: &Path) -> Result<PathBuf> {
     let mut path = path.to_owned();
-    for _ in 0..LINKS {
+    for _ in 0..MAX_LINKS {
         if let Ok(whole) = fs::canonicalize(&path) {
             return Ok(whole);
         }
@@ -27,10 +24,10 @@ fn followed(path: &Path) -> Result<PathBuf> {
     Err(Error::new(ErrorKind::InvalidInput, "the path goes through too many links"))
 }
 
-/// Writes a new file and gives it the name `path`.
+/// Writes a new file and renames it to `path`.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
-    // A link is kept: what it leads to is replaced.
-    let path = followed(path)?;
+    // A symbolic link is kept: its target is replaced.
+    let path = resolve_links(path)?;
     if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
         return Err(Error::new(ErrorKind::InvalidInput, "the path leads to what is no file"));
     }
@@ -39,8 +36,8 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) 
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    sweep(folder, name);
-    let (temporary, mut file) = create(folder, name)?;
+    remove_stale_files(folder, name);
+    let (temporary, mut file) = create_locked(folder, name)?;
     let done = (|| {
         write(&mut file)?;
         if let Ok(old) = fs::metadata(&path) {
@@ -50,29 +47,29 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) 
         fs::rename(&temporary, &path)
     })();
     if done.is_err() {
-        // What could not be written is of no use; the first error is the one to tell.
+        // Report the first error; the temporary file is useless.
         let _ = fs::remove_file(&temporary);
     }
     done?;
     File::open(folder)?.sync_all()
 }
 
-fn beginning(name: &OsStr) -> String {
+fn temporary_prefix(name: &OsStr) -> String {
     format!(".{}.", name.to_string_lossy())
 }
 
-/// A new file, which is locked as long as it is being written.
-fn create(folder: &Path, name: &OsStr) -> Result<(PathBuf, File)> {
+/// Creates a temporary file and locks it while it is written.
+fn create_locked(folder: &Path, name: &OsStr) -> Result<(PathBuf, File)> {
     let mut number = 0;
     loop {
-        let own = format!("{}{}-{number}.tmp", beginning(name), process::id());
+        let own = format!("{}{}-{number}.tmp", temporary_prefix(name), process::id());
         let temporary = folder.join(own);
         number += 1;
         match File::create_new(&temporary) {
             Ok(file) => {
-                // File systems without locks have nobody who sweeps either.
+                // On file systems without locks, no process removes stale files either.
                 let _ = file.lock();
-                // Somebody who swept before the lock was there may have taken it away.
+                // Another process may have removed the file before it was locked.
                 if file.metadata()?.nlink() > 0 {
                     return Ok((temporary, file));
                 }
@@ -83,9 +80,9 @@ fn create(folder: &Path, name: &OsStr) -> Result<(PathBuf, File)> {
     }
 }
 
-/// Removes temporary files of this name that nobody writes any more.
-fn sweep(folder: &Path, name: &OsStr) {
-    let begins = beginning(name);
+/// Removes temporary files of this name that are not locked, left by killed processes.
+fn remove_stale_files(folder: &Path, name: &OsStr) {
+    let begins = temporary_prefix(name);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let found = entry.file_name();
         let text = found.to_string_lossy();

@@ -1,9 +1,5 @@
-//! Operands that are arrays of other libraries: labelled, with units, masked.
-//!
-//! Owns: the decision whether a tensor leaves an operation to the other operand, by NumPy's rules, and the refusal of
-//! masked arrays. Never converts.
-//! Invariant: an object that knows how to compute with arrays is never taken for its bare elements by an operator or
-//! a ufunc.
+//! Operands that are arrays of other libraries (labelled, with units, masked): whether a tensor defers to them, by
+//! NumPy's rules (`__array_ufunc__`, `__array_priority__`).
 
 use ::numpy::PyUntypedArray;
 use pyo3::intern;
@@ -15,29 +11,29 @@ use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
 
-/// Which of NumPy's rules decides whether the other operand overrides the operation.
+/// Which of NumPy's override rules applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OverrideRule {
-    /// `t * other`: a type that has no ufuncs, or a higher priority than a tensor's 0, goes first too.
+    /// `t * other`: defers to a type with `__array_ufunc__`, or with a higher `__array_priority__` than a tensor's 0.
     Operator,
-    /// `other * t`, which the other one has left to us: its priority counts no more.
+    /// `other * t`, after the other operand returned NotImplemented: its priority does not count any more.
     Reflected,
-    /// `np.multiply(t, other)`: only a type with ufuncs of its own.
+    /// `np.multiply(t, other)`: defers only to a type with its own `__array_ufunc__`.
     Ufunc,
 }
 
-/// Whether the tensor leaves the operation to the other operand.
+/// Whether the tensor's operator must return NotImplemented for this operand.
 #[inline]
 pub(crate) fn should_defer(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let usual = ob.is_exact_instance_of::<PyTensor>()
+    let is_common_type = ob.is_exact_instance_of::<PyTensor>()
         || ob.is_exact_instance_of::<PyFloat>()
         || ob.is_exact_instance_of::<PyInt>()
         || ob.cast_exact::<PyUntypedArray>().is_ok();
-    if usual { Ok(false) } else { overrides(rule, ob) }
+    if is_common_type { Ok(false) } else { overrides(rule, ob) }
 }
 
 fn overrides(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static OURS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static NDARRAY_UFUNC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = ob.py();
     let known = ob.is_instance_of::<PyTensor>()
         || ob.is_instance_of::<PyList>()
@@ -48,7 +44,7 @@ fn overrides(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = ob.get_type();
     let name = intern!(py, "__array_ufunc__");
     if let Some(ufunc) = class.getattr_opt(name)? {
-        let plain = OURS
+        let plain = NDARRAY_UFUNC
             .get_or_try_init(py, || {
                 py.get_type::<PyUntypedArray>().getattr(name).map(Bound::unbind)
             })?
@@ -57,20 +53,20 @@ fn overrides(rule: OverrideRule, ob: &Bound<'_, PyAny>) -> PyResult<bool> {
             return Ok(rule != OverrideRule::Ufunc || !ufunc.is_none());
         }
     }
-    if rule != OverrideRule::Operator || masked(ob)? {
+    if rule != OverrideRule::Operator || is_masked(ob)? {
         return Ok(false);
     }
     let priority = class.getattr_opt(intern!(py, "__array_priority__"))?;
     Ok(priority.is_some_and(|p| p.extract::<f64>().is_ok_and(|p| p > 0.0)))
 }
 
-/// Whether the operand is a sparse array of SciPy's, which has a product with dense ones only.
+/// Whether the operand is a SciPy sparse array, whose products take dense arrays only.
 pub(crate) fn is_sparse(ob: &Bound<'_, PyAny>) -> bool {
     let module = ob.get_type().module();
     module.is_ok_and(|name| name.to_string_lossy().starts_with("scipy.sparse."))
 }
 
-fn masked(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_masked(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if ob.cast::<PyUntypedArray>().is_err() || ob.cast_exact::<PyUntypedArray>().is_ok() {
         return Ok(false);
@@ -78,10 +74,10 @@ fn masked(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
     ob.is_instance(MASKED.import(ob.py(), "numpy.ma", "MaskedArray")?.as_any())
 }
 
-/// Refuses an array whose mask a tensor would lose.
+/// Refuses a masked array: a tensor would lose the mask.
 #[inline]
 pub(crate) fn refuse_masked(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
-    if array.as_any().cast_exact::<PyUntypedArray>().is_ok() || !masked(array.as_any())? {
+    if array.as_any().cast_exact::<PyUntypedArray>().is_ok() || !is_masked(array.as_any())? {
         return Ok(());
     }
     static NO_MASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -96,7 +92,7 @@ pub(crate) fn refuse_masked(op: &str, array: &Bound<'_, PyUntypedArray>) -> PyRe
     ))
 }
 
-/// Refuses a change in place that belongs to the operand: the tensor cannot become what that makes.
+/// Refuses `t += other` where `other` overrides the operator: the tensor cannot become its result.
 #[inline]
 pub(crate) fn refuse_in_place(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<()> {
     if !should_defer(OverrideRule::Operator, ob)? {

@@ -1,8 +1,7 @@
-//! What keeps a tensor's memory alive for an array.
+//! The base object of arrays that share a tensor's memory: keeps the storage alive and decides whether NumPy may write.
 //!
-//! Owns: the decision whether NumPy may write to that memory, and its count in the storage. Never makes the array.
-//! Invariant: an array that can be written through is counted as long as it or a view of it lives, so that operations copy
-//! what they must keep; without being forced to, none is given out of memory that something keeps already.
+//! Invariant: a writable array is counted in the storage while it or a view of it lives, so that operations copy what
+//! they must keep.
 
 use pyo3::prelude::*;
 
@@ -11,32 +10,32 @@ use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
 use crate::tensor::{AtomicCause, CutCause, Tensor};
 
-/// How memory is lent to an array.
+/// Whether an exported array is writable.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lending {
+pub(crate) enum ExportMode {
     ReadOnly,
-    /// Writable where no history and nothing that was kept depends on the elements.
-    WhereFree,
-    /// The caller has seen to what was kept.
+    /// Writable if no history or saved value depends on the elements.
+    WritableIfFree,
+    /// Writable; the caller has copied saved values.
     Writable,
 }
 
 /// The base of an exported array.
 #[pyclass(name = "_Memory", module = "ferrograd._core", frozen)]
-pub(crate) struct Memory {
+pub(crate) struct ExportedMemory {
     storage: Storage,
     writable: bool,
     /// Why a tensor made of the array again has no history.
     cut_cause: AtomicCause,
 }
 
-impl Memory {
-    pub(super) fn of(tensor: &Tensor, lending: Lending) -> PyResult<Memory> {
+impl ExportedMemory {
+    pub(super) fn of(tensor: &Tensor, mode: ExportMode) -> PyResult<ExportedMemory> {
         let storage = tensor.storage().data_handle();
-        let writable = match lending {
-            Lending::ReadOnly => false,
-            Lending::WhereFree => export_unless_saved(tensor, &storage),
-            Lending::Writable => {
+        let writable = match mode {
+            ExportMode::ReadOnly => false,
+            ExportMode::WritableIfFree => export_unless_saved(tensor, &storage),
+            ExportMode::Writable => {
                 if !storage.is_writable() {
                     return Err(bad_value(
                         "numpy",
@@ -49,7 +48,7 @@ impl Memory {
             }
         };
         let cut_cause = tensor.cause_through(CutCause::Array);
-        Ok(Memory { storage, writable, cut_cause })
+        Ok(ExportedMemory { storage, writable, cut_cause })
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -71,7 +70,7 @@ fn export_unless_saved(tensor: &Tensor, storage: &Storage) -> bool {
     is_plain_memory(tensor) && !capture::active() && storage.export_unless_saved(known)
 }
 
-impl Drop for Memory {
+impl Drop for ExportedMemory {
     fn drop(&mut self) {
         if self.writable {
             self.storage.release_export();

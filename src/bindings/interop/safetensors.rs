@@ -1,9 +1,7 @@
-//! Files of tensors in the safetensors format.
+//! Reading and writing safetensors files: headers, and the order of tensors in a file.
 //!
-//! Owns: what stands in a header, read with the crate `safetensors` and written from its types, and the
-//! order of tensors in a file. Never copies a tensor, and reads no byte behind the header.
-//! Invariant: a header that is given to Python describes exactly the bytes of its file: no byte belongs to two
-//! tensors or to none, and every tensor has the bytes of its shape and dtype.
+//! Invariant: a header returned to Python describes exactly the bytes of its file: tensors do not overlap, leave no
+//! gaps, and have the size of their shape and dtype.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -17,35 +15,35 @@ use safetensors::{Dtype, SafeTensorError};
 
 use crate::bindings::interop::atomic_file;
 
-/// Bytes before the header: its length.
-const LENGTH: usize = size_of::<u64>();
-/// The longest header that readers of the format take.
-const LONGEST: usize = 100_000_000;
+/// Size of the header length field, in bytes.
+const LENGTH_BYTES: usize = size_of::<u64>();
+/// The longest header that the format allows.
+const MAX_HEADER_BYTES: usize = 100_000_000;
 
-/// Name, dtype, shape, and where the bytes begin and end in the file.
-type Described = (String, String, Vec<usize>, usize, usize);
-type Texts = Vec<(String, String)>;
+/// Name, dtype, shape, and begin and end of the bytes in the file.
+type TensorEntry = (String, String, Vec<usize>, usize, usize);
+type MetadataTexts = Vec<(String, String)>;
 
-/// Name, code of the dtype, shape and bytes of a tensor to write.
-type Given<'py> = (String, String, Vec<usize>, PyReadonlyArray1<'py, u8>);
+/// Name, dtype code, shape and bytes of a tensor to write.
+type TensorToWrite<'py> = (String, String, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
-fn refused(error: SafeTensorError) -> PyErr {
+fn format_error(error: SafeTensorError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The header of a file of so many bytes that begins with these, and its length.
-fn header_in(bytes: &[u8], size: usize) -> Result<(usize, Metadata), SafeTensorError> {
+/// Parses the header of a file of `size` bytes that begins with `bytes`; returns its length as well.
+fn parse_header(bytes: &[u8], size: usize) -> Result<(usize, Metadata), SafeTensorError> {
     let (length, rest) = bytes.split_first_chunk().ok_or(SafeTensorError::HeaderTooSmall)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-    if length > LONGEST {
+    if length > MAX_HEADER_BYTES {
         return Err(SafeTensorError::HeaderTooLarge);
     }
     let text = rest.get(..length).ok_or(SafeTensorError::InvalidHeaderLength)?;
     let text = std::str::from_utf8(text).map_err(SafeTensorError::InvalidHeader)?;
-    // Checked as it is read.
+    // Deserialisation validates offsets and sizes.
     let header = serde_json::from_str::<Metadata>(text);
     let header = header.map_err(SafeTensorError::InvalidHeaderDeserialization)?;
-    match (LENGTH + length).checked_add(header.data_len()) {
+    match (LENGTH_BYTES + length).checked_add(header.data_len()) {
         Some(end) if end == size => Ok((length, header)),
         _ => Err(SafeTensorError::MetadataIncompleteBuffer),
     }
@@ -57,11 +55,11 @@ pub(crate) fn _safetensors_header(
     py: Python<'_>,
     begin: PyReadonlyArray1<'_, u8>,
     size: usize,
-) -> PyResult<(Texts, Vec<Described>)> {
+) -> PyResult<(MetadataTexts, Vec<TensorEntry>)> {
     let bytes = begin.as_slice()?;
-    let (length, header) = py.detach(|| header_in(bytes, size)).map_err(refused)?;
+    let (length, header) = py.detach(|| parse_header(bytes, size)).map_err(format_error)?;
     let texts = header.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone()));
-    let begin = LENGTH + length;
+    let begin = LENGTH_BYTES + length;
     let described = header.offset_keys().into_iter().filter_map(|name| {
         let info = header.info(&name)?;
         let (from, to) = info.data_offsets;
@@ -77,14 +75,16 @@ fn dtype_of(code: &str) -> PyResult<Dtype> {
     found.ok_or_else(|| PyValueError::new_err(format!("{code} is no dtype of tensors here")))
 }
 
-fn header_of(tensors: Vec<(String, TensorInfo)>, texts: Texts) -> PyResult<Vec<u8>> {
-    let header = Metadata::new(Some(texts.into_iter().collect()), tensors).map_err(refused)?;
+fn encode_header(tensors: Vec<(String, TensorInfo)>, texts: MetadataTexts) -> PyResult<Vec<u8>> {
+    let header = Metadata::new(Some(texts.into_iter().collect()), tensors).map_err(format_error)?;
     let text = serde_json::to_string(&header);
     let mut text = text.map_err(|error| PyValueError::new_err(error.to_string()))?.into_bytes();
-    text.resize(text.len().next_multiple_of(LENGTH), b' ');
-    if text.len() > LONGEST {
-        let what =
-            format!("the header would have {} bytes, and readers take {LONGEST}", text.len());
+    text.resize(text.len().next_multiple_of(LENGTH_BYTES), b' ');
+    if text.len() > MAX_HEADER_BYTES {
+        let what = format!(
+            "the header would have {} bytes, and readers take {MAX_HEADER_BYTES}",
+            text.len()
+        );
         return Err(PyValueError::new_err(what));
     }
     Ok(text)
@@ -95,14 +95,14 @@ fn header_of(tensors: Vec<(String, TensorInfo)>, texts: Texts) -> PyResult<Vec<u
 pub(crate) fn _safetensors_write(
     py: Python<'_>,
     path: PathBuf,
-    tensors: Vec<Given<'_>>,
-    texts: Texts,
+    tensors: Vec<TensorToWrite<'_>>,
+    texts: MetadataTexts,
 ) -> PyResult<()> {
     let mut ordered = Vec::with_capacity(tensors.len());
     for (name, code, shape, bytes) in &tensors {
         ordered.push((Reverse(dtype_of(code)?), name, shape, bytes.as_slice()?));
     }
-    // Large elements first, so that each tensor is aligned in a file that is mapped.
+    // Large elements first, so that every tensor is aligned when the file is memory-mapped.
     ordered.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
     let mut infos = Vec::with_capacity(ordered.len());
     let mut end = 0;
@@ -113,7 +113,7 @@ pub(crate) fn _safetensors_write(
             TensorInfo { dtype: *dtype, shape: (*shape).clone(), data_offsets: (begin, end) };
         infos.push(((*name).clone(), info));
     }
-    let header = header_of(infos, texts)?;
+    let header = encode_header(infos, texts)?;
     let parts: Vec<&[u8]> = ordered.iter().map(|(.., bytes)| *bytes).collect();
     let written = py.detach(|| {
         atomic_file::replace(&path, |file| {

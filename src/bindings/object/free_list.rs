@@ -1,9 +1,7 @@
-//! Memory of `Tensor` objects that is used again.
+//! A free list of `Tensor` object memory, and creation and destruction of objects with it.
 //!
-//! Owns: a short list of freed blocks, the making of an object in one, and the end of objects that hold nothing but data.
-//! Never keeps a value: what lay in a block was dropped, and the collector does not know of the block. Subclasses, and
-//! interpreters without a GIL, take CPython's way.
-//! Invariant: a block on the list was an exact `Tensor`, and only the thread that holds the GIL touches the list.
+//! Invariant: a block on the list was an exact `Tensor` (no subclass), its contents are dropped, and the collector does
+//! not track it. Only the thread that holds the GIL touches the list; interpreters without a GIL do not use it.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -20,54 +18,54 @@ use crate::error::Result;
 use crate::tensor::Tensor;
 use crate::threads::assert_no_lock_held;
 
-/// A loop frees about as many objects as it makes; more blocks than this would only be kept.
-const MOST: usize = 64;
+/// Length of the free list: a loop frees about as many objects as it makes.
+const MAX_BLOCKS: usize = 64;
 
-/// In an interpreter without a GIL the head of an object is larger.
+/// Whether the interpreter has a GIL: without one, the object header is larger.
 pub(crate) const HAS_GIL: bool = size_of::<c::PyObject>() == 2 * size_of::<usize>();
 
-/// How PyO3 lays out an object of the class.
+/// The memory layout of a `Tensor` object in PyO3.
 #[repr(C)]
-struct Object {
+struct TensorObject {
     head: c::PyObject,
     value: MaybeUninit<PyTensor>,
     weak: *mut c::PyObject,
 }
 
-struct Blocks {
-    /// The class, once it is known that its objects lie as `Object` says.
+struct FreeList {
+    /// The class, set after its objects are known to have the layout of `TensorObject`.
     class: Cell<*mut c::PyTypeObject>,
-    kept: Cell<usize>,
-    blocks: [Cell<*mut Object>; MOST],
+    len: Cell<usize>,
+    blocks: [Cell<*mut TensorObject>; MAX_BLOCKS],
 }
 
-// SAFETY: whoever touches the cells holds the GIL; without one, no class is ever set and no block is kept.
-unsafe impl Sync for Blocks {}
+// SAFETY: the cells are only accessed with the GIL held; without a GIL, no class is ever set and the list stays empty.
+unsafe impl Sync for FreeList {}
 
-static BLOCKS: Blocks = Blocks {
+static FREE_LIST: FreeList = FreeList {
     class: Cell::new(ptr::null_mut()),
-    kept: Cell::new(0),
-    blocks: [const { Cell::new(ptr::null_mut()) }; MOST],
+    len: Cell::new(0),
+    blocks: [const { Cell::new(ptr::null_mut()) }; MAX_BLOCKS],
 };
 
-/// The object whose memory another one shows, if there is one.
+/// The object that a view is a view of.
 pub(super) type Base = Option<Py<PyTensor>>;
 
-/// A block that was used before, which neither the list nor the collector knows. It goes back when nothing was made of it.
-struct Block(NonNull<Object>);
+/// A block taken from the list, untracked by the collector. Returns to the list when dropped.
+struct FreeBlock(NonNull<TensorObject>);
 
-impl Block {
-    /// The block that was freed last.
+impl FreeBlock {
+    /// Pops the block that was freed last.
     #[inline]
-    fn take() -> Option<Block> {
-        let kept = BLOCKS.kept.get().checked_sub(1)?;
-        BLOCKS.kept.set(kept);
-        NonNull::new(BLOCKS.blocks[kept].get()).map(Block)
+    fn pop() -> Option<FreeBlock> {
+        let len = FREE_LIST.len.get().checked_sub(1)?;
+        FREE_LIST.len.set(len);
+        NonNull::new(FREE_LIST.blocks[len].get()).map(FreeBlock)
     }
 
     #[inline]
     fn value(&self) -> *mut PyTensor {
-        // SAFETY: the place of a field of an object; nothing is read.
+        // SAFETY: takes the address of a field inside the block; nothing is read.
         unsafe { (&raw mut (*self.0.as_ptr()).value).cast() }
     }
 
@@ -77,16 +75,16 @@ impl Block {
         unsafe { &raw mut (*self.value()).tensor }
     }
 
-    /// Makes the object. The collector is told of it when all of it is written.
+    /// Initialises the object; the collector tracks it once all fields are written.
     ///
     /// # Safety
-    /// The tensor stands in its place.
+    /// The `tensor` field has been written.
     #[inline]
     unsafe fn finish<'py>(self, py: Python<'py>, base: Base) -> Bound<'py, PyTensor> {
         let (value, block) = (self.value(), ManuallyDrop::new(self).0.as_ptr());
-        // SAFETY: the block has the size and layout of an object of the class, and nobody else has it.
+        // SAFETY: the block has the size and layout of an object of the class, and is exclusively ours.
         unsafe {
-            c::PyObject_Init(block.cast(), BLOCKS.class.get());
+            c::PyObject_Init(block.cast(), FREE_LIST.class.get());
             (&raw mut (*value).base).write(base);
             (&raw mut (*value).node).write(Default::default());
             (&raw mut (*block).weak).write(ptr::null_mut());
@@ -96,45 +94,47 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for FreeBlock {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the block, and the head of an object is still there.
-        unsafe { put_back(self.0.as_ptr()) }
+        // SAFETY: the block is exclusively ours, and its object header is still valid.
+        unsafe { push_block(self.0.as_ptr()) }
     }
 }
 
-/// The Python object of a tensor, in a block that was used before if there is one.
+/// Creates the Python object of a tensor, in a block of the list if there is one.
 #[inline]
-pub(crate) fn object<'py>(
+pub(crate) fn new_object<'py>(
     py: Python<'py>,
     tensor: Tensor,
     base: Option<Py<PyTensor>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    let Some(block) = Block::take() else {
-        return fresh(py, tensor, base);
+    let Some(block) = FreeBlock::pop() else {
+        return allocate(py, tensor, base);
     };
-    // SAFETY: nobody else has the block.
+    // SAFETY: the block is exclusively ours.
     unsafe {
         block.tensor().write(tensor);
         Ok(block.finish(py, base))
     }
 }
 
-/// The Python object of a tensor that is computed into its place: each move of one costs as much as a small operation's
-/// bookkeeping. `base` says whose memory it shows, or nothing of a tensor that becomes an object by `otherwise`.
+/// Creates the Python object of a tensor and computes the tensor directly into it: each move of a tensor costs as much
+/// as the bookkeeping of a small operation. `base` returns the base object of the result, or None if `otherwise` must
+/// make the object.
 #[inline]
-pub(super) fn computed<'py>(
+pub(super) fn compute_object<'py>(
     py: Python<'py>,
     compute: impl FnOnce() -> Result<Tensor>,
     base: impl FnOnce(&Tensor) -> Option<Base>,
     otherwise: impl FnOnce(Tensor) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     const { assert!(size_of::<Result<Tensor>>() == size_of::<Tensor>()) };
-    let Some(block) = Block::take() else {
+    let Some(block) = FreeBlock::pop() else {
         return otherwise(compute()?);
     };
     let place = block.tensor().cast::<Result<Tensor>>();
-    // SAFETY: nobody else has the block, which has room for the result; it is moved out at most once.
+    // SAFETY: the block is exclusively ours and has space for the result (same size, asserted above); the result is
+    // moved out at most once.
     unsafe {
         place.write(compute());
         let base = match &*place {
@@ -148,19 +148,19 @@ pub(super) fn computed<'py>(
     }
 }
 
-/// The Python object of a plain tensor that `compute` may put where it stays; none if it put nothing there, or if there is
-/// no block.
+/// Creates the Python object of a plain tensor that `compute` writes in place; None if it wrote none, or the list is
+/// empty.
 #[inline(always)]
-pub(crate) fn object_at<'py>(
+pub(crate) fn compute_plain_object<'py>(
     py: Python<'py>,
     compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>,
 ) -> Result<Option<Bound<'py, PyTensor>>> {
     const { assert!(size_of::<Option<Tensor>>() == size_of::<Tensor>()) };
-    let Some(block) = Block::take() else {
+    let Some(block) = FreeBlock::pop() else {
         return Ok(None);
     };
     let place = block.tensor().cast::<Option<Tensor>>();
-    // SAFETY: nobody else has the block, which has room for the tensor.
+    // SAFETY: the block is exclusively ours and has space for the tensor (same size, asserted above).
     unsafe {
         place.write(None);
         compute(&mut *place)?;
@@ -174,23 +174,23 @@ pub(crate) fn object_at<'py>(
     }
 }
 
-/// The tensor of an object that is exactly of the class, once blocks are used again.
+/// The tensor of an exact `Tensor` object; None also while the free list is not in use.
 ///
 /// # Safety
 /// `ob` is a live object, and the thread is attached; the object lives for `'a`.
 #[inline(always)]
-pub(crate) unsafe fn exact<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
-    // SAFETY: the caller's contract; an object of the class lies as `Object` says, and the class is frozen.
+pub(crate) unsafe fn exact_tensor<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
+    // SAFETY: the caller's contract; an object of the class has the layout of `TensorObject`, and the class is frozen.
     unsafe {
-        let object = ob.cast::<Object>();
-        (c::Py_TYPE(ob) == BLOCKS.class.get())
+        let object = ob.cast::<TensorObject>();
+        (c::Py_TYPE(ob) == FREE_LIST.class.get())
             .then(|| &(*(&raw const (*object).value).cast::<PyTensor>()).tensor)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn fresh<'py>(
+fn allocate<'py>(
     py: Python<'py>,
     tensor: Tensor,
     base: Option<Py<PyTensor>>,
@@ -198,26 +198,26 @@ fn fresh<'py>(
     Bound::new(py, PyTensor { base, ..PyTensor::from(tensor) })
 }
 
-/// Begins to use blocks again, if objects of the class lie in memory as they are written here.
-pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
+/// Installs the free list and the fast destructor, if the class has the expected layout.
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     let class = PyTensor::type_object_raw(py);
     let object = Bound::new(py, PyTensor::from(Tensor::from(0.0)))?;
     let value = ptr::from_ref(object.get()).addr() - object.as_ptr().addr();
-    // SAFETY: the class lives for ever, and nobody else changes it while the module is being made.
+    // SAFETY: the class lives for ever, and nothing else accesses it while the module is being created.
     let class = unsafe { &mut *class };
     let sizes =
         [class.tp_basicsize, class.tp_weaklistoffset, class.tp_itemsize, class.tp_dictoffset];
-    let expected = [size_of::<Object>(), offset_of!(Object, weak), 0, 0];
+    let expected = [size_of::<TensorObject>(), offset_of!(TensorObject, weak), 0, 0];
     let free = class.tp_free.map(|free| free as usize);
     if HAS_GIL
-        && value == offset_of!(Object, value)
+        && value == offset_of!(TensorObject, value)
         && sizes.iter().zip(expected).all(|(&have, want)| have as usize == want)
         && free == Some(c::PyObject_GC_Del as *const () as usize)
     {
-        class.tp_free = Some(give);
-        BLOCKS.class.set(class);
+        class.tp_free = Some(free_object);
+        FREE_LIST.class.set(class);
         if let Some(before) = class.tp_dealloc
-            && DEALLOC.set(before).is_ok()
+            && PYO3_DEALLOC.set(before).is_ok()
         {
             class.tp_dealloc = Some(dealloc);
         }
@@ -225,63 +225,65 @@ pub(crate) fn begin(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// How pyo3 ends an object.
-static DEALLOC: OnceLock<c::destructor> = OnceLock::new();
+/// pyo3's `tp_dealloc`.
+static PYO3_DEALLOC: OnceLock<c::destructor> = OnceLock::new();
 
-/// Ends an object. One that holds data, its own or those of a base, needs none of pyo3's preparations for code of the host.
+/// `tp_dealloc`. Objects that own only data, their own or that of a base, skip pyo3's preparations for running Python
+/// code.
 ///
 /// # Safety
 /// As `tp_dealloc` of the class.
 unsafe extern "C" fn dealloc(ob: *mut c::PyObject) {
     assert_no_lock_held();
-    let object = ob.cast::<Object>();
-    // SAFETY: the caller's contract: nobody refers to the object any more, and it is whole; what is dropped is not used again.
+    let object = ob.cast::<TensorObject>();
+    // SAFETY: the caller's contract: the reference count is zero and all fields are valid; a dropped field is not used
+    // again.
     unsafe {
         let value = (&raw mut (*object).value).cast::<PyTensor>();
-        let exact = c::Py_TYPE(ob) == BLOCKS.class.get() && (*object).weak.is_null();
+        let exact = c::Py_TYPE(ob) == FREE_LIST.class.get() && (*object).weak.is_null();
         if exact && (*value).node.get().is_none() && (*value).tensor.is_bare() {
             c::PyObject_GC_UnTrack(ob.cast());
             let base = (&raw mut (*value).base).read();
             (&raw mut (*value).tensor).drop_in_place();
-            put_back(object);
-            c::Py_DECREF(BLOCKS.class.get().cast());
-            // Last, as this may be the end of the base, and its end may run code of the host.
+            push_block(object);
+            c::Py_DECREF(FREE_LIST.class.get().cast());
+            // Last: this may deallocate the base, which may run Python code.
             if let Some(base) = base {
                 c::Py_DECREF(base.into_ptr());
             }
-        } else if let Some(before) = DEALLOC.get() {
+        } else if let Some(before) = PYO3_DEALLOC.get() {
             before(ob);
         }
     }
 }
 
-/// Takes the block of an object whose contents are gone.
+/// `tp_free`: puts the memory of an object on the list; its contents were dropped.
 ///
 /// # Safety
 /// As `tp_free` of a class with the collector's flag.
-unsafe extern "C" fn give(block: *mut c_void) {
-    // SAFETY: the caller's contract; the head of the object is still there.
+unsafe extern "C" fn free_object(block: *mut c_void) {
+    // SAFETY: the caller's contract; the object header is still valid.
     unsafe {
-        if BLOCKS.kept.get() == MOST || c::Py_TYPE(block.cast()) != BLOCKS.class.get() {
+        if FREE_LIST.len.get() == MAX_BLOCKS || c::Py_TYPE(block.cast()) != FREE_LIST.class.get() {
             c::PyObject_GC_Del(block);
             return;
         }
         c::PyObject_GC_UnTrack(block);
-        put_back(block.cast());
+        push_block(block.cast());
     }
 }
 
-/// Puts a block on the list, if there is room.
+/// Pushes a block on the list, or frees it if the list is full.
 ///
 /// # Safety
-/// Nobody else has the block, and the collector does not know of it.
+/// The block is exclusively the caller's, and the collector does not track it.
 #[inline]
-unsafe fn put_back(block: *mut Object) {
-    let kept = BLOCKS.kept.get();
-    match BLOCKS.blocks.get(kept) {
+unsafe fn push_block(block: *mut TensorObject) {
+    let len = FREE_LIST.len.get();
+    match FREE_LIST.blocks.get(len) {
         Some(place) => {
             place.set(block);
-            BLOCKS.kept.set(kept + 1);
+            FREE_LIST.len.set(len + 1);
         }
         // SAFETY: the caller's contract.
         None => unsafe { c::PyObject_GC_Del(block.cast()) },

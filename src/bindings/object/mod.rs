@@ -1,7 +1,5 @@
-//! Python objects of tensors and nodes, and their identity: what every other room of the bindings stands on.
-//!
-//! Owns: the objects and the ways from a handle to its object. Never computes and never walks a graph.
-//! Invariant: while the object of a node, or of a tensor with state, lives, wrapping the same yields it.
+//! The Python objects of tensors and nodes, and their identity: wrapping a node, or a tensor with autograd state,
+//! returns its existing object.
 
 pub(crate) mod free_list;
 pub(crate) mod module_slots;
@@ -10,5 +8,6 @@ pub(crate) mod python_rule_count;
 mod tensor;
 
 pub(crate) use tensor::{
-    PyTensor, item, leaf, object_of, read_only, remember, wrap, wrap_computed, wrap_of, wrap_part,
+    PyTensor, item_to_python, new_leaf, object_of, set_identity, wrap, wrap_computed,
+    wrap_computed_view, wrap_read_only, wrap_result_of,
 };

@@ -1,10 +1,7 @@
-//! The short ways of modules: to a registered member, through a call without hooks, and over all that a module holds.
+//! Type slots that replace CPython's in `Module` classes: attribute look-up of registered members, and calls without
+//! hooks. Also the traversal of submodules. Everything else goes to `Module.__getattr__` and `Module.__call__`.
 //!
-//! Owns: the two slots that stand in front of CPython's in classes of modules, the walk over members, and how many
-//! recordings watch what modules hold. Never registers a member and never says that one is missing: `Module.__getattr__` and `Module.__call__` do, and
-//! whatever is not of this sort goes to them.
-//! Invariant: a class that has one of those methods from elsewhere, or defines it later, keeps CPython's slot; without a
-//! GIL the slots are not used.
+//! Invariant: a class that overrides one of those methods keeps CPython's slot; without a GIL the slots are not used.
 
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -25,32 +22,33 @@ use crate::bindings::object::free_list::HAS_GIL;
 type Object = *mut c::PyObject;
 
 unsafe extern "C" {
-    /// What a class or its bases have under a name, borrowed, from CPython's cache; no exception where there is nothing.
+    /// Looks a name up in the MRO of a class: a borrowed reference from CPython's type cache, or null without an
+    /// exception.
     fn _PyType_Lookup(class: *mut c::PyTypeObject, name: Object) -> Object;
 }
 
-/// How many recordings note what they look at.
-static WATCHING: AtomicIsize = AtomicIsize::new(0);
+/// Number of active traces that observe member look-ups.
+static ACTIVE_TRACES: AtomicIsize = AtomicIsize::new(0);
 
-/// What the slots need on their way.
+/// Interned names and the original slot.
 struct Names {
     getattr: Py<PyString>,
     hooks: Py<PyString>,
     forward: Py<PyString>,
     tables: [Py<PyString>; 3],
-    /// CPython's slot of a class with `__call__`.
+    /// CPython's `tp_call` of a class with `__call__`.
     call: c::ternaryfunc,
 }
 
 static NAMES: OnceLock<Names> = OnceLock::new();
 
-/// Counts recordings that begin and end.
+/// Adds `change` to the number of active traces.
 #[pyfunction]
 pub(crate) fn _watch_members(change: isize) {
-    WATCHING.fetch_add(change, Ordering::Relaxed);
+    ACTIVE_TRACES.fetch_add(change, Ordering::Relaxed);
 }
 
-/// Gives a class of modules the short ways, where `getattr` and `call` are its methods of those names.
+/// Installs the type slots in a `Module` class, if `getattr` and `call` are its `__getattr__` and `__call__`.
 #[pyfunction]
 pub(crate) fn _shorten_module(
     class: &Bound<'_, PyType>,
@@ -60,9 +58,9 @@ pub(crate) fn _shorten_module(
     let py = class.py();
     let kind = class.as_type_ptr();
     let name = |text| PyString::intern(py, text).unbind();
-    // SAFETY: attached; the class lives, and its slots change only while the GIL is held.
+    // SAFETY: attached; the class is live, and its slots are only changed with the GIL held.
     unsafe {
-        let own = |text, want: &Bound<'_, PyAny>| {
+        let inherits = |text, want: &Bound<'_, PyAny>| {
             let name = PyString::intern(py, text);
             ptr::eq(_PyType_Lookup(class.as_type_ptr(), name.as_ptr()), want.as_ptr())
         };
@@ -81,33 +79,33 @@ pub(crate) fn _shorten_module(
             call: before,
         });
         let plain = Bound::from_borrowed_ptr(py, plain);
-        if own("__getattr__", getattr) && own("__getattribute__", &plain) {
-            (*kind).tp_getattro = Some(member);
+        if inherits("__getattr__", getattr) && inherits("__getattribute__", &plain) {
+            (*kind).tp_getattro = Some(getattro);
         }
-        if own("__call__", call) {
-            (*kind).tp_call = Some(forward);
+        if inherits("__call__", call) {
+            (*kind).tp_call = Some(call_forward);
         }
         c::PyType_Modified(kind);
     }
 }
 
-/// A module and all below, depth first, each once; with a table's name, what they hold there, each once.
+/// A module and all its submodules, depth first, each once; with a table's name, the distinct values of that table.
 #[pyfunction]
 #[pyo3(signature = (module, table=None))]
 pub(crate) fn _below<'py>(
     module: &Bound<'py, PyAny>,
     table: Option<&Bound<'py, PyString>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (py, mut seen) = (module.py(), Seen::default());
+    let (py, mut seen) = (module.py(), ObjectSet::default());
     let (found, mut pending) = (PyList::empty(py), vec![module.clone()]);
     while let Some(member) = pending.pop() {
-        let (module, dict) = own(member)?;
-        if !seen.adds(&module) {
+        let (module, dict) = module_and_dict(member)?;
+        if !seen.insert(&module) {
             continue;
         }
         match table {
             None => found.append(&module)?,
-            Some(table) => each_value(&dict, table, |held| match seen.adds(&held) {
+            Some(table) => each_value(&dict, table, |held| match seen.insert(&held) {
                 true => found.append(held),
                 false => Ok(()),
             })?,
@@ -122,8 +120,10 @@ pub(crate) fn _below<'py>(
     Ok(found)
 }
 
-/// A member's module, which is the member or what it is compiled of, and its dict.
-fn own<'py>(mut member: Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
+/// The module of a member (the member itself, or the module it was compiled from) and its `__dict__`.
+fn module_and_dict<'py>(
+    mut member: Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     let py = member.py();
     loop {
         let dict = member.getattr(intern!(py, "__dict__")).ok();
@@ -136,7 +136,7 @@ fn own<'py>(mut member: Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound
     }
 }
 
-/// Calls `take` with what a table holds.
+/// Calls `take` with each value of a table.
 fn each_value<'py>(
     dict: &Bound<'py, PyDict>,
     table: &Bound<'py, PyString>,
@@ -147,7 +147,7 @@ fn each_value<'py>(
     };
     match table.cast_exact::<PyDict>() {
         Ok(table) => table.iter().try_for_each(|(_, value)| take(value)),
-        // A table of another kind may have something to say.
+        // A dict subclass may override `values`.
         Err(_) => {
             let values = table.call_method0(intern!(dict.py(), "values"))?;
             values.try_iter()?.try_for_each(|value| take(value?))
@@ -155,34 +155,36 @@ fn each_value<'py>(
     }
 }
 
-/// Objects that were met. A few are looked through, which is faster than to hash them.
+/// A set of objects by identity; the first few are searched linearly, which is faster than hashing.
 #[derive(Default)]
-struct Seen {
-    few: SmallVec<[Object; 16]>,
-    many: HashSet<Object>,
+struct ObjectSet {
+    inline: SmallVec<[Object; 16]>,
+    hashed: HashSet<Object>,
 }
 
-impl Seen {
-    /// Notes an object, and says whether it is new.
-    fn adds(&mut self, ob: &Bound<'_, PyAny>) -> bool {
+impl ObjectSet {
+    /// Inserts an object and returns whether it is new.
+    fn insert(&mut self, ob: &Bound<'_, PyAny>) -> bool {
         let ob = ob.as_ptr();
-        if self.few.contains(&ob) || self.many.contains(&ob) {
+        if self.inline.contains(&ob) || self.hashed.contains(&ob) {
             return false;
         }
-        if self.few.len() < self.few.inline_size() {
-            self.few.push(ob);
+        if self.inline.len() < self.inline.inline_size() {
+            self.inline.push(ob);
             return true;
         }
-        self.many.insert(ob)
+        self.hashed.insert(ob)
     }
 }
 
-/// Finds an attribute: in the class, in the dict, among the members that are registered; else the class's `__getattr__` does.
+/// `tp_getattro`: looks in the class, the `__dict__`, then the registered members; otherwise calls the class's
+/// `__getattr__`.
 ///
 /// # Safety
 /// As `tp_getattro`.
-unsafe extern "C" fn member(slf: Object, name: Object) -> Object {
-    // SAFETY: the caller's contract: live objects, attached. What is borrowed is held by a dict that no code runs to change.
+unsafe extern "C" fn getattro(slf: Object, name: Object) -> Object {
+    // SAFETY: the caller's contract: live objects, attached. Borrowed references are held by a dict, and no code that
+    // could change it runs meanwhile.
     unsafe {
         if !_PyType_Lookup(c::Py_TYPE(slf), name).is_null() {
             let found = c::PyObject_GenericGetAttr(slf, name);
@@ -190,27 +192,31 @@ unsafe extern "C" fn member(slf: Object, name: Object) -> Object {
                 return found;
             }
             c::PyErr_Clear();
-            return missing(slf, name);
+            return call_getattr(slf, name);
         }
         let dict = c::PyObject_GenericGetDict(slf, ptr::null_mut::<c_void>());
         if dict.is_null() {
             return dict;
         }
         let mut found = c::PyDict_GetItemWithError(dict, name);
-        if found.is_null() && WATCHING.load(Ordering::Relaxed) == 0 {
-            found = registered(dict, name);
+        if found.is_null() && ACTIVE_TRACES.load(Ordering::Relaxed) == 0 {
+            found = registered_member(dict, name);
         }
         c::Py_XINCREF(found);
         c::Py_DECREF(dict);
-        if found.is_null() && c::PyErr_Occurred().is_null() { missing(slf, name) } else { found }
+        if found.is_null() && c::PyErr_Occurred().is_null() {
+            call_getattr(slf, name)
+        } else {
+            found
+        }
     }
 }
 
-/// The member that is registered under a name, borrowed; null if there is none, or with an exception.
+/// The registered member of this name, borrowed; null if there is none, or with an exception set.
 ///
 /// # Safety
 /// The objects live, the first is a dict, and the thread is attached.
-unsafe fn registered(dict: Object, name: Object) -> Object {
+unsafe fn registered_member(dict: Object, name: Object) -> Object {
     let tables = NAMES.get().map_or(&[][..], |names| &names.tables);
     for table in tables {
         // SAFETY: the caller's contract.
@@ -227,12 +233,12 @@ unsafe fn registered(dict: Object, name: Object) -> Object {
     ptr::null_mut()
 }
 
-/// What the class's `__getattr__` gives.
+/// Calls the class's `__getattr__`.
 ///
 /// # Safety
 /// The objects live, and the thread is attached.
 #[cold]
-unsafe fn missing(slf: Object, name: Object) -> Object {
+unsafe fn call_getattr(slf: Object, name: Object) -> Object {
     // SAFETY: the caller's contract.
     unsafe {
         match NAMES.get() {
@@ -246,22 +252,24 @@ unsafe fn missing(slf: Object, name: Object) -> Object {
     }
 }
 
-/// Calls the class's `forward`, where nobody watches and there are no hooks; else the class's `__call__` does.
+/// `tp_call`: calls the class's `forward` directly if no trace is active and there are no hooks; otherwise the class's
+/// `__call__`.
 ///
 /// # Safety
 /// As `tp_call`.
-unsafe extern "C" fn forward(slf: Object, args: Object, keywords: Object) -> Object {
+unsafe extern "C" fn call_forward(slf: Object, args: Object, keywords: Object) -> Object {
     let Some(names) = NAMES.get() else {
         return ptr::null_mut();
     };
-    // SAFETY: the caller's contract: live objects, attached; the method is held while it runs, the arguments by the caller.
+    // SAFETY: the caller's contract: live objects, attached; the method is kept alive while it runs, the arguments by
+    // the caller.
     unsafe {
         let method = _PyType_Lookup(c::Py_TYPE(slf), names.forward.as_ptr());
-        let usual = WATCHING.load(Ordering::Relaxed) == 0
+        let plain_call = ACTIVE_TRACES.load(Ordering::Relaxed) == 0
             && !method.is_null()
             && c::PyType_HasFeature(c::Py_TYPE(method), c::Py_TPFLAGS_METHOD_DESCRIPTOR) != 0
-            && lacks(slf, [&names.hooks, &names.forward]);
-        if !usual {
+            && dict_lacks(slf, [&names.hooks, &names.forward]);
+        if !plain_call {
             return (names.call)(slf, args, keywords);
         }
         c::Py_INCREF(method);
@@ -275,11 +283,11 @@ unsafe extern "C" fn forward(slf: Object, args: Object, keywords: Object) -> Obj
     }
 }
 
-/// Whether the dict of an object has none of the names.
+/// Whether the `__dict__` of an object has none of the names.
 ///
 /// # Safety
 /// The object lives, and the thread is attached.
-unsafe fn lacks(slf: Object, names: [&Py<PyString>; 2]) -> bool {
+unsafe fn dict_lacks(slf: Object, names: [&Py<PyString>; 2]) -> bool {
     // SAFETY: the caller's contract.
     unsafe {
         let dict = c::PyObject_GenericGetDict(slf, ptr::null_mut::<c_void>());

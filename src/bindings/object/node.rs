@@ -1,8 +1,4 @@
-//! The Python object of a node and its identity.
-//!
-//! Owns: the counted handle on the node and the table by which a node finds its object again.
-//! Never changes a graph and knows no method of the class. Invariant: while one object of a node lives, wrapping the node
-//! yields it.
+//! The Python object of a node. A table finds the existing object again, so that a node has at most one at a time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,66 +17,64 @@ use crate::threads::{Mutex, MutexGuard, assert_no_lock_held};
 pub(crate) struct PyNode {
     pub(crate) node: Node,
     serial: u64,
-    /// What is known of one output: its number, shape and dtype.
+    /// Number, shape and dtype of one output, if known.
     output: OnceLock<(u32, Spec)>,
-    /// How many tensor objects count the node and hold this object, too.
+    /// How many tensor objects hold this object as well as a count on the node.
     owners: AtomicU32,
 }
 
-/// A tensor object's hold on the object of the node that it counts: where several objects count one node, the
-/// collector must find its hooks through one of them, which all the others reach.
-pub(crate) struct CoOwned(Py<PyNode>);
+/// A tensor object's reference to the Python object of its node. Several tensor objects may count one node; the
+/// collector must find the node's hooks through exactly one object, which all of them reach.
+pub(crate) struct NodeObjectRef(Py<PyNode>);
 
-impl CoOwned {
-    /// The object itself.
+impl NodeObjectRef {
     pub(crate) fn object(&self) -> &Py<PyNode> {
         &self.0
     }
 
-    /// The node.
     pub(crate) fn node(&self) -> &Node {
         &self.0.get().node
     }
 }
 
-impl Drop for CoOwned {
+impl Drop for NodeObjectRef {
     fn drop(&mut self) {
         self.0.get().owners.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// Lets the object of a tensor that counts a node hold the node's object.
-pub(crate) fn co_own(tensor: &PyTensor, object: &Bound<'_, PyNode>) {
+/// Makes the object of a tensor refer to the object of its node.
+pub(crate) fn link_node_object(tensor: &PyTensor, object: &Bound<'_, PyNode>) {
     let node = object.get();
     if tensor.node.get().is_none() && tensor.tensor.counts_once(&node.node) {
         node.owners.fetch_add(1, Ordering::AcqRel);
-        // Lost against another thread, the hold is dropped and the number is right again.
-        let _ = tensor.node.set(CoOwned(object.clone().unbind()));
+        // If another thread was first, the value is dropped, which restores the count.
+        let _ = tensor.node.set(NodeObjectRef(object.clone().unbind()));
     }
 }
 
 impl PyNode {
-    /// The counts of the node that this object stands for: its own, and those of tensor objects that hold it.
+    /// The counts on the node held by this object and by tensor objects that refer to it.
     pub(crate) fn counts(&self) -> u32 {
         let owners = self.owners.load(Ordering::Acquire);
         let leaf = self.node.rule().as_any().and_then(|rule| rule.downcast_ref::<Accumulate>());
         match leaf.and_then(Accumulate::leaf) {
-            // The leaf's state counts the node; another handle of the leaf may hold that state as well.
+            // The leaf's `Meta` counts the node, and another handle of the leaf may share that `Meta`.
             Some(meta) if Arc::strong_count(&meta) > 2 => 1,
             _ => 1 + owners,
         }
     }
 
-    /// Remembers that `tensor` is an output of this node.
-    pub(crate) fn know(&self, tensor: &Tensor) {
+    /// Stores the shape and dtype of `tensor`, an output of this node.
+    pub(crate) fn remember_output(&self, tensor: &Tensor) {
         if let Some(edge) = tensor.producer_edge() {
             let _ = self.output.set((edge.output(), Spec::of(tensor)));
         }
     }
 
-    /// Shape and dtype of output `index`, if an output of this node was seen.
-    pub(crate) fn known(&self, index: u32) -> Option<&Spec> {
-        self.output.get().filter(|(known, _)| *known == index).map(|(_, spec)| spec)
+    /// Shape and dtype of output `index`, if that output was seen.
+    pub(crate) fn seen_output(&self, index: u32) -> Option<&Spec> {
+        self.output.get().filter(|(seen, _)| *seen == index).map(|(_, spec)| spec)
     }
 }
 
@@ -110,7 +104,7 @@ impl Drop for PyNode {
     }
 }
 
-/// The Python object of a node: the one it already has, or a new one.
+/// The Python object of a node: the existing one, or a new one.
 pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode>> {
     let address = node.address();
     let known = objects()
@@ -131,18 +125,18 @@ pub(crate) fn wrap_node(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyNode
     let before = objects().get_or_insert_default().insert(address, (serial, weak));
     drop(before);
     if let Some(leaf) = leaf_object(py, &object.get().node) {
-        co_own(leaf.get(), &object);
+        link_node_object(leaf.get(), &object);
     }
     Ok(object)
 }
 
-/// The object of the leaf behind an accumulator.
+/// The Python object of the leaf of an accumulator node.
 pub(crate) fn leaf_object<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyTensor>> {
     let leaf = node.rule().as_any()?.downcast_ref::<Accumulate>()?.leaf()?;
     object_of(py, &leaf)?.cast_into().ok()
 }
 
-/// The name of a node as users know it: `MultiplyBackward`, `AccumulateGrad`.
+/// The name that users see: `MultiplyBackward`, `AccumulateGrad`.
 pub(crate) fn display_name(node: &Node) -> String {
     if node.flags().has(crate::graph::Flags::ACCUMULATOR) {
         return "AccumulateGrad".into();
@@ -163,7 +157,7 @@ pub(crate) fn display_name(node: &Node) -> String {
     camel + "Backward"
 }
 
-/// The class of the nodes of one operation: `MultiplyBackward`, a subclass of `Node`.
+/// The Python class of an operation's nodes: `MultiplyBackward`, a subclass of `Node`.
 fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     static CLASSES: Mutex<Option<HashMap<String, Py<PyType>>>> = Mutex::new(None);
     let known = CLASSES.lock().get_or_insert_default().get(name).map(|class| class.clone_ref(py));
@@ -175,7 +169,7 @@ fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
     body.set_item("__module__", "ferrograd.autograd.graph")?;
     let bases = PyTuple::new(py, [py.get_type::<PyNode>()])?;
     let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
-    // Another thread may have been first; all nodes have the class that the table holds.
+    // Another thread may have been first; use the class in the table.
     let mut classes = CLASSES.lock();
     let entry = classes.get_or_insert_default().entry(name.to_owned());
     let known = entry.or_insert_with(|| class.clone().unbind()).clone_ref(py);

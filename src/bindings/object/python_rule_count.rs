@@ -1,32 +1,28 @@
-//! How many rules hold Python objects.
-//!
-//! Owns: the number. Never looks at a rule. Invariant: a rule that holds objects holds one `Counted`, so at zero the
-//! collector need not walk a graph.
+//! The number of live rules that own Python objects. At zero the garbage collector need not traverse graphs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::threads::fetch_add_alone;
 
-/// How many rules with Python objects live; at zero no walk starts.
 static LIVE: AtomicU64 = AtomicU64::new(0);
 
-/// Counts its owner as a rule that holds Python objects.
-pub(crate) struct Counted(());
+/// Counts its owner as a rule that owns Python objects.
+pub(crate) struct PythonRuleCount(());
 
-impl Counted {
-    pub(crate) fn new() -> Counted {
+impl PythonRuleCount {
+    pub(crate) fn new() -> PythonRuleCount {
         fetch_add_alone(&LIVE, 1, Ordering::Relaxed);
-        Counted(())
+        PythonRuleCount(())
     }
 }
 
-impl Drop for Counted {
+impl Drop for PythonRuleCount {
     fn drop(&mut self) {
         fetch_add_alone(&LIVE, 1u64.wrapping_neg(), Ordering::Relaxed);
     }
 }
 
-/// Whether any lives.
-pub(crate) fn any() -> bool {
+/// Whether there are any.
+pub(crate) fn any_python_rules() -> bool {
     LIVE.load(Ordering::Relaxed) != 0
 }

@@ -1,8 +1,6 @@
-//! The Python object of a tensor and its identity.
-//!
-//! Owns: the class, and the weak reference by which a tensor with state finds its object again.
-//! Never computes. The handle inside is fixed: in-place operations change what it points to.
-//! Invariant: while the object of a tensor with state lives, wrapping that tensor yields it again.
+//! The Python object of a tensor. A tensor with autograd state refers weakly to its object, so that wrapping it again
+//! returns the same object.
+//! The handle inside is fixed: in-place operations change what it points to.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::object::free_list;
-use crate::bindings::object::node::CoOwned;
+use crate::bindings::object::node::NodeObjectRef;
 use crate::dtype::{Complex128, DType, Half, with_dtype};
 use crate::error::Result;
 use crate::ops::core::broadcast::astype;
@@ -21,10 +19,10 @@ use crate::tensor::{Meta, Tensor};
 #[pyclass(name = "Tensor", module = "ferrograd", frozen, weakref, subclass)]
 pub(crate) struct PyTensor {
     pub(crate) tensor: Tensor,
-    /// The object whose memory this one shows.
+    /// The object that this one is a view of.
     pub(crate) base: Option<Py<PyTensor>>,
-    /// The object of the node that this one counts, once there is one.
-    pub(crate) node: OnceLock<CoOwned>,
+    /// The Python object of the node that this tensor counts, if it exists.
+    pub(crate) node: OnceLock<NodeObjectRef>,
 }
 
 impl From<Tensor> for PyTensor {
@@ -35,31 +33,31 @@ impl From<Tensor> for PyTensor {
 }
 
 impl PyTensor {
-    /// After a change in place: a view tells the history of the memory which tensor it is a view of.
+    /// After an in-place change: tells the write log which tensor this one is a view of.
     #[inline]
-    pub(crate) fn written(&self) {
+    pub(crate) fn note_write(&self) {
         if let Some(base) = &self.base {
             self.tensor.set_base_of_view(&base.get().tensor);
         }
     }
 }
 
-/// The identity kept in a tensor's state: a weak reference to its Python object.
-struct Object(Py<PyWeakrefReference>);
+/// The identity stored in a tensor's `Meta`: a weak reference to its Python object.
+struct WeakIdentity(Py<PyWeakrefReference>);
 
-/// The Python object of the tensor that a computation yields.
+/// Computes a tensor and wraps it.
 #[inline]
 pub(crate) fn wrap_computed<'py>(
     py: Python<'py>,
     compute: impl FnOnce() -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let plain = |tensor: &Tensor| (tensor.meta().is_none() && !tensor.is_view()).then_some(None);
-    free_list::computed(py, compute, plain, |tensor| wrap_slow(py, tensor))
+    free_list::compute_object(py, compute, plain, |tensor| wrap_slow(py, tensor))
 }
 
-/// The same of a tensor that may be a view of `source`.
+/// Computes a tensor that may be a view of `source`, and wraps it.
 #[inline]
-pub(crate) fn wrap_part<'py>(
+pub(crate) fn wrap_computed_view<'py>(
     source: &Bound<'py, PyTensor>,
     compute: impl FnOnce() -> Result<Tensor>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -70,10 +68,10 @@ pub(crate) fn wrap_part<'py>(
         true if tensor.storage().same(from.tensor.storage()) => Some(Some(base_of(source))),
         true => None,
     };
-    free_list::computed(py, compute, base, |tensor| wrap_of(source, tensor))
+    free_list::compute_object(py, compute, base, |tensor| wrap_result_of(source, tensor))
 }
 
-/// The object that a view of `source` is a view of.
+/// The base of a view of `source`.
 #[inline]
 fn base_of(source: &Bound<'_, PyTensor>) -> Py<PyTensor> {
     let base = source.get().base.as_ref();
@@ -85,7 +83,7 @@ fn wrap_slow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     wrap(py, tensor)
 }
 
-/// The Python object of a tensor: the one it already has, or a new one.
+/// The Python object of a tensor: the existing one, or a new one.
 #[inline]
 pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     if tensor.meta().is_some() {
@@ -94,12 +92,12 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
     // The memory of a view that an operation made of its own intermediate is the view's alone.
     let alone = tensor.is_view() && tensor.storage().is_unique_outside_captures();
     let tensor = if alone { tensor.owner() } else { tensor };
-    Ok(free_list::object(py, tensor, None)?.into_any())
+    Ok(free_list::new_object(py, tensor, None)?.into_any())
 }
 
-/// The same for a result of an operation on `source`, which it may be a view of.
+/// The same for a result that may be a view of `source`.
 #[inline]
-pub(crate) fn wrap_of<'py>(
+pub(crate) fn wrap_result_of<'py>(
     source: &Bound<'py, PyTensor>,
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -121,9 +119,9 @@ fn wrap_view<'py>(source: &Bound<'py, PyTensor>, tensor: Tensor) -> PyResult<Bou
         return wrap(py, tensor.into_value());
     }
     let linked = tensor.meta().is_some();
-    let object = free_list::object(py, tensor, Some(base_of(source)))?;
+    let object = free_list::new_object(py, tensor, Some(base_of(source)))?;
     if linked {
-        remember(&object)?;
+        set_identity(&object)?;
     }
     Ok(object.into_any())
 }
@@ -133,47 +131,47 @@ fn wrap_known(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     if let Some(object) = known_object(py, &tensor) {
         return Ok(object);
     }
-    let object = free_list::object(py, tensor, None)?;
-    remember(&object)?;
+    let object = free_list::new_object(py, tensor, None)?;
+    set_identity(&object)?;
     Ok(object.into_any())
 }
 
-/// The living object of a tensor with state.
+/// The live Python object of a tensor with autograd state.
 pub(crate) fn known_object<'py>(py: Python<'py>, tensor: &Tensor) -> Option<Bound<'py, PyAny>> {
     object_of(py, tensor.meta()?)
 }
 
-/// The living object that a tensor's state leads to.
+/// The live Python object that a tensor's `Meta` refers to.
 pub(crate) fn object_of<'py>(py: Python<'py>, meta: &Meta) -> Option<Bound<'py, PyAny>> {
-    // To ask a weak reference runs no code of Python's.
+    // Upgrading a weak reference runs no Python code.
     meta.with_identity(|identity| {
-        let object: &Object = (**identity).downcast_ref()?;
+        let object: &WeakIdentity = (**identity).downcast_ref()?;
         object.0.bind(py).upgrade()
     })
 }
 
-/// Makes this object the one its tensor's state leads to.
-pub(crate) fn remember(object: &Bound<'_, PyTensor>) -> PyResult<()> {
+/// Makes this the object that its tensor's `Meta` refers to.
+pub(crate) fn set_identity(object: &Bound<'_, PyTensor>) -> PyResult<()> {
     let weak = PyWeakrefReference::new(object.as_any())?;
-    object.get().tensor.ensure_meta().set_identity(Arc::new(Object(weak.unbind())));
+    object.get().tensor.ensure_meta().set_identity(Arc::new(WeakIdentity(weak.unbind())));
     Ok(())
 }
 
-/// A tensor that requires grad, as Python sees it.
-pub(crate) fn leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
-    let object = free_list::object(py, tensor, None)?;
+/// The Python object of a new leaf that requires grad.
+pub(crate) fn new_leaf(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyTensor>> {
+    let object = free_list::new_object(py, tensor, None)?;
     object.get().tensor.make_leaf(true)?;
-    remember(&object)?;
+    set_identity(&object)?;
     Ok(object)
 }
 
-/// A gradient as a Python object that must not be changed.
-pub(crate) fn read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
+/// A gradient as a read-only Python tensor.
+pub(crate) fn wrap_read_only(py: Python<'_>, grad: Tensor) -> PyResult<Bound<'_, PyAny>> {
     wrap(py, grad.read_only())
 }
 
-/// The one element as a Python number.
-pub(crate) fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+/// The only element as a Python number.
+pub(crate) fn item_to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     match tensor.dtype() {
         DType::F16 => tensor.item::<Half>()?.to_f64().into_bound_py_any(py),
         DType::C128 | DType::C64 => {

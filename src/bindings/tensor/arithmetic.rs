@@ -1,8 +1,5 @@
-//! Operators: the slots of `Tensor`.
-//!
-//! Owns: the order in which operands are tried, exact tensors first, then Python numbers, then
-//! everything that converts. Never promotes or broadcasts: `ops` does.
-//! Invariant: an operand that is nothing like an array yields `NotImplemented`, so Python goes on.
+//! Operators of `Tensor`. Operands are tried in order: exact tensors, Python numbers, then anything that converts;
+//! other operands give `NotImplemented`.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -30,9 +27,9 @@ fn not_implemented(py: Python<'_>) -> Bound<'_, PyAny> {
     PyNotImplemented::get(py).to_owned().into_any()
 }
 
-/// An operand that is nothing like an array. Python would repeat text as often as the tensor says.
+/// The result for an unsupported operand. Text is refused for `*`: Python would repeat it as a sequence.
 #[cold]
-fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
+fn unsupported_operand<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
     let text = other.is_instance_of::<PyString>() || other.is_instance_of::<PyBytes>();
     if text && op.name == arithmetic::MULTIPLY.name {
         convert::tensor_of(op.name, "the operand", other).map(|_| not_implemented(other.py()))
@@ -42,7 +39,7 @@ fn unfit<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Object<'py> {
 }
 
 #[inline]
-fn forward<'py>(
+fn binary_operator<'py>(
     op: &'static Elementwise,
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
@@ -51,19 +48,19 @@ fn forward<'py>(
     let call = Call::operator(op.name, &operands);
     if let Ok(b) = other.cast_exact::<PyTensor>() {
         let b = &b.get().tensor;
-        return call.tensor(a.size().max(b.size()), || binary(op, a, b));
+        return call.run_tensor(a.size().max(b.size()), || binary(op, a, b));
     }
     if let Some(scalar) = convert::weak_number(other)? {
-        return call.tensor(a.size(), || binary_scalar(op, a, scalar));
+        return call.run_tensor(a.size(), || binary_scalar(op, a, scalar));
     }
     match convert::operand_like(op.name, OverrideRule::Operator, other)? {
-        Some(b) => call.tensor(a.size().max(b.size()), || binary(op, a, &b)),
-        None => unfit(op, other),
+        Some(b) => call.run_tensor(a.size().max(b.size()), || binary(op, a, &b)),
+        None => unsupported_operand(op, other),
     }
 }
 
 #[inline]
-fn reflected<'py>(
+fn reflected_operator<'py>(
     op: &'static Elementwise,
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
@@ -71,39 +68,39 @@ fn reflected<'py>(
     let (b, operands) = (&slf.get().tensor, [other, slf.as_any()]);
     let call = Call::operator(op.name, &operands);
     if let Some(scalar) = convert::weak_number(other)? {
-        return call.tensor(b.size(), || scalar_binary(op, scalar, b));
+        return call.run_tensor(b.size(), || scalar_binary(op, scalar, b));
     }
     match convert::operand_like(op.name, OverrideRule::Reflected, other)? {
-        Some(a) => call.tensor(a.size().max(b.size()), || binary(op, &a, b)),
-        None => unfit(op, other),
+        Some(a) => call.run_tensor(a.size().max(b.size()), || binary(op, &a, b)),
+        None => unsupported_operand(op, other),
     }
 }
 
-/// The receiver of `x op= y` that is changed. A value is refused, which the slot answers with `NotImplemented`: Python then
-/// computes `x = x op y`.
-pub(super) struct Memory<'a, 'py>(pub(super) &'a Bound<'py, PyTensor>);
+/// The receiver of `x op= y`. A value (like a NumPy scalar) is not changed in place: the slot returns `NotImplemented`,
+/// so that Python computes `x = x op y`.
+pub(super) struct MutableReceiver<'a, 'py>(pub(super) &'a Bound<'py, PyTensor>);
 
-/// The receiver is a value.
-pub(super) struct IsValue;
+/// The error of a receiver that is a value.
+pub(super) struct ReceiverIsValue;
 
-impl From<IsValue> for PyErr {
-    fn from(_: IsValue) -> PyErr {
+impl From<ReceiverIsValue> for PyErr {
+    fn from(_: ReceiverIsValue) -> PyErr {
         PyTypeError::new_err(())
     }
 }
 
-impl<'a, 'py> TryFrom<&'a Bound<'py, PyTensor>> for Memory<'a, 'py> {
-    type Error = IsValue;
+impl<'a, 'py> TryFrom<&'a Bound<'py, PyTensor>> for MutableReceiver<'a, 'py> {
+    type Error = ReceiverIsValue;
 
     #[inline]
-    fn try_from(slf: &'a Bound<'py, PyTensor>) -> Result<Self, IsValue> {
-        if slf.get().tensor.is_value() { Err(IsValue) } else { Ok(Memory(slf)) }
+    fn try_from(slf: &'a Bound<'py, PyTensor>) -> Result<Self, ReceiverIsValue> {
+        if slf.get().tensor.is_value() { Err(ReceiverIsValue) } else { Ok(MutableReceiver(slf)) }
     }
 }
 
-fn in_place(
+fn in_place_operator(
     op: &'static Elementwise,
-    Memory(slf): Memory<'_, '_>,
+    MutableReceiver(slf): MutableReceiver<'_, '_>,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     foreign_arrays::refuse_in_place(op.name, other)?;
@@ -111,25 +108,25 @@ fn in_place(
     let operand = convert::operand_of(op.name, "the operand", other)?;
     let operands = [slf.as_any(), other];
     let call = Call::operator(op.name, &operands);
-    call.change(slf.as_any(), x.size(), || methods::binary_(op, x, &operand)).map(drop)
+    call.run_in_place(slf.as_any(), x.size(), || methods::binary_(op, x, &operand)).map(drop)
 }
 
-fn alone<'py>(op: &'static Elementwise, slf: &Bound<'py, PyTensor>) -> Object<'py> {
+fn unary_operator<'py>(op: &'static Elementwise, slf: &Bound<'py, PyTensor>) -> Object<'py> {
     let x = &slf.get().tensor;
-    Call::operator(op.name, &[slf.as_any()]).tensor(x.size(), || unary(op, x))
+    Call::operator(op.name, &[slf.as_any()]).run_tensor(x.size(), || unary(op, x))
 }
 
-/// What a matrix product costs, in elements of an element-wise operation.
+/// The cost of a matrix product, in elements of an element-wise operation.
 pub(super) fn product_work(a: &Tensor, b: &Tensor) -> usize {
     let inner = a.shape().last().copied().unwrap_or(1);
     a.size().max(b.size()).saturating_mul(inner) / 8
 }
 
-fn product<'py>(operands: [&Bound<'py, PyAny>; 2], a: &Tensor, b: &Tensor) -> Object<'py> {
-    Call::operator("matmul", &operands).tensor(product_work(a, b), || matmul::matmul(a, b))
+fn matrix_product<'py>(operands: [&Bound<'py, PyAny>; 2], a: &Tensor, b: &Tensor) -> Object<'py> {
+    Call::operator("matmul", &operands).run_tensor(product_work(a, b), || matmul::matmul(a, b))
 }
 
-/// The product with a sparse array of SciPy's, which knows dense arrays only.
+/// The product with a SciPy sparse array.
 #[cold]
 fn sparse_product<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Object<'py> {
     SPARSE_PRODUCT.get(a.py())?.call1((a, b))
@@ -139,12 +136,12 @@ fn is_two(other: &Bound<'_, PyAny>) -> bool {
     other.cast_exact::<PyInt>().is_ok_and(|n| n.extract::<i64>().is_ok_and(|n| n == 2))
 }
 
-/// `mask ** 2`, which NumPy's operator takes for the square: the smallest integers, as no other power of booleans.
+/// `mask ** 2`: NumPy returns int8 for the square, unlike for other powers of booleans.
 #[cold]
 fn square_of_mask<'py>(mask: &Bound<'py, PyTensor>) -> Object<'py> {
     let x = &mask.get().tensor;
     Call::operator(arithmetic::POWER.name, &[mask.as_any()])
-        .tensor(x.size(), || astype(x, DType::I8))
+        .run_tensor(x.size(), || astype(x, DType::I8))
 }
 
 fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -157,66 +154,66 @@ fn refuse_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pymethods]
 impl PyTensor {
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::ADD, slf, other)
+        binary_operator(&arithmetic::ADD, slf, other)
     }
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::ADD, slf, other)
+        reflected_operator(&arithmetic::ADD, slf, other)
     }
-    fn __iadd__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::ADD, slf, other)
+    fn __iadd__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::ADD, slf, other)
     }
     fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::SUBTRACT, slf, other)
+        binary_operator(&arithmetic::SUBTRACT, slf, other)
     }
     fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::SUBTRACT, slf, other)
+        reflected_operator(&arithmetic::SUBTRACT, slf, other)
     }
-    fn __isub__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::SUBTRACT, slf, other)
+    fn __isub__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::SUBTRACT, slf, other)
     }
     fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::MULTIPLY, slf, other)
+        binary_operator(&arithmetic::MULTIPLY, slf, other)
     }
     fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::MULTIPLY, slf, other)
+        reflected_operator(&arithmetic::MULTIPLY, slf, other)
     }
-    fn __imul__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::MULTIPLY, slf, other)
+    fn __imul__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::MULTIPLY, slf, other)
     }
     fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::DIVIDE, slf, other)
+        binary_operator(&arithmetic::DIVIDE, slf, other)
     }
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::DIVIDE, slf, other)
+        reflected_operator(&arithmetic::DIVIDE, slf, other)
     }
-    fn __itruediv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::DIVIDE, slf, other)
+    fn __itruediv__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::DIVIDE, slf, other)
     }
     fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::FLOOR_DIVIDE, slf, other)
+        binary_operator(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
     fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::FLOOR_DIVIDE, slf, other)
+        reflected_operator(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
-    fn __ifloordiv__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::FLOOR_DIVIDE, slf, other)
+    fn __ifloordiv__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::FLOOR_DIVIDE, slf, other)
     }
     fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&arithmetic::REMAINDER, slf, other)
+        binary_operator(&arithmetic::REMAINDER, slf, other)
     }
     fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&arithmetic::REMAINDER, slf, other)
+        reflected_operator(&arithmetic::REMAINDER, slf, other)
     }
-    fn __imod__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&arithmetic::REMAINDER, slf, other)
+    fn __imod__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&arithmetic::REMAINDER, slf, other)
     }
     fn __divmod__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         Ok((
-            forward(&arithmetic::FLOOR_DIVIDE, slf, other)?,
-            forward(&arithmetic::REMAINDER, slf, other)?,
+            binary_operator(&arithmetic::FLOOR_DIVIDE, slf, other)?,
+            binary_operator(&arithmetic::REMAINDER, slf, other)?,
         ))
     }
     fn __rdivmod__<'py>(
@@ -224,8 +221,8 @@ impl PyTensor {
         other: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         Ok((
-            reflected(&arithmetic::FLOOR_DIVIDE, slf, other)?,
-            reflected(&arithmetic::REMAINDER, slf, other)?,
+            reflected_operator(&arithmetic::FLOOR_DIVIDE, slf, other)?,
+            reflected_operator(&arithmetic::REMAINDER, slf, other)?,
         ))
     }
     fn __pow__<'py>(
@@ -237,7 +234,7 @@ impl PyTensor {
         if slf.get().tensor.dtype() == DType::Bool && is_two(other) {
             return square_of_mask(slf);
         }
-        forward(&arithmetic::POWER, slf, other)
+        binary_operator(&arithmetic::POWER, slf, other)
     }
     fn __rpow__<'py>(
         slf: &Bound<'py, Self>,
@@ -245,23 +242,23 @@ impl PyTensor {
         modulo: &Bound<'py, PyAny>,
     ) -> Object<'py> {
         refuse_modulo(modulo)?;
-        reflected(&arithmetic::POWER, slf, other)
+        reflected_operator(&arithmetic::POWER, slf, other)
     }
     fn __ipow__(
-        slf: Memory<'_, '_>,
+        slf: MutableReceiver<'_, '_>,
         other: &Bound<'_, PyAny>,
         _modulo: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        in_place(&arithmetic::POWER, slf, other)
+        in_place_operator(&arithmetic::POWER, slf, other)
     }
 
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
         let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
         if let Ok(b) = other.cast::<PyTensor>() {
-            return product(operands, a, &b.get().tensor);
+            return matrix_product(operands, a, &b.get().tensor);
         }
         match convert::operand_like("matmul", OverrideRule::Operator, other)? {
-            Some(b) => product(operands, a, &b),
+            Some(b) => matrix_product(operands, a, &b),
             None if foreign_arrays::is_sparse(other) => sparse_product(slf.as_any(), other),
             None => Ok(not_implemented(other.py())),
         }
@@ -272,70 +269,70 @@ impl PyTensor {
             return sparse_product(other, slf.as_any());
         }
         match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
-            Some(a) => product([other, slf.as_any()], &a, b),
+            Some(a) => matrix_product([other, slf.as_any()], &a, b),
             None => Ok(not_implemented(other.py())),
         }
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        alone(&arithmetic::NEGATIVE, slf)
+        unary_operator(&arithmetic::NEGATIVE, slf)
     }
     fn __pos__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        // A copy, as NumPy's: a change of `+a` never reaches `a`. Without axes it is a value.
+        // A copy, as in NumPy: writing to `+a` does not change `a`. Without axes it is a value.
         let x = &slf.get().tensor;
-        Call::operator("positive", &[slf.as_any()]).tensor(x.size(), || x.copied("clone"))
+        Call::operator("positive", &[slf.as_any()]).run_tensor(x.size(), || x.copied("clone"))
     }
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        alone(&maths::ABS, slf)
+        unary_operator(&maths::ABS, slf)
     }
     fn __invert__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        alone(&bitwise::BITWISE_NOT, slf)
+        unary_operator(&bitwise::BITWISE_NOT, slf)
     }
 
     fn __and__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&bitwise::BITWISE_AND, slf, other)
+        binary_operator(&bitwise::BITWISE_AND, slf, other)
     }
     fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&bitwise::BITWISE_AND, slf, other)
+        reflected_operator(&bitwise::BITWISE_AND, slf, other)
     }
-    fn __iand__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&bitwise::BITWISE_AND, slf, other)
+    fn __iand__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&bitwise::BITWISE_AND, slf, other)
     }
     fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&bitwise::BITWISE_OR, slf, other)
+        binary_operator(&bitwise::BITWISE_OR, slf, other)
     }
     fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&bitwise::BITWISE_OR, slf, other)
+        reflected_operator(&bitwise::BITWISE_OR, slf, other)
     }
-    fn __ior__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&bitwise::BITWISE_OR, slf, other)
+    fn __ior__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&bitwise::BITWISE_OR, slf, other)
     }
     fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&bitwise::BITWISE_XOR, slf, other)
+        binary_operator(&bitwise::BITWISE_XOR, slf, other)
     }
     fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&bitwise::BITWISE_XOR, slf, other)
+        reflected_operator(&bitwise::BITWISE_XOR, slf, other)
     }
-    fn __ixor__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&bitwise::BITWISE_XOR, slf, other)
+    fn __ixor__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&bitwise::BITWISE_XOR, slf, other)
     }
     fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&bitwise::LEFT_SHIFT, slf, other)
+        binary_operator(&bitwise::LEFT_SHIFT, slf, other)
     }
     fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&bitwise::LEFT_SHIFT, slf, other)
+        reflected_operator(&bitwise::LEFT_SHIFT, slf, other)
     }
-    fn __ilshift__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&bitwise::LEFT_SHIFT, slf, other)
+    fn __ilshift__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&bitwise::LEFT_SHIFT, slf, other)
     }
     fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        forward(&bitwise::RIGHT_SHIFT, slf, other)
+        binary_operator(&bitwise::RIGHT_SHIFT, slf, other)
     }
     fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
-        reflected(&bitwise::RIGHT_SHIFT, slf, other)
+        reflected_operator(&bitwise::RIGHT_SHIFT, slf, other)
     }
-    fn __irshift__(slf: Memory<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-        in_place(&bitwise::RIGHT_SHIFT, slf, other)
+    fn __irshift__(slf: MutableReceiver<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place_operator(&bitwise::RIGHT_SHIFT, slf, other)
     }
 
     fn __richcmp__<'py>(
@@ -351,7 +348,7 @@ impl PyTensor {
             CompareOp::Gt => &compare::GREATER,
             CompareOp::Ge => &compare::GREATER_EQUAL,
         };
-        forward(spec, slf, other)
+        binary_operator(spec, slf, other)
     }
 
     fn __hash__(slf: &Bound<'_, Self>) -> isize {

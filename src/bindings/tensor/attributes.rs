@@ -1,7 +1,4 @@
-//! What a tensor says about itself: shape, dtype, memory, and views that need no arguments.
-//!
-//! Owns: the read-only attributes and the dtype shorthands. Never changes a tensor.
-//! Invariant: a dtype given out is NumPy's own object.
+//! Attributes of `Tensor`: shape, dtype, memory, views without arguments, and dtype conversions.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
@@ -10,7 +7,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::intercept::Call;
 use crate::bindings::errors::{bad_type, bad_value, to_python};
 use crate::bindings::interop::numpy;
-use crate::bindings::object::{PyTensor, wrap_of};
+use crate::bindings::object::{PyTensor, wrap_result_of};
 use crate::bindings::package;
 use crate::dtype::DType;
 use crate::error::Error;
@@ -19,15 +16,14 @@ use crate::ops::elementwise::arithmetic::conjugate;
 use crate::ops::elementwise::complex;
 use crate::ops::shape::reshape;
 
-/// The axes of a tensor in another order, as a view.
-fn permuted<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
+fn permuted_view<'py>(slf: &Bound<'py, PyTensor>, axes: Ints) -> PyResult<Bound<'py, PyAny>> {
     let tensor = &slf.get().tensor;
-    let view = |view| wrap_of(slf, view);
+    let view = |view| wrap_result_of(slf, view);
     Call::operator("permute", &[slf.as_any()]).run(1, || reshape::permute(tensor, axes), view)
 }
 
-/// The same data in this dtype: the tensor itself where it has it, else a recorded copy.
-pub(super) fn converted<'py>(
+/// The same data in this dtype: the tensor itself if it has the dtype, otherwise a recorded copy.
+pub(super) fn with_dtype<'py>(
     slf: &Bound<'py, PyTensor>,
     dtype: DType,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -36,7 +32,7 @@ pub(super) fn converted<'py>(
         return Ok(slf.clone().into_any());
     }
     Call::operator("astype", &[slf.as_any()])
-        .tensor(tensor.size(), || tensor.astype(dtype).map(|copy| copy.with_kind_of(tensor)))
+        .run_tensor(tensor.size(), || tensor.astype(dtype).map(|copy| copy.with_kind_of(tensor)))
 }
 
 #[pymethods]
@@ -54,7 +50,7 @@ impl PyTensor {
         if !tensor.dtype().is_complex() {
             return Ok(slf.clone().into_any());
         }
-        let view = |view| wrap_of(slf, view);
+        let view = |view| wrap_result_of(slf, view);
         Call::operator("real", &[slf.as_any()]).run(1, || complex::real(tensor), view)
     }
 
@@ -68,7 +64,7 @@ impl PyTensor {
     fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let tensor = &slf.get().tensor;
         let (work, view) = (if tensor.dtype().is_complex() { 1 } else { tensor.size() }, |view| {
-            wrap_of(slf, view)
+            wrap_result_of(slf, view)
         });
         Call::operator("imag", &[slf.as_any()]).run(work, || complex::imag(tensor), view)
     }
@@ -97,7 +93,7 @@ impl PyTensor {
     /// The number of elements; calling it returns the shape, as PyTorch's `size()`.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let class = package::SIZE.get(py)?;
+        let class = package::SIZE_CLASS.get(py)?;
         class.call1((self.tensor.size(), PyTuple::new(py, self.tensor.shape())?))
     }
 
@@ -174,7 +170,7 @@ impl PyTensor {
     /// The axes in reverse order, as a view.
     #[getter(T)]
     fn transposed<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        permuted(slf, (0..slf.get().tensor.ndim() as i64).rev().collect())
+        permuted_view(slf, (0..slf.get().tensor.ndim() as i64).rev().collect())
     }
 
     /// The last two axes swapped, as a view.
@@ -187,7 +183,7 @@ impl PyTensor {
         }
         let mut axes: Ints = (0..n as i64).collect();
         axes.swap(n - 1, n - 2);
-        permuted(slf, axes)
+        permuted_view(slf, axes)
     }
 
     /// The complex conjugate; a real tensor is its own. Recorded.
@@ -196,7 +192,7 @@ impl PyTensor {
         if !tensor.dtype().is_complex() {
             return Ok(slf.clone().into_any());
         }
-        Call::operator("conjugate", &[slf.as_any()]).tensor(tensor.size(), || conjugate(tensor))
+        Call::operator("conjugate", &[slf.as_any()]).run_tensor(tensor.size(), || conjugate(tensor))
     }
 
     /// The complex conjugate; a real tensor is its own. Recorded.
@@ -223,57 +219,57 @@ impl PyTensor {
 
     /// The same data as float64; recorded.
     fn double<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::F64)
+        with_dtype(slf, DType::F64)
     }
 
     /// The same data as float32; recorded.
     fn float<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::F32)
+        with_dtype(slf, DType::F32)
     }
 
     /// The same data as float16; recorded.
     fn half<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::F16)
+        with_dtype(slf, DType::F16)
     }
 
     /// The same data as int16.
     fn short<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::I16)
+        with_dtype(slf, DType::I16)
     }
 
     /// The same data as int8.
     fn char<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::I8)
+        with_dtype(slf, DType::I8)
     }
 
     /// The same data as uint8.
     fn byte<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::U8)
+        with_dtype(slf, DType::U8)
     }
 
     /// The same data as complex64; recorded.
     fn cfloat<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::C64)
+        with_dtype(slf, DType::C64)
     }
 
     /// The same data as complex128; recorded.
     fn cdouble<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::C128)
+        with_dtype(slf, DType::C128)
     }
 
     /// The same data as int64.
     fn long<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::I64)
+        with_dtype(slf, DType::I64)
     }
 
     /// The same data as int32.
     fn int<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::I32)
+        with_dtype(slf, DType::I32)
     }
 
     /// The same data as booleans.
     fn bool<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        converted(slf, DType::Bool)
+        with_dtype(slf, DType::Bool)
     }
 
     /// The tensor itself: there is only the CPU.
@@ -324,11 +320,11 @@ impl PyTensor {
         if copy && wanted == slf.get().tensor.dtype() {
             return slf.call_method0("clone");
         }
-        converted(slf, wanted)
+        with_dtype(slf, wanted)
     }
 }
 
-/// Whether an object names a device; another one than the CPU is an error.
+/// Whether an object names a device; devices other than the CPU are errors.
 pub(super) fn is_device(op: &str, target: &Bound<'_, PyAny>) -> PyResult<bool> {
     let named = target.getattr_opt("type")?.filter(|_| !target.is_instance_of::<PyTensor>());
     let Ok(device) = named.unwrap_or_else(|| target.clone()).extract::<String>() else {

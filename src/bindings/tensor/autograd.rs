@@ -1,23 +1,21 @@
-//! A tensor's place in the graph: gradient, leaf state, history, `backward`.
-//!
-//! Owns: the attributes and methods of autograd. Never walks the graph: `ops::autograd` does.
-//! Invariant: `t.grad is t.grad`, and what was assigned is what is read.
+//! Autograd attributes and methods of `Tensor`: `grad`, `requires_grad`, `grad_fn`, `backward`, `detach`.
+//! `t.grad is t.grad`, and an assigned gradient is returned unchanged.
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::bindings::backward::grad_api;
 use crate::bindings::call::convert;
-use crate::bindings::errors::{bad_type, python, type_name};
-use crate::bindings::object::node::{PyNode, co_own, wrap_node};
-use crate::bindings::object::{PyTensor, remember, wrap};
-use crate::bindings::tensor::conversion::{KEEP, refuse_in_transform};
+use crate::bindings::errors::{bad_type, to_py_result, type_name};
+use crate::bindings::object::node::{PyNode, link_node_object, wrap_node};
+use crate::bindings::object::{PyTensor, set_identity, wrap};
+use crate::bindings::tensor::conversion::{KEEP_HINT, refuse_in_transform};
 use crate::error::Dims;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
-/// Warns where a gradient is looked for that no backward keeps.
+/// Warns when the gradient of a non-leaf that does not retain it is read.
 fn warn_not_kept(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
     if tensor.is_leaf() || tensor.meta().is_some_and(|meta| meta.retains_grad()) {
         return Ok(());
@@ -36,17 +34,17 @@ impl PyTensor {
 
     #[setter]
     fn set_requires_grad(slf: &Bound<'_, Self>, on: &Bound<'_, PyAny>) -> PyResult<()> {
-        python(slf.get().tensor.set_requires_grad(convert::flag(on)?))
+        to_py_result(slf.get().tensor.set_requires_grad(convert::requires_grad_flag(on)?))
     }
 
     /// Sets `requires_grad` and returns the tensor.
     #[pyo3(signature = (requires_grad=true))]
     fn requires_grad_<'py>(
         slf: &Bound<'py, Self>,
-        #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
+        #[pyo3(from_py_with = convert::requires_grad_flag)] requires_grad: bool,
     ) -> PyResult<Bound<'py, Self>> {
         slf.get().tensor.set_requires_grad(requires_grad)?;
-        remember(slf)?;
+        set_identity(slf)?;
         Ok(slf.clone())
     }
 
@@ -63,8 +61,8 @@ impl PyTensor {
             return Ok(None);
         };
         let node = wrap_node(py, node)?;
-        node.get().know(&self.tensor);
-        co_own(self, &node);
+        node.get().remember_output(&self.tensor);
+        link_node_object(self, &node);
         Ok(Some(node))
     }
 
@@ -87,14 +85,14 @@ impl PyTensor {
     fn set_grad(slf: &Bound<'_, Self>, grad: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let tensor = &slf.get().tensor;
         let Some(grad) = grad else {
-            return python(tensor.set_grad(None));
+            return to_py_result(tensor.set_grad(None));
         };
         if let Ok(given) = grad.cast::<PyTensor>() {
             if given.is(slf) {
                 return Err(bad_type("grad", "a tensor cannot be its own gradient", "clone() it"));
             }
-            remember(given)?;
-            return python(tensor.set_grad(Some(given.get().tensor.clone())));
+            set_identity(given)?;
+            return to_py_result(tensor.set_grad(Some(given.get().tensor.clone())));
         }
         let given = convert::tensor_of("grad", "the gradient", grad)?;
         if given.ndim() == 0 && tensor.ndim() > 0 {
@@ -109,22 +107,22 @@ impl PyTensor {
             ));
         }
         let given = grad_api::gradient_of(given, tensor.dtype())?;
-        python(tensor.set_grad(Some(given)))
+        to_py_result(tensor.set_grad(Some(given)))
     }
 
     #[deleter]
     fn delete_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
-        python(slf.get().tensor.set_grad(None))
+        to_py_result(slf.get().tensor.set_grad(None))
     }
 
     /// Forgets the gradient; with `set_to_none=False` fills it with zeros.
     #[pyo3(signature = (set_to_none=true))]
     fn zero_grad(&self, set_to_none: bool) -> PyResult<()> {
         if set_to_none {
-            return python(self.tensor.set_grad(None));
+            return to_py_result(self.tensor.set_grad(None));
         }
         match self.tensor.grad() {
-            Some(grad) => python(methods::fill_(&grad, &Operand::Scalar(Scalar::Float(0.0)))),
+            Some(grad) => to_py_result(methods::fill_(&grad, &Operand::Scalar(Scalar::Float(0.0)))),
             None => Ok(()),
         }
     }
@@ -149,21 +147,21 @@ impl PyTensor {
     /// The same data outside the graph; setting it copies in place.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "data", KEEP)?;
+        refuse_in_transform(&self.tensor, "data", KEEP_HINT)?;
         wrap(py, self.tensor.detached())
     }
 
     #[setter]
     fn set_data(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = convert::tensor_of("data", "the value", value)?;
-        python(methods::copy_(&slf.get().tensor.detached(), &value.detach()))
+        to_py_result(methods::copy_(&slf.get().tensor.detached(), &value.detach()))
     }
 
     /// Keeps this tensor's gradient in `grad` although it is no leaf.
     fn retain_grad(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().tensor.retain_grad()?;
         if slf.get().tensor.meta().is_some_and(|meta| meta.retains_grad()) {
-            remember(slf)?;
+            set_identity(slf)?;
         }
         Ok(())
     }
@@ -193,7 +191,7 @@ impl PyTensor {
             })?),
         };
         slf.get().tensor.set_name(text.as_deref());
-        remember(slf)
+        set_identity(slf)
     }
 
     /// The index of this tensor among the outputs of its node.

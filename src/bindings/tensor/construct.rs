@@ -1,7 +1,4 @@
-//! `tensor`, `asarray`, `from_numpy` and `Tensor(...)`.
-//!
-//! Owns: what becomes a tensor and whether its memory is copied. Never reads array memory itself.
-//! Invariant: `tensor` copies; the other two share where NumPy's layout allows it.
+//! Constructors: `tensor` copies its data; `asarray` and `from_numpy` share NumPy's memory where possible.
 
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
@@ -14,8 +11,8 @@ use crate::bindings::call::sequence::is_sequence;
 use crate::bindings::errors::{bad_type, bad_value, to_python, type_name};
 use crate::bindings::interop::dlpack;
 use crate::bindings::interop::numpy;
-use crate::bindings::object::{PyTensor, free_list, leaf, remember};
-use crate::bindings::tensor::attributes::{converted, is_device};
+use crate::bindings::object::{PyTensor, free_list, new_leaf, set_identity};
+use crate::bindings::tensor::attributes::{is_device, with_dtype};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::{GRAD, Mode, TRANSFORM};
@@ -37,12 +34,12 @@ pub(crate) fn set_default_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
         let what = format!("dtype {dtype} is not a float");
         return Err(bad_value("set_default_dtype", what, "use fg.float64 or fg.float32"));
     }
-    default_dtype::set(dtype);
+    default_dtype::set_default_dtype(dtype);
     Ok(())
 }
 
-/// A tensor with its own memory from anything that converts to one.
-fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+/// Copies anything that converts to a tensor.
+fn copy_to_tensor(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     let op = "tensor";
     if let Some(number) = convert::weak_number(data)? {
         let natural = match number {
@@ -64,11 +61,11 @@ fn copied(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
         let copy = cast(copy, dtype.unwrap_or(source.dtype()))?;
         return Ok(copy.cut_from(source, CutCause::Copy));
     }
-    sequence(op, data, dtype)
+    copy_sequence(op, data, dtype)
 }
 
-/// A tensor from a nested sequence or a foreign array.
-fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+/// Copies a nested sequence or a foreign array.
+fn copy_sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if data.is_none() || data.is_instance_of::<pyo3::types::PyString>() {
         return Err(bad_type(
             op,
@@ -81,14 +78,14 @@ fn sequence(op: &str, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
         return cast(stacked.clone(), dtype.unwrap_or(stacked.dtype()));
     }
     let array = match dtype.filter(|_| is_sequence(data)) {
-        Some(dtype) => numpy::asarray_for(op, data, dtype)?,
+        Some(dtype) => numpy::asarray_checked(op, data, dtype)?,
         None => numpy::asarray(op, data)?,
     };
     let array = array.cast::<PyUntypedArray>()?;
     let dtype = match dtype {
         Some(dtype) => dtype,
         None => match numpy::dtype_for_copy(op, array)? {
-            // A list of Python floats arrives as float64 whatever the default is.
+            // NumPy converts a list of Python floats to float64, whatever the default dtype.
             DType::F64 if is_sequence(data) => default_dtype(),
             DType::C128 if is_sequence(data) => default_dtype().to_complex(),
             natural => natural,
@@ -105,8 +102,7 @@ fn dtype_option(op: &str, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Option<D
     dtype.map(|ob| convert::dtype_of(op, ob)).transpose()
 }
 
-/// Refuses every device but the CPU.
-fn on_cpu(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+fn check_device(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     match device {
         Some(device) if !is_device(op, device)? => {
             let what = format!("there is no device {}", device.repr()?);
@@ -116,35 +112,39 @@ fn on_cpu(op: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
-/// A leaf of its own that stands for a number, an array or a tensor while a transform runs: a value for what is none of
-/// memory.
+/// A new leaf that stands for a number, an array or a tensor in a transform. A number becomes a value (like a NumPy
+/// scalar), an array becomes memory.
 #[pyfunction(name = "_leaf")]
 #[pyo3(signature = (data, dtype=None))]
 pub(crate) fn leaf_of<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode();
+    let tensor = copy_to_tensor(data, dtype_option("tensor", dtype)?)?.in_mode();
     let tensor = match data.cast::<PyTensor>() {
         Ok(source) => tensor.with_kind_of(&source.get().tensor),
         Err(_) if numpy::is_array(data) => tensor.into_memory(),
         Err(_) => tensor,
     };
-    leaf(data.py(), tensor)
+    new_leaf(data.py(), tensor)
 }
 
-/// A tensor of a number or an array without axes that is a value, as NumPy's scalars are.
+/// A 0-d tensor of a number or array that is a value, like NumPy's scalars.
 #[pyfunction(name = "_value")]
-pub(crate) fn value_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTensor>> {
+pub(crate) fn value_tensor<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTensor>> {
     let tensor = match convert::weak_number(data)? {
         Some(number) => Tensor::scalar(number),
-        None => copied(data, None)?,
+        None => copy_to_tensor(data, None)?,
     };
-    free_list::object(data.py(), tensor.in_mode(), None)
+    free_list::new_object(data.py(), tensor.in_mode(), None)
 }
 
-/// Gives a new tensor its leaf state.
-fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>) -> PyResult<()> {
+/// Sets the leaf state and the name of a new tensor.
+fn set_leaf_state(
+    object: &Bound<'_, PyTensor>,
+    requires_grad: bool,
+    name: Option<&str>,
+) -> PyResult<()> {
     let tensor = &object.get().tensor;
     if requires_grad {
         tensor.set_requires_grad(true)?;
@@ -153,7 +153,7 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
         tensor.set_name(name);
     }
     if requires_grad || name.is_some() {
-        remember(object)?;
+        set_identity(object)?;
     }
     Ok(())
 }
@@ -167,40 +167,40 @@ fn finish(object: &Bound<'_, PyTensor>, requires_grad: bool, name: Option<&str>)
 pub(crate) fn tensor<'py>(
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
+    #[pyo3(from_py_with = convert::requires_grad_flag)] requires_grad: bool,
     name: Option<&str>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    on_cpu("tensor", device)?;
-    refuse_cut(data)?;
-    let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
-    let object = free_list::object(data.py(), tensor, None)?;
-    finish(&object, requires_grad, name)?;
+    check_device("tensor", device)?;
+    refuse_copy_in_transform(data)?;
+    let tensor = copy_to_tensor(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
+    let object = free_list::new_object(data.py(), tensor, None)?;
+    set_leaf_state(&object, requires_grad, name)?;
     Ok(object)
 }
 
-/// Arrays of fewer bytes are copied: that costs no more, and the memory comes from the pool.
-const WORTH_TAKING: usize = 1 << 12;
+/// Smaller arrays are copied: that costs no more, and the memory comes from the pool.
+const MIN_ADOPTED_BYTES: usize = 1 << 12;
 
-/// A tensor of the elements of an array that nobody else has: its memory becomes the tensor's.
+/// A tensor from an array that nothing else refers to: takes over its memory.
 #[pyfunction(name = "_taken")]
 #[pyo3(signature = (array, dtype=None, requires_grad=false))]
-pub(crate) fn taken<'py>(
+pub(crate) fn adopt_array<'py>(
     array: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     requires_grad: bool,
 ) -> PyResult<Bound<'py, PyTensor>> {
     let dtype = dtype_option("tensor", dtype)?;
     let tensor = match array.cast::<PyUntypedArray>() {
-        Ok(found) if numpy::is_owned(found, dtype, WORTH_TAKING) => {
+        Ok(found) if numpy::owns_memory(found, dtype, MIN_ADOPTED_BYTES) => {
             let tensor = numpy::take_over("tensor", array)?;
             capture::register_constant(tensor.storage());
             tensor
         }
-        _ => copied(array, dtype)?,
+        _ => copy_to_tensor(array, dtype)?,
     };
-    let object = free_list::object(array.py(), tensor.in_mode().into_memory(), None)?;
-    finish(&object, requires_grad, None)?;
+    let object = free_list::new_object(array.py(), tensor.in_mode().into_memory(), None)?;
+    set_leaf_state(&object, requires_grad, None)?;
     Ok(object)
 }
 
@@ -212,18 +212,18 @@ pub(crate) fn asarray<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    on_cpu("asarray", device)?;
+    check_device("asarray", device)?;
     let py = x.py();
     let dtype = dtype_option("asarray", dtype)?;
     if let Ok(tensor) = x.cast::<PyTensor>() {
         let found = &tensor.get().tensor;
         if !found.is_value() {
-            return converted(tensor, dtype.unwrap_or(found.dtype()));
+            return with_dtype(tensor, dtype.unwrap_or(found.dtype()));
         }
-        // As NumPy makes a 0-d array of a scalar.
+        // Like NumPy, which makes a 0-d array of a scalar.
         let dtype = dtype.unwrap_or(found.dtype());
         return Call::operator("asarray", &[x])
-            .tensor(1, || found.astype(dtype)?.copied("clone").map(Tensor::into_memory));
+            .run_tensor(1, || found.astype(dtype)?.copied("clone").map(Tensor::into_memory));
     }
     let tensor = match x.cast::<PyUntypedArray>() {
         Ok(array)
@@ -232,15 +232,15 @@ pub(crate) fn asarray<'py>(
             numpy::copy("asarray", array, dtype.unwrap_or(DType::F64))?
         }
         Ok(_) => numpy::share("asarray", x)?,
-        Err(_) if x.is_none() => return Err(none("asarray")),
-        Err(_) if dlpack::produces(x)? => {
-            let shared = dlpack::shared(x)?;
+        Err(_) if x.is_none() => return Err(none_error("asarray")),
+        Err(_) if dlpack::is_producer(x)? => {
+            let shared = dlpack::import_shared(x)?;
             cast(shared.clone(), dtype.unwrap_or(shared.dtype()))?
         }
-        Err(_) if dtype.is_some() && is_sequence(x) => sequence("asarray", x, dtype)?,
+        Err(_) if dtype.is_some() && is_sequence(x) => copy_sequence("asarray", x, dtype)?,
         Err(_) => {
             let tensor = match convert::weak_number(x)? {
-                Some(_) => copied(x, dtype)?,
+                Some(_) => copy_to_tensor(x, dtype)?,
                 None => convert::tensor_of("asarray", "the data", x)?,
             };
             cast(tensor.clone(), dtype.unwrap_or(tensor.dtype()))?
@@ -250,12 +250,12 @@ pub(crate) fn asarray<'py>(
 }
 
 #[cold]
-fn none(op: &str) -> PyErr {
+fn none_error(op: &str) -> PyErr {
     bad_type(op, "the data is None", "give a number, a sequence, an array or a tensor")
 }
 
-/// Refuses a copy outside the graph of what a transform differentiates.
-fn refuse_cut(data: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Refuses a copy that would lose the gradient inside a transform.
+fn refuse_copy_in_transform(data: &Bound<'_, PyAny>) -> PyResult<()> {
     let Ok(source) = data.cast::<PyTensor>() else { return Ok(()) };
     if !Mode::current().has(GRAD | TRANSFORM) || !source.get().tensor.requires_grad() {
         return Ok(());
@@ -284,7 +284,7 @@ pub(crate) fn full<'py>(
     shape: Vec<i64>,
     fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
+    #[pyo3(from_py_with = convert::requires_grad_flag)] requires_grad: bool,
 ) -> PyResult<Bound<'py, PyTensor>> {
     let dtype = dtype_option(op, dtype)?.unwrap_or_else(default_dtype);
     let Some(value) = convert::weak_number(fill_value)? else {
@@ -297,8 +297,8 @@ pub(crate) fn full<'py>(
     }
     let dims: Vec<usize> = shape.iter().map(|&d| d as usize).collect();
     let tensor = create::full_cast(&dims, value, dtype)?.in_mode().into_memory();
-    let object = free_list::object(py, tensor, None)?;
-    finish(&object, requires_grad, None)?;
+    let object = free_list::new_object(py, tensor, None)?;
+    set_leaf_state(&object, requires_grad, None)?;
     Ok(object)
 }
 
@@ -309,10 +309,10 @@ impl PyTensor {
     fn new(
         data: &Bound<'_, PyAny>,
         dtype: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = convert::flag)] requires_grad: bool,
+        #[pyo3(from_py_with = convert::requires_grad_flag)] requires_grad: bool,
         name: Option<&str>,
     ) -> PyResult<PyTensor> {
-        let tensor = copied(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
+        let tensor = copy_to_tensor(data, dtype_option("tensor", dtype)?)?.in_mode().into_memory();
         if requires_grad {
             tensor.set_requires_grad(true)?;
         }

@@ -1,8 +1,6 @@
-//! Tensors to Python numbers, lists and arrays.
-//!
-//! Owns: the doors out of the graph, and the warnings and errors that keep them from being silent.
-//! Invariant: `item`, `tolist` and `numpy` are explicit and complain only inside a transform; where a gradient would be
-//! lost while recording, `float(t)` and `int(t)` warn, `float(t)` in a library's code and `__array__` raise.
+//! Conversion of tensors to Python numbers, lists and arrays, where gradients may be lost.
+//! `item`, `tolist` and `numpy` are explicit and raise only inside a transform. While recording, `float(t)` and
+//! `int(t)` warn; `__array__`, and `float(t)` called by a library, raise.
 
 use ::numpy::PyArrayDescrMethods;
 use pyo3::exceptions::PyTypeError;
@@ -10,69 +8,73 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::array::capture;
-use crate::bindings::errors::{bad_value, graph_cut_warning, python, to_python};
-use crate::bindings::graph::call_site::assigning;
-use crate::bindings::interop::memory_owner::Lending;
+use crate::bindings::errors::{bad_value, graph_cut_warning, to_py_result, to_python};
+use crate::bindings::graph::call_site::is_subscript_assignment;
+use crate::bindings::interop::memory_owner::ExportMode;
 use crate::bindings::interop::numpy;
-use crate::bindings::object::{PyTensor, item};
+use crate::bindings::object::{PyTensor, item_to_python};
 use crate::bindings::package;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::ops::inplace::methods::refuse_read_only;
 use crate::tensor::Tensor;
 
-/// Whether taking the values out of this tensor loses a gradient.
-fn cuts(tensor: &Tensor) -> bool {
+/// Whether leaving the graph loses this tensor's gradient.
+fn loses_gradient(tensor: &Tensor) -> bool {
     grad_enabled() && tensor.requires_grad()
 }
 
-pub(super) const KEEP: &str = "keep the tensor, or use detach() where no gradient is meant";
-const NUMBER: &str = "keep the tensor, or use detach() where no gradient is meant; ferrograd.numpy has the functions of \
+pub(super) const KEEP_HINT: &str = "keep the tensor, or use detach() where no gradient is meant";
+const NUMBER_HINT: &str = "keep the tensor, or use detach() where no gradient is meant; ferrograd.numpy has the functions of \
                       math";
-/// What NumPy asks for when one element of an array is assigned, and what to do instead.
-const ASSIGNED: &str = "array[...] = t";
-const BUFFER: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, linspace and other \
+/// The operation named in errors when an array element is assigned, and the hint.
+const ASSIGNMENT: &str = "array[...] = t";
+const BUFFER_HINT: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, linspace and other \
                       functions that make arrays give ones that can while a transform runs (fg.zeros always), and where \
                       a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant";
-const INTEGERS: &str = "the array holds integers, which have no derivative: make it of floats (dtype=float), or assign \
+const INTEGER_HINT: &str = "the array holds integers, which have no derivative: make it of floats (dtype=float), or assign \
                         t.detach(), or np.floor(t).astype(int) for counts, where no gradient is meant";
 
-/// Inside a transform every way out of the graph is refused, not only the implicit ones.
+/// Inside a transform, explicit conversions are refused as well.
 pub(super) fn refuse_in_transform(
     tensor: &Tensor,
     call: &'static str,
     remedy: &'static str,
 ) -> PyResult<()> {
-    if !Mode::current().has(TRANSFORM) || !cuts(tensor) {
+    if !Mode::current().has(TRANSFORM) || !loses_gradient(tensor) {
         return Ok(());
     }
-    python(Err(Box::new(Error::GraphCut { op: call.into(), remedy })))
+    to_py_result(Err(Box::new(Error::GraphCut { op: call.into(), remedy })))
 }
 
-/// The error of reading elements, in the words of an assignment to an array where a program is recorded.
-fn recorded(py: Python<'_>, error: PyErr) -> PyErr {
-    if !capture::active() || !assigning(py) {
+/// Rewords the error of reading a traced tensor, if the program assigns to an array element.
+fn reword_trace_error(py: Python<'_>, error: PyErr) -> PyErr {
+    if !capture::active() || !is_subscript_assignment(py) {
         return error;
     }
     let what = "the array would keep what the arguments of a function that fg.compile is recording are now";
-    to_python(Box::new(Error::Captured { op: ASSIGNED.into(), what: what.into(), remedy: BUFFER }))
+    to_python(Box::new(Error::Captured {
+        op: ASSIGNMENT.into(),
+        what: what.into(),
+        remedy: BUFFER_HINT,
+    }))
 }
 
-/// What Python or NumPy do without being asked for it in so many words.
-fn implicit(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
-    if !cuts(tensor) {
+/// Warns about or refuses an implicit conversion.
+fn check_implicit_conversion(py: Python<'_>, tensor: &Tensor, call: &'static str) -> PyResult<()> {
+    if !loses_gradient(tensor) {
         return Ok(());
     }
-    // An integer moves in steps, so that its derivative is 0 wherever it has one.
+    // `int` is piecewise constant: its derivative is 0 wherever it exists.
     if call != "int(t)" {
         package::NUMBER_OF.get(py)?.call1((call,))?;
     }
-    let (call, remedy) = if assigning(py) {
-        (ASSIGNED, if call == "int(t)" { INTEGERS } else { BUFFER })
+    let (call, remedy) = if is_subscript_assignment(py) {
+        (ASSIGNMENT, if call == "int(t)" { INTEGER_HINT } else { BUFFER_HINT })
     } else {
         (call, "use item() if that is meant, or keep the tensor")
     };
-    refuse_in_transform(tensor, call, if call == ASSIGNED { remedy } else { NUMBER })?;
+    refuse_in_transform(tensor, call, if call == ASSIGNMENT { remedy } else { NUMBER_HINT })?;
     let text = format!("{call} leaves the graph of a tensor that requires grad; {remedy}");
     PyErr::warn(py, &graph_cut_warning(py), &std::ffi::CString::new(text)?, 1)
 }
@@ -86,9 +88,9 @@ impl PyTensor {
         py: Python<'py>,
         index: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "item", KEEP)?;
+        refuse_in_transform(&self.tensor, "item", KEEP_HINT)?;
         if index.is_empty() {
-            return item(py, &self.tensor);
+            return item_to_python(py, &self.tensor);
         }
         numpy::export(py, &self.tensor, false)?.call_method1(pyo3::intern!(py, "item"), index)
     }
@@ -96,7 +98,7 @@ impl PyTensor {
     /// The bytes of the elements in C order (`order="F"`: the first axis runs fastest).
     #[pyo3(signature = (order="C"))]
     fn tobytes<'py>(&self, py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "tobytes", KEEP)?;
+        refuse_in_transform(&self.tensor, "tobytes", KEEP_HINT)?;
         numpy::export(py, &self.tensor, false)?.call_method1(pyo3::intern!(py, "tobytes"), (order,))
     }
 
@@ -111,7 +113,7 @@ impl PyTensor {
 
     /// The elements as nested lists of Python numbers.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "tolist", KEEP)?;
+        refuse_in_transform(&self.tensor, "tolist", KEEP_HINT)?;
         numpy::export(py, &self.tensor, false)?.call_method0(pyo3::intern!(py, "tolist"))
     }
 
@@ -123,9 +125,9 @@ impl PyTensor {
     /// must keep.
     #[pyo3(signature = (*, writable=None))]
     fn numpy<'py>(&self, py: Python<'py>, writable: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
-        refuse_in_transform(&self.tensor, "numpy", KEEP)?;
+        refuse_in_transform(&self.tensor, "numpy", KEEP_HINT)?;
         let Some(writable) = writable else {
-            return numpy::lend(py, &self.tensor, Lending::WhereFree);
+            return numpy::export_with(py, &self.tensor, ExportMode::WritableIfFree);
         };
         if writable && self.tensor.requires_grad() {
             return Err(bad_value(
@@ -145,8 +147,8 @@ impl PyTensor {
         }
         if writable {
             refuse_read_only("numpy", &self.tensor)?;
-            python(self.tensor.whole_memory().keep_saved())?;
-            // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
+            to_py_result(self.tensor.whole_memory().keep_saved())?;
+            // Other saved uses cannot be copied any more; raising the version makes them errors.
             self.tensor.changed_in_place("numpy(writable=True)");
         }
         numpy::export(py, &self.tensor, writable)
@@ -159,18 +161,18 @@ impl PyTensor {
     }
 
     fn __float__<'py>(&self, py: Python<'py>) -> PyResult<f64> {
-        implicit(py, &self.tensor, "float(t)")?;
-        item(py, &self.tensor).map_err(|error| recorded(py, error))?.extract()
+        check_implicit_conversion(py, &self.tensor, "float(t)")?;
+        item_to_python(py, &self.tensor).map_err(|error| reword_trace_error(py, error))?.extract()
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        implicit(py, &self.tensor, "int(t)")?;
-        py.get_type::<PyInt>().call1((item(py, &self.tensor)?,))
+        check_implicit_conversion(py, &self.tensor, "int(t)")?;
+        py.get_type::<PyInt>().call1((item_to_python(py, &self.tensor)?,))
     }
 
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        implicit(py, &self.tensor, "complex(t)")?;
-        py.get_type::<pyo3::types::PyComplex>().call1((item(py, &self.tensor)?,))
+        check_implicit_conversion(py, &self.tensor, "complex(t)")?;
+        py.get_type::<pyo3::types::PyComplex>().call1((item_to_python(py, &self.tensor)?,))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
@@ -184,7 +186,7 @@ impl PyTensor {
                 "use t.any() or t.all()",
             ));
         }
-        item(py, &self.tensor)?.is_truthy()
+        item_to_python(py, &self.tensor)?.is_truthy()
     }
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -196,7 +198,7 @@ impl PyTensor {
                 self.tensor.shape()
             )));
         }
-        item(py, &self.tensor)
+        item_to_python(py, &self.tensor)
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
@@ -207,21 +209,21 @@ impl PyTensor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, tensor) = (slf.py(), &slf.get().tensor);
         let wanted = dtype.map(|d| ::numpy::PyArrayDescr::new(py, d)).transpose()?;
-        // Whole numbers have no derivative, whoever makes them.
+        // Integers have no derivative.
         let whole = wanted.as_ref().is_some_and(|w| matches!(w.kind(), b'i' | b'u' | b'b'));
-        if cuts(tensor) && !whole {
-            if assigning(py) {
-                let cut = Error::GraphCut { op: ASSIGNED.into(), remedy: BUFFER };
+        if loses_gradient(tensor) && !whole {
+            if is_subscript_assignment(py) {
+                let cut = Error::GraphCut { op: ASSIGNMENT.into(), remedy: BUFFER_HINT };
                 return Err(to_python(Box::new(cut)));
             }
             return package::ARRAY_OF.get(py)?.call1((slf,));
         }
         let array = if copy == Some(true) {
-            numpy::fresh(py, tensor)
+            numpy::to_new_array(py, tensor)
         } else {
-            numpy::lend(py, tensor, Lending::WhereFree)
+            numpy::export_with(py, tensor, ExportMode::WritableIfFree)
         };
-        let array = array.map_err(|error| recorded(py, error))?;
+        let array = array.map_err(|error| reword_trace_error(py, error))?;
         let Some(wanted) = wanted else { return Ok(array) };
         if wanted.eq(numpy::descr(py, tensor.dtype()))? {
             return Ok(array);

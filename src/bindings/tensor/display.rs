@@ -1,7 +1,4 @@
-//! `repr`, `str` and `format` of tensors.
-//!
-//! Owns: the text around what NumPy prints. Never formats numbers itself.
-//! Invariant: `repr` names what NumPy's would leave implicit: requires_grad or grad_fn, and the name.
+//! `repr`, `str` and `format` of tensors, on top of NumPy's formatting of the elements.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -9,7 +6,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
-use crate::bindings::object::item;
+use crate::bindings::object::item_to_python;
 use crate::bindings::object::node::display_name;
 use crate::dtype::DType;
 
@@ -46,7 +43,7 @@ impl PyTensor {
 
     fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if self.tensor.ndim() == 0 {
-            // As NumPy's scalars: every digit that tells the number from others.
+            // Like NumPy's scalars: the shortest text that identifies the number.
             let array = numpy::export(py, &self.tensor, false)?;
             return Ok(array.get_item(PyTuple::empty(py))?.str()?.into_any());
         }
@@ -55,7 +52,8 @@ impl PyTensor {
 
     fn __format__<'py>(&self, py: Python<'py>, spec: &str) -> PyResult<Bound<'py, PyAny>> {
         if self.tensor.size() == 1 && !spec.is_empty() {
-            return item(py, &self.tensor)?.call_method1(pyo3::intern!(py, "__format__"), (spec,));
+            return item_to_python(py, &self.tensor)?
+                .call_method1(pyo3::intern!(py, "__format__"), (spec,));
         }
         self.__str__(py)?.call_method1(pyo3::intern!(py, "__format__"), (spec,))
     }

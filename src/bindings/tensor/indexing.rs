@@ -1,7 +1,4 @@
-//! `t[key]`, `t[key] = value`, iteration and length.
-//!
-//! Owns: the container protocol of `Tensor`. Never resolves an index: `ops::index` does.
-//! Invariant: iterating yields `t[0], t[1], …`, each recorded on its own.
+//! `t[key]`, `t[key] = value`, iteration and length of tensors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,13 +29,13 @@ impl PyTensor {
         let operands = [slf.as_any(), key];
         let call = Call::operator("index", &operands);
         if key.is_exact_instance_of::<PyInt>() {
-            let item = IndexItem::Int(convert::position(key)?);
-            return call.part(slf, 1, || getitem::index(tensor, &[item]));
+            let item = IndexItem::Int(convert::index_int(key)?);
+            return call.run_view(slf, 1, || getitem::index(tensor, &[item]));
         }
         let items = convert::index_of(key)?;
         let copies = items.iter().any(|item| matches!(item, IndexItem::Array(_)));
         let work = if copies { tensor.size() } else { 1 };
-        call.part(slf, work, || getitem::index(tensor, &items))
+        call.run_view(slf, work, || getitem::index(tensor, &items))
     }
 
     fn __setitem__(
@@ -48,17 +45,17 @@ impl PyTensor {
     ) -> PyResult<()> {
         let items = convert::index_of(key)?;
         let x = &slf.get().tensor;
-        let operand = convert::value_of("setitem", "the value", value, x.dtype())?;
+        let operand = convert::assigned_value("setitem", "the value", value, x.dtype())?;
         if let Operand::Tensor(nested) = &operand
             && nested.ndim() > 0
             && is_sequence(value)
         {
-            admit_nested(x, &items, nested)?;
+            check_nesting(x, &items, nested)?;
         }
         let operands = [slf.as_any(), key, value];
         let write = || assign::set_index(x, &items, &operand);
         let call = Call::operator("setitem", &operands);
-        call.change(slf.as_any(), shown(x, &items), write).map(drop)
+        call.run_in_place(slf.as_any(), indexed_elements(x, &items), write).map(drop)
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -88,8 +85,8 @@ impl PyTensor {
     }
 }
 
-/// Refuses a list that is nested deeper than what it is written to has axes, as NumPy does.
-fn admit_nested(x: &Tensor, items: &[IndexItem], nested: &Tensor) -> Result<()> {
+/// Refuses a list nested deeper than the number of indexed axes, as NumPy does.
+fn check_nesting(x: &Tensor, items: &[IndexItem], nested: &Tensor) -> Result<()> {
     let axes = assign::indexed_axes(x, items)?;
     if nested.ndim() <= axes {
         return Ok(());
@@ -101,8 +98,8 @@ fn admit_nested(x: &Tensor, items: &[IndexItem], nested: &Tensor) -> Result<()> 
     }))
 }
 
-/// How many elements an index shows at most.
-fn shown(x: &Tensor, items: &[IndexItem]) -> usize {
+/// An upper bound of the number of elements that an index selects.
+fn indexed_elements(x: &Tensor, items: &[IndexItem]) -> usize {
     let chosen =
         items.iter().zip(x.shape()).take_while(|(item, _)| matches!(item, IndexItem::Int(_)));
     x.size() / chosen.map(|(_, size)| (*size).max(1)).product::<usize>()
@@ -134,7 +131,7 @@ impl TensorIterator {
         }
         let call = Call::new(py, "index", Inputs::Element(source.as_any(), i));
         let element = || getitem::index(tensor, &[IndexItem::Int(i as i64)]);
-        call.part(source, 1, element).map(Some)
+        call.run_view(source, 1, element).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

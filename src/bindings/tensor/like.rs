@@ -1,7 +1,4 @@
-//! Tensors like another one: its shape, its dtype, and new ones of its dtype.
-//!
-//! Owns: PyTorch's names for them. Never computes: the registry's operations and the constructors do.
-//! Invariant: a view made here belongs to the tensor it shows, and a new tensor is a leaf.
+//! Tensors in the shape or dtype of another one, under PyTorch's names: `view_as`, `type_as`, `new_zeros`, ...
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,8 +8,8 @@ use crate::bindings::errors::bad_value;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package::{self, LazyImport};
 
-/// `slf` in the shape of `other`, by a method that takes a shape.
-fn shaped<'py>(
+/// Calls a method of `slf` with the shape of `other`.
+fn with_shape_of<'py>(
     method: &str,
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyTensor>,
@@ -20,8 +17,8 @@ fn shaped<'py>(
     slf.call_method1(method, (other.getattr("shape")?,))
 }
 
-/// A new tensor by a constructor of the package, with the dtype of `slf` unless another is named.
-fn created<'py>(
+/// Calls a constructor of the package with the dtype of `slf` as default.
+fn new_like<'py>(
     slf: &Bound<'py, PyTensor>,
     constructor: &LazyImport,
     args: &Bound<'py, PyTuple>,
@@ -42,7 +39,7 @@ impl PyTensor {
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyTensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        shaped("view", slf, other)
+        with_shape_of("view", slf, other)
     }
 
     /// The elements in the shape of another tensor.
@@ -50,7 +47,7 @@ impl PyTensor {
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyTensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        shaped("reshape", slf, other)
+        with_shape_of("reshape", slf, other)
     }
 
     /// Broadcast to the shape of another tensor, as a view.
@@ -58,7 +55,7 @@ impl PyTensor {
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyTensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        shaped("expand", slf, other)
+        with_shape_of("expand", slf, other)
     }
 
     /// The same data in the dtype of another tensor; recorded.
@@ -86,7 +83,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, &package::ZEROS, size, options)
+        new_like(slf, &package::ZEROS, size, options)
     }
 
     /// Ones in the dtype of this tensor.
@@ -96,7 +93,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, &package::ONES, size, options)
+        new_like(slf, &package::ONES, size, options)
     }
 
     /// Memory of any content, in the dtype of this tensor.
@@ -106,7 +103,7 @@ impl PyTensor {
         size: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, &package::EMPTY, size, options)
+        new_like(slf, &package::EMPTY, size, options)
     }
 
     /// One value in every element, in the dtype of this tensor.
@@ -116,7 +113,7 @@ impl PyTensor {
         size_and_value: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, &package::FULL, size_and_value, options)
+        new_like(slf, &package::FULL, size_and_value, options)
     }
 
     /// A copy of data in the dtype of this tensor.
@@ -126,7 +123,7 @@ impl PyTensor {
         data: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        created(slf, &package::TENSOR, data, options)
+        new_like(slf, &package::TENSOR, data, options)
     }
 
     /// The tensor itself where its elements lie in C order without gaps, else a copy that does; recorded.
@@ -136,7 +133,7 @@ impl PyTensor {
             return Ok(slf.clone().into_any());
         }
         let operands = [slf.as_any()];
-        Call::operator("contiguous", &operands).tensor(tensor.size(), || tensor.contiguous())
+        Call::operator("contiguous", &operands).run_tensor(tensor.size(), || tensor.contiguous())
     }
 
     /// Whether the elements are floats.

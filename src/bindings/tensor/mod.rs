@@ -1,7 +1,4 @@
-//! The class `Tensor`: the struct, its identity, and its methods by topic.
-//!
-//! Owns: the methods, attributes and protocols that are no operations of the registry. Never computes: `ops` does.
-//! Invariant: what a method makes of a call goes through the door.
+//! Methods, attributes and operators of `Tensor` that are not in the operation registry.
 
 mod arithmetic;
 mod attributes;
@@ -18,8 +15,8 @@ mod protocols;
 pub(crate) mod slots;
 
 pub(crate) use construct::{
-    asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, taken, tensor,
-    value_of,
+    adopt_array, asarray, from_numpy, full, get_default_dtype, leaf_of, set_default_dtype, tensor,
+    value_tensor,
 };
 pub(crate) use indexing::TensorIterator;
 pub(crate) use optimizer_update::_update;

@@ -1,7 +1,5 @@
-//! Steps of optimisers as Python calls them.
-//!
-//! Owns: the lists of tensors of one call. Never checks or writes: `ops::inplace::optimizer_update` does.
-//! Invariant: options that are tensors are read when the step runs, so that a program reads them anew.
+//! The fused update step of optimizers.
+//! Options that are tensors are read when the step runs, so that a compiled program reads their current values.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -11,35 +9,34 @@ use crate::bindings::object::PyTensor;
 use crate::ops::inplace::optimizer_update::{RuleOption, Update, step};
 use crate::tensor::Tensor;
 
-/// Tensors of a list.
-type Given<'py> = Vec<Bound<'py, PyTensor>>;
+type TensorList<'py> = Vec<Bound<'py, PyTensor>>;
 
-fn tensors(given: &Given<'_>) -> Vec<Tensor> {
-    given.iter().map(|x| x.get().tensor.clone()).collect()
+fn tensors(list: &TensorList<'_>) -> Vec<Tensor> {
+    list.iter().map(|x| x.get().tensor.clone()).collect()
 }
 
-fn number(given: &Bound<'_, PyAny>) -> PyResult<RuleOption> {
-    Ok(match given.cast::<PyTensor>() {
+fn option_number(value: &Bound<'_, PyAny>) -> PyResult<RuleOption> {
+    Ok(match value.cast::<PyTensor>() {
         Ok(tensor) => RuleOption::Read(tensor.get().tensor.clone()),
-        Err(_) => RuleOption::Value(given.extract()?),
+        Err(_) => RuleOption::Value(value.extract()?),
     })
 }
 
-/// Changes parameters, their states and the counts they share by the rule of an optimiser. `lists` are parameters, a
-/// gradient for each, the states of each one after another, and the counts; `options` numbers or tensors of no axes.
-/// `decay` is the share of a parameter that is added to its gradient.
+/// Updates parameters, their states and their step counts by an optimizer's rule. `lists` are parameters, a gradient
+/// for each, the states of each in order, and the counts; `options` are numbers or 0-d tensors. `decay` is the fraction
+/// of a parameter added to its gradient.
 #[pyfunction]
 pub(crate) fn _update<'py>(
     py: Python<'py>,
     rule: &str,
-    lists: (Given<'py>, Given<'py>, Given<'py>, Given<'py>),
+    lists: (TensorList<'py>, TensorList<'py>, TensorList<'py>, TensorList<'py>),
     options: Vec<Bound<'py, PyAny>>,
     maximize: bool,
     decay: f64,
 ) -> PyResult<()> {
-    let numbers = options.iter().map(number).collect::<PyResult<Vec<_>>>()?;
+    let numbers = options.iter().map(option_number).collect::<PyResult<Vec<_>>>()?;
     let [params, grads, states, counts] = [&lists.0, &lists.1, &lists.2, &lists.3].map(tensors);
-    let whole = Update {
+    let update = Update {
         rule,
         maximize,
         decay,
@@ -53,10 +50,10 @@ pub(crate) fn _update<'py>(
     let describe = || Ok((PyTuple::new(py, &lists.0)?, None));
     Call::new(py, "optimizer.step", Inputs::Described(&describe)).run(
         elements,
-        || step(&whole),
+        || step(&update),
         |()| {
             for x in lists.0.iter().chain(&lists.2).chain(&lists.3) {
-                x.get().written();
+                x.get().note_write();
             }
             Ok(py.None().into_bound(py))
         },

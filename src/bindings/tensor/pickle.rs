@@ -1,7 +1,4 @@
-//! Pickling, and what a copy starts from.
-//!
-//! Owns: what of a tensor survives: elements, requires_grad, grad and name of a leaf, and what a subclass keeps beside them.
-//! Never serialises a graph. Invariant: a tensor with history refuses, and says how to drop it.
+//! Pickling of tensors: the elements, and requires_grad, grad and name of a leaf. Tensors with history are refused.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -9,7 +6,7 @@ use pyo3::types::PyTuple;
 use crate::bindings::backward::transform_arguments::_has_history;
 use crate::bindings::errors::to_python;
 use crate::bindings::interop::numpy;
-use crate::bindings::object::{PyTensor, remember};
+use crate::bindings::object::{PyTensor, set_identity};
 use crate::error::Error;
 use crate::tensor::Tensor;
 
@@ -31,13 +28,13 @@ pub(crate) fn rebuild<'py>(
         tensor.set_name(name);
     }
     if let Some(grad) = grad {
-        tensor.set_grad(Some(owned(grad)?))?;
+        tensor.set_grad(Some(tensor_from_array(grad)?))?;
     }
-    remember(&object)?;
+    set_identity(&object)?;
     Ok(object.into_any())
 }
 
-fn owned(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+fn tensor_from_array(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = array.cast()?;
     numpy::copy("pickle", array, numpy::dtype_for_copy("pickle", array)?)
 }
@@ -58,9 +55,10 @@ impl PyTensor {
         }
         static REBUILD: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
         let rebuild = REBUILD.import(py, "ferrograd._core", "_rebuild")?.clone();
-        let grad = tensor.grad().map(|grad| numpy::fresh(py, &grad)).transpose()?;
+        let grad = tensor.grad().map(|grad| numpy::to_new_array(py, &grad)).transpose()?;
         let name = tensor.name().map(|name| name.to_string());
-        let parts = (slf.get_type(), numpy::fresh(py, tensor)?, tensor.requires_grad(), grad, name);
+        let parts =
+            (slf.get_type(), numpy::to_new_array(py, tensor)?, tensor.requires_grad(), grad, name);
         if slf.is_exact_instance_of::<PyTensor>() {
             return (rebuild, parts).into_pyobject(py);
         }

@@ -1,7 +1,5 @@
-//! NumPy's protocols: `np.sin(t)`, `ndarray * t`, `np.concatenate([t, a])`.
-//!
-//! Owns: the hooks NumPy looks for, and the methods whose function has the tensor in second place; the table behind them is Python's (`_dispatch`), driven by the
-//! `numpy` names of the registry. Never computes.
+//! NumPy's protocols (`__array_ufunc__`, `__array_function__`) and the array API namespace; also methods whose function
+//! takes the tensor as second argument.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,7 +12,7 @@ use crate::bindings::interop::foreign_arrays::OverrideRule;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package;
 
-/// The versions of the array API standard that the namespace fulfils.
+/// The supported versions of the array API standard.
 const API_VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
 
 #[pymethods]
@@ -62,7 +60,7 @@ impl PyTensor {
             }
         }
         if kwargs.is_none_or(|kwargs| kwargs.is_empty()) && method.eq(intern!(py, "__call__"))? {
-            let table = package::OPERATIONS.get(py)?;
+            let table = package::UFUNC_OPERATIONS.get(py)?;
             if let Some(ours) = table.cast::<PyDict>()?.get_item(ufunc)? {
                 return ours.call1(inputs);
             }

@@ -1,8 +1,7 @@
-//! The slots of operators for a few floats, and of basic indices, which stand in front of those that pyo3 makes.
+//! Type slots of operators and basic indexing that try the fast path for small tensors before pyo3's slots.
 //!
-//! Owns: the C functions, and pyo3's, to which everything goes that is not of this sort: subclasses, other operands, modes
-//! in which somebody watches or code of the host may run. Never computes: `ops::core::formulas::small` does.
-//! Invariant: what a slot here answers is what pyo3's answers; without a GIL they are not used.
+//! Invariant: the result is the same as that of pyo3's slot, which handles everything else; without a GIL the slots are
+//! not installed.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,16 +15,16 @@ use pyo3::types::{PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::bindings::call::small_ops;
-use crate::bindings::call::small_ops::{Answer, Object};
+use crate::bindings::call::small_ops::{Object, SmallResult};
 use crate::bindings::call::{intercept, slice};
-use crate::bindings::object::{PyTensor, free_list, wrap_part};
+use crate::bindings::object::{PyTensor, free_list, wrap_computed_view};
 use crate::graph::Mode;
 use crate::ops::core::op_decl::IndexItem;
 use crate::ops::elementwise::{arithmetic, compare};
 use crate::ops::index::getitem;
 
-/// pyo3's slots.
-struct Before {
+/// The slots that pyo3 made.
+struct Pyo3Slots {
     add: c::binaryfunc,
     subtract: c::binaryfunc,
     multiply: c::binaryfunc,
@@ -36,7 +35,7 @@ struct Before {
     subscript: c::binaryfunc,
 }
 
-static BEFORE: OnceLock<Before> = OnceLock::new();
+static PYO3_SLOTS: OnceLock<Pyo3Slots> = OnceLock::new();
 
 macro_rules! binary_slots {
     ($($name:ident: $op:expr;)*) => {$(
@@ -45,9 +44,9 @@ macro_rules! binary_slots {
         unsafe extern "C" fn $name(a: Object, b: Object) -> Object {
             // SAFETY: the caller's contract.
             unsafe {
-                match (small_ops::two($op, a, b, Mode::current()), BEFORE.get()) {
+                match (small_ops::binary($op, a, b, Mode::current()), PYO3_SLOTS.get()) {
                     (Some(object), _) => object,
-                    (None, Some(before)) => (before.$name)(a, b),
+                    (None, Some(pyo3)) => (pyo3.$name)(a, b),
                     (None, None) => ptr::null_mut(),
                 }
             }
@@ -68,9 +67,9 @@ unsafe extern "C" fn power(a: Object, b: Object, modulo: Object) -> Object {
     // SAFETY: the caller's contract.
     unsafe {
         let plain = ptr::eq(modulo, c::Py_None());
-        match (if plain { power_of_number(a, b) } else { None }, BEFORE.get()) {
+        match (if plain { power_with_number(a, b) } else { None }, PYO3_SLOTS.get()) {
             (Some(object), _) => object,
-            (None, Some(before)) => (before.power)(a, b, modulo),
+            (None, Some(pyo3)) => (pyo3.power)(a, b, modulo),
             (None, None) => ptr::null_mut(),
         }
     }
@@ -81,9 +80,9 @@ unsafe extern "C" fn power(a: Object, b: Object, modulo: Object) -> Object {
 unsafe extern "C" fn negative(a: Object) -> Object {
     // SAFETY: the caller's contract.
     unsafe {
-        match (small_ops::one(&arithmetic::NEGATIVE, a, Mode::current()), BEFORE.get()) {
+        match (small_ops::unary(&arithmetic::NEGATIVE, a, Mode::current()), PYO3_SLOTS.get()) {
             (Some(object), _) => object,
-            (None, Some(before)) => (before.negative)(a),
+            (None, Some(pyo3)) => (pyo3.negative)(a),
             (None, None) => ptr::null_mut(),
         }
     }
@@ -102,9 +101,9 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
     };
     // SAFETY: the caller's contract.
     unsafe {
-        match (small_ops::two(spec, a, b, Mode::current()), BEFORE.get()) {
+        match (small_ops::binary(spec, a, b, Mode::current()), PYO3_SLOTS.get()) {
             (Some(object), _) => object,
-            (None, Some(before)) => (before.compare)(a, b, op),
+            (None, Some(pyo3)) => (pyo3.compare)(a, b, op),
             (None, None) => ptr::null_mut(),
         }
     }
@@ -113,49 +112,49 @@ unsafe extern "C" fn compare(a: Object, b: Object, op: c_int) -> Object {
 /// # Safety
 /// As the slot.
 unsafe extern "C" fn subscript(a: Object, key: Object) -> Object {
-    // A panic is for pyo3's slot, which makes an exception of it.
+    // After a panic pyo3's slot runs, which turns it into an exception.
     // SAFETY: the caller's contract.
-    let part = catch_unwind(AssertUnwindSafe(|| unsafe { part(a, key) })).unwrap_or(None);
+    let view = catch_unwind(AssertUnwindSafe(|| unsafe { basic_index(a, key) })).unwrap_or(None);
     // SAFETY: as above.
     unsafe {
-        match (part, BEFORE.get()) {
+        match (view, PYO3_SLOTS.get()) {
             (Some(object), _) => object,
-            (None, Some(before)) => (before.subscript)(a, key),
+            (None, Some(pyo3)) => (pyo3.subscript)(a, key),
             (None, None) => ptr::null_mut(),
         }
     }
 }
 
-/// A view by integers and slices.
+/// Basic indexing with integers and slices: returns a view.
 ///
 /// # Safety
 /// The objects live, and the thread is attached.
 #[inline]
-unsafe fn part(a: Object, key: Object) -> Answer {
-    if !intercept::is_quiet(Mode::current()) {
+unsafe fn basic_index(a: Object, key: Object) -> SmallResult {
+    if !intercept::allows_small_ops(Mode::current()) {
         return None;
     }
-    // SAFETY: the caller's contract; `exact` saw a tensor.
+    // SAFETY: the caller's contract; `exact_tensor` has checked the class.
     let (py, x, source, key) = unsafe {
         let py = Python::assume_attached();
-        let x = free_list::exact(a)?;
+        let x = free_list::exact_tensor(a)?;
         let source = Bound::from_borrowed_ptr(py, a).cast_into_unchecked::<PyTensor>();
         (py, x, source, Borrowed::from_ptr(py, key))
     };
-    let items = match key.cast_exact::<PyTuple>() {
+    let view = match key.cast_exact::<PyTuple>() {
         Ok(keys) => {
             let mut items = Items::new();
             for key in keys.iter_borrowed() {
-                items.push(item(&key)?);
+                items.push(basic_index_item(&key)?);
             }
-            wrap_part(&source, || getitem::index(x, &items))
+            wrap_computed_view(&source, || getitem::index(x, &items))
         }
         Err(_) => {
-            let item = [item(&key)?];
-            wrap_part(&source, || getitem::index(x, &item))
+            let item = [basic_index_item(&key)?];
+            wrap_computed_view(&source, || getitem::index(x, &item))
         }
     };
-    Some(items.map_or_else(
+    Some(view.map_or_else(
         |error| {
             error.restore(py);
             ptr::null_mut()
@@ -166,41 +165,42 @@ unsafe fn part(a: Object, key: Object) -> Answer {
 
 type Items = SmallVec<[IndexItem; 2]>;
 
-/// The item of an index that an integer or a slice is.
+/// The index item of an integer or a slice.
 #[inline]
-fn item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
+fn basic_index_item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
     if let Ok(slice) = key.cast_exact::<PySlice>() {
-        return slice::item(slice).ok();
+        return slice::slice_item(slice).ok();
     }
     let int = key.cast_exact::<PyInt>().ok()?;
     int.extract::<i64>().ok().map(IndexItem::Int)
 }
 
-/// The power of a tensor with one of the exponents for which there is another operation.
+/// `t ** number` for exponents with an operation of their own, such as 2.
 ///
 /// # Safety
 /// The objects live, and the thread is attached.
 #[inline]
-unsafe fn power_of_number(a: Object, b: Object) -> Answer {
+unsafe fn power_with_number(a: Object, b: Object) -> SmallResult {
     // SAFETY: the caller's contract.
     unsafe {
-        let exponent = small_ops::number(b)?.as_f64();
+        let exponent = small_ops::exact_number(b)?.as_f64();
         let same = arithmetic::POWER.unary_for_scalar.and_then(|beside| beside(exponent))?;
-        small_ops::one(same, a, Mode::current())
+        small_ops::unary(same, a, Mode::current())
     }
 }
 
-/// Puts the slots in front of pyo3's.
-pub(crate) fn begin(py: Python<'_>) {
+/// Installs the slots.
+pub(crate) fn install(py: Python<'_>) {
     let class = PyTensor::type_object_raw(py);
-    // SAFETY: the class lives for ever, as do its slots, and nobody else changes them while the module is being made.
+    // SAFETY: the class and its slot tables live for ever, and nothing else accesses them while the module is being
+    // created.
     unsafe {
         let (numbers, mapping) = ((*class).tp_as_number.as_mut(), (*class).tp_as_mapping.as_mut());
         let (true, Some(numbers), Some(mapping)) = (free_list::HAS_GIL, numbers, mapping) else {
             return;
         };
         let found = || {
-            Some(Before {
+            Some(Pyo3Slots {
                 add: numbers.nb_add?,
                 subtract: numbers.nb_subtract?,
                 multiply: numbers.nb_multiply?,
@@ -211,7 +211,7 @@ pub(crate) fn begin(py: Python<'_>) {
                 subscript: mapping.mp_subscript?,
             })
         };
-        if found().is_none_or(|before| BEFORE.set(before).is_err()) {
+        if found().is_none_or(|pyo3| PYO3_SLOTS.set(pyo3).is_err()) {
             return;
         }
         numbers.nb_add = Some(add);

@@ -1,7 +1,5 @@
-//! `fg.CustomFunction`: document 000, an instance that carries hyper-parameters.
-//!
-//! Owns: the abstract class with `apply`, `apply_many` and call. Never holds state of a call.
-//! Invariant: a class that lacks forward or backward cannot be instantiated.
+//! `fg.CustomFunction`: an operation as an instance that carries hyper-parameters, with abstract `forward` and
+//! `backward`.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +9,11 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PySuper, PyTuple, PyType};
 
 use crate::bindings::call::intercept::{Call, Inputs};
 use crate::bindings::custom_op::arguments::Arguments;
-use crate::bindings::custom_op::call::Job;
-use crate::bindings::custom_op::class_info::Form;
+use crate::bindings::custom_op::call::CustomCall;
+use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::FunctionContext;
-use crate::bindings::custom_op::function::described;
-use crate::bindings::custom_op::outputs::contract;
+use crate::bindings::custom_op::function::describe_call;
+use crate::bindings::custom_op::outputs::contract_error;
 use crate::bindings::custom_op::python_rule::Callee;
 use crate::bindings::errors::bad_type;
 
@@ -32,26 +30,26 @@ impl CustomFunction {
         inputs: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
-        let form = Form::of(&slf.get_type(), None)?;
-        let form = form.get();
+        let info = ClassInfo::of(&slf.get_type(), None)?;
+        let info = info.get();
         if let Some(i) = inputs.iter_borrowed().position(|ob| ob.is_none()) {
             let what = format!("inputs must not be null: input {i} is None");
-            return Err(bad_type(&form.name, what, "pass a tensor"));
+            return Err(bad_type(&info.name, what, "pass a tensor"));
         }
-        let again = || Ok((slf.getattr(pyo3::intern!(py, "apply_many"))?, inputs.clone(), None));
-        let job = Job {
-            form,
-            arguments: Arguments::find(form, inputs, None)?,
+        let replay = || Ok((slf.getattr(pyo3::intern!(py, "apply_many"))?, inputs.clone(), None));
+        let custom_call = CustomCall {
+            info,
+            arguments: Arguments::find(info, inputs, None)?,
             callee: Callee::Instance(slf.clone().into_any().unbind()),
-            again: Some(&again),
-            strict: true,
+            replay: Some(&replay),
+            custom_function_rules: true,
         };
         let run = |context: &Bound<'py, FunctionContext>| {
             slf.call_method1(pyo3::intern!(py, "forward"), (inputs, context))
         };
-        let describe = || described(slf.as_any(), inputs);
-        let call = Call::new(py, &form.name, Inputs::Described(&describe));
-        Ok(call.intercept(|| job.run(py, run))?.cast_into()?)
+        let describe = || describe_call(slf.as_any(), inputs);
+        let call = Call::new(py, &info.name, Inputs::Described(&describe));
+        Ok(call.intercept(|| custom_call.run(py, run))?.cast_into()?)
     }
 }
 
@@ -69,13 +67,13 @@ impl CustomFunction {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CustomFunction> {
-        let form = Form::of(cls, None)?;
-        if form.get().complete.get(cls.py()).is_some() {
+        let info = ClassInfo::of(cls, None)?;
+        if info.get().complete.get(cls.py()).is_some() {
             return Ok(CustomFunction);
         }
-        let missing = mark(cls)?;
+        let missing = mark_abstract(cls)?;
         if missing.is_empty() {
-            form.get().complete.get_or_init(cls.py(), || ());
+            info.get().complete.get_or_init(cls.py(), || ());
             return Ok(CustomFunction);
         }
         let plural = if missing.len() > 1 { "s" } else { "" };
@@ -95,7 +93,7 @@ impl CustomFunction {
     ) -> PyResult<()> {
         let base = cls.py().get_type::<CustomFunction>();
         PySuper::new(&base, cls)?.call_method("__init_subclass__", (), kwargs)?;
-        mark(cls).map(drop)
+        mark_abstract(cls).map(drop)
     }
 
     /// Computes the outputs from `inputs` and keeps in `ctx` what backward needs; returns a sequence of tensors.
@@ -123,7 +121,7 @@ impl CustomFunction {
         let outputs = CustomFunction::invoke(slf, inputs)?;
         if outputs.is_empty() {
             let name = slf.get_type().name()?;
-            return Err(contract(format!(
+            return Err(contract_error(format!(
                 "Function produced no outputs: the forward of {name} returned none; call apply_many for its effect"
             )));
         }
@@ -148,8 +146,8 @@ impl CustomFunction {
     }
 }
 
-/// The methods that the class has yet to define, sorted: document 000's two, and what `abc` finds in a class that uses it.
-fn missing(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
+/// The abstract methods that a class does not define, sorted: `forward`, `backward`, and what `abc` lists.
+fn missing_methods(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
     let base = cls.py().get_type::<CustomFunction>();
     let mut missing = BTreeSet::new();
     if let Some(declared) = cls.getattr_opt("__abstractmethods__")? {
@@ -166,9 +164,9 @@ fn missing(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
     Ok(missing)
 }
 
-/// Sets what `inspect.isabstract` and `object.__new__` read to the methods that are missing now.
-pub(crate) fn mark(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
-    let missing = missing(cls)?;
+/// Updates `__abstractmethods__`, which `inspect.isabstract` and `object.__new__` read.
+pub(crate) fn mark_abstract(cls: &Bound<'_, PyType>) -> PyResult<BTreeSet<String>> {
+    let missing = missing_methods(cls)?;
     if !missing.is_empty() || cls.hasattr("__abstractmethods__")? {
         cls.setattr("__abstractmethods__", PyFrozenSet::new(cls.py(), &missing)?)?;
     }

@@ -1,15 +1,12 @@
-//! `fg.Function`: a derivative written as two static methods, as PyTorch has it.
-//!
-//! Owns: the class and `once_differentiable`. Never holds state: a call's state is in its context.
-//! Invariant: the class is analysed at its first call, not at each one.
+//! `fg.Function`: an operation as a class with static `forward` and `backward`, as in PyTorch.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::bindings::call::intercept::{Call, Description, Inputs};
 use crate::bindings::custom_op::arguments::Arguments;
-use crate::bindings::custom_op::call::Job;
-use crate::bindings::custom_op::class_info::Form;
+use crate::bindings::custom_op::call::CustomCall;
+use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::FunctionContext;
 use crate::bindings::custom_op::python_rule::Callee;
 use crate::bindings::errors::{bad_type, to_python};
@@ -59,34 +56,34 @@ impl Function {
         let Some(forward) = cls.getattr_opt(pyo3::intern!(py, "forward"))? else {
             return Err(no_forward(cls)?);
         };
-        let form = Form::of(cls, Some(&forward))?;
-        let form = form.get();
-        let again =
+        let info = ClassInfo::of(cls, Some(&forward))?;
+        let info = info.get();
+        let replay =
             || Ok((cls.getattr(pyo3::intern!(py, "apply"))?, args.clone(), kwargs.cloned()));
-        let job = Job {
-            form,
-            arguments: Arguments::find(form, args, kwargs)?,
+        let custom_call = CustomCall {
+            info,
+            arguments: Arguments::find(info, args, kwargs)?,
             callee: Callee::Class(cls.clone().unbind()),
-            again: Some(&again),
-            strict: false,
+            replay: Some(&replay),
+            custom_function_rules: false,
         };
-        let run = |context: &Bound<'py, FunctionContext>| match &form.setup {
+        let run = |context: &Bound<'py, FunctionContext>| match &info.setup {
             None => call_with(&forward, context, args, kwargs),
             Some(setup) => {
                 let output = forward.call(args, kwargs)?;
-                let inputs = form.signature(py)?.bind(&form.name, args, kwargs)?;
+                let inputs = info.signature(py)?.bind(&info.name, args, kwargs)?;
                 setup.bind(py).call1((context, inputs, &output))?;
                 Ok(output)
             }
         };
-        let describe = || described(cls.as_any(), args);
-        let call = Call::new(py, &form.name, Inputs::Described(&describe));
-        call.intercept(|| job.run(py, run))
+        let describe = || describe_call(cls.as_any(), args);
+        let call = Call::new(py, &info.name, Inputs::Described(&describe));
+        call.intercept(|| custom_call.run(py, run))
     }
 }
 
-/// What observers see of a call: its arguments, and the attributes of what it was made on, if that has any.
-pub(super) fn described<'py>(
+/// What observers see of a call: its arguments, and the `attrs` of its owner, if it has any.
+pub(super) fn describe_call<'py>(
     owner: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Description<'py>> {
@@ -94,7 +91,7 @@ pub(super) fn described<'py>(
     Ok((args.clone(), attributes))
 }
 
-/// `forward(ctx, *args, **kwargs)`, without a tuple where there are few arguments.
+/// Calls `forward(ctx, *args, **kwargs)`; avoids building a tuple for one or two arguments.
 #[inline]
 fn call_with<'py>(
     forward: &Bound<'py, PyAny>,

@@ -1,17 +1,17 @@
-//! Tensors to DLPack capsules.
+//! `__dlpack__`: tensors to DLPack capsules.
+//! Consumers that cannot know that the memory is read-only get a copy; one that asks for `copy=False` is counted as a
+//! writer.
 //!
-//! Owns: `__dlpack__`, and who may write to what is shared: a consumer that could not know that the
-//! memory is read-only gets a copy, one that asks for `copy=False` is counted as a writer.
-//! Never converts a dtype. Invariant: a capsule keeps the storage alive until its deleter has run.
+//! Invariant: a capsule keeps the storage alive until its deleter has run.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::{Storage, capture};
-use crate::bindings::errors::{bad_type, python, to_python};
+use crate::bindings::errors::{bad_type, to_py_result, to_python};
 use crate::bindings::interop::dlpack::format::{
-    CPU, DlTensor, IS_COPIED, Legacy, Managed, READ_ONLY, Versioned, refused,
+    CPU, DlTensor, IS_COPIED, LegacyTensor, Managed, READ_ONLY, VersionedTensor, exchange_error,
 };
 use crate::bindings::object::PyTensor;
 use crate::error::Error;
@@ -20,35 +20,35 @@ use crate::ops::shape::create;
 use crate::tensor::Tensor;
 use crate::threads::NotAlone;
 
-/// What a capsule of ours points to; the managed part stands first.
+/// The content of our capsules; `managed` must be the first field.
 #[repr(C)]
-struct Exported<M> {
+struct CapsuleData<M> {
     managed: M,
     dims: Vec<i64>,
-    steps: Vec<i64>,
+    strides: Vec<i64>,
     storage: Storage,
-    counted: bool,
-    /// The consumer may delete this without holding the GIL.
+    counted_writable: bool,
+    /// The consumer may delete this on another thread without the GIL.
     _others: NotAlone,
 }
 
-impl<M> Drop for Exported<M> {
+impl<M> Drop for CapsuleData<M> {
     fn drop(&mut self) {
-        if self.counted {
+        if self.counted_writable {
             self.storage.release_export();
         }
     }
 }
 
 /// # Safety
-/// `managed` was made by `capsule_of` and nobody uses it any more.
+/// `managed` was made by `capsule_of` and is not used any more.
 unsafe extern "C" fn delete<M>(managed: *mut M) {
     // SAFETY: `capsule_of` leaked this box, whose first field is the managed part.
-    drop(unsafe { Box::from_raw(managed.cast::<Exported<M>>()) });
+    drop(unsafe { Box::from_raw(managed.cast::<CapsuleData<M>>()) });
 }
 
-/// The destructor of a capsule: deletes what no consumer has taken.
-unsafe extern "C" fn forget<M: Managed>(capsule: *mut ffi::PyObject) {
+/// The destructor of a capsule: deletes content that no consumer has taken.
+unsafe extern "C" fn destroy_capsule<M: Managed>(capsule: *mut ffi::PyObject) {
     // SAFETY: Python calls this with a live capsule; a consumer that took the content renamed it.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 1 {
@@ -61,16 +61,16 @@ fn capsule_of<'py, M: Managed>(
     py: Python<'py>,
     tensor: &Tensor,
     flags: u64,
-    counted: bool,
+    counted_writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     capture::check_read("dlpack", tensor.storage())?;
     let storage = tensor.storage().clone();
-    if counted {
+    if counted_writable {
         storage.export_writable();
     }
     let mut dims: Vec<i64> = tensor.shape().iter().map(|&d| d as i64).collect();
-    let mut steps: Vec<i64> = tensor.layout().strides().iter().map(|&s| s as i64).collect();
-    let described = DlTensor {
+    let mut strides: Vec<i64> = tensor.layout().strides().iter().map(|&s| s as i64).collect();
+    let tensor_struct = DlTensor {
         data: tensor.ptr().cast(),
         device: [CPU, 0],
         ndim: dims.len() as i32,
@@ -78,17 +78,18 @@ fn capsule_of<'py, M: Managed>(
         bits: (tensor.dtype().size() * 8) as u8,
         lanes: 1,
         shape: dims.as_mut_ptr(),
-        strides: steps.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let managed = M::new(described, flags, delete::<M>);
+    let managed = M::new(tensor_struct, flags, delete::<M>);
     let _others = NotAlone::new();
-    let exported = Exported { managed, dims, steps, storage, counted, _others };
+    let exported = CapsuleData { managed, dims, strides, storage, counted_writable, _others };
     let exported = Box::into_raw(Box::new(exported));
-    // SAFETY: the box stays until `delete`, which either `forget` or the consumer calls; when no
-    // capsule could be made it is ours again.
+    // SAFETY: the box lives until `delete`, which either the capsule's destructor or the consumer calls; if no capsule
+    // could be made, it is still ours.
     unsafe {
-        let made = ffi::PyCapsule_New(exported.cast(), M::NAME.as_ptr(), Some(forget::<M>));
+        let made =
+            ffi::PyCapsule_New(exported.cast(), M::NAME.as_ptr(), Some(destroy_capsule::<M>));
         if made.is_null() {
             drop(Box::from_raw(exported));
         }
@@ -96,9 +97,9 @@ fn capsule_of<'py, M: Managed>(
     }
 }
 
-/// What the caller of `__dlpack__` said about copying.
+/// The `copy=` argument of `__dlpack__`.
 enum CopyRequest {
-    /// Nothing: a consumer that does not know the whole protocol.
+    /// Not given: the consumer may not know the whole protocol.
     Silent,
     /// `copy=None`: share, and respect the read-only flag.
     Either,
@@ -116,7 +117,7 @@ fn copy_request(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<CopyRequest> {
     })
 }
 
-/// Refuses devices and streams that a tensor in main memory does not have.
+/// Checks the keywords; returns whether the consumer takes versioned capsules.
 fn check_export(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let Some(kwargs) = kwargs else { return Ok(false) };
     let mut versioned = false;
@@ -128,11 +129,15 @@ fn check_export(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
             "dl_device" if value.extract::<(i32, i32)>()?.0 == CPU => {}
             "dl_device" => {
                 let what = format!("device {value} was asked for, and tensors live on the CPU");
-                return Err(refused("__dlpack__", what, "ask for (1, 0) or leave dl_device out"));
+                return Err(exchange_error(
+                    "__dlpack__",
+                    what,
+                    "ask for (1, 0) or leave dl_device out",
+                ));
             }
             "stream" => {
                 let what = "a stream was given, and the CPU has none";
-                return Err(refused("__dlpack__", what, "pass stream=None"));
+                return Err(exchange_error("__dlpack__", what, "pass stream=None"));
             }
             other => {
                 let what = format!("unexpected keyword argument {other:?}");
@@ -165,15 +170,15 @@ impl PyTensor {
             let remedy = "use detach() or no_grad() to mean it";
             return Err(to_python(Box::new(Error::GraphCut { op: "__dlpack__".into(), remedy })));
         }
-        let (source, flags, counted) = match copy_request(kwargs)? {
+        let (source, flags, counted_writable) = match copy_request(kwargs)? {
             CopyRequest::Either if versioned => (tensor.clone(), READ_ONLY, false),
-            CopyRequest::Share => (writable(tensor)?, 0, true),
+            CopyRequest::Share => (share_writable(tensor)?, 0, true),
             _ => (duplicate(tensor)?, IS_COPIED, false),
         };
         if versioned {
-            capsule_of::<Versioned>(py, &source, flags, counted)
+            capsule_of::<VersionedTensor>(py, &source, flags, counted_writable)
         } else {
-            capsule_of::<Legacy>(py, &source, flags, counted)
+            capsule_of::<LegacyTensor>(py, &source, flags, counted_writable)
         }
     }
 
@@ -183,22 +188,22 @@ impl PyTensor {
     }
 }
 
-/// The tensor, as memory that others are going to write to.
-fn writable(tensor: &Tensor) -> PyResult<Tensor> {
+/// Prepares a tensor's memory for writes by the consumer.
+fn share_writable(tensor: &Tensor) -> PyResult<Tensor> {
     if tensor.requires_grad() || !tensor.storage().is_writable() {
         let what = if tensor.requires_grad() {
             "the tensor requires grad, and writing to it elsewhere would falsify gradients"
         } else {
             "the memory is a read-only array's"
         };
-        return Err(refused("__dlpack__", what, "leave copy=False out, or share t.clone()"));
+        return Err(exchange_error("__dlpack__", what, "leave copy=False out, or share t.clone()"));
     }
-    python(tensor.whole_memory().keep_saved())?;
-    // What else was saved or recorded cannot be copied after the fact; raising the version makes its use an error.
+    to_py_result(tensor.whole_memory().keep_saved())?;
+    // Other saved uses cannot be copied any more; raising the version makes them errors.
     tensor.storage().bump_version("__dlpack__(copy=False)");
     Ok(tensor.clone())
 }
 
 pub(super) fn duplicate(tensor: &Tensor) -> PyResult<Tensor> {
-    python(create::clone_(&tensor.detach()))
+    to_py_result(create::clone_(&tensor.detach()))
 }

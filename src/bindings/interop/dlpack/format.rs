@@ -1,6 +1,5 @@
-//! The memory layout of DLPack 1.0, in its versioned and its older form.
+//! The C structures of DLPack 1.0, versioned and legacy, and the capsule names.
 //!
-//! Owns: the C structures and the names of the capsules that carry them. Never reads memory.
 //! Invariant: field order and types are those of `dlpack.h`.
 
 use std::ffi::{CStr, c_void};
@@ -31,37 +30,41 @@ pub(super) struct DlTensor {
 }
 
 #[repr(C)]
-pub(super) struct Legacy {
+pub(super) struct LegacyTensor {
     pub(super) tensor: DlTensor,
     pub(super) context: *mut c_void,
-    pub(super) deleter: Option<unsafe extern "C" fn(*mut Legacy)>,
+    pub(super) deleter: Option<unsafe extern "C" fn(*mut LegacyTensor)>,
 }
 
 #[repr(C)]
-pub(super) struct Versioned {
+pub(super) struct VersionedTensor {
     pub(super) version: [u32; 2],
     pub(super) context: *mut c_void,
-    pub(super) deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
+    pub(super) deleter: Option<unsafe extern "C" fn(*mut VersionedTensor)>,
     pub(super) flags: u64,
     pub(super) tensor: DlTensor,
 }
 
-/// The two forms of a capsule's content.
+/// The content of a capsule, versioned or legacy.
 pub(super) trait Managed: Sized + 'static {
     const NAME: &'static CStr;
-    const USED: &'static CStr;
+    const USED_NAME: &'static CStr;
     fn new(tensor: DlTensor, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
     fn tensor(&self) -> &DlTensor;
 }
 
-impl Managed for Legacy {
+impl Managed for LegacyTensor {
     const NAME: &'static CStr = LEGACY;
-    const USED: &'static CStr = c"used_dltensor";
-    fn new(tensor: DlTensor, _: u64, deleter: unsafe extern "C" fn(*mut Legacy)) -> Legacy {
-        Legacy { tensor, context: std::ptr::null_mut(), deleter: Some(deleter) }
+    const USED_NAME: &'static CStr = c"used_dltensor";
+    fn new(
+        tensor: DlTensor,
+        _: u64,
+        deleter: unsafe extern "C" fn(*mut LegacyTensor),
+    ) -> LegacyTensor {
+        LegacyTensor { tensor, context: std::ptr::null_mut(), deleter: Some(deleter) }
     }
-    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Legacy)> {
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut LegacyTensor)> {
         self.deleter
     }
     fn tensor(&self) -> &DlTensor {
@@ -69,14 +72,18 @@ impl Managed for Legacy {
     }
 }
 
-impl Managed for Versioned {
+impl Managed for VersionedTensor {
     const NAME: &'static CStr = VERSIONED;
-    const USED: &'static CStr = c"used_dltensor_versioned";
-    fn new(tensor: DlTensor, flags: u64, delete: unsafe extern "C" fn(*mut Versioned)) -> Self {
+    const USED_NAME: &'static CStr = c"used_dltensor_versioned";
+    fn new(
+        tensor: DlTensor,
+        flags: u64,
+        delete: unsafe extern "C" fn(*mut VersionedTensor),
+    ) -> Self {
         let context = std::ptr::null_mut();
-        Versioned { version: VERSION, context, deleter: Some(delete), flags, tensor }
+        VersionedTensor { version: VERSION, context, deleter: Some(delete), flags, tensor }
     }
-    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Versioned)> {
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut VersionedTensor)> {
         self.deleter
     }
     fn tensor(&self) -> &DlTensor {
@@ -85,6 +92,10 @@ impl Managed for Versioned {
 }
 
 #[cold]
-pub(super) fn refused(op: &'static str, what: impl Into<String>, remedy: &'static str) -> PyErr {
+pub(super) fn exchange_error(
+    op: &'static str,
+    what: impl Into<String>,
+    remedy: &'static str,
+) -> PyErr {
     to_python(Box::new(Error::Exchange { op: op.into(), what: what.into(), remedy }))
 }

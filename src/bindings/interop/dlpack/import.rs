@@ -1,8 +1,7 @@
-//! DLPack capsules to tensors.
+//! `from_dlpack`: DLPack capsules to tensors.
 //!
-//! Owns: `from_dlpack` and the life of what a producer handed over. Never writes to foreign memory.
-//! Invariant: content is taken out of a capsule at most once, and its deleter is called exactly once,
-//! when the storage made from it goes.
+//! Invariant: content is taken out of a capsule at most once, and its deleter is called exactly once, when the storage
+//! made from it is dropped.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -16,7 +15,8 @@ use crate::array::{Access, Layout, Owner, ShapeVec, Storage};
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::interop::dlpack::export::duplicate;
 use crate::bindings::interop::dlpack::format::{
-    CPU, DlTensor, LEGACY, Legacy, Managed, READ_ONLY, VERSION, VERSIONED, Versioned, refused,
+    CPU, DlTensor, LEGACY, LegacyTensor, Managed, READ_ONLY, VERSION, VERSIONED, VersionedTensor,
+    exchange_error,
 };
 use crate::bindings::object::{PyTensor, wrap};
 use crate::dtype::{CONVERT, DType};
@@ -43,54 +43,54 @@ impl<M: Managed> Drop for CapsuleContent<M> {
                 deleter(self.0.as_ptr());
             }
         };
-        // At the interpreter's end nobody may enter Python any more; the memory goes with it.
+        // During interpreter shutdown threads cannot attach any more; the memory is then left to the process exit.
         Python::try_attach(|_| call());
     }
 }
 
-fn take<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<CapsuleContent<M>> {
-    // SAFETY: the capsule is alive and, as the caller checked, holds an `M` that nobody has taken;
-    // renaming it is how the protocol passes the ownership to us.
+fn take_content<M: Managed>(capsule: &Bound<'_, PyCapsule>) -> PyResult<CapsuleContent<M>> {
+    // SAFETY: the capsule is live and, as the caller checked, holds an `M` that was not taken; renaming it transfers
+    // ownership, as the protocol defines.
     unsafe {
         let content = ffi::PyCapsule_GetPointer(capsule.as_ptr(), M::NAME.as_ptr());
         let Some(content) = NonNull::new(content.cast::<M>()) else {
             return Err(PyErr::fetch(capsule.py()));
         };
-        if ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr()) != 0 {
+        if ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED_NAME.as_ptr()) != 0 {
             return Err(PyErr::fetch(capsule.py()));
         }
         Ok(CapsuleContent(content))
     }
 }
 
-fn named(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> bool {
+fn has_name(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> bool {
     // SAFETY: the capsule is a live object.
     unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 1 }
 }
 
-fn imported(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
-    if named(capsule, VERSIONED) {
-        let content = take::<Versioned>(capsule)?;
-        // SAFETY: version and flags stand at the same place in every version.
+fn tensor_from_capsule(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
+    if has_name(capsule, VERSIONED) {
+        let content = take_content::<VersionedTensor>(capsule)?;
+        // SAFETY: version and flags are at the same offset in every version.
         let (version, flags) = unsafe { (content.0.as_ref().version, content.0.as_ref().flags) };
         if version[0] != VERSION[0] {
             let what = format!("the capsule has version {}.{}", version[0], version[1]);
-            return Err(refused("from_dlpack", what, "export it with max_version=(1, 0)"));
+            return Err(exchange_error("from_dlpack", what, "export it with max_version=(1, 0)"));
         }
         let access = if flags & READ_ONLY == 0 { Access::Shared } else { Access::Foreign };
         return adopt(content, access);
     }
-    if named(capsule, LEGACY) {
-        return adopt(take::<Legacy>(capsule)?, Access::Shared);
+    if has_name(capsule, LEGACY) {
+        return adopt(take_content::<LegacyTensor>(capsule)?, Access::Shared);
     }
     let remedy = "pass an object with __dlpack__, whose capsule nobody has taken";
-    Err(refused("from_dlpack", "the capsule holds no DLPack tensor", remedy))
+    Err(exchange_error("from_dlpack", "the capsule holds no DLPack tensor", remedy))
 }
 
 fn dtype_of(tensor: &DlTensor) -> PyResult<DType> {
     let DlTensor { code, bits, lanes, .. } = *tensor;
     match DType::from_dlpack(code, bits) {
-        // Foreign booleans are read as numbers: bytes other than 0 and 1 are none to Rust.
+        // Foreign booleans are read as u8: bytes other than 0 and 1 are invalid as Rust bools.
         Some(DType::Bool) if lanes == 1 => Ok(DType::U8),
         Some(dtype) if lanes == 1 => Ok(dtype),
         _ => Err(to_python(Box::new(Error::Unsupported {
@@ -102,9 +102,9 @@ fn dtype_of(tensor: &DlTensor) -> PyResult<DType> {
 }
 
 fn adopt<M: Managed>(content: CapsuleContent<M>, access: Access) -> PyResult<Tensor> {
-    // SAFETY: the content is a valid description until its deleter runs; shape and strides hold
-    // `ndim` integers each, and null strides mean C order.
-    let (tensor, dims, steps) = unsafe {
+    // SAFETY: the content is valid until its deleter runs; shape and strides hold `ndim` integers each, and null
+    // strides mean C order.
+    let (tensor, dims, strides) = unsafe {
         let tensor = content.0.as_ref().tensor();
         let ndim = tensor.ndim.max(0) as usize;
         let list = |p: *mut i64| {
@@ -114,7 +114,7 @@ fn adopt<M: Managed>(content: CapsuleContent<M>, access: Access) -> PyResult<Ten
     };
     if tensor.device[0] != CPU {
         let what = format!("the memory is on device {:?}, not on the CPU", tensor.device);
-        return Err(refused("from_dlpack", what, "copy it to the CPU first"));
+        return Err(exchange_error("from_dlpack", what, "copy it to the CPU first"));
     }
     let dtype = dtype_of(tensor)?;
     let boolean = tensor.code == DType::Bool.row().dlpack;
@@ -125,35 +125,34 @@ fn adopt<M: Managed>(content: CapsuleContent<M>, access: Access) -> PyResult<Ten
     let first = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
     if first.addr() % dtype.size() != 0 {
         let what = "the memory is not aligned to its elements";
-        return Err(refused("from_dlpack", what, "pass a copy of it"));
+        return Err(exchange_error("from_dlpack", what, "pass a copy of it"));
     }
-    let steps: Vec<isize> = match steps {
-        Some(steps) => steps.iter().map(|&s| s as isize).collect(),
+    let strides: Vec<isize> = match strides {
+        Some(strides) => strides.iter().map(|&s| s as isize).collect(),
         None => Layout::contiguous(&dims)?.strides().to_vec(),
     };
     if tensor.data.is_null() {
-        return Err(refused("from_dlpack", "the capsule names no memory", "pass an array"));
+        return Err(exchange_error("from_dlpack", "the capsule names no memory", "pass an array"));
     }
-    let Some((low, high)) = extent(&dims, &steps, dtype.size()) else {
+    let Some((low, high)) = element_range(&dims, &strides, dtype.size()) else {
         let what = "the strides reach beyond what memory can address";
-        return Err(refused("from_dlpack", what, "pass a copy of it"));
+        return Err(exchange_error("from_dlpack", what, "pass a copy of it"));
     };
-    let layout = Layout::strided(&dims, &steps, -low)?;
+    let layout = Layout::strided(&dims, &strides, -low)?;
     let size = dtype.size() as isize;
     let nbytes = ((high - low + 1) * size) as usize;
-    // SAFETY: the producer guarantees the elements that its shape and strides name, until the
-    // deleter, which the owner calls when the storage goes.
+    // SAFETY: the producer guarantees the elements that shape and strides address until the deleter runs, which the
+    // owner calls when the storage is dropped.
     let storage =
         unsafe { Storage::adopt(first.offset(low * size), nbytes, access, Box::new(content)) };
     let shared = Tensor::assemble(storage, layout, dtype, None);
     if boolean { Ok(astype(&shared, DType::Bool)?) } else { Ok(shared) }
 }
 
-/// The lowest and the highest element that a shape and strides reach, from the first one; `None` when
-/// their distance in bytes is more than an address holds.
-fn extent(dims: &[usize], steps: &[isize], size: usize) -> Option<(isize, isize)> {
+/// The lowest and the highest element offset of a shape and strides; None if the range in bytes overflows an address.
+fn element_range(dims: &[usize], strides: &[isize], size: usize) -> Option<(isize, isize)> {
     let (mut low, mut high) = (0isize, 0isize);
-    for (&d, &s) in dims.iter().zip(steps) {
+    for (&d, &s) in dims.iter().zip(strides) {
         let reach = isize::try_from(d).ok()?.checked_sub(1)?.checked_mul(s)?;
         low = low.checked_add(reach.min(0))?;
         high = high.checked_add(reach.max(0))?;
@@ -177,7 +176,7 @@ pub(crate) fn from_dlpack<'py>(
     let py = x.py();
     if device.is_some_and(|device| device != "cpu") {
         let what = format!("device {:?} does not exist", device.unwrap_or_default());
-        return Err(refused("from_dlpack", what, "tensors live on \"cpu\""));
+        return Err(exchange_error("from_dlpack", what, "tensors live on \"cpu\""));
     }
     let own = x.cast::<PyTensor>().ok().map(|t| t.get().tensor.clone());
     let shared = match own {
@@ -186,26 +185,26 @@ pub(crate) fn from_dlpack<'py>(
             return Err(to_python(Box::new(Error::GraphCut { op: "from_dlpack".into(), remedy })));
         }
         Some(tensor) => tensor.detach(),
-        None => imported(&capsule_from(x, copy)?)?,
+        None => tensor_from_capsule(&capsule_from(x, copy)?)?,
     };
     wrap(py, if copy == Some(true) { duplicate(&shared)? } else { shared })
 }
 
-/// Whether an object is an array of another library that offers its memory.
+/// Whether an object is an array of another library with `__dlpack__`.
 ///
-/// NumPy's own arrays and scalars come another way.
-pub(crate) fn produces(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// NumPy's arrays and scalars are handled by `numpy.rs`.
+pub(crate) fn is_producer(x: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!x.is_instance_of::<PyTensor>()
         && !crate::bindings::interop::numpy::is_scalar(x)?
         && x.hasattr(pyo3::intern!(x.py(), "__dlpack__"))?)
 }
 
-/// A tensor on the memory of such an object.
-pub(crate) fn shared(x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    imported(&capsule_from(x, None)?)
+/// A tensor on the memory of an object with `__dlpack__`.
+pub(crate) fn import_shared(x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    tensor_from_capsule(&capsule_from(x, None)?)
 }
 
-/// Asks a producer for a capsule, in the newest way that it understands.
+/// Asks a producer for a capsule, of the newest version that it supports.
 fn capsule_from<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Bound<'py, PyCapsule>> {
     let py = x.py();
     let foreign = |_| {
@@ -220,7 +219,7 @@ fn capsule_from<'py>(x: &Bound<'py, PyAny>, copy: Option<bool>) -> PyResult<Boun
     };
     if device.0 != CPU {
         let what = format!("the memory is on device {device:?}, not on the CPU");
-        return Err(refused("from_dlpack", what, "copy it to the CPU first"));
+        return Err(exchange_error("from_dlpack", what, "copy it to the CPU first"));
     }
     let kwargs = PyDict::new(py);
     kwargs.set_item("max_version", (VERSION[0], VERSION[1]))?;

@@ -1,10 +1,7 @@
-//! DLPack: memory shared with other array libraries, in both directions.
-//!
-//! Owns: capsules in both directions, and their format. Never converts a dtype.
-//! Invariant: what a capsule holds is taken over once and released once.
+//! DLPack: zero-copy exchange with other array libraries.
 
 mod export;
 mod format;
 mod import;
 
-pub(crate) use import::{from_dlpack, produces, shared};
+pub(crate) use import::{from_dlpack, import_shared, is_producer};

@@ -1,7 +1,6 @@
-//! Arguments of operations as Python values, for attributes of nodes and defaults in signatures, and these signatures.
+//! Argument values as Python objects, for node attributes and defaults, and the signature line of each operation.
 //!
-//! Owns: this one conversion, the inverse of that in `bind`, and the documentation of calls. Never computes.
-//! Invariant: what is shown converts back to the argument it was made from.
+//! Invariant: a value shown here converts back to the same argument.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
@@ -10,7 +9,6 @@ use crate::bindings::interop::numpy;
 use crate::bindings::object::wrap;
 use crate::ops::core::op_decl::{Arg, Ints, Kind, Nested, OpDecl, Param, Returns, Scalar};
 
-/// A number as Python's.
 fn number<'py>(py: Python<'py>, scalar: Scalar) -> PyResult<Bound<'py, PyAny>> {
     Ok(match scalar {
         Scalar::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
@@ -25,8 +23,8 @@ fn tuple<'py>(py: Python<'py>, ints: &Ints) -> PyResult<Bound<'py, PyAny>> {
     Ok(PyTuple::new(py, ints.iter())?.into_any())
 }
 
-/// The Python value of an argument; None for what Python cannot be shown.
-pub(crate) fn value_of<'py>(py: Python<'py>, arg: &Arg) -> PyResult<Bound<'py, PyAny>> {
+/// The Python value of an argument; None if it has none.
+pub(crate) fn to_python_value<'py>(py: Python<'py>, arg: &Arg) -> PyResult<Bound<'py, PyAny>> {
     match arg {
         Arg::Missing | Arg::None | Arg::Index(_) => Ok(py.None().into_bound(py)),
         Arg::Tensor(tensor) => wrap(py, tensor.clone()),
@@ -46,30 +44,28 @@ pub(crate) fn value_of<'py>(py: Python<'py>, arg: &Arg) -> PyResult<Bound<'py, P
     }
 }
 
-/// The default of a parameter as Python spells it; an optional one without another has None.
+/// The source text of a parameter's default; an optional parameter without a default has None.
 pub(crate) fn default_text(py: Python<'_>, param: &Param) -> PyResult<Option<String>> {
     match param.default.map(|default| default()) {
         Some(Arg::Str(text)) => Ok(Some(format!("{text:?}"))),
-        // The most frequent ones need no object.
+        // Fast path for frequent defaults.
         Some(Arg::None) => Ok(Some("None".to_owned())),
         Some(Arg::Scalar(Scalar::Bool(true))) => Ok(Some("True".to_owned())),
         Some(Arg::Scalar(Scalar::Bool(false))) => Ok(Some("False".to_owned())),
         Some(Arg::Scalar(Scalar::Int(int))) => Ok(Some(int.to_string())),
-        Some(value) => Ok(Some(value_of(py, &value)?.repr()?.to_cow()?.into_owned())),
+        Some(value) => Ok(Some(to_python_value(py, &value)?.repr()?.to_cow()?.into_owned())),
         None => Ok(param.optional.then(|| "None".to_owned())),
     }
 }
 
-/// The signature line that `inspect` reads, then the documentation. It is of a function or a `method`, which may be one
-/// that `changes` its receiver.
+/// The signature line that `inspect` reads, then the documentation, of a function, a method or an in-place method.
 pub(crate) fn documentation(
     py: Python<'_>,
     decl: &OpDecl,
     name: &str,
     method: bool,
-    changes: bool,
+    in_place: bool,
 ) -> PyResult<String> {
-    // A thousand of these are made when the module is loaded.
     let doc = decl.doc.trim();
     let mut text = String::with_capacity(doc.len() + 64 + 24 * decl.params.len());
     text.push_str(name);
@@ -95,11 +91,11 @@ pub(crate) fn documentation(
             text.push_str(&default);
         }
     }
-    if !changes && decl.returns != Returns::Bool {
+    if !in_place && decl.returns != Returns::Bool {
         let star = if by_name { "" } else { ", *" };
-        let [before, behind] =
+        let [before, after] =
             if decl.facts.named { [", name=None", ""] } else { ["", ", name=None"] };
-        [before, star, ", out=None", behind].iter().for_each(|part| text.push_str(part));
+        [before, star, ", out=None", after].iter().for_each(|part| text.push_str(part));
     }
     text.push_str(")\n--\n\n");
     text.push_str(doc);
