@@ -198,7 +198,7 @@ impl<T: Real> RealPlan<T> {
             "irfft: lengths"
         );
         let z = &mut z[..count * points];
-        self.from_half_spectrum(lines, z, weights);
+        self.join_half_spectrum(lines, z, weights);
         if self.n.is_multiple_of(2) {
             self.fft.process_outofplace_with_scratch(z, as_complex_mut(out), scratch);
         } else {
@@ -208,7 +208,7 @@ impl<T: Real> RealPlan<T> {
     }
 
     /// The complex spectra `z` from half spectra.
-    fn from_half_spectrum(&self, lines: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
+    fn join_half_spectrum(&self, lines: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
         let (m, half_len) = (self.fft.len(), self.half_len());
         if !self.n.is_multiple_of(2) {
