@@ -1,8 +1,8 @@
-"""Time and peak of memory of loops that fill a buffer, for more steps and beside a list.
+"""Time and peak memory of loops that fill a buffer: growth with the steps, and ratio to a list.
 
-Every measurement is a process of its own, so that a peak is that of one program. Goals: ten times
+Every measurement runs in its own process, so that a peak is that of one program. Goals: ten times
 the steps cost at most 12 times as much, and a buffer at most 1.5 times as much as a list.
-`python benches/buffer_growth.py rows eager` measures the programs and ways whose names hold a word.
+`python benches/buffer_growth.py rows eager` selects programs and modes by parts of their names.
 """
 
 import json
@@ -23,12 +23,12 @@ LIMIT = 300.0
 
 
 def peak() -> int:
-    """The most bytes that this process has held so far."""
+    """Peak memory of this process so far, in bytes."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def measured(name: str, which: int, way: str, steps: int) -> tuple[float, float]:
-    """Seconds of a call and bytes of its peak, in this process."""
+    """Seconds of a call and its peak bytes, in this process."""
     program = buffers.PAIRS[name][which]
     buffers.differentiated(program, 200, way == "compiled")(buffers.START)
     before = peak()
@@ -42,7 +42,7 @@ def measured(name: str, which: int, way: str, steps: int) -> tuple[float, float]
 
 
 def apart(name: str, which: int, way: str, steps: int) -> tuple[float, float] | str:
-    """The same in a process of its own; what it said last where it failed."""
+    """The same in a new process; its last line of output if it failed."""
     command = [sys.executable, __file__, "--one", name, str(which), way, str(steps)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
@@ -70,7 +70,7 @@ def cells(found: dict[tuple[int, int], tuple[float, float] | str]) -> list[str]:
 
 
 def table(words: list[str]) -> str:
-    """One line for each program and way."""
+    """One line per program and mode."""
     few, many = (f"{steps:,}" for steps in STEPS)
     columns = ["program", f"ms, {few}", f"ms, {many}", "grows", "÷ list"]
     columns += [f"MB, {few}", f"MB, {many}", "grows", "÷ list"]

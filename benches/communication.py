@@ -1,15 +1,14 @@
-"""Bytes that data-parallel training sends, and how much of the sending backward hides.
+"""Bytes sent by data-parallel training, and the share of communication that backward hides.
 
 `mpiexec -n 2 python benches/communication.py`: an MLP of 20 million parameters. For each step it
-counts the bytes that are handed to the sum over ranks, and compares what a ring would send of them
-with the lower bound 2 (n-1)/n times the parameters. It times backward alone, the sums alone, and
-both together, in turns: what is hidden is the part of the sums that does not lengthen the step.
-Beside the time of the slowest rank it prints the processor time of rank 0, which others on the
-machine disturb less. Latency and bandwidth come from sums of 8 bytes and of all parameters.
-The last lines are of a network that takes time and no processor, which this machine does not have:
-sums are requests of MPI that sum nothing and complete when a ring of that bandwidth would, one
-after another.
-With `--compare`, steps are timed in turns with those of PyTorch's data parallel on gloo instead.
+counts the bytes passed to the all-reduce, and compares what a ring would send of them with the
+lower bound 2 (n-1)/n times the parameters. It times backward alone, the all-reduce alone, and both
+together, in turns: the hidden share is the part of the all-reduce that does not lengthen the step.
+Beside the time of the slowest rank it prints the processor time of rank 0, which other load on the
+machine disturbs less. Latency and bandwidth come from sums of 8 bytes and of all parameters.
+The last lines simulate a network that takes time but no processor, which this machine lacks:
+all-reduces are MPI requests that sum nothing and complete, one after another, when a ring of that
+bandwidth would. With `--compare`, steps are timed in turns with PyTorch's data parallel on gloo.
 """
 
 import socket

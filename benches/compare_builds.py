@@ -1,10 +1,10 @@
 """Times two builds of ferrograd in interleaved rounds: `python benches/compare_builds.py OLD NEW`.
 
-OLD and NEW are interpreters with one build installed each. Every case of `cases` runs in a process
-of each build; a round times it once in either, close together in time. Where a process places its
-memory moves a time by several percent for as long as it lives, so the rounds are shared by
-`--pairs` pairs of processes, one after the other. The table gives the median of OLD ÷ NEW over the
-rounds: below 1 the new build is slower. `--only` and `--quick` are those of `run.py`.
+OLD and NEW are interpreters, each with one build installed. Every case of `cases` runs in one
+process per build; a round times it once in each, close together in time. The memory placement of a
+process shifts its times by several percent for its lifetime, so the rounds are spread over
+`--pairs` pairs of processes. The table gives the median of OLD ÷ NEW over the rounds: below 1 the
+new build is slower. `--only` and `--quick` are those of `run.py`.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""What compiled functions cost at their first call, beside a later one.
+"""Cost of the first call of compiled functions, compared with a later call.
 
 `python benches/first_call.py` prints, for Rosenbrock's function of 10 variables and 200 steps of an
-integrator, the first call and a later one of: eager ferrograd, `fg.compile`, `jax.jit`, and with
-`--torch` eager PyTorch and `torch.compile` (minutes). Each figure comes from a process of its own,
-the processes take turns, and the best of some rounds counts.
+integrator, the first and a later call of: eager ferrograd, `fg.compile`, `jax.jit`, and with
+`--torch` eager PyTorch and `torch.compile` (minutes). Each figure comes from a new process; the
+processes take turns, and the best of several rounds counts.
 """
 
 import argparse

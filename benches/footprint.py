@@ -1,6 +1,6 @@
-"""What a library costs before it computes anything: import time on top of NumPy, installed size.
+"""Cost of a library before it computes anything: import time on top of NumPy, and installed size.
 
-Each import runs in a process of its own; the libraries take turns and the best round counts.
+Each import runs in a new process; the libraries take turns and the best round counts.
 """
 
 import importlib.util

@@ -1,9 +1,9 @@
-"""What the faces of document 001 cost beside what they wrap: `python benches/functors.py`.
+"""Overhead of the functors of document 001 over the operations they wrap.
 
-Each round times both sides of a pair once, in alternating order; a figure is the median over the
-rounds of a ratio, or of a difference, of two times of one round. Invariant: exits with 1 when a
-limit is broken. Run it with `chrt -f 50` where that is allowed: other work on the machine then
-waits.
+`python benches/functors.py`. Each round times both sides of a pair once, in alternating order; a
+figure is the median over the rounds of a ratio, or of a difference, of two times of one round.
+Exits with 1 if a limit is exceeded. Run it with `chrt -f 50` where that is allowed: other work on
+the machine then waits.
 """
 
 import gc

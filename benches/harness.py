@@ -1,8 +1,8 @@
 """Times statements of several libraries in interleaved rounds and reports ratios.
 
-Knows no library and no benchmark. Invariant: in a round every library is timed once, close together
-in time, and a ratio compares two times of the same round; a busy moment spoils a round, not the
-comparison.
+Has the clock, the rounds, the check that the machine is quiet, and the table; knows no library and
+no benchmark. In a round every library is timed once, close together in time, and a ratio compares
+two times of the same round: a busy moment spoils a round, not the comparison.
 """
 
 import gc

@@ -1,8 +1,9 @@
-"""Instructions of small operations, counted by callgrind, beside a committed baseline.
+"""Instruction counts of small operations by callgrind, compared with a committed baseline.
 
-`python benches/instructions.py` prints a table; `--write` makes its numbers the baseline; `--check`
-ends with an error where a path takes `ALLOWED` times its baseline, and says so and nothing more
-where valgrind or x86-64 is missing. Counts differ between builds: compare release builds.
+Counts do not depend on the load of the machine. `python benches/instructions.py` prints a table;
+`--write` makes its numbers the baseline; `--check` fails if a path takes `ALLOWED` times its
+baseline, and is skipped with a message without valgrind or x86-64. Counts differ between builds:
+compare release builds.
 """
 
 from __future__ import annotations

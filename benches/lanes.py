@@ -1,8 +1,8 @@
-"""Compares schedules of backward: one thread, threads inside operations, branches side by side.
+"""Compares schedules of backward: one thread, threads inside operations, parallel branches.
 
 Run with `python benches/lanes.py [rounds] [words]`; the graphs are those of `cases/branches.py`.
-Each schedule lives in a process of its own, because `FERROGRAD_LANES` is read once; in a round
-every process times the same graph in turn.
+Each schedule runs in its own process, because `FERROGRAD_LANES` is read once; in a round every
+process times the same graph in turn.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Times ferrograd beside PyTorch and others and prints a table of ratios: `make bench`.
+"""Times ferrograd against PyTorch and other libraries and prints a table of ratios: `make bench`.
 
-Every line is measured in interleaved rounds in this one process; a ratio above 1 means that ours is
-faster. `--only small,mlp` chooses cases by a part of their name or file, `--quick` is for a look.
+Every line is measured in interleaved rounds in this one process; a ratio above 1 means that
+ferrograd is faster. `--only small,mlp` selects cases by a part of their name or file; `--quick`
+is shorter and less exact.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-"""Tells whether two cores are really there at this moment.
+"""Tells whether two cores are available at this moment.
 
-On a shared machine a second core comes and goes; a comparison of parallel code in a moment without
-it says nothing. Invariant: the children end with the parent.
+Two child processes count for a few milliseconds on request. On a shared machine a second core comes
+and goes, and a comparison of parallel code without it is meaningless. The children end with the
+parent.
 """
 
 import atexit

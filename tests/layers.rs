@@ -1,8 +1,7 @@
-//! Holds the source to the layer table of `docs/architecture.md` and to the size rules.
+//! Checks the source against the layer table of `docs/architecture.md` and the size rules.
 //!
-//! Owns: a small reader of Rust text (comments and strings blanked, paths from `crate::` and
-//! `super::` resolved) and one test per rule. Never compiles or runs the code it reads.
-//! Invariant: a failure names the file, the line, the rule and what to do.
+//! A small reader of Rust text (comments and strings blanked, `crate::` and `super::` paths resolved)
+//! and one test per rule. A failure names the file, the line, the rule and what to do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,10 +30,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("bindings", &["dtype", "error", "threads", "array", "graph", "tensor", "ops", "compile"]),
 ];
 
-/// Exceptions: (layer, path it may name all the same).
+/// Exceptions: (layer, path that it may name).
 const ALSO: &[(&str, &str)] = &[("bindings", "kernels::isa")];
 
-/// Parts of a layer that another layer must not reach into.
+/// Internal modules of a layer that another layer must not name.
 const PRIVATE: &[(&str, &str)] = &[
     ("ops", "graph::engine"),
     ("ops", "graph::arena"),
@@ -59,7 +58,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("thiserror", &["error"]),
 ];
 
-/// Where `unsafe` may stand: a folder (ending in `/`) or a file.
+/// Where `unsafe` is allowed: a folder (ending in `/`) or a file.
 const UNSAFE: &[&str] = &[
     "src/array/",
     "src/kernels/",
@@ -79,7 +78,7 @@ const UNSAFE: &[&str] = &[
     "src/threads/",
 ];
 
-/// Where the interpreter's lock may be given up; the second file touches no tensor meanwhile.
+/// Where the GIL may be released; the second file accesses no tensor meanwhile.
 const DETACHED: &[&str] =
     &["src/bindings/call/intercept.rs", "src/bindings/interop/safetensors.rs"];
 
@@ -126,7 +125,7 @@ fn report(rule: &str, problems: Vec<String>) {
     assert!(problems.is_empty(), "{rule} ({count}):\n  {}\n", problems.join("\n  "));
 }
 
-/// What is wrong with `layer` naming `path` (without `crate::`), if anything.
+/// Why `layer` must not name `path` (without `crate::`), if it must not.
 fn forbidden(layer: &str, path: &str) -> Option<String> {
     let target = path.split("::").next().unwrap_or_default();
     let within = |prefix: &str| path == prefix || path.starts_with(&format!("{prefix}::"));

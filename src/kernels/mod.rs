@@ -40,7 +40,7 @@ use copying::transpose;
 pub use copying::{cast, copy, fill, float_to_int};
 pub use elementwise::select;
 pub use fill::{fill, fill_complex, fill_int, zero};
-pub use gemm::{matmul, matmul_batch, matmul_both, multiplies_rows};
+pub use gemm::{has_row_dots, matmul, matmul_batch, matmul_pair};
 pub use reduce::{Reduction, arg_reduce, reduce};
 pub use view::{View, ViewMut};
 pub mod fused;

@@ -1,4 +1,4 @@
-//! The launch gate stands in every public kernel: what reads or writes elements is seen by a recording.
+//! Checks that every public kernel passes the launch gate, so that a trace sees all reads and writes.
 //!
 //! Owns: that one rule. Invariant: a public function of `src/kernels` that takes views says `launch!`, hands a launch to
 //! the tracer, calls a function of its file that does, or refuses while there is a recording.
@@ -7,7 +7,7 @@ use std::fs;
 
 use super::{files, report, root};
 
-/// Public functions that take views and touch no element themselves.
+/// Public functions that take views but access no element themselves.
 const NO_KERNELS: &[&str] = &["decide"];
 
 /// The functions of a file at its top level: name, signature, body.

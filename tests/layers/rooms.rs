@@ -1,8 +1,8 @@
-//! Holds the folders inside a layer, the rooms, to one direction: a room names rooms before it in its list.
+//! Checks the dependency order of the folders inside a layer ("rooms"): a room may name only rooms
+//! before it in its list.
 //!
-//! Owns: the order of the rooms of `ops`, of programs, of the bindings and of the Python package, and the tests that compare imports with it.
-//! Never runs Python: imports are read as text, docstrings and type-checking blocks left out.
-//! Invariant: an exception names the file and the room, and stands here with its reason.
+//! Covers `src/ops`, `src/compile`, `src/bindings` and the Python package, whose imports are read as text
+//! (docstrings and type-checking blocks are skipped). Every exception is listed here with its reason.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use super::text::paths;
 use super::{files, report, root, sources};
 
-/// The rooms of `src/ops`, each of which may name those before it; files beside the folders are rooms, too.
+/// The rooms of `src/ops`, each of which may name those before it. Files beside the folders are rooms too.
 const OPS: &[&str] = &[
     "core",
     "elementwise",
@@ -60,7 +60,7 @@ const BINDINGS: &[&str] = &[
     "module",
 ];
 
-/// What a file of Rust may name all the same: (file, room, why).
+/// Exceptions in Rust: (file, room that it may name, reason).
 const RUST_ALSO: &[(&str, &str, &str)] = &[(
     "src/ops/core/formulas/symbolic.rs",
     "elementwise",
@@ -97,7 +97,7 @@ const PYTHON: &[&str] = &[
     "array_api",
 ];
 
-/// What a Python file may import all the same: (file, room, why).
+/// Exceptions in Python: (file, room that it may import, reason).
 const PYTHON_ALSO: &[(&str, &str, &str)] = &[
     (
         "python/ferrograd/numpy/numpy_boxes.py",
@@ -128,7 +128,7 @@ fn room_of(path: &Path, base: &str) -> Option<String> {
     Some(if matches!(name.as_str(), "mod" | "__init__") { String::new() } else { name })
 }
 
-/// What in a layer's rooms names a room above its own.
+/// Violations in a layer: files that name a room after their own.
 fn upward(layer: &str, order: &[&str]) -> Vec<String> {
     let (base, prefix) = (format!("src/{layer}"), format!("{layer}::"));
     let mut problems = Vec::new();
@@ -229,7 +229,7 @@ fn named(code: &str) -> Vec<String> {
     names.map(|name| format!("{}.{name}", module.trim())).collect()
 }
 
-/// The room that a full name leads to, if it is one of the package.
+/// The room of a full module name, if it belongs to the package.
 fn python_room(name: &str) -> Option<&str> {
     let inside = name.strip_prefix("ferrograd")?;
     let first = inside.strip_prefix('.').unwrap_or(inside).split('.').next()?;
@@ -265,12 +265,12 @@ fn rooms_of_the_python_package_point_one_way() {
 /// The one file of the bindings that names what they call in the Python package.
 const PACKAGE: &str = "src/bindings/package.rs";
 
-/// The texts in quotes of a line.
+/// The quoted texts of a line.
 fn quoted(line: &str) -> Vec<&str> {
     line.split('"').skip(1).step_by(2).collect()
 }
 
-/// The sources of a Python module, if the package has it.
+/// The source of a Python module, if it exists.
 fn module_text(name: &str) -> Option<String> {
     let base = root().join("python").join(name.replace('.', "/"));
     let read = |path: &Path| fs::read_to_string(path).ok();
@@ -308,7 +308,7 @@ fn what_rust_calls_in_python_exists() {
                 if module_text(text).is_none() {
                     problems.push(format!("{place}:{}: no module {text}", i + 1));
                 }
-                // Where a class belongs is said beside it.
+                // The module of a class is set next to the class.
                 let belongs = line.contains("module = ") || line.contains("__module__");
                 if place != PACKAGE && !belongs {
                     problems.push(format!("{place}:{}: {text} belongs into {PACKAGE}", i + 1));

@@ -1,8 +1,7 @@
 //! A reader of Rust text for the layer tests.
 //!
-//! Owns: `Source` (a file with comments and literals blanked, lines kept) and the searches on it.
-//! Never parses expressions: paths, braces and keywords are all that the rules need.
-//! Invariant: blanking keeps every newline, so that a position gives the line of the original.
+//! `Source` is a file with comments and literals blanked; the rules need only paths, braces and
+//! keywords. Invariant: blanking keeps every newline, so that a position gives the original line.
 
 use std::path::{Path, PathBuf};
 

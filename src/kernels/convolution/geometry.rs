@@ -1,12 +1,11 @@
-//! Sizes and steps of a convolution.
+//! `Geometry`: sizes, stride, padding and dilation of a convolution.
 //!
-//! Owns: `Geometry` and what follows from it: which taps lie inside, where, and how large a tile is.
-//! Never touches an element. Invariant: sizes agree with each other; whoever makes one has checked that.
+//! Invariant: the sizes are consistent; the caller who makes one has checked that.
 
-/// Elements of one tile of columns, about: it stays in the second-level cache.
-const TILE: usize = 1 << 16;
+/// Approximate elements of an im2col tile: it stays in the second cache.
+const TILE_ELEMENTS: usize = 1 << 16;
 
-/// What a convolution is: sizes of the images, the kernels and the result, and how the kernel moves.
+/// The parameters of a convolution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Images.
@@ -19,19 +18,19 @@ pub struct Geometry {
     pub kernel: [usize; 2],
     /// Rows and columns of the result.
     pub result: [usize; 2],
-    /// Steps of the kernel.
+    /// Stride of the kernel.
     pub stride: [usize; 2],
-    /// Zeros around the image.
+    /// Zero padding on each side of the image.
     pub padding: [usize; 2],
-    /// Steps between the elements of a kernel.
+    /// Distance of the elements of a kernel.
     pub dilation: [usize; 2],
-    /// Groups of channels that do not mix.
+    /// Groups of channels.
     pub groups: usize,
 }
 
 impl Geometry {
-    /// Channels of an image and of a result, in one group.
-    pub(in crate::kernels) fn own(&self) -> [usize; 2] {
+    /// Input and output channels of one group.
+    pub(in crate::kernels) fn group_channels(&self) -> [usize; 2] {
         self.channels.map(|c| c / self.groups)
     }
 
@@ -49,21 +48,21 @@ impl Geometry {
         self.result[0] * self.result[1]
     }
 
-    /// Rows of a result per tile, for columns of `depth` elements.
+    /// Output rows per im2col tile, for a matrix of `depth` rows.
     pub(in crate::kernels) fn tile_rows(&self, depth: usize) -> usize {
-        (TILE / (depth * self.result[1]).max(1)).clamp(1, self.result[0].max(1))
+        (TILE_ELEMENTS / (depth * self.result[1]).max(1)).clamp(1, self.result[0].max(1))
     }
 
-    /// Whether the columns are the image itself.
-    pub(in crate::kernels) fn direct(&self) -> bool {
-        // The image of an adjoint is larger by its output padding.
+    /// Whether the im2col matrix is the image itself.
+    pub(in crate::kernels) fn is_pointwise(&self) -> bool {
+        // The image of a transposed convolution is larger by its output padding.
         self.taps() == 1
             && self.stride == [1, 1]
             && self.padding == [0, 0]
             && self.image == self.result
     }
 
-    /// The positions `low..high` of an axis whose window's tap `k` lies inside the image.
+    /// The output positions `low..high` of an axis for which tap `k` lies inside the image.
     pub(in crate::kernels) fn inside(&self, axis: usize, k: usize) -> (usize, usize) {
         let (step, shift) = (self.stride[axis], k * self.dilation[axis]);
         let low = self.padding[axis].saturating_sub(shift).div_ceil(step);
@@ -72,7 +71,7 @@ impl Geometry {
         (low.min(high), high)
     }
 
-    /// The image's position under tap `k` at position `at` of an axis; `at` is inside.
+    /// The image position of tap `k` at output position `at` of an axis, which must be valid.
     pub(in crate::kernels) fn image_position(&self, axis: usize, k: usize, at: usize) -> usize {
         at * self.stride[axis] + k * self.dilation[axis] - self.padding[axis]
     }

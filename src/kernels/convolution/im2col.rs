@@ -1,33 +1,32 @@
-//! Tiles of columns: the windows of an image as a matrix, the reverse, and products with them.
+//! im2col and col2im by tiles, matrix products with the tiles, and scratch memory.
 //!
-//! Owns: the gathering, the scattering, the call of the gemm crates and the working memory. Never splits work.
-//! Invariant: a image_position outside the image is a zero when gathered and nothing when scattered.
+//! Invariant: a position outside the image is zero in im2col and ignored in col2im.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::geometry::Geometry;
-use super::simd_loops::Tile;
+use super::simd_loops::ConvTile;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::kernels::gemm;
 use crate::kernels::gemm::FloatGemm;
 
-/// A float with a matrix product.
-pub(super) trait Number:
-    Element + FloatGemm + Tile + std::ops::Add<Output = Self> + Default
+/// A float type with a matrix product and SIMD tiles.
+pub(super) trait ConvFloat:
+    Element + FloatGemm + ConvTile + std::ops::Add<Output = Self> + Default
 {
 }
-impl Number for f64 {}
-impl Number for f32 {}
+impl ConvFloat for f64 {}
+impl ConvFloat for f32 {}
 
-/// A matrix operand: its first element, the strides of its rows and columns.
+/// A matrix operand: pointer, row stride, column stride.
 pub(super) type Mat<P> = (P, usize, usize);
 
 /// `c = a b`, or `c += a b`, for sizes (m, n, k).
 ///
 /// # Safety
 /// The operands hold these sizes, and `c` overlaps neither.
-pub(super) unsafe fn multiply<T: Number>(
+pub(super) unsafe fn multiply<T: ConvFloat>(
     (m, n, k): (usize, usize, usize),
     a: Mat<*const T>,
     b: Mat<*const T>,
@@ -43,12 +42,12 @@ pub(super) unsafe fn multiply<T: Number>(
     unsafe { gemm::multiply(gemm::Size { m, n, k }, c, accumulate, a, b, T::ONE) }
 }
 
-/// Fills `columns`, (channels × taps) rows of `rows × width` positions, from the channels at `x`; `first` is the first
-/// row of the result.
+/// im2col: fills `columns`, (channels × taps) rows of `rows × width` positions, from the channels
+/// at `x`; `first` is the first output row.
 ///
 /// # Safety
 /// `x` holds `channels` planes, and `columns` the matrix.
-pub(super) unsafe fn gather<T: Number>(
+pub(super) unsafe fn gather<T: ConvFloat>(
     g: &Geometry,
     x: *const T,
     channels: usize,
@@ -89,11 +88,11 @@ pub(super) unsafe fn gather<T: Number>(
     }
 }
 
-/// Adds columns back to the channels at `x`: the reverse of `gather`.
+/// col2im: adds `columns` to the channels at `x`, the adjoint of `gather`.
 ///
 /// # Safety
 /// As `gather`.
-pub(super) unsafe fn scatter<T: Number>(
+pub(super) unsafe fn scatter<T: ConvFloat>(
     g: &Geometry,
     columns: *const T,
     channels: usize,
@@ -127,23 +126,23 @@ pub(super) unsafe fn scatter<T: Number>(
     }
 }
 
-/// Elements from which on a copy is a call of the system's.
-const MANY: usize = 64;
+/// Elements from which `memcpy` is called.
+const MEMCPY_ELEMENTS: usize = 64;
 
-/// Copies neighbours. Short runs take four at a time, the last four again.
+/// Copies contiguous elements. Short runs are copied four at a time; the last four overlap.
 ///
 /// # Safety
-/// Both sides hold `len` elements, and do not overlap.
+/// Both sides hold `len` elements and do not overlap.
 #[inline(never)]
-pub(super) unsafe fn copy_run<T: Number>(from: *const T, to: *mut T, len: usize) {
+pub(super) unsafe fn copy_run<T: ConvFloat>(from: *const T, to: *mut T, len: usize) {
     let four = |at: usize| {
-        // SAFETY: called for places that the caller's contract holds.
+        // SAFETY: called for positions that the caller's contract covers.
         unsafe {
             let some = from.add(at).cast::<[T; 4]>().read_unaligned();
             to.add(at).cast::<[T; 4]>().write_unaligned(some);
         }
     };
-    if len >= MANY {
+    if len >= MEMCPY_ELEMENTS {
         // SAFETY: the caller's contract.
         unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
     } else if len >= 4 {
@@ -157,30 +156,30 @@ pub(super) unsafe fn copy_run<T: Number>(from: *const T, to: *mut T, len: usize)
     }
 }
 
-/// Copies what is a step apart on either side.
+/// Copies strided elements.
 ///
 /// # Safety
-/// Both sides hold `len` elements at their steps, and do not overlap.
+/// Both sides hold `len` elements at their strides and do not overlap.
 #[inline]
-pub(super) unsafe fn copy_apart<T: Number>(
-    (from, apart): (*const T, usize),
-    (to, step): (*mut T, usize),
+pub(super) unsafe fn copy_strided<T: ConvFloat>(
+    (from, from_step): (*const T, usize),
+    (to, to_step): (*mut T, usize),
     len: usize,
 ) {
     for at in 0..len {
         // SAFETY: the caller's contract.
-        unsafe { *to.add(at * step) = *from.add(at * apart) }
+        unsafe { *to.add(at * to_step) = *from.add(at * from_step) }
     }
 }
 
-/// Working memory of the blocks, and what could not be had of it.
+/// Allocates scratch memory for the blocks and records the largest allocation that failed.
 #[derive(Default)]
 pub(super) struct Scratch(AtomicUsize);
 
 impl Scratch {
-    /// Room for so many elements, unless the system refuses.
+    /// An empty buffer with this capacity; `None` if the allocation fails.
     #[inline(never)]
-    pub(super) fn room<T: Number>(&self, len: usize) -> Option<Vec<T>> {
+    pub(super) fn reserve<T: ConvFloat>(&self, len: usize) -> Option<Vec<T>> {
         let mut buffer = Vec::new();
         if buffer.try_reserve_exact(len).is_err() {
             self.0.fetch_max(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
@@ -189,10 +188,10 @@ impl Scratch {
         Some(buffer)
     }
 
-    /// Zeros, unless the system refuses.
+    /// A zeroed buffer; `None` if the allocation fails.
     #[inline(never)]
-    pub(super) fn zeros<T: Number>(&self, len: usize) -> Option<Vec<T>> {
-        let mut buffer = self.room(len)?;
+    pub(super) fn zeros<T: ConvFloat>(&self, len: usize) -> Option<Vec<T>> {
+        let mut buffer = self.reserve(len)?;
         buffer.resize(len, T::default());
         Some(buffer)
     }

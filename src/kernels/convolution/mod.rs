@@ -1,7 +1,7 @@
-//! Convolution of images: the product, and both of its adjoints; and the full convolution of two vectors.
+//! Convolution of images with its input and weight gradients, and full convolution of vectors.
 //!
-//! Owns: both ways to a product, directly and by tiles of columns, and sizes. Never pads memory of the caller.
-//! Invariant: results are the same at any number of threads.
+//! Direct (by shifted taps), depthwise, or im2col with a matrix product. Invariant: results do not
+//! depend on the number of threads.
 
 mod channels_last;
 mod depthwise;
@@ -15,4 +15,4 @@ mod simd_loops;
 
 pub use full_1d::convolve as convolve_full;
 pub use geometry::Geometry;
-pub use product::{convolve, correlate, spread};
+pub use product::{convolve, convolve_transposed, correlate};

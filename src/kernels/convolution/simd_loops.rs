@@ -1,46 +1,49 @@
-//! The innermost loops of convolutions: eight channels of a result at neighbouring positions, four rows of one channel, or
-//! products of channels with windows, in registers.
+//! SIMD micro-kernels of convolutions: tiles of eight channels, four rows of one channel, and
+//! products with windows.
 //!
-//! Owns: `Tile`, for the levels that have fused multiply-add. Never walks over images.
-//! Invariant: an element of a tile or row is one chain of fused multiply-adds in the order of the taps, at every level; products with
-//! windows are for one level only.
+//! For CPU levels with fused multiply-add. Invariant: an element of a tile or row is one chain of
+//! fused multiply-adds in the order of the taps, at every level; window products exist for one
+//! level only.
 
 use crate::kernels::isa::{Level, level};
 
-/// Channels of a tile.
-pub(super) const OUT: usize = 8;
-/// Positions of a tile, at most.
-pub(super) const MOST: usize = 48;
+/// Output channels of a tile.
+pub(super) const TILE_CHANNELS: usize = 8;
+/// Most positions of a tile.
+pub(super) const MAX_POSITIONS: usize = 48;
 
-/// Whether this process has such tiles.
+/// Whether this CPU has these tiles.
 pub(super) fn available() -> bool {
     cfg!(target_arch = "x86_64") && level() != Level::Baseline
 }
 
-/// Whether this process has products with windows.
+/// Whether this CPU has window products.
 pub(super) fn windows_available() -> bool {
     cfg!(target_arch = "x86_64") && level() == Level::Avx512
 }
 
-/// Rows of a result beside the rows of an image: how many, their length, and how far those of the image are apart.
+/// Rows of an output and the corresponding rows of an image: count, length, and stride in the
+/// image.
 #[derive(Clone, Copy)]
-pub(super) struct Lines {
+pub(super) struct RowLayout {
     pub(super) rows: usize,
     pub(super) width: usize,
-    pub(super) apart: usize,
+    pub(super) stride: usize,
 }
 
-/// A float with tiles.
-pub(super) trait Tile: Sized {
+/// A float type with tiles.
+pub(super) trait ConvTile: Sized {
     /// Positions of a tile: three of the widest vectors.
-    const WIDE: usize;
+    const TILE_POSITIONS: usize;
 
-    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `OUT` channels `k` and `WIDE` positions `p`, or with
-    /// a `true` beside `start` the same from what `y` holds; rows of `y` are the second of its pair apart.
+    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `TILE_CHANNELS`
+    /// channels `k` and `TILE_POSITIONS` positions `p`. If the flag beside `start` is true,
+    /// accumulates to `y` instead of starting from `start`. Rows of `y` are the second of its pair
+    /// apart.
     ///
     /// # Safety
-    /// `x` holds `WIDE` elements from each tap on, `w` a row of `OUT` for each, `start` `OUT` elements and `y` as many rows;
-    /// tiles are available.
+    /// `x` holds `TILE_POSITIONS` elements from each tap on, `w` a row of `TILE_CHANNELS` for each,
+    /// `start` `TILE_CHANNELS` elements and `y` as many rows; tiles are available.
     unsafe fn tile(
         x: *const Self,
         taps: &[usize],
@@ -49,38 +52,40 @@ pub(super) trait Tile: Sized {
         y: (*mut Self, usize),
     );
 
-    /// `y[i][j] = start + sum(w[t] x[taps[t] + i apart + j])` over the taps `t`, for rows `i` and columns `j`.
+    /// `y[i][j] = start + sum(w[t] x[taps[t] + i stride + j])` over the taps `t`, for rows
+    /// `i` and columns `j`.
     ///
     /// # Safety
-    /// `x` holds these lines and 16 elements behind them from each tap on, `w` one element for each, `y` the rows; tiles are
-    /// available.
+    /// `x` holds these rows and 16 elements behind them from each tap on, `w` one element for each,
+    /// `y` the rows; tiles are available.
     unsafe fn rows(
         x: *const Self,
         taps: &[usize],
         w: (*const Self, Self),
         y: *mut Self,
-        lines: Lines,
+        lines: RowLayout,
     );
 
-    /// The sums of `y[k][i][j] x[windows[t] + i apart + j]` over the rows `i` and columns `j`, for some channels `k`.
+    /// The sums of `y[k][i][j] x[windows[t] + i stride + j]` over the rows `i` and columns
+    /// `j`, for some channels `k`.
     ///
     /// # Safety
-    /// `x` and every `y` hold these lines; products with windows are available.
-    unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
+    /// `x` and every `y` hold these rows; window products are available.
+    unsafe fn window_products<const WINDOWS: usize, const CHANNELS: usize>(
         x: *const Self,
         windows: [usize; WINDOWS],
         y: [*const Self; CHANNELS],
-        lines: Lines,
+        lines: RowLayout,
     ) -> [[Self; WINDOWS]; CHANNELS];
 }
 
-/// A tile of three vectors by so many channels.
+/// A tile of three vectors by this many channels.
 #[cfg(target_arch = "x86_64")]
 macro_rules! tile {
     ($name:ident, $t:ty, $features:literal, $lanes:literal by $channels:literal,
      $load:ident, $splat:ident, $fma:ident, $store:ident) => {
         /// # Safety
-        /// As `Tile::tile`, for a part of its channels and positions.
+        /// As `ConvTile::tile`, for a part of its channels and positions.
         #[target_feature(enable = $features)]
         unsafe fn $name(
             x: *const $t,
@@ -111,7 +116,7 @@ macro_rules! tile {
                         sums[k][1] = $fma(w, x[1], sums[k][1]);
                         sums[k][2] = $fma(w, x[2], sums[k][2]);
                     }
-                    w = w.add(OUT);
+                    w = w.add(TILE_CHANNELS);
                 }
                 for k in 0..$channels {
                     let y = y.add(k * apart);
@@ -124,28 +129,29 @@ macro_rules! tile {
     };
 }
 
-/// Four rows of one channel, a vector of each at a time. The last vector of a row begins where the row still holds it; of rows
-/// shorter than a vector, what is stored beyond one is overwritten by the next.
+/// Four rows of one channel, a vector of each at a time. The last vector of a row overlaps the one
+/// before; in rows shorter than a vector, elements stored beyond a row are overwritten by the next
+/// row.
 #[cfg(target_arch = "x86_64")]
 macro_rules! rows {
     ($name:ident, $t:ty, $features:literal, $lanes:literal, $load:ident, $splat:ident, $fma:ident, $store:ident) => {
         /// # Safety
-        /// As `Tile::rows`.
+        /// As `ConvTile::rows`.
         #[target_feature(enable = $features)]
         unsafe fn $name(
             x: *const $t,
             taps: &[usize],
             (w, start): (*const $t, $t),
             y: *mut $t,
-            lines: Lines,
+            lines: RowLayout,
         ) {
             use std::arch::x86_64::{$fma, $load, $splat, $store};
             const ROWS: usize = 4;
             let (width, end) = (lines.width, lines.rows * lines.width);
             for first in (0..lines.rows).step_by(ROWS) {
-                // Beyond the last row it is taken again.
+                // Missing rows repeat the last one.
                 let rows: [usize; ROWS] = std::array::from_fn(|r| (first + r).min(lines.rows - 1));
-                let from = rows.map(|row| row * lines.apart);
+                let from = rows.map(|row| row * lines.stride);
                 for j in (0..width).step_by($lanes) {
                     let j = j.min(width.saturating_sub($lanes));
                     // SAFETY: the caller's contract.
@@ -185,18 +191,19 @@ rows! { rows256_f32, f32, "avx2,fma", 8, _mm256_loadu_ps, _mm256_set1_ps, _mm256
 #[cfg(target_arch = "x86_64")]
 rows! { rows256_f64, f64, "avx2,fma", 4, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_storeu_pd }
 
-/// Products with windows. What is beyond a row is zero on both sides: it may be no number.
+/// Window products. Both operands are masked at the end of a row, because the elements beyond may
+/// be NaN.
 #[cfg(target_arch = "x86_64")]
 macro_rules! products {
     ($name:ident, $t:ty, $mask:ty, $lanes:literal, $load:ident, $zero:ident, $fma:ident, $sum:ident) => {
         /// # Safety
-        /// As `Tile::products`.
+        /// As `ConvTile::window_products`.
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
         unsafe fn $name<const WINDOWS: usize, const CHANNELS: usize>(
             x: *const $t,
             windows: [usize; WINDOWS],
             y: [*const $t; CHANNELS],
-            lines: Lines,
+            lines: RowLayout,
         ) -> [[$t; WINDOWS]; CHANNELS] {
             use std::arch::x86_64::{$fma, $load, $sum, $zero};
             let mut sums = [[$zero(); WINDOWS]; CHANNELS];
@@ -207,7 +214,7 @@ macro_rules! products {
                     let mask = if left < $lanes { (1 << left) - 1 } else { <$mask>::MAX };
                     // SAFETY: the caller's contract.
                     unsafe {
-                        let at = x.add(row * lines.apart + j);
+                        let at = x.add(row * lines.stride + j);
                         let mut x = [$zero(); WINDOWS];
                         for t in 0..WINDOWS {
                             x[t] = $load(mask, at.add(windows[t]));
@@ -222,7 +229,7 @@ macro_rules! products {
                     j += $lanes;
                 }
             }
-            // Not by closures, which would be called with vectors in memory.
+            // Loops, not closures: LLVM would call those with vectors in memory.
             let mut all = [[0.0; WINDOWS]; CHANNELS];
             for k in 0..CHANNELS {
                 for t in 0..WINDOWS {
@@ -240,8 +247,8 @@ products! { products_f64, f64, u8, 8, _mm512_maskz_loadu_pd, _mm512_setzero_pd, 
 
 macro_rules! tiles {
     ($t:ty, $wide:literal, $whole:ident, $part:ident, $rows:ident, $half:ident, $products:ident) => {
-        impl Tile for $t {
-            const WIDE: usize = $wide;
+        impl ConvTile for $t {
+            const TILE_POSITIONS: usize = $wide;
 
             #[cfg(target_arch = "x86_64")]
             unsafe fn tile(
@@ -256,7 +263,7 @@ macro_rules! tiles {
                     if level() == Level::Avx512 {
                         return $whole(x, taps, w, (start, more), (y, apart));
                     }
-                    // Half as many registers of half the width.
+                    // AVX2 has half as many registers of half the width.
                     for (at, k) in [(0, 0), (0, 4), ($wide / 2, 0), ($wide / 2, 4)] {
                         let y = (y.add(k * apart + at), apart);
                         $part(x.add(at), taps, w.add(k), (start.add(k), more), y);
@@ -270,7 +277,7 @@ macro_rules! tiles {
                 taps: &[usize],
                 w: (*const $t, $t),
                 y: *mut $t,
-                lines: Lines,
+                lines: RowLayout,
             ) {
                 // SAFETY: the caller's contract; the level has the features.
                 unsafe {
@@ -283,27 +290,33 @@ macro_rules! tiles {
             }
 
             #[cfg(target_arch = "x86_64")]
-            unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
+            unsafe fn window_products<const WINDOWS: usize, const CHANNELS: usize>(
                 x: *const $t,
                 windows: [usize; WINDOWS],
                 y: [*const $t; CHANNELS],
-                lines: Lines,
+                lines: RowLayout,
             ) -> [[$t; WINDOWS]; CHANNELS] {
                 // SAFETY: the caller's contract.
                 unsafe { $products(x, windows, y, lines) }
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn rows(_: *const $t, _: &[usize], _: (*const $t, $t), _: *mut $t, _: Lines) {
+            unsafe fn rows(
+                _: *const $t,
+                _: &[usize],
+                _: (*const $t, $t),
+                _: *mut $t,
+                _: RowLayout,
+            ) {
                 unreachable!("tiles are not available")
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn products<const WINDOWS: usize, const CHANNELS: usize>(
+            unsafe fn window_products<const WINDOWS: usize, const CHANNELS: usize>(
                 _: *const $t,
                 _: [usize; WINDOWS],
                 _: [*const $t; CHANNELS],
-                _: Lines,
+                _: RowLayout,
             ) -> [[$t; WINDOWS]; CHANNELS] {
                 unreachable!("products with windows are not available")
             }

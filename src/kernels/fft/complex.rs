@@ -1,16 +1,16 @@
-//! Transforms of complex lines to complex lines.
+//! Complex discrete Fourier transforms along some axes.
 //!
-//! Owns: the kernel and its pass. Never conjugates: a direction is a plan of its own.
-//! Invariant: the factor is applied once, in the pass along the last of the axes.
+//! Each direction has its own plan. Invariant: the factor is applied once, along the last of the
+//! axes to be transformed.
 
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::along_axis::{Pass, Source, run};
+use super::along_axis::{LineSource, LineTransform, run};
 use super::batched;
-use super::batched::Together;
+use super::batched::BatchedPlan;
 use super::columns;
 use super::factorization;
 use super::float::{Number, Real, scale};
@@ -20,52 +20,57 @@ use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut, one_dtype};
 use crate::kernels::workspace::{Parts, bytes_of};
 
-/// The plan of complex lines of `n` points.
+/// The cached plan of complex lines of `n` points.
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
-    T::complex().get((n, u8::from(forward)), || {
+    T::complex_plans().get((n, u8::from(forward)), || {
         let plan = factorization::plan(n, direction);
-        if batched::unusual::<T>(n) {
-            return Arc::new(Together { passes: batched::passes(n), few: plan });
+        if batched::prefers_batched::<T>(n) {
+            return Arc::new(BatchedPlan { passes: batched::passes(n), single: plan });
         }
         plan
     })
 }
 
-struct Lines<T: Real> {
+struct ComplexLines<T: Real> {
     plan: Arc<dyn Fft<T>>,
     factor: T,
 }
 
-impl<T: Real> Pass for Lines<T>
+impl<T: Real> LineTransform for ComplexLines<T>
 where
     Complex<T>: Number<Part = T>,
 {
     type In = Complex<T>;
     type Out = Complex<T>;
 
-    fn lens(&self) -> [usize; 2] {
+    fn lengths(&self) -> [usize; 2] {
         [self.plan.len(); 2]
     }
 
-    fn group(&self) -> usize {
-        batched::group::<T>(self.plan.len())
+    fn lines_per_call(&self) -> usize {
+        batched::lines_per_call::<T>(self.plan.len())
     }
 
-    fn room(&self, _: usize) -> usize {
+    fn workspace_bytes(&self, _: usize) -> usize {
         let most = self.plan.get_inplace_scratch_len().max(self.plan.get_immutable_scratch_len());
         bytes_of::<Complex<T>>(most)
     }
 
-    fn run(&self, source: Source<'_, Complex<T>>, out: &mut [Complex<T>], mut room: Parts<'_>) {
-        if let Some(lines) = source.direct() {
-            let scratch = room.take(self.plan.get_immutable_scratch_len());
+    fn transform(
+        &self,
+        source: LineSource<'_, Complex<T>>,
+        out: &mut [Complex<T>],
+        mut workspace: Parts<'_>,
+    ) {
+        if let Some(lines) = source.as_contiguous() {
+            let scratch = workspace.take(self.plan.get_immutable_scratch_len());
             self.plan.process_immutable_with_scratch(lines, out, scratch);
         } else {
             if !source.in_place {
                 source.gather(out);
             }
-            let scratch = room.take(self.plan.get_inplace_scratch_len());
+            let scratch = workspace.take(self.plan.get_inplace_scratch_len());
             self.plan.process_with_scratch(out, scratch);
         }
         if self.factor != T::one() {
@@ -74,22 +79,23 @@ where
     }
 }
 
-/// Writes `factor` times the discrete Fourier transform of `input` along the axes, one after the other: the sums of
-/// `x e^(-2πi jk/n)`, or of `x e^(2πi jk/n)` where it is not `forward`. Both may be the same memory with the same strides.
+/// Writes `factor` times the discrete Fourier transform of `input` along the axes: the sums of `x
+/// e^(-2πi jk/n)` if `forward`, else of `x e^(2πi jk/n)`. Input and output may be the same memory
+/// with the same strides.
 ///
 /// # Panics
-/// When the dims differ or the dtype is not complex: bugs of the caller.
+/// If the dims differ or the dtype is not complex, which are bugs of the caller.
 pub fn complex_to_complex(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut) {
     launch!(
         "fft", [input] => [out]; axes = axes.to_vec();
         match one_dtype([input.dtype, out.dtype]) {
-            DType::C64 => along::<f32>(input, &axes, forward, factor, out),
-            _ => along::<f64>(input, &axes, forward, factor, out),
+            DType::C64 => transform_axes::<f32>(input, &axes, forward, factor, out),
+            _ => transform_axes::<f64>(input, &axes, forward, factor, out),
         }
     );
 }
 
-fn along<T: Real>(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut)
+fn transform_axes<T: Real>(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut)
 where
     Complex<T>: Number<Part = T>,
 {
@@ -98,14 +104,14 @@ where
     if out.dims.contains(&0) {
         return;
     }
-    // From the last axis to the first, as NumPy's order of sums is.
+    // From the last axis to the first, in NumPy's order.
     let mut source = (!std::ptr::eq(input.ptr, out.ptr)).then_some(input);
     for (left, &axis) in axes.iter().enumerate().rev() {
         let factor = if left == 0 { T::narrow(factor) } else { T::one() };
         let input = source.take();
         if !columns::run(input, &out, axis, forward, factor) {
             let plan = plan::<T>(out.dims[axis], forward);
-            run(&Lines { plan, factor }, input, &out, axis);
+            run(&ComplexLines { plan, factor }, input, &out, axis);
         }
     }
     if let Some(input) = source {

@@ -1,177 +1,183 @@
-//! Cosine and sine transforms of the types 1 to 4, of real lines to real lines.
+//! Discrete cosine and sine transforms of types 1 to 4 along an axis, each by one Fourier
+//! transform.
 //!
-//! Owns: the kernel, and the reorderings that make each of them one Fourier transform. Never knows norms: those are a
-//! factor and the weights of the first and the last element.
-//! Invariant: without weights the matrices are plain cosines and sines; those of type 2 and 3 are each other's transpose
-//! and the others are symmetric.
-//! Sources: J. Makhoul, A fast cosine transform in one and two dimensions (1980), for types 2 and 3.
+//! Norms are expressed by a factor and the weights of the first and the last element. Invariant:
+//! without weights the matrices are plain cosines and sines; types 2 and 3 are each other's
+//! transpose, the others are symmetric.
+//!
+//! Source: J. Makhoul, A fast cosine transform in one and two dimensions (1980), for types 2 and 3.
 
 use std::sync::Arc;
 
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
-use super::along_axis::{Pass, Source, run};
+use super::along_axis::{LineSource, LineTransform, run};
 use super::complex;
-use super::dct_reorder::{fold, turn, turn_back, unfold};
+use super::dct_reorder::{apply_twiddles, apply_twiddles_transposed, deinterleave, interleave};
 use super::float::{Number, Real};
-use super::real_plan::{RealPlan, Weights, from_half, to_half};
-use super::twiddles::{Table, fourth, quarter};
+use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
+use super::twiddles::{TwiddleTable, dct2_twiddles, dct4_twiddles};
 use crate::dtype::DType;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut, one_dtype};
 use crate::kernels::workspace::{Parts, bytes_of};
 
-/// Which transform.
+/// A cosine or sine transform of some type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Family {
+pub struct DctType {
     /// Sines instead of cosines.
     pub sine: bool,
     /// The type, 1 to 4.
     pub kind: u8,
 }
 
-impl Family {
-    /// The transform with the transposed matrix.
-    pub fn transposed(self) -> Family {
+impl DctType {
+    /// The type of the transposed matrix.
+    pub fn transposed(self) -> DctType {
         let kind = match self.kind {
             2 => 3,
             3 => 2,
             own => own,
         };
-        Family { kind, ..self }
+        DctType { kind, ..self }
     }
 }
 
-/// Factors of the first and the last element of a line, as it is read and as it is written.
+/// Factors of the first and the last element of a line, on input and on output.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Edges {
-    /// Of the line that is read.
+pub struct EdgeWeights {
+    /// Factors of the input line.
     pub read: [f64; 2],
-    /// Of the line that is written.
+    /// Factors of the output line.
     pub written: [f64; 2],
 }
 
-impl Edges {
-    /// Those of the transposed transform.
-    pub fn transposed(self) -> Edges {
-        Edges { read: self.written, written: self.read }
+impl EdgeWeights {
+    /// The weights of the transposed transform.
+    pub fn transposed(self) -> EdgeWeights {
+        EdgeWeights { read: self.written, written: self.read }
     }
 }
 
 enum Plan<T: Real> {
-    Forward(Arc<RealPlan<T>>),
-    Back(Arc<RealPlan<T>>, Arc<Table<T>>),
-    Turned(Arc<RealPlan<T>>, Arc<Table<T>>),
-    Complex(Arc<dyn Fft<T>>, Arc<Table<T>>),
+    Type1(Arc<RealPlan<T>>),
+    Type3(Arc<RealPlan<T>>, Arc<TwiddleTable<T>>),
+    Type2(Arc<RealPlan<T>>, Arc<TwiddleTable<T>>),
+    Type4(Arc<dyn Fft<T>>, Arc<TwiddleTable<T>>),
 }
 
 impl<T: Real> Plan<T> {
-    fn new(family: Family, n: usize) -> Plan<T> {
-        match (family.kind, family.sine) {
-            (1, false) => Plan::Forward(to_half(2 * (n - 1))),
-            (1, true) => Plan::Forward(to_half(2 * (n + 1))),
-            (2, _) => Plan::Turned(to_half(n), quarter(n)),
-            (3, _) => Plan::Back(from_half(n), quarter(n)),
-            _ if n.is_multiple_of(2) => Plan::Complex(complex::plan(n / 2, true), fourth(n)),
-            _ => Plan::Complex(complex::plan(2 * n, true), fourth(n)),
+    fn new(dct_type: DctType, n: usize) -> Plan<T> {
+        match (dct_type.kind, dct_type.sine) {
+            (1, false) => Plan::Type1(rfft_plan(2 * (n - 1))),
+            (1, true) => Plan::Type1(rfft_plan(2 * (n + 1))),
+            (2, _) => Plan::Type2(rfft_plan(n), dct2_twiddles(n)),
+            (3, _) => Plan::Type3(irfft_plan(n), dct2_twiddles(n)),
+            _ if n.is_multiple_of(2) => Plan::Type4(complex::plan(n / 2, true), dct4_twiddles(n)),
+            _ => Plan::Type4(complex::plan(2 * n, true), dct4_twiddles(n)),
         }
     }
 
-    /// How many lines are transformed at a time.
-    fn group(&self) -> usize {
+    /// Lines per call that are fastest.
+    fn lines_per_call(&self) -> usize {
         match self {
-            Plan::Turned(plan, _) | Plan::Back(plan, _) => plan.group(),
+            Plan::Type2(plan, _) | Plan::Type3(plan, _) => plan.lines_per_call(),
             _ => 1,
         }
     }
 
-    /// The real numbers of a group and the complex ones, and the bytes of the plan's own working memory.
+    /// Real and complex numbers of a call, and the bytes of the inner plan's workspace.
     fn sizes(&self) -> [usize; 3] {
-        let group = self.group();
+        let lines_per_call = self.lines_per_call();
         match self {
-            Plan::Forward(plan) | Plan::Turned(plan, _) | Plan::Back(plan, _) => {
-                [group * plan.len(), group * plan.half(), plan.room()]
-            }
-            Plan::Complex(plan, _) => {
+            Plan::Type1(plan) | Plan::Type2(plan, _) | Plan::Type3(plan, _) => [
+                lines_per_call * plan.len(),
+                lines_per_call * plan.half_len(),
+                plan.workspace_bytes(),
+            ],
+            Plan::Type4(plan, _) => {
                 [0, plan.len(), bytes_of::<Complex<T>>(plan.get_inplace_scratch_len())]
             }
         }
     }
 
-    /// Takes the plan's own working memory.
-    fn desk<'a>(&self, room: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    /// Takes the inner plan's workspace.
+    fn take_workspace<'a>(&self, memory: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
     where
         Complex<T>: Number<Part = T>,
     {
         match self {
-            Plan::Forward(plan) | Plan::Turned(plan, _) | Plan::Back(plan, _) => plan.desk(room),
-            Plan::Complex(plan, _) => [&mut [], room.take(plan.get_inplace_scratch_len())],
+            Plan::Type1(plan) | Plan::Type2(plan, _) | Plan::Type3(plan, _) => {
+                plan.take_workspace(memory)
+            }
+            Plan::Type4(plan, _) => [&mut [], memory.take(plan.get_inplace_scratch_len())],
         }
     }
 }
 
-struct Lines<T: Real> {
-    family: Family,
+struct DctLines<T: Real> {
+    dct_type: DctType,
     n: usize,
     factor: T,
-    edges: Edges,
+    edges: EdgeWeights,
     plan: Plan<T>,
 }
 
-/// Working memory of a group of lines.
-struct Desk<'a, T> {
+/// Workspace of a call.
+struct DctWorkspace<'a, T> {
     real: &'a mut [T],
     complex: &'a mut [Complex<T>],
     own: [&'a mut [Complex<T>]; 2],
 }
 
-impl<T: Real> Pass for Lines<T>
+impl<T: Real> LineTransform for DctLines<T>
 where
     Complex<T>: Number<Part = T>,
 {
     type In = T;
     type Out = T;
 
-    fn lens(&self) -> [usize; 2] {
+    fn lengths(&self) -> [usize; 2] {
         [self.n; 2]
     }
 
-    fn group(&self) -> usize {
-        self.plan.group()
+    fn lines_per_call(&self) -> usize {
+        self.plan.lines_per_call()
     }
 
-    fn room(&self, lines: usize) -> usize {
+    fn workspace_bytes(&self, lines: usize) -> usize {
         let [real, complex, own] = self.plan.sizes();
         bytes_of::<T>(lines * self.n) + bytes_of::<T>(real) + bytes_of::<Complex<T>>(complex) + own
     }
 
-    fn run(&self, source: Source<'_, T>, out: &mut [T], mut room: Parts<'_>) {
-        let copies: &mut [T] = room.take(source.lines * self.n);
-        let given = source.direct();
-        if given.is_none() {
+    fn transform(&self, source: LineSource<'_, T>, out: &mut [T], mut memory: Parts<'_>) {
+        let copies: &mut [T] = memory.take(source.lines * self.n);
+        let contiguous = source.as_contiguous();
+        if contiguous.is_none() {
             source.gather(copies);
         }
         let [real, complex, _] = self.plan.sizes();
-        let (real, complex) = (room.take(real), room.take(complex));
-        let mut desk = Desk { real, complex, own: self.plan.desk(&mut room) };
-        let lines = match given {
-            Some(lines) if !self.prepares() => lines,
+        let (real, complex) = (memory.take(real), memory.take(complex));
+        let mut workspace =
+            DctWorkspace { real, complex, own: self.plan.take_workspace(&mut memory) };
+        let lines = match contiguous {
+            Some(lines) if !self.has_preprocessing() => lines,
             _ => {
-                given.into_iter().for_each(|given| copies.copy_from_slice(given));
-                copies.chunks_exact_mut(self.n).for_each(|copy| self.prepare(copy));
+                contiguous.into_iter().for_each(|lines| copies.copy_from_slice(lines));
+                copies.chunks_exact_mut(self.n).for_each(|copy| self.preprocess(copy));
                 copies
             }
         };
-        let group = self.plan.group() * self.n;
-        for (lines, out) in lines.chunks(group).zip(out.chunks_mut(group)) {
-            self.group(lines, out, &mut desk);
-            out.chunks_exact_mut(self.n).for_each(|out| self.finish(out));
+        let lines_per_call = self.plan.lines_per_call() * self.n;
+        for (lines, out) in lines.chunks(lines_per_call).zip(out.chunks_mut(lines_per_call)) {
+            self.lines_per_call(lines, out, &mut workspace);
+            out.chunks_exact_mut(self.n).for_each(|out| self.postprocess(out));
         }
     }
 }
 
-fn weigh<T: Real>(line: &mut [T], [first, last]: [f64; 2]) {
+fn scale_ends<T: Real>(line: &mut [T], [first, last]: [f64; 2]) {
     if let Some(x) = line.first_mut() {
         *x = x.scaled(T::narrow(first));
     }
@@ -180,207 +186,224 @@ fn weigh<T: Real>(line: &mut [T], [first, last]: [f64; 2]) {
     }
 }
 
-/// Every other element with the other sign.
-fn alternate<T: Real>(line: &mut [T]) {
+/// Negates every other element.
+fn negate_odd<T: Real>(line: &mut [T]) {
     line.iter_mut().skip(1).step_by(2).for_each(|x| *x = -*x);
 }
 
-impl<T: Real> Lines<T>
+impl<T: Real> DctLines<T>
 where
     Complex<T>: Number<Part = T>,
 {
-    /// Whether lines are changed before they are transformed.
-    fn prepares(&self) -> bool {
-        (self.family.sine && self.family.kind != 1) || self.edges.read != [1.0; 2]
+    /// Whether lines are changed before the transform.
+    fn has_preprocessing(&self) -> bool {
+        (self.dct_type.sine && self.dct_type.kind != 1) || self.edges.read != [1.0; 2]
     }
 
-    fn prepare(&self, line: &mut [T]) {
-        weigh(line, self.edges.read);
-        match (self.family.sine, self.family.kind) {
-            (true, 2) => alternate(line),
+    fn preprocess(&self, line: &mut [T]) {
+        scale_ends(line, self.edges.read);
+        match (self.dct_type.sine, self.dct_type.kind) {
+            (true, 2) => negate_odd(line),
             (true, 3 | 4) => line.reverse(),
             _ => {}
         }
     }
 
-    /// Transforms a group of lines, which is one line where the plan takes one at a time.
-    fn group(&self, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>) {
+    /// Transforms the lines of a call: one line if the plan takes one at a time.
+    fn lines_per_call(&self, line: &[T], out: &mut [T], workspace: &mut DctWorkspace<'_, T>) {
         let factor = self.factor;
         match &self.plan {
-            Plan::Forward(plan) if self.family.sine => odd(plan, factor, line, out, desk),
-            Plan::Forward(plan) => even(plan, factor, line, out, desk),
-            Plan::Turned(plan, table) => second((plan, table), factor, line, out, desk),
-            Plan::Back(plan, table) => third((plan, table), factor, line, out, desk),
-            Plan::Complex(plan, table) if self.n.is_multiple_of(2) => {
-                folded((&**plan, table), factor, line, out, desk);
+            Plan::Type1(plan) if self.dct_type.sine => dst1(plan, factor, line, out, workspace),
+            Plan::Type1(plan) => dct1(plan, factor, line, out, workspace),
+            Plan::Type2(plan, table) => dct2((plan, table), factor, line, out, workspace),
+            Plan::Type3(plan, table) => dct3((plan, table), factor, line, out, workspace),
+            Plan::Type4(plan, table) if self.n.is_multiple_of(2) => {
+                dct4_even((&**plan, table), factor, line, out, workspace);
             }
-            Plan::Complex(plan, table) => padded((&**plan, table), factor, line, out, desk),
+            Plan::Type4(plan, table) => dct4_odd((&**plan, table), factor, line, out, workspace),
         }
     }
 
-    fn finish(&self, out: &mut [T]) {
-        match (self.family.sine, self.family.kind) {
+    fn postprocess(&self, out: &mut [T]) {
+        match (self.dct_type.sine, self.dct_type.kind) {
             (true, 2) => out.reverse(),
-            (true, 3 | 4) => alternate(out),
+            (true, 3 | 4) => negate_odd(out),
             _ => {}
         }
-        weigh(out, self.edges.written);
+        scale_ends(out, self.edges.written);
     }
 }
 
-fn spectrum<T: Real>(plan: &RealPlan<T>, factor: T, desk: &mut Desk<'_, T>)
+fn spectrum<T: Real>(plan: &RealPlan<T>, factor: T, workspace: &mut DctWorkspace<'_, T>)
 where
     Complex<T>: Number<Part = T>,
 {
-    plan.forward(desk.real, desk.complex, &mut desk.own, Weights::of(factor));
+    plan.forward(workspace.real, workspace.complex, &mut workspace.own, Weights::of(factor));
 }
 
-/// Type 1 of cosines: the spectrum of the line and its mirror image.
-fn even<T: Real>(plan: &RealPlan<T>, factor: T, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
-where
+/// DCT-1: the spectrum of the line extended by its mirror image.
+fn dct1<T: Real>(
+    plan: &RealPlan<T>,
+    factor: T,
+    line: &[T],
+    out: &mut [T],
+    workspace: &mut DctWorkspace<'_, T>,
+) where
     Complex<T>: Number<Part = T>,
 {
     let (n, two) = (line.len(), T::narrow(2.0));
     for (i, &x) in line.iter().enumerate() {
-        desk.real[i] = x;
-        desk.real[(2 * (n - 1) - i) % (2 * (n - 1))] = x;
+        workspace.real[i] = x;
+        workspace.real[(2 * (n - 1) - i) % (2 * (n - 1))] = x;
     }
-    desk.real[0] = line[0] * two;
-    desk.real[n - 1] = line[n - 1] * two;
-    spectrum(plan, factor, desk);
-    for (out, x) in out.iter_mut().zip(&*desk.complex) {
+    workspace.real[0] = line[0] * two;
+    workspace.real[n - 1] = line[n - 1] * two;
+    spectrum(plan, factor, workspace);
+    for (out, x) in out.iter_mut().zip(&*workspace.complex) {
         *out = x.re * T::narrow(0.5);
     }
 }
 
-/// Type 1 of sines: the spectrum of the line and its negative mirror image.
-fn odd<T: Real>(plan: &RealPlan<T>, factor: T, line: &[T], out: &mut [T], desk: &mut Desk<'_, T>)
-where
+/// DST-1: the spectrum of the line extended by its negated mirror image.
+fn dst1<T: Real>(
+    plan: &RealPlan<T>,
+    factor: T,
+    line: &[T],
+    out: &mut [T],
+    workspace: &mut DctWorkspace<'_, T>,
+) where
     Complex<T>: Number<Part = T>,
 {
     let m = 2 * (line.len() + 1);
-    desk.real.fill(T::zero());
+    workspace.real.fill(T::zero());
     for (i, &x) in line.iter().enumerate() {
-        desk.real[i + 1] = x;
-        desk.real[m - 1 - i] = -x;
+        workspace.real[i + 1] = x;
+        workspace.real[m - 1 - i] = -x;
     }
-    spectrum(plan, factor, desk);
-    for (out, x) in out.iter_mut().zip(&desk.complex[1..]) {
+    spectrum(plan, factor, workspace);
+    for (out, x) in out.iter_mut().zip(&workspace.complex[1..]) {
         *out = x.im * T::narrow(-0.5);
     }
 }
 
-/// Type 2 of cosines.
-fn second<T: Real>(
+/// DCT-2.
+fn dct2<T: Real>(
     (plan, table): (&RealPlan<T>, &[Complex<T>]),
     factor: T,
     lines: &[T],
     out: &mut [T],
-    desk: &mut Desk<'_, T>,
+    workspace: &mut DctWorkspace<'_, T>,
 ) where
     Complex<T>: Number<Part = T>,
 {
-    let (n, half) = (plan.len(), plan.half());
-    let (real, spectra) = (&mut desk.real[..lines.len()], lines.len() / n * half);
+    let (n, half_len) = (plan.len(), plan.half_len());
+    let (real, spectra) = (&mut workspace.real[..lines.len()], lines.len() / n * half_len);
     for (line, real) in lines.chunks_exact(n).zip(real.chunks_exact_mut(n)) {
-        // SAFETY: both have as many elements.
-        unsafe { unfold(line, real) };
+        // SAFETY: both have the same length.
+        unsafe { deinterleave(line, real) };
     }
-    let spectra = &mut desk.complex[..spectra];
-    plan.forward(real, spectra, &mut desk.own, Weights::of(factor));
-    for (spectrum, out) in spectra.chunks_exact(half).zip(out.chunks_exact_mut(n)) {
-        // SAFETY: the spectrum and the table are half as long as the line.
-        unsafe { turn(spectrum, table, out) };
+    let spectra = &mut workspace.complex[..spectra];
+    plan.forward(real, spectra, &mut workspace.own, Weights::of(factor));
+    for (spectrum, out) in spectra.chunks_exact(half_len).zip(out.chunks_exact_mut(n)) {
+        // SAFETY: the spectrum and the table have `n / 2 + 1` numbers.
+        unsafe { apply_twiddles(spectrum, table, out) };
     }
 }
 
-/// Type 3 of cosines: the steps of type 2 transposed, from the last to the first.
-fn third<T: Real>(
+/// DCT-3: the transposed steps of the DCT-2 in reverse order.
+fn dct3<T: Real>(
     (plan, table): (&RealPlan<T>, &[Complex<T>]),
     factor: T,
     lines: &[T],
     out: &mut [T],
-    desk: &mut Desk<'_, T>,
+    workspace: &mut DctWorkspace<'_, T>,
 ) where
     Complex<T>: Number<Part = T>,
 {
-    let (n, half) = (plan.len(), plan.half());
-    let (real, spectra) = (&mut desk.real[..lines.len()], lines.len() / n * half);
-    let spectra = &mut desk.complex[..spectra];
-    for (line, spectrum) in lines.chunks_exact(n).zip(spectra.chunks_exact_mut(half)) {
+    let (n, half_len) = (plan.len(), plan.half_len());
+    let (real, spectra) = (&mut workspace.real[..lines.len()], lines.len() / n * half_len);
+    let spectra = &mut workspace.complex[..spectra];
+    for (line, spectrum) in lines.chunks_exact(n).zip(spectra.chunks_exact_mut(half_len)) {
         // SAFETY: as above.
-        unsafe { turn_back(line, table, spectrum) };
+        unsafe { apply_twiddles_transposed(line, table, spectrum) };
     }
-    plan.backward(spectra, real, &mut desk.own, Weights::of(factor));
+    plan.backward(spectra, real, &mut workspace.own, Weights::of(factor));
     for (real, out) in real.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
-        // SAFETY: both have as many elements.
-        unsafe { fold(real, out) };
+        // SAFETY: both have the same length.
+        unsafe { interleave(real, out) };
     }
 }
 
-/// Type 4 of cosines for an even number of points: pairs from both ends as complex numbers.
-fn folded<T: Real>(
+/// DCT-4 of an even number of points: pairs from both ends as complex numbers.
+fn dct4_even<T: Real>(
     (plan, table): (&dyn Fft<T>, &[Complex<T>]),
     factor: T,
     line: &[T],
     out: &mut [T],
-    desk: &mut Desk<'_, T>,
+    workspace: &mut DctWorkspace<'_, T>,
 ) {
     let n = line.len();
-    for (i, (x, turn)) in desk.complex.iter_mut().zip(table).enumerate() {
-        *x = Complex::new(line[2 * i], line[n - 1 - 2 * i]) * *turn;
+    for (i, (x, twiddle)) in workspace.complex.iter_mut().zip(table).enumerate() {
+        *x = Complex::new(line[2 * i], line[n - 1 - 2 * i]) * *twiddle;
     }
-    plan.process_with_scratch(desk.complex, desk.own[1]);
-    for (k, (x, turn)) in desk.complex.iter().zip(table).enumerate() {
-        let turned = *x * *turn;
-        out[2 * k] = turned.re * factor;
-        out[n - 1 - 2 * k] = -turned.im * factor;
+    plan.process_with_scratch(workspace.complex, workspace.own[1]);
+    for (k, (x, twiddle)) in workspace.complex.iter().zip(table).enumerate() {
+        let rotated = *x * *twiddle;
+        out[2 * k] = rotated.re * factor;
+        out[n - 1 - 2 * k] = -rotated.im * factor;
     }
 }
 
-/// Type 4 of cosines for an odd number of points: as many zeros behind the line.
-fn padded<T: Real>(
+/// DCT-4 of an odd number of points: the line is padded with as many zeros.
+fn dct4_odd<T: Real>(
     (plan, table): (&dyn Fft<T>, &[Complex<T>]),
     factor: T,
     line: &[T],
     out: &mut [T],
-    desk: &mut Desk<'_, T>,
+    workspace: &mut DctWorkspace<'_, T>,
 ) {
-    desk.complex.fill(Complex::new(T::zero(), T::zero()));
-    for ((x, &real), turn) in desk.complex.iter_mut().zip(line).zip(table) {
-        *x = *turn * real;
+    workspace.complex.fill(Complex::new(T::zero(), T::zero()));
+    for ((x, &real), twiddle) in workspace.complex.iter_mut().zip(line).zip(table) {
+        *x = *twiddle * real;
     }
-    plan.process_with_scratch(desk.complex, desk.own[1]);
-    for ((out, x), turn) in out.iter_mut().zip(&*desk.complex).zip(table) {
-        *out = (*x * *turn).re * factor;
+    plan.process_with_scratch(workspace.complex, workspace.own[1]);
+    for ((out, x), twiddle) in out.iter_mut().zip(&*workspace.complex).zip(table) {
+        *out = (*x * *twiddle).re * factor;
     }
 }
 
-/// Writes `factor` times a cosine or sine transform of real lines along an axis, without the weights of SciPy's
-/// definitions: with `n` points, type 1 sums `x cos(πjk/(n-1))`, type 2 `x cos(πk(2j+1)/(2n))`, type 3 its transpose, type 4
-/// `x cos(π(2j+1)(2k+1)/(4n))`; for sines, the indices that stand alone are counted from 1 and type 1 divides by `n+1`.
+/// Writes `factor` times a cosine or sine transform of real lines along an axis, without the
+/// weights of SciPy's definitions. With `n` points, type 1 sums `x cos(πjk/(n-1))`, type 2 `x
+/// cos(πk(2j+1)/(2n))`, type 3 is its transpose, type 4 sums `x cos(π(2j+1)(2k+1)/(4n))`. For
+/// sines, indices without `2j+1` count from 1, and type 1 divides by `n+1`.
 ///
 /// # Panics
-/// When dims or dtypes differ or there are no such transforms: bugs of the caller.
+/// If dims or dtypes differ or the type does not exist, which are bugs of the caller.
 pub fn trigonometric(
     input: View,
     axis: usize,
-    family: Family,
+    dct_type: DctType,
     factor: f64,
-    edges: Edges,
+    edges: EdgeWeights,
     out: ViewMut,
 ) {
     launch!("dct", [input] => [out];; {
         assert!(input.dims == out.dims, "dct: dims");
         match one_dtype([input.dtype, out.dtype]) {
-            DType::F32 => along::<f32>(input, axis, family, factor, edges, out),
-            _ => along::<f64>(input, axis, family, factor, edges, out),
+            DType::F32 => transform_axis::<f32>(input, axis, dct_type, factor, edges, out),
+            _ => transform_axis::<f64>(input, axis, dct_type, factor, edges, out),
         }
     });
 }
 
-fn along<T: Real>(input: View, axis: usize, family: Family, factor: f64, edges: Edges, out: ViewMut)
-where
+fn transform_axis<T: Real>(
+    input: View,
+    axis: usize,
+    dct_type: DctType,
+    factor: f64,
+    edges: EdgeWeights,
+    out: ViewMut,
+) where
     Complex<T>: Number<Part = T>,
 {
     assert!(input.dtype.is_float(), "dct: dtype");
@@ -388,6 +411,7 @@ where
         return;
     }
     let n = out.dims[axis];
-    let lines = Lines { family, n, factor: T::narrow(factor), edges, plan: Plan::new(family, n) };
+    let lines =
+        DctLines { dct_type, n, factor: T::narrow(factor), edges, plan: Plan::new(dct_type, n) };
     run(&lines, Some(input), &out, axis);
 }

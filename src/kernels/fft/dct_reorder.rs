@@ -1,7 +1,9 @@
-//! The reorderings and turns between a line and the real line whose spectrum gives its cosine transform.
+//! Reorderings and twiddle products between a line and the real line whose spectrum gives its DCT.
 //!
-//! Owns: the loops, for every level. Never transforms. Invariant: `fold` undoes `unfold`, and `turn_back` is the transpose
-//! of `turn` up to the half of what stands for two.
+//! Compiled for every CPU level. Invariant: `interleave` is the inverse of `deinterleave`, and
+//! `apply_twiddles_transposed` is the transpose of `apply_twiddles`, except that numbers after the
+//! first are halved.
+//!
 //! Source: J. Makhoul, A fast cosine transform in one and two dimensions (1980).
 
 use rustfft::num_complex::Complex;
@@ -11,37 +13,38 @@ use crate::kernels::multiversion;
 use crate::kernels::multiversion::leveled;
 
 leveled! {
-    /// Even positions from the front, odd ones from the back.
-    pub(super) unsafe fn unfold<T: Real>(line: &[T], to: &mut [T])
-        = unfold_body, multiversion::Levels::UpToAvx2
+    /// Even positions to the front in order, odd ones to the back in reverse order.
+    pub(super) unsafe fn deinterleave<T: Real>(line: &[T], to: &mut [T])
+        = deinterleave_body, multiversion::Levels::UpToAvx2
 }
 leveled! {
-    /// The reverse of `unfold`.
-    pub(super) unsafe fn fold<T: Real>(from: &[T], line: &mut [T])
-        = fold_body, multiversion::Levels::UpToAvx2
+    /// The inverse of `deinterleave`.
+    pub(super) unsafe fn interleave<T: Real>(from: &[T], line: &mut [T])
+        = interleave_body, multiversion::Levels::UpToAvx2
 }
 leveled! {
-    /// The real parts of a turned spectrum from the front, the negative imaginary ones from the back.
-    pub(super) unsafe fn turn<T: Real>(z: &[Complex<T>], table: &[Complex<T>], out: &mut [T])
-        = turn_body, multiversion::Levels::UpToAvx2
+    /// Multiplies a spectrum by twiddles: real parts go to the front in order, negated imaginary
+    /// parts to the back in reverse order.
+    pub(super) unsafe fn apply_twiddles<T: Real>(z: &[Complex<T>], twiddles: &[Complex<T>], out: &mut [T])
+        = apply_twiddles_body, multiversion::Levels::UpToAvx2
 }
 leveled! {
-    /// The transpose of `turn`, with half the numbers behind the first.
-    pub(super) unsafe fn turn_back<T: Real>(line: &[T], table: &[Complex<T>], z: &mut [Complex<T>])
-        = turn_back_body, multiversion::Levels::UpToAvx2
+    /// The transpose of `apply_twiddles`, with numbers after the first halved.
+    pub(super) unsafe fn apply_twiddles_transposed<T: Real>(line: &[T], twiddles: &[Complex<T>], z: &mut [Complex<T>])
+        = apply_twiddles_transposed_body, multiversion::Levels::UpToAvx2
 }
 
-/// Positions that are moved at a time, which the compiler turns into vectors.
+/// Positions per step, which LLVM vectorises.
 const BLOCK: usize = 16;
 
 /// # Safety
-/// Both have as many elements.
+/// Both have the same length.
 #[inline(always)]
-unsafe fn unfold_body<T: Real>(line: &[T], to: &mut [T]) {
+unsafe fn deinterleave_body<T: Real>(line: &[T], to: &mut [T]) {
     let n = line.len();
     let (line, to) = (line.as_ptr(), to.as_mut_ptr());
     let blocks = n / 2 / BLOCK * BLOCK;
-    // SAFETY: the positions are those of the line.
+    // SAFETY: the positions are inside the line.
     unsafe {
         for i in (0..blocks).step_by(BLOCK) {
             let pairs = line.add(2 * i).cast::<[T; 2 * BLOCK]>().read();
@@ -62,9 +65,9 @@ unsafe fn unfold_body<T: Real>(line: &[T], to: &mut [T]) {
 }
 
 /// # Safety
-/// Both have as many elements.
+/// Both have the same length.
 #[inline(always)]
-unsafe fn fold_body<T: Real>(from: &[T], line: &mut [T]) {
+unsafe fn interleave_body<T: Real>(from: &[T], line: &mut [T]) {
     let n = line.len();
     let (from, line) = (from.as_ptr(), line.as_mut_ptr());
     let blocks = n / 2 / BLOCK * BLOCK;
@@ -89,64 +92,68 @@ unsafe fn fold_body<T: Real>(from: &[T], line: &mut [T]) {
 }
 
 /// # Safety
-/// The spectrum and the table have `n / 2 + 1` numbers for `n` elements of the line.
+/// The spectrum and the table have `n / 2 + 1` numbers for a line of `n` elements.
 #[inline(always)]
-unsafe fn turn_body<T: Real>(z: &[Complex<T>], table: &[Complex<T>], out: &mut [T]) {
+unsafe fn apply_twiddles_body<T: Real>(z: &[Complex<T>], twiddles: &[Complex<T>], out: &mut [T]) {
     let n = out.len();
-    let (z, table, out) = (z.as_ptr(), table.as_ptr(), out.as_mut_ptr());
+    let (z, twiddles, out) = (z.as_ptr(), twiddles.as_ptr(), out.as_mut_ptr());
     let end = n.div_ceil(2).max(1);
-    // The middle of an even line may be in a block; it is written once more.
+    // The middle of an even line may be in a block; then it is overwritten below.
     let blocks = n / 2 / BLOCK * BLOCK + 1;
     // SAFETY: the caller's contract.
     unsafe {
-        *out = ((*z) * (*table)).re;
+        *out = ((*z) * (*twiddles)).re;
         for k in (1..blocks).step_by(BLOCK) {
-            let (z, table) = (z.add(k).cast::<[Complex<T>; BLOCK]>().read(), table.add(k));
-            let table = table.cast::<[Complex<T>; BLOCK]>().read();
+            let (z, twiddles) = (z.add(k).cast::<[Complex<T>; BLOCK]>().read(), twiddles.add(k));
+            let twiddles = twiddles.cast::<[Complex<T>; BLOCK]>().read();
             let (mut re, mut im) = ([T::zero(); BLOCK], [T::zero(); BLOCK]);
-            (0..BLOCK).for_each(|j| re[j] = z[j].re * table[j].re - z[j].im * table[j].im);
-            (0..BLOCK).for_each(|j| im[j] = z[j].re * table[j].im + z[j].im * table[j].re);
+            (0..BLOCK).for_each(|j| re[j] = z[j].re * twiddles[j].re - z[j].im * twiddles[j].im);
+            (0..BLOCK).for_each(|j| im[j] = z[j].re * twiddles[j].im + z[j].im * twiddles[j].re);
             let mut back = [T::zero(); BLOCK];
             (0..BLOCK).for_each(|j| back[j] = -im[BLOCK - 1 - j]);
             out.add(k).cast::<[T; BLOCK]>().write(re);
             out.add(n + 1 - k - BLOCK).cast::<[T; BLOCK]>().write(back);
         }
         for k in blocks..end {
-            let turned = *z.add(k) * *table.add(k);
-            *out.add(k) = turned.re;
-            *out.add(n - k) = -turned.im;
+            let rotated = *z.add(k) * *twiddles.add(k);
+            *out.add(k) = rotated.re;
+            *out.add(n - k) = -rotated.im;
         }
         if n.is_multiple_of(2) {
-            *out.add(n / 2) = (*z.add(n / 2) * *table.add(n / 2)).re;
+            *out.add(n / 2) = (*z.add(n / 2) * *twiddles.add(n / 2)).re;
         }
     }
 }
 
 /// # Safety
-/// As `turn_body`.
+/// As `apply_twiddles_body`.
 #[inline(always)]
-unsafe fn turn_back_body<T: Real>(line: &[T], table: &[Complex<T>], z: &mut [Complex<T>]) {
+unsafe fn apply_twiddles_transposed_body<T: Real>(
+    line: &[T],
+    twiddles: &[Complex<T>],
+    z: &mut [Complex<T>],
+) {
     let (n, half) = (line.len(), T::narrow(0.5));
-    let (line, table, z) = (line.as_ptr(), table.as_ptr(), z.as_mut_ptr());
+    let (line, twiddles, z) = (line.as_ptr(), twiddles.as_ptr(), z.as_mut_ptr());
     let blocks = n / 2 / BLOCK * BLOCK + 1;
     // SAFETY: the caller's contract.
     unsafe {
-        *z = Complex::new(*line, T::zero()) * (*table).conj();
+        *z = Complex::new(*line, T::zero()) * (*twiddles).conj();
         for k in (1..blocks).step_by(BLOCK) {
             let front = line.add(k).cast::<[T; BLOCK]>().read();
             let back = line.add(n + 1 - k - BLOCK).cast::<[T; BLOCK]>().read();
-            let table = table.add(k).cast::<[Complex<T>; BLOCK]>().read();
-            let mut turned = [Complex::new(T::zero(), T::zero()); BLOCK];
+            let twiddles = twiddles.add(k).cast::<[Complex<T>; BLOCK]>().read();
+            let mut rotated = [Complex::new(T::zero(), T::zero()); BLOCK];
             for j in 0..BLOCK {
                 let (re, im) = (half * front[j], half * back[BLOCK - 1 - j]);
-                turned[j].re = re * table[j].re - im * table[j].im;
-                turned[j].im = -(im * table[j].re + re * table[j].im);
+                rotated[j].re = re * twiddles[j].re - im * twiddles[j].im;
+                rotated[j].im = -(im * twiddles[j].re + re * twiddles[j].im);
             }
-            z.add(k).cast::<[Complex<T>; BLOCK]>().write(turned);
+            z.add(k).cast::<[Complex<T>; BLOCK]>().write(rotated);
         }
         for k in blocks..n / 2 + 1 {
             let x = Complex::new(*line.add(k) * half, -*line.add(n - k) * half);
-            *z.add(k) = x * (*table.add(k)).conj();
+            *z.add(k) = x * (*twiddles.add(k)).conj();
         }
     }
 }

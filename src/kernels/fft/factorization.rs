@@ -1,7 +1,6 @@
-//! Which transforms of shorter lines one of `n` points is made of.
+//! Algorithm choice for a length: rustfft's AVX planner, or plans built here for CPUs without AVX.
 //!
-//! Owns: the choice between the planner of rustfft for vectors and the plans here, for machines that have none of them.
-//! Never keeps a plan. Invariant: every length has a plan.
+//! Invariant: every length has a plan.
 
 use std::sync::Arc;
 
@@ -24,13 +23,13 @@ pub(super) fn plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>
     {
         return planner.plan_fft(n, direction);
     }
-    single(n, direction)
+    scalar_plan(n, direction)
 }
 
-/// A plan that computes with single numbers. It names few algorithms that the other planner does not, whose code is there
+/// A scalar plan. It uses few algorithms beyond those of the AVX planner, whose code is linked
 /// anyway.
 #[cfg(target_arch = "x86_64")]
-fn single<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+fn scalar_plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     use rustfft::algorithm::butterflies::*;
     use rustfft::algorithm::{BluesteinsAlgorithm, Dft, MixedRadix, Radix4};
     let twos = n.trailing_zeros();
@@ -46,17 +45,19 @@ fn single<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
         31 => return Arc::new(Butterfly31::new(direction)),
         0 | 1 | 5 | 7 | 11 => return Arc::new(Dft::new(n, direction)),
         8.. if n.is_power_of_two() => {
-            let base = single(if twos.is_multiple_of(2) { 4 } else { 2 }, direction);
+            let base = scalar_plan(if twos.is_multiple_of(2) { 4 } else { 2 }, direction);
             return Arc::new(Radix4::new_with_base((twos - 1) / 2, base));
         }
         _ => {}
     }
-    // All twos, else the divisor that is nearest to the root from below.
+    // Split off the power of two, else the largest divisor up to the square root.
     let near = || (2..=n.isqrt()).rev().find(|k| n.is_multiple_of(*k));
     match if twos > 0 { Some(1 << twos) } else { near() } {
-        Some(k) => Arc::new(MixedRadix::new(single(k, direction), single(n / k, direction))),
+        Some(k) => {
+            Arc::new(MixedRadix::new(scalar_plan(k, direction), scalar_plan(n / k, direction)))
+        }
         None => {
-            let inner = single((2 * n - 1).next_power_of_two(), direction);
+            let inner = scalar_plan((2 * n - 1).next_power_of_two(), direction);
             Arc::new(BluesteinsAlgorithm::new(n, inner))
         }
     }

@@ -1,36 +1,35 @@
-//! The numbers that lines are made of.
+//! Element types of FFT lines: `Real` (the two float types with their plan caches) and `Number`.
 //!
-//! Owns: `Real` (the two float types with their caches of plans), `Number` (what can be scaled).
-//! Never transforms. Invariant: every bit pattern is a number.
+//! Invariant: every bit pattern is a valid number.
 
 use std::ops::Mul;
 
 use rustfft::{Fft, FftNum, num_complex::Complex};
 
-use super::batched::Lanes;
+use super::batched::BatchedFft;
 use super::batched::Passes;
 use super::mirrored::Combine;
-use super::plan_cache::Cache;
+use super::plan_cache::PlanCache;
 use super::real_plan::RealPlan;
-use super::twiddles::Table;
+use super::twiddles::TwiddleTable;
 use crate::kernels::workspace::Bits;
 
-/// Elements of lines: floats and complex numbers, in which any bits are a number.
+/// Elements of lines: floats and complex numbers.
 pub(super) trait Number: Bits + Send + Sync + 'static {
-    /// The float that it consists of.
+    /// The float type of its parts.
     type Part: Real;
     fn scaled(self, by: Self::Part) -> Self;
 }
 
-/// A float type for which there are plans.
+/// A float type with plans.
 pub(super) trait Real:
-    FftNum + Lanes + Combine + Number<Part = Self> + Mul<Output = Self>
+    FftNum + BatchedFft + Combine + Number<Part = Self> + Mul<Output = Self>
 {
     fn narrow(v: f64) -> Self;
-    fn complex() -> &'static Cache<dyn Fft<Self>>;
-    fn real() -> &'static Cache<RealPlan<Self>>;
-    fn tables() -> &'static Cache<Table<Self>>;
-    fn passes() -> &'static Cache<Option<Passes<Self>>>;
+    fn complex_plans() -> &'static PlanCache<dyn Fft<Self>>;
+    fn real_plans() -> &'static PlanCache<RealPlan<Self>>;
+    fn twiddle_tables() -> &'static PlanCache<TwiddleTable<Self>>;
+    fn pass_plans() -> &'static PlanCache<Option<Passes<Self>>>;
 }
 
 macro_rules! numbers {
@@ -53,20 +52,20 @@ macro_rules! numbers {
             fn narrow(v: f64) -> $t {
                 v as $t
             }
-            fn complex() -> &'static Cache<dyn Fft<$t>> {
-                static CACHE: Cache<dyn Fft<$t>> = Cache::new();
+            fn complex_plans() -> &'static PlanCache<dyn Fft<$t>> {
+                static CACHE: PlanCache<dyn Fft<$t>> = PlanCache::new();
                 &CACHE
             }
-            fn real() -> &'static Cache<RealPlan<$t>> {
-                static CACHE: Cache<RealPlan<$t>> = Cache::new();
+            fn real_plans() -> &'static PlanCache<RealPlan<$t>> {
+                static CACHE: PlanCache<RealPlan<$t>> = PlanCache::new();
                 &CACHE
             }
-            fn tables() -> &'static Cache<Table<$t>> {
-                static CACHE: Cache<Table<$t>> = Cache::new();
+            fn twiddle_tables() -> &'static PlanCache<TwiddleTable<$t>> {
+                static CACHE: PlanCache<TwiddleTable<$t>> = PlanCache::new();
                 &CACHE
             }
-            fn passes() -> &'static Cache<Option<Passes<$t>>> {
-                static CACHE: Cache<Option<Passes<$t>>> = Cache::new();
+            fn pass_plans() -> &'static PlanCache<Option<Passes<$t>>> {
+                static CACHE: PlanCache<Option<Passes<$t>>> = PlanCache::new();
                 &CACHE
             }
         }
@@ -74,7 +73,7 @@ macro_rules! numbers {
 }
 numbers!(f64, f32);
 
-/// Every element times a number.
+/// Multiplies every element by a number.
 pub(super) fn scale<A: Number>(line: &mut [A], by: A::Part) {
     line.iter_mut().for_each(|x| *x = x.scaled(by));
 }

@@ -1,60 +1,64 @@
-//! Numbers and their mirror images, combined.
+//! Combines the numbers of a spectrum with their mirror images: the step between a complex FFT of
+//! half length and a real FFT.
 //!
-//! Owns: the loop that makes half a spectrum of what pairs of real points became, and the one back. Never transforms.
-//! Invariant: how a number is computed follows from its place and the CPU.
+//! Invariant: how a number is computed follows from its position and the CPU.
 
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
-use super::batched::Pairs;
+use super::batched::ComplexPairs;
 use super::float::Real;
 
-/// A combination of the numbers at `k` and `last - k` of each line: with `s` the one plus the conjugate of the other and `d` the
-/// difference, `half s + turn d` goes to `k`, and the conjugate of `half s - turn d` to `last - k`.
+/// Parameters of the combination. For the numbers `a` at `k` and `b` at `last - k` of each line,
+/// with `s = a + conj(b)` and `d = a - conj(b)`: `half s + twiddle d` goes to `k`, and the
+/// conjugate of `half s - twiddle d` to `last - k`.
 #[derive(Clone, Copy)]
 pub(super) struct Mirror<T> {
     pub(super) from: *const Complex<T>,
     pub(super) to: *mut Complex<T>,
     pub(super) last: usize,
-    /// How many lines there are, and how far they are apart where they are read and written.
+    /// Number of lines, and their distances in input and output.
     pub(super) lines: usize,
-    pub(super) apart: [usize; 2],
+    pub(super) line_strides: [usize; 2],
     pub(super) half: T,
-    /// The factor of imaginary parts that are read.
-    pub(super) read: T,
-    /// The factors of the parts that are written.
-    pub(super) written: [T; 2],
+    /// Factor of the imaginary parts of the input.
+    pub(super) input_sign: T,
+    /// Factors of the real and the imaginary parts of the output.
+    pub(super) output_factors: [T; 2],
 }
 
-/// A float type whose numbers can be combined.
+/// A float type with this combination.
 pub(super) trait Combine: Sized {
-    /// Combines as many numbers of each line as there are turns with their mirror images, from place 1 on.
+    /// Combines as many numbers of each line as there are twiddles with their mirror images, from
+    /// position 1 on.
     ///
     /// # Safety
-    /// The places from 1 to `last - 1` of every line are readable and writable, and there are at most half as many turns.
-    unsafe fn combine(mirror: Mirror<Self>, turns: &[Complex<Self>]);
+    /// The positions from 1 to `last - 1` of every line are readable and writable, and there are at
+    /// most half as many twiddles.
+    unsafe fn combine(mirror: Mirror<Self>, twiddles: &[Complex<Self>]);
 }
 
 macro_rules! combine {
     ($($t:ty: $avx2:ident;)*) => {$(
         impl Combine for $t {
-            unsafe fn combine(mirror: Mirror<$t>, turns: &[Complex<$t>]) {
+            unsafe fn combine(mirror: Mirror<$t>, twiddles: &[Complex<$t>]) {
                 #[cfg(target_arch = "x86_64")]
                 {
-                    // Vectors of AVX-512 would all lie across two cache lines, as place 1 does not begin one.
+                    // AVX2 only: every AVX-512 vector would cross a cache line, because position 1
+                    // does not begin one.
                     #[target_feature(enable = "avx2,fma")]
-                    unsafe fn avx2(mirror: Mirror<$t>, turns: &[Complex<$t>]) {
+                    unsafe fn avx2(mirror: Mirror<$t>, twiddles: &[Complex<$t>]) {
                         // SAFETY: the caller's contract.
-                        unsafe { by_vectors::<std::arch::x86_64::$avx2>(mirror, turns) }
+                        unsafe { combine_simd::<std::arch::x86_64::$avx2>(mirror, twiddles) }
                     }
                     use crate::kernels::isa::{Level, level};
                     if level() != Level::Baseline {
                         // SAFETY: the CPU has the instructions; the rest is the caller's contract.
-                        return unsafe { avx2(mirror, turns) };
+                        return unsafe { avx2(mirror, twiddles) };
                     }
                 }
                 // SAFETY: the caller's contract.
-                unsafe { one_by_one(mirror, turns, 0) }
+                unsafe { combine_scalar(mirror, twiddles, 0) }
             }
         }
     )*};
@@ -64,15 +68,15 @@ combine! {
     f32: __m256;
 }
 
-/// Combines whole vectors of numbers, which stay pairs of parts: mirrored vectors are turned round.
+/// Combines vectors of interleaved numbers with reversed vectors from the other end.
 ///
 /// # Safety
 /// As `Combine::combine`, on a CPU with the instructions of the vector.
 #[inline(always)]
-unsafe fn by_vectors<V: Pairs>(mirror: Mirror<V::Part>, turns: &[Complex<V::Part>]) {
+unsafe fn combine_simd<V: ComplexPairs>(mirror: Mirror<V::Part>, twiddles: &[Complex<V::Part>]) {
     let factors = Factors::<V>::of(mirror);
     let (last, width) = (mirror.last, V::LANES / 2);
-    let whole = turns.len() / width;
+    let whole = twiddles.len() / width;
     for line in 0..mirror.lines {
         let Mirror { from, to, .. } = mirror.line(line);
         // SAFETY: the caller's contract.
@@ -80,65 +84,66 @@ unsafe fn by_vectors<V: Pairs>(mirror: Mirror<V::Part>, turns: &[Complex<V::Part
             for k in (1..).step_by(width).take(whole) {
                 let (a, b) = (from.add(k), from.add(last + 1 - k - width));
                 let (a, b) = (V::read(a.cast()), V::read(b.cast()).reversed());
-                let [a, b] = factors.pair(V::read(turns.as_ptr().add(k - 1).cast()), a, b);
+                let [a, b] = factors.pair(V::read(twiddles.as_ptr().add(k - 1).cast()), a, b);
                 a.write(to.add(k).cast());
                 b.write(to.add(last + 1 - k - width).cast());
             }
         }
     }
-    if whole * width < turns.len() {
+    if whole * width < twiddles.len() {
         // SAFETY: the caller's contract.
-        unsafe { one_by_one(mirror, turns, whole * width) }
+        unsafe { combine_scalar(mirror, twiddles, whole * width) }
     }
 }
 
-/// The factors of a combination in vectors of pairs of parts.
+/// The factors of a combination in vectors.
 struct Factors<V> {
     halves: V,
-    read: V,
-    written: V,
+    input_sign: V,
+    output_factors: V,
     mirrored: V,
-    /// Of a number for its conjugate, and of one for its negative conjugate.
+    /// Signs that make the conjugate, and the negated conjugate.
     conjugate: V,
     opposite: V,
 }
 
-impl<V: Pairs> Factors<V> {
+impl<V: ComplexPairs> Factors<V> {
     #[inline(always)]
     fn of(mirror: Mirror<V::Part>) -> Factors<V> {
-        let (one, Mirror { half, read, written: [re, im], .. }) = (V::Part::one(), mirror);
+        let (one, Mirror { half, input_sign, output_factors: [re, im], .. }) =
+            (V::Part::one(), mirror);
         Factors {
-            halves: V::both(half, half * read),
-            read: V::both(one, read),
-            written: V::both(re, im),
-            mirrored: V::both(re, -im),
-            conjugate: V::both(one, -one),
-            opposite: V::both(-one, one),
+            halves: V::splat_complex(half, half * input_sign),
+            input_sign: V::splat_complex(one, input_sign),
+            output_factors: V::splat_complex(re, im),
+            mirrored: V::splat_complex(re, -im),
+            conjugate: V::splat_complex(one, -one),
+            opposite: V::splat_complex(-one, one),
         }
     }
 
-    /// As `Mirror::pair`, with `b` and what goes to its place turned round.
+    /// As `Mirror::pair`, with the vectors of `b` and of its result reversed.
     #[inline(always)]
-    fn pair(&self, turn: V, a: V, b: V) -> [V; 2] {
-        let (s, d) = (b.fused(self.conjugate, a), b.fused(self.opposite, a).mul(self.read));
-        let t = d.fused_apart(turn.reals(), d.swapped().mul(turn.imags()));
-        let far = s.fused_sub(self.halves, t).mul(self.mirrored);
-        [s.fused(self.halves, t).mul(self.written), far.reversed()]
+    fn pair(&self, twiddle: V, a: V, b: V) -> [V; 2] {
+        let (s, d) = (b.fused(self.conjugate, a), b.fused(self.opposite, a).mul(self.input_sign));
+        let t = d.fmaddsub(twiddle.dup_real(), d.swap_parts().mul(twiddle.dup_imag()));
+        let mirrored_result = s.fused_sub(self.halves, t).mul(self.mirrored);
+        [s.fused(self.halves, t).mul(self.output_factors), mirrored_result.reversed()]
     }
 }
 
-/// Combines the numbers of the turns from `done` on.
+/// Combines the remaining numbers, from twiddle `done` on.
 ///
 /// # Safety
 /// As `Combine::combine`.
 #[inline(always)]
-unsafe fn one_by_one<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>], done: usize) {
+unsafe fn combine_scalar<T: Real>(mirror: Mirror<T>, twiddles: &[Complex<T>], done: usize) {
     for line in 0..mirror.lines {
         let Mirror { from, to, last, .. } = mirror.line(line);
-        for (k, &turn) in (1..).zip(turns).skip(done) {
+        for (k, &twiddle) in (1..).zip(twiddles).skip(done) {
             // SAFETY: the caller's contract.
             unsafe {
-                let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), turn);
+                let [a, b] = mirror.pair(*from.add(k), *from.add(last - k), twiddle);
                 (*to.add(k), *to.add(last - k)) = (a, b);
             }
         }
@@ -146,20 +151,21 @@ unsafe fn one_by_one<T: Real>(mirror: Mirror<T>, turns: &[Complex<T>], done: usi
 }
 
 impl<T: Real> Mirror<T> {
-    /// From a line on.
+    /// The parameters for line `at`.
     #[inline(always)]
     fn line(self, at: usize) -> Mirror<T> {
-        let [from, to] = self.apart.map(|apart| at * apart);
+        let [from, to] = self.line_strides.map(|stride| at * stride);
         Mirror { from: self.from.wrapping_add(from), to: self.to.wrapping_add(to), ..self }
     }
 
-    /// What goes to the place of `a` and to that of its mirror image `b`.
+    /// The results for `a` and for its mirror image `b`.
     #[inline(always)]
-    fn pair(self, a: Complex<T>, b: Complex<T>, turn: Complex<T>) -> [Complex<T>; 2] {
-        let Mirror { half, read, written: [re, im], .. } = self;
-        let (s_re, s_im) = (half * (a.re + b.re), half * (read * (a.im - b.im)));
-        let (d_re, d_im) = (a.re - b.re, read * (a.im + b.im));
-        let (t_re, t_im) = (turn.re * d_re - turn.im * d_im, turn.re * d_im + turn.im * d_re);
+    fn pair(self, a: Complex<T>, b: Complex<T>, twiddle: Complex<T>) -> [Complex<T>; 2] {
+        let Mirror { half, input_sign, output_factors: [re, im], .. } = self;
+        let (s_re, s_im) = (half * (a.re + b.re), half * (input_sign * (a.im - b.im)));
+        let (d_re, d_im) = (a.re - b.re, input_sign * (a.im + b.im));
+        let (t_re, t_im) =
+            (twiddle.re * d_re - twiddle.im * d_im, twiddle.re * d_im + twiddle.im * d_re);
         [
             Complex::new(re * (s_re + t_re), im * (s_im + t_im)),
             Complex::new(re * (s_re - t_re), im * (t_im - s_im)),

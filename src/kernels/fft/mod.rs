@@ -1,7 +1,7 @@
 //! Discrete Fourier, cosine and sine transforms of the lines of a strided array.
 //!
-//! Owns: the transforms, their plans and the strips that lines are gathered in. Never knows norms by name: they are factors.
-//! Invariant: how a line is transformed follows from the shapes, not from the threads.
+//! Norms are passed as factors. Invariant: how a line is transformed follows from the shapes, not
+//! from the threads.
 
 mod along_axis;
 mod batched;
@@ -19,5 +19,5 @@ mod twiddles;
 
 pub use along_axis::working_bytes;
 pub use complex::complex_to_complex;
-pub use dct_dst::{Edges, Family, trigonometric};
+pub use dct_dst::{DctType, EdgeWeights, trigonometric};
 pub use real::{complex_to_real, real_to_complex};

@@ -1,16 +1,16 @@
-//! Transforms between real lines and the halves of their spectra.
+//! Transforms between real lines and half spectra (rfft and irfft).
 //!
-//! Owns: both kernels and their passes. Never keeps the other half: it is the conjugate of this one.
-//! Invariant: the two kernels are each other's adjoint, up to `interior`: a factor of the frequencies that stand for
-//! two, which are all but the first and, for an even number of points, the last.
+//! The other half is the conjugate of the stored one. Invariant: the two kernels are each other's
+//! adjoint, up to `interior`, a factor of the frequencies that stand for two: all but the first
+//! and, for an even number of points, the last.
 
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
 
-use super::along_axis::{Pass, Source, run};
+use super::along_axis::{LineSource, LineTransform, run};
 use super::float::{Number, Real};
-use super::real_plan::{RealPlan, Weights, from_half, to_half};
+use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
 use crate::dtype::DType;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut};
@@ -21,94 +21,98 @@ fn weights<T: Real>(forward: bool, [factor, interior]: [f64; 2]) -> Weights<T> {
     Weights { factor, interior, conjugate: !forward }
 }
 
-/// The lines of a source that follow on each other: as they lie, or copied.
-fn gathered<'o, 's: 'o, 'r: 'o, A: Number>(
-    source: &Source<'s, A>,
+/// The lines of a source as contiguous memory, copied if necessary.
+fn contiguous_lines<'o, 's: 'o, 'r: 'o, A: Number>(
+    source: &LineSource<'s, A>,
     len: usize,
-    room: &mut Parts<'r>,
+    memory: &mut Parts<'r>,
 ) -> &'o [A] {
-    source.direct().unwrap_or_else(|| {
-        let lines = room.take(source.lines * len);
+    source.as_contiguous().unwrap_or_else(|| {
+        let lines = memory.take(source.lines * len);
         source.gather(lines);
         lines
     })
 }
 
-struct ToHalf<T: Real> {
+struct RealToHalf<T: Real> {
     plan: Arc<RealPlan<T>>,
     weights: Weights<T>,
 }
 
-impl<T: Real> Pass for ToHalf<T>
+impl<T: Real> LineTransform for RealToHalf<T>
 where
     Complex<T>: Number<Part = T>,
 {
     type In = T;
     type Out = Complex<T>;
 
-    fn lens(&self) -> [usize; 2] {
-        [self.plan.len(), self.plan.half()]
+    fn lengths(&self) -> [usize; 2] {
+        [self.plan.len(), self.plan.half_len()]
     }
 
-    fn group(&self) -> usize {
-        self.plan.group()
+    fn lines_per_call(&self) -> usize {
+        self.plan.lines_per_call()
     }
 
-    fn room(&self, lines: usize) -> usize {
-        bytes_of::<T>(lines * self.plan.len()) + self.plan.room()
+    fn workspace_bytes(&self, lines: usize) -> usize {
+        bytes_of::<T>(lines * self.plan.len()) + self.plan.workspace_bytes()
     }
 
-    fn run(&self, source: Source<'_, T>, out: &mut [Complex<T>], mut room: Parts<'_>) {
-        let [n, half] = self.lens();
-        let mut desk = self.plan.desk(&mut room);
-        let lines = gathered(&source, n, &mut room);
-        let group = self.plan.group();
-        for (lines, out) in lines.chunks(group * n).zip(out.chunks_mut(group * half)) {
-            self.plan.forward(lines, out, &mut desk, self.weights);
+    fn transform(&self, source: LineSource<'_, T>, out: &mut [Complex<T>], mut memory: Parts<'_>) {
+        let [n, spectrum] = self.lengths();
+        let mut workspace = self.plan.take_workspace(&mut memory);
+        let lines = contiguous_lines(&source, n, &mut memory);
+        let lines_per_call = self.plan.lines_per_call();
+        for (lines, out) in
+            lines.chunks(lines_per_call * n).zip(out.chunks_mut(lines_per_call * spectrum))
+        {
+            self.plan.forward(lines, out, &mut workspace, self.weights);
         }
     }
 }
 
-struct FromHalf<T: Real> {
+struct HalfToReal<T: Real> {
     plan: Arc<RealPlan<T>>,
     weights: Weights<T>,
 }
 
-impl<T: Real> Pass for FromHalf<T>
+impl<T: Real> LineTransform for HalfToReal<T>
 where
     Complex<T>: Number<Part = T>,
 {
     type In = Complex<T>;
     type Out = T;
 
-    fn lens(&self) -> [usize; 2] {
-        [self.plan.half(), self.plan.len()]
+    fn lengths(&self) -> [usize; 2] {
+        [self.plan.half_len(), self.plan.len()]
     }
 
-    fn group(&self) -> usize {
-        self.plan.group()
+    fn lines_per_call(&self) -> usize {
+        self.plan.lines_per_call()
     }
 
-    fn room(&self, lines: usize) -> usize {
-        bytes_of::<Complex<T>>(lines * self.plan.half()) + self.plan.room()
+    fn workspace_bytes(&self, lines: usize) -> usize {
+        bytes_of::<Complex<T>>(lines * self.plan.half_len()) + self.plan.workspace_bytes()
     }
 
-    fn run(&self, source: Source<'_, Complex<T>>, out: &mut [T], mut room: Parts<'_>) {
-        let [half, n] = self.lens();
-        let mut desk = self.plan.desk(&mut room);
-        let lines = gathered(&source, half, &mut room);
-        let group = self.plan.group();
-        for (lines, out) in lines.chunks(group * half).zip(out.chunks_mut(group * n)) {
-            self.plan.backward(lines, out, &mut desk, self.weights);
+    fn transform(&self, source: LineSource<'_, Complex<T>>, out: &mut [T], mut memory: Parts<'_>) {
+        let [spectrum, n] = self.lengths();
+        let mut workspace = self.plan.take_workspace(&mut memory);
+        let lines = contiguous_lines(&source, spectrum, &mut memory);
+        let lines_per_call = self.plan.lines_per_call();
+        for (lines, out) in
+            lines.chunks(lines_per_call * spectrum).zip(out.chunks_mut(lines_per_call * n))
+        {
+            self.plan.backward(lines, out, &mut workspace, self.weights);
         }
     }
 }
 
-/// Writes `factor` times the first half of the spectrum of real lines of `n` points along an axis, `n / 2 + 1`
-/// numbers, interior ones times `interior`; that of the inverse transform where it is not `forward`.
+/// Writes `factor` times the half spectrum of real lines of `n` points along an axis: `n / 2 + 1`
+/// numbers, interior ones also times `interior`. Unless `forward`, that of the inverse transform.
 ///
 /// # Panics
-/// When the dims or dtypes do not belong together: bugs of the caller.
+/// If dims or dtypes do not match, which are bugs of the caller.
 pub fn real_to_complex(input: View, axis: usize, forward: bool, factors: [f64; 2], out: ViewMut) {
     launch!("rfft", [input] => [out];; {
         assert!(out.dtype.is_complex() && out.dtype.real() == input.dtype, "rfft: dtypes");
@@ -117,22 +121,22 @@ pub fn real_to_complex(input: View, axis: usize, forward: bool, factors: [f64; 2
             match input.dtype {
                 DType::F32 => {
                     let weights = weights(forward, factors);
-                    run(&ToHalf::<f32> { plan: to_half(n), weights }, Some(input), &out, axis);
+                    run(&RealToHalf::<f32> { plan: rfft_plan(n), weights }, Some(input), &out, axis);
                 }
                 _ => {
                     let weights = weights(forward, factors);
-                    run(&ToHalf::<f64> { plan: to_half(n), weights }, Some(input), &out, axis);
+                    run(&RealToHalf::<f64> { plan: rfft_plan(n), weights }, Some(input), &out, axis);
                 }
             }
         }
     });
 }
 
-/// Writes `factor` times the real lines along an axis whose spectrum's first half is `input`, interior numbers times
-/// `interior`: the inverse transform without its factor, or the forward one.
+/// Writes `factor` times the real lines along an axis with half spectrum `input`, interior numbers
+/// also times `interior`: the inverse transform without its factor, or the forward one.
 ///
 /// # Panics
-/// When the dims or dtypes do not belong together: bugs of the caller.
+/// If dims or dtypes do not match, which are bugs of the caller.
 pub fn complex_to_real(input: View, axis: usize, forward: bool, factors: [f64; 2], out: ViewMut) {
     launch!("irfft", [input] => [out];; {
         assert!(input.dtype.is_complex() && input.dtype.real() == out.dtype, "irfft: dtypes");
@@ -141,11 +145,11 @@ pub fn complex_to_real(input: View, axis: usize, forward: bool, factors: [f64; 2
             match out.dtype {
                 DType::F32 => {
                     let weights = weights(!forward, factors);
-                    run(&FromHalf::<f32> { plan: from_half(n), weights }, Some(input), &out, axis);
+                    run(&HalfToReal::<f32> { plan: irfft_plan(n), weights }, Some(input), &out, axis);
                 }
                 _ => {
                     let weights = weights(!forward, factors);
-                    run(&FromHalf::<f64> { plan: from_half(n), weights }, Some(input), &out, axis);
+                    run(&HalfToReal::<f64> { plan: irfft_plan(n), weights }, Some(input), &out, axis);
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Plans between one real line and half its spectrum.
+//! Plans between a real line and its half spectrum.
 //!
-//! Owns: `RealPlan`. An even number of points is a complex line of half as many: its neighbours are the parts, and a
-//! combination of each frequency with its mirror image separates what they became. An odd one is a complex line without
-//! imaginary parts. Never cuts or gathers lines.
-//! Invariant: the weights are applied to the finished numbers, each once; ends of a spectrum are real.
+//! A line of an even number of points is transformed as a complex line of half the length, whose
+//! spectrum is then combined with its mirror image; an odd one as a complex line with zero
+//! imaginary parts. Invariant: each weight is applied once, to the finished numbers; the ends of a
+//! spectrum are real.
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -21,20 +21,21 @@ use crate::kernels::workspace::{Parts, bytes_of};
 pub(super) struct RealPlan<T: Real> {
     n: usize,
     fft: Arc<dyn Fft<T>>,
-    /// How many lines are transformed at a time.
-    group: usize,
-    /// `-i/2 e^(-iθ)` with `θ = 2πk/n` on the way to the spectrum, `i e^(iθ)` on the way back, `0 < k <= n/4`.
-    turns: Vec<Complex<T>>,
+    /// Lines per call.
+    lines_per_call: usize,
+    /// Twiddles `-i/2 e^(-iθ)` (to the spectrum) or `i e^(iθ)` (from it), with `θ = 2πk/n`, `0 < k
+    /// <= n/4`.
+    twiddles: Vec<Complex<T>>,
 }
 
-/// Bytes of the lines that are transformed in one call, and how many lines those are at most.
-const SHORT: usize = 8 << 10;
-const MANY: usize = 16;
+/// Bytes of the lines of a call, and the most lines of a call.
+const CALL_BYTES: usize = 8 << 10;
+const MAX_LINES_PER_CALL: usize = 16;
 
-/// What is applied to the numbers of a spectrum.
+/// Factors applied to the numbers of a spectrum.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<T> {
-    /// The factor of the frequencies that are their own mirror image, and that of the others.
+    /// Factor of the frequencies that are their own mirror image, and of the others.
     pub(super) factor: T,
     pub(super) interior: T,
     pub(super) conjugate: bool,
@@ -46,56 +47,58 @@ impl<T: Real> Weights<T> {
         Weights { factor, interior: factor, conjugate: false }
     }
 
-    /// The factor of imaginary parts as `sign` times that of real ones.
+    /// The sign of imaginary parts.
     fn sign(self) -> T {
         if self.conjugate { -T::one() } else { T::one() }
     }
 }
 
-/// The plan of the way to the spectrum, kept for the process.
-pub(super) fn to_half<T: Real>(n: usize) -> Arc<RealPlan<T>> {
-    T::real().get((n, 1), || Arc::new(RealPlan::new(n, true)))
+/// The cached plan from a line to its half spectrum.
+pub(super) fn rfft_plan<T: Real>(n: usize) -> Arc<RealPlan<T>> {
+    T::real_plans().get((n, 1), || Arc::new(RealPlan::new(n, true)))
 }
 
-/// The plan of the way back.
-pub(super) fn from_half<T: Real>(n: usize) -> Arc<RealPlan<T>> {
-    T::real().get((n, 0), || Arc::new(RealPlan::new(n, false)))
+/// The cached plan from a half spectrum to its line.
+pub(super) fn irfft_plan<T: Real>(n: usize) -> Arc<RealPlan<T>> {
+    T::real_plans().get((n, 0), || Arc::new(RealPlan::new(n, false)))
 }
 
 impl<T: Real> RealPlan<T> {
     fn new(n: usize, forward: bool) -> RealPlan<T> {
         let even = n.is_multiple_of(2);
         let points = if even { n / 2 } else { n };
-        let short = SHORT / (points * size_of::<Complex<T>>()).max(1);
-        let group = batched::group::<T>(points).max(short.clamp(1, MANY));
-        let turn = |k: usize| {
+        let short = CALL_BYTES / (points * size_of::<Complex<T>>()).max(1);
+        let lines_per_call =
+            batched::lines_per_call::<T>(points).max(short.clamp(1, MAX_LINES_PER_CALL));
+        let twiddle = |k: usize| {
             let (sin, cos) = (2.0 * PI * k as f64 / n as f64).sin_cos();
             let (re, im) = if forward { (-0.5 * sin, -0.5 * cos) } else { (-sin, cos) };
             Complex::new(T::narrow(re), T::narrow(im))
         };
-        // With the middle, which is written once more: so the turns of powers of two fill whole blocks.
+        // Includes the middle, which is overwritten afterwards: so the twiddles of powers of two
+        // fill whole blocks.
         let count = if even { n / 4 + 1 } else { 1 };
         RealPlan {
             n,
             fft: complex::plan(points, forward),
-            group,
-            turns: (1..count).map(turn).collect(),
+            lines_per_call,
+            twiddles: (1..count).map(twiddle).collect(),
         }
     }
 
-    /// The points of a line.
+    /// Points of a line.
     pub(super) fn len(&self) -> usize {
         self.n
     }
 
-    /// The numbers of half a spectrum.
-    pub(super) fn half(&self) -> usize {
+    /// Numbers of a half spectrum.
+    pub(super) fn half_len(&self) -> usize {
         self.n / 2 + 1
     }
 
-    /// How many lines at a time are fastest.
-    pub(super) fn group(&self) -> usize {
-        self.group
+    /// Lines per call that are fastest.
+    pub(super) fn lines_per_call(&self) -> usize {
+        self.lines_per_call
     }
 
     fn scratch(&self) -> usize {
@@ -105,20 +108,21 @@ impl<T: Real> RealPlan<T> {
             .max(fft.get_outofplace_scratch_len())
     }
 
-    /// The bytes of working memory of a group.
-    pub(super) fn room(&self) -> usize {
-        bytes_of::<Complex<T>>(self.group * self.fft.len()) + bytes_of::<Complex<T>>(self.scratch())
+    /// Bytes of workspace of a call.
+    pub(super) fn workspace_bytes(&self) -> usize {
+        bytes_of::<Complex<T>>(self.lines_per_call * self.fft.len())
+            + bytes_of::<Complex<T>>(self.scratch())
     }
 
-    /// Takes the working memory.
-    pub(super) fn desk<'a>(&self, room: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    /// Takes the workspace of a call.
+    pub(super) fn take_workspace<'a>(&self, memory: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
     where
         Complex<T>: Number<Part = T>,
     {
-        [room.take(self.group * self.fft.len()), room.take(self.scratch())]
+        [memory.take(self.lines_per_call * self.fft.len()), memory.take(self.scratch())]
     }
 
-    /// Half the spectra of lines, of a group at most.
+    /// Half spectra of the lines of one call.
     pub(super) fn forward(
         &self,
         lines: &[T],
@@ -127,23 +131,26 @@ impl<T: Real> RealPlan<T> {
         weights: Weights<T>,
     ) {
         let (count, points) = (lines.len() / self.n, self.fft.len());
-        assert!(out.len() == count * self.half() && count <= self.group, "rfft: lengths");
+        assert!(
+            out.len() == count * self.half_len() && count <= self.lines_per_call,
+            "rfft: lengths"
+        );
         let z = &mut z[..count * points];
         if self.n.is_multiple_of(2) {
-            self.fft.process_immutable_with_scratch(pairs(lines), z, scratch);
+            self.fft.process_immutable_with_scratch(as_complex(lines), z, scratch);
         } else {
             z.iter_mut().zip(lines).for_each(|(z, &x)| *z = Complex::new(x, T::zero()));
             self.fft.process_with_scratch(z, scratch);
         }
-        self.separate(z, out, weights);
+        self.to_half_spectrum(z, out, weights);
     }
 
-    /// Half the spectra of lines from what they became.
-    fn separate(&self, z: &mut [Complex<T>], out: &mut [Complex<T>], weights: Weights<T>) {
+    /// Half spectra from the complex spectra `z`.
+    fn to_half_spectrum(&self, z: &mut [Complex<T>], out: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
-        let (m, half) = (self.fft.len(), self.half());
+        let (m, half_len) = (self.fft.len(), self.half_len());
         if !self.n.is_multiple_of(2) {
-            for (z, out) in z.chunks_exact_mut(m).zip(out.chunks_exact_mut(half)) {
+            for (z, out) in z.chunks_exact_mut(m).zip(out.chunks_exact_mut(half_len)) {
                 z[0].im = T::zero();
                 for (k, (out, z)) in out.iter_mut().zip(&*z).enumerate() {
                     let by = if k == 0 { factor } else { interior };
@@ -157,14 +164,15 @@ impl<T: Real> RealPlan<T> {
             to: out.as_mut_ptr(),
             last: m,
             lines: z.len() / m,
-            apart: [m, half],
+            line_strides: [m, half_len],
             half: T::narrow(0.5),
-            read: T::one(),
-            written: [interior, interior * sign],
+            input_sign: T::one(),
+            output_factors: [interior, interior * sign],
         };
-        // SAFETY: the lines of both have the places from 1 to `last - 1`, and the output is borrowed alone.
-        unsafe { T::combine(mirror, &self.turns) };
-        for (z, out) in z.chunks_exact(m).zip(out.chunks_exact_mut(half)) {
+        // SAFETY: the lines of both have the positions from 1 to `last - 1`, and the output is
+        // borrowed mutably.
+        unsafe { T::combine(mirror, &self.twiddles) };
+        for (z, out) in z.chunks_exact(m).zip(out.chunks_exact_mut(half_len)) {
             if m.is_multiple_of(2) {
                 let middle = z[m / 2];
                 out[m / 2] = Complex::new(middle.re * interior, -middle.im * interior * sign);
@@ -175,7 +183,8 @@ impl<T: Real> RealPlan<T> {
         }
     }
 
-    /// The lines of half spectra, of a group at most. Frequencies that are their own mirror image count with their real part.
+    /// Lines from the half spectra of one call. Of frequencies that are their own mirror image,
+    /// only the real part counts.
     pub(super) fn backward(
         &self,
         lines: &[Complex<T>],
@@ -184,23 +193,26 @@ impl<T: Real> RealPlan<T> {
         weights: Weights<T>,
     ) {
         let (count, points) = (out.len() / self.n, self.fft.len());
-        assert!(lines.len() == count * self.half() && count <= self.group, "irfft: lengths");
+        assert!(
+            lines.len() == count * self.half_len() && count <= self.lines_per_call,
+            "irfft: lengths"
+        );
         let z = &mut z[..count * points];
-        self.join(lines, z, weights);
+        self.join_half_spectrum(lines, z, weights);
         if self.n.is_multiple_of(2) {
-            self.fft.process_outofplace_with_scratch(z, pairs_mut(out), scratch);
+            self.fft.process_outofplace_with_scratch(z, as_complex_mut(out), scratch);
         } else {
             self.fft.process_with_scratch(z, scratch);
             out.iter_mut().zip(&*z).for_each(|(out, z)| *out = z.re);
         }
     }
 
-    /// What becomes the lines of half spectra.
-    fn join(&self, lines: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
+    /// The complex spectra `z` from half spectra.
+    fn join_half_spectrum(&self, lines: &[Complex<T>], z: &mut [Complex<T>], weights: Weights<T>) {
         let (factor, interior, sign) = (weights.factor, weights.interior, weights.sign());
-        let (m, half) = (self.fft.len(), self.half());
+        let (m, half_len) = (self.fft.len(), self.half_len());
         if !self.n.is_multiple_of(2) {
-            for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half)) {
+            for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half_len)) {
                 z[0] = Complex::new(line[0].re * factor, T::zero());
                 for (k, x) in line.iter().enumerate().skip(1) {
                     let (re, im) = (x.re * interior, x.im * interior * sign);
@@ -214,14 +226,14 @@ impl<T: Real> RealPlan<T> {
             to: z.as_mut_ptr(),
             last: m,
             lines: z.len() / m,
-            apart: [half, m],
+            line_strides: [half_len, m],
             half: T::one(),
-            read: sign,
-            written: [interior, interior],
+            input_sign: sign,
+            output_factors: [interior, interior],
         };
         // SAFETY: as above.
-        unsafe { T::combine(mirror, &self.turns) };
-        for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half)) {
+        unsafe { T::combine(mirror, &self.twiddles) };
+        for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half_len)) {
             if m.is_multiple_of(2) {
                 let (middle, twice) = (line[m / 2], interior + interior);
                 z[m / 2] = Complex::new(middle.re * twice, -middle.im * twice * sign);
@@ -232,13 +244,13 @@ impl<T: Real> RealPlan<T> {
     }
 }
 
-/// Neighbours as complex numbers.
-fn pairs<T: Real>(line: &[T]) -> &[Complex<T>] {
-    // SAFETY: a complex number is its two parts, one after the other.
+/// Pairs of adjacent reals as complex numbers.
+fn as_complex<T: Real>(line: &[T]) -> &[Complex<T>] {
+    // SAFETY: a complex number is its two parts, in order.
     unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
 }
 
-fn pairs_mut<T: Real>(line: &mut [T]) -> &mut [Complex<T>] {
+fn as_complex_mut<T: Real>(line: &mut [T]) -> &mut [Complex<T>] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
 }

@@ -1,31 +1,34 @@
-//! Batches of matrix products, with broadcast batch axes.
+//! Batched matrix products with broadcast batch axes.
 //!
-//! Owns: the walk over the batch, the merging of a batch into one tall product when the strides
-//! permit, and the splitting of both. Invariant: as for one product, no element depends on its block.
+//! A batch is merged into one tall product where the strides permit. Invariant: as for a single
+//! product, no element depends on the block that computes it.
 
 use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
-use super::matrix_vector::Task;
-use super::product::{Gemm, Mat, OperandOrder, Partition, Size, block, multiply, room};
+use super::matrix_vector::MatVec;
+use super::product::{
+    Gemm, Mat, OperandOrder, Partition, Size, check_pack_memory, multiply, multiply_block,
+};
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{Mutex, parallel_for, spare_threads};
 
-/// Multiply-adds worth a block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
-const SPLIT: usize = 1 << 19;
+/// Multiply-adds per block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
+const MULADDS_PER_BLOCK: usize = 1 << 19;
 
-/// Multiply-adds that make a product worth another thread while the caller computes a second one.
-const PAIR: usize = 1 << 19;
+/// Minimum multiply-adds to run the second of two products on another thread.
+const MIN_MULADDS_FOR_THREAD: usize = 1 << 19;
 
-/// `out[…] = a[…] · b[…]` over the leading axes of `out`, to which those of `a` and `b` broadcast;
-/// every operand has at least two axes, and the last two are the matrices. `out` overlaps neither.
+/// `out[…] = a[…] · b[…]` over the leading axes of `out`, to which those of `a` and `b` broadcast.
+/// Every operand has at least two axes; the last two are the matrices. `out` must not alias the
+/// operands.
 ///
 /// # Errors
 /// As `matmul`.
 pub fn matmul_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
-    room(&a, &b)?;
+    check_pack_memory(&a, &b)?;
     multiply_batch(a, b, out)
 }
 
@@ -33,40 +36,43 @@ fn multiply_batch(a: View, b: View, out: &ViewMut) -> Result<()> {
     launch!(
         "matmul_batch", [a, b] => [out];;
         with_computing_input(a, |a| with_computing_input(b, |b| with_computing_output(&out, false, |out| {
-            with_elements!([a, b, out], T => go::<T>(a, b, &out));
+            with_elements!([a, b, out], T => multiply_batch_typed::<T>(a, b, &out));
             Ok(())
         })))
     )
 }
 
-/// Two products that have nothing to do with each other, the second on another thread if one is to
-/// spare and they are worth it: cheaper than cutting both.
+/// Computes two independent products, the second on another thread if one is idle and the work is
+/// worth it: cheaper than splitting both.
 ///
 /// # Errors
 /// As `matmul`.
-pub fn matmul_both([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
-    room(&first.0, &first.1)?;
-    room(&second.0, &second.1)?;
-    let run = |(a, b, out): &(View, View, ViewMut)| match out.dims.len() {
+pub fn matmul_pair([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
+    check_pack_memory(&first.0, &first.1)?;
+    check_pack_memory(&second.0, &second.1)?;
+    let compute = |(a, b, out): &(View, View, ViewMut)| match out.dims.len() {
         2 => multiply(*a, *b, out),
         _ => multiply_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
-    if !capture::active() && spare_threads() > 0 && first.2.numel().saturating_mul(depth) >= PAIR {
+    if !capture::active()
+        && spare_threads() > 0
+        && first.2.numel().saturating_mul(depth) >= MIN_MULADDS_FOR_THREAD
+    {
         let failed = Mutex::new(None);
         parallel_for(2, &|i| {
-            if let Err(error) = run(if i == 0 { &first } else { &second }) {
+            if let Err(error) = compute(if i == 0 { &first } else { &second }) {
                 *failed.lock() = Some(error);
             }
         });
         return failed.into_inner().map_or(Ok(()), Err);
     }
-    run(&first)?;
-    run(&second)
+    compute(&first)?;
+    compute(&second)
 }
 
-/// One operand: its matrix and its batch strides, with 0 where it is repeated.
-fn operand(
+/// Batch strides (0 where broadcast), matrix dims and matrix strides of an operand.
+fn batch_operand(
     dims: &[usize],
     strides: &[isize],
     batch: &[usize],
@@ -86,19 +92,20 @@ fn operand(
     (batch_strides, [dims[own], dims[own + 1]], [strides[own], strides[own + 1]])
 }
 
-fn go<T: Gemm>(a: View, b: View, out: &ViewMut) {
+fn multiply_batch_typed<T: Gemm>(a: View, b: View, out: &ViewMut) {
     assert!(out.dims.len() >= 2, "matmul_batch takes matrices");
     let batch = &out.dims[..out.dims.len() - 2];
-    let (a_batch, [m, k], [a_rs, a_cs]) = operand(a.dims, a.strides, batch);
-    let (b_batch, [k2, n], [b_rs, b_cs]) = operand(b.dims, b.strides, batch);
-    let (c_batch, c_dims, [c_rs, c_cs]) = operand(out.dims, out.strides, batch);
+    let (a_batch, [m, k], [a_rs, a_cs]) = batch_operand(a.dims, a.strides, batch);
+    let (b_batch, [k2, n], [b_rs, b_cs]) = batch_operand(b.dims, b.strides, batch);
+    let (c_batch, c_dims, [c_rs, c_cs]) = batch_operand(out.dims, out.strides, batch);
     assert!(k == k2 && c_dims == [m, n], "matmul_batch: the dims do not agree");
     if out.numel() == 0 {
         return;
     }
     let mut axes = Axes::new(batch, [&c_batch, &a_batch, &b_batch]).collapse(true);
     let mut size = Size { m, n, k };
-    // One matrix `b` for a batch of `a` whose rows run on: a single tall product.
+    // `b` is shared and the rows of `a` and `c` are evenly spaced across the batch: one tall
+    // product.
     if let (Some(&dim), Some(&[c_step, a_step, 0])) = (axes.dims.last(), axes.strides.last())
         && (m == 1 || (c_step == c_rs * m as isize && a_step == a_rs * m as isize))
     {
@@ -106,32 +113,38 @@ fn go<T: Gemm>(a: View, b: View, out: &ViewMut) {
         axes.strides.pop();
         size.m *= dim;
         let (c_rs, a_rs) = if m == 1 { (c_step, a_step) } else { (c_rs, a_rs) };
-        return run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
+        return run_batch::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
     }
-    if m == 1 && n == 1 && rows::<T>(&axes, k, [a_cs, b_rs], a, b, out) {
+    if m == 1 && n == 1 && batch_row_dots::<T>(&axes, k, [a_cs, b_rs], a, b, out) {
         return;
     }
-    run::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
+    run_batch::<T>(&axes, size, [a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs], a, b, out);
 }
 
-/// Whether products of rows with rows have a loop of their own in this process.
-pub fn multiplies_rows(dtype: DType) -> bool {
-    fn none<T: Gemm>() -> bool {
-        let rows = Mat::new(std::ptr::null(), [1, 1]);
+/// Whether this CPU has a kernel for dot products of pairs of rows.
+pub fn has_row_dots(dtype: DType) -> bool {
+    fn has_kernel<T: Gemm>() -> bool {
+        let empty = Mat::new(std::ptr::null(), [1, 1]);
         // SAFETY: no row is read or written.
         unsafe {
-            T::by_rows(Task { rows: 0, terms: 1, matrix: rows, x: rows, y: std::ptr::null_mut() })
+            T::row_dots(MatVec {
+                rows: 0,
+                terms: 1,
+                matrix: empty,
+                x: empty,
+                y: std::ptr::null_mut(),
+            })
         }
     }
     match dtype {
-        DType::F32 => none::<f32>(),
-        DType::F64 => none::<f64>(),
+        DType::F32 => has_kernel::<f32>(),
+        DType::F64 => has_kernel::<f64>(),
         _ => false,
     }
 }
 
-/// Products of rows with rows, where they lie evenly apart and there is a loop for them.
-fn rows<T: Gemm>(
+/// Batched dot products, if the rows are evenly spaced and this CPU has a kernel for them.
+fn batch_row_dots<T: Gemm>(
     axes: &Axes<3>,
     terms: usize,
     [a_step, b_step]: [isize; 2],
@@ -142,9 +155,9 @@ fn rows<T: Gemm>(
     let (&[count], &[[step, a_row, b_row]]) = (&axes.dims[..], &axes.strides[..]) else {
         return false;
     };
-    let some = |first: usize, end: usize| {
+    let dot_rows = |first: usize, end: usize| {
         let [to, from_a, from_b] = [step, a_row, b_row].map(|step| first as isize * step);
-        let task = Task {
+        let task = MatVec {
             rows: end - first,
             terms,
             matrix: Mat::new(a.at::<T>(from_a), [a_row, a_step]),
@@ -152,20 +165,20 @@ fn rows<T: Gemm>(
             y: out.at::<T>(to),
         };
         // SAFETY: the views are valid at every position; the caller keeps `out` apart, and blocks are disjoint.
-        unsafe { T::by_rows(task) }
+        unsafe { T::row_dots(task) }
     };
-    if step != 1 || terms == 0 || !some(0, 0) {
+    if step != 1 || terms == 0 || !dot_rows(0, 0) {
         return false;
     }
-    let blocks = (count.saturating_mul(terms) / SPLIT).clamp(1, count.max(1));
+    let blocks = (count.saturating_mul(terms) / MULADDS_PER_BLOCK).clamp(1, count.max(1));
     parallel_for(blocks, &|i| {
-        some(i * count / blocks, (i + 1) * count / blocks);
+        dot_rows(i * count / blocks, (i + 1) * count / blocks);
     });
     true
 }
 
 #[allow(clippy::too_many_arguments)]
-fn run<T: Gemm>(
+fn run_batch<T: Gemm>(
     axes: &Axes<3>,
     size: Size,
     a_strides: [isize; 2],
@@ -180,7 +193,7 @@ fn run<T: Gemm>(
     let threads = (1 + spare_threads()).div_ceil(items.max(1));
     let cut = Partition::of(size, OperandOrder::of(a_strides, b_strides, c_strides), threads);
     let work = size.m.saturating_mul(size.n).saturating_mul(size.k).max(1);
-    let per_block = if cut.shared { 1 } else { (SPLIT / work).max(1) };
+    let per_block = if cut.shared { 1 } else { (MULADDS_PER_BLOCK / work).max(1) };
     let parts = if cut.shared { cut.blocks } else { 1 };
     let blocks = if cut.shared { items * parts } else { (items / per_block).max(1) };
     parallel_for(blocks, &|i| {
@@ -196,7 +209,7 @@ fn run<T: Gemm>(
             let c = Mat::new(out.at::<T>(to), c_strides);
             // SAFETY: the views are valid at every position; the caller keeps `out` apart, and the
             // blocks are disjoint.
-            mine.clone().for_each(|part| unsafe { block(cut, part, size, a, b, c) });
+            mine.clone().for_each(|part| unsafe { multiply_block(cut, part, size, a, b, c) });
         });
     });
 }

@@ -1,60 +1,61 @@
-//! Micro-kernels of complex matrices: a tile of a product as real sums in registers.
+//! SIMD micro-kernels of complex matrix products: one tile of the result in registers.
 //!
-//! Owns: the tiles for every level, and what is written of one. Never packs or cuts. A row of `b` is read as it lies: real
-//! and imaginary parts of `a` have sums of their own, which meet once, at the end, so that no product needs a shuffle.
-//! Invariant: an element is the same sum in the same order in a tile of any size.
+//! Rows of `b` are read as interleaved real and imaginary parts. The real and the imaginary parts
+//! of `a` have accumulators of their own, combined once at the end, so that no product needs a
+//! shuffle. Invariant: an element is the same sum in the same order in a tile of any size.
 
 use std::ops::{Add, Mul, Neg};
 
 use super::product::Mat;
 use crate::kernels::isa::{Level, level};
 
-/// Where a tile is written: its first element, the strides, the rows and columns that exist.
+/// The part of the result that a tile writes: first element, strides, and the rows and columns that
+/// exist.
 #[derive(Clone, Copy)]
-pub(in crate::kernels) struct Place<T> {
+pub(in crate::kernels) struct TileOutput<T> {
     pub(super) ptr: *mut [T; 2],
     pub(super) strides: [isize; 2],
     pub(super) rows: usize,
     pub(super) columns: usize,
-    /// Whether it is added to what is there.
-    pub(super) keep: bool,
-    /// One, or the other sign.
+    /// Whether to add to the result instead of overwriting it.
+    pub(super) accumulate: bool,
+    /// 1 or -1, the factor of the product.
     pub(super) sign: T,
 }
 
-/// A tile of `k` products: of a column of `a` for each, and of a row of `b`, whose numbers are neighbours and whose rows
-/// are `step` apart.
+/// Computes a tile: the sum of `k` outer products of a column of `a` and a row of `b`. Rows of `b`
+/// are contiguous and `step` apart.
 ///
 /// # Safety
-/// `a` holds the rows of the place, `b` as many columns as the tile, both `k` times; the place is writable, with at least
-/// one row, and the CPU is of the level.
+/// `a` has the rows of the output and `b` the columns of the tile, both `k` times; the output is
+/// writable and has at least one row; the CPU has the level.
 pub(in crate::kernels) type Tile<T> =
-    unsafe fn(k: usize, a: Mat<*const [T; 2]>, b: *const [T; 2], step: isize, to: Place<T>);
+    unsafe fn(k: usize, a: Mat<*const [T; 2]>, b: *const [T; 2], step: isize, to: TileOutput<T>);
 
-/// The tiles of a level: of many rows and few, each of many columns and half as many.
+/// The tiles of a CPU level: two row counts times two column counts, the larger first.
 pub(in crate::kernels) struct Tiles<T> {
     pub(super) rows: [usize; 2],
     pub(super) columns: [usize; 2],
     pub(super) run: [[Tile<T>; 2]; 2],
 }
 
-/// A part of complex numbers of which there are tiles.
+/// A real type with complex tiles.
 pub(in crate::kernels) trait TilePart:
     Copy + Default + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
 {
     const ONE: Self;
-    /// `a * b + c`, rounded once where the target always can.
+    /// `a * b + c`, fused on targets that always have the instruction.
     fn fused(a: Self, b: Self, c: Self) -> Self;
-    /// The tiles of the level of this process.
+    /// The tiles of this CPU.
     fn tiles() -> &'static Tiles<Self>;
 }
 
-/// Writes a tile whose rows are `wide` numbers long.
+/// Stores a tile whose rows are `wide` numbers long.
 ///
 /// # Safety
-/// The tile is readable and the place writable.
+/// The tile is readable and the output writable.
 #[inline(always)]
-unsafe fn write<T: TilePart>(to: Place<T>, tile: *const [T; 2], wide: usize) {
+unsafe fn store_tile<T: TilePart>(to: TileOutput<T>, tile: *const [T; 2], wide: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         for i in 0..to.rows {
@@ -62,7 +63,7 @@ unsafe fn write<T: TilePart>(to: Place<T>, tile: *const [T; 2], wide: usize) {
             let row = to.ptr.wrapping_offset(i as isize * to.strides[0]);
             if to.strides[1] == 1 && to.columns == wide {
                 let (row, from) = (row.cast::<T>(), from.cast::<T>());
-                if to.keep {
+                if to.accumulate {
                     (0..2 * wide).for_each(|j| *row.add(j) = *row.add(j) + *from.add(j));
                 } else {
                     std::ptr::copy_nonoverlapping(from, row, 2 * wide);
@@ -72,7 +73,7 @@ unsafe fn write<T: TilePart>(to: Place<T>, tile: *const [T; 2], wide: usize) {
             for j in 0..to.columns {
                 let at = row.wrapping_offset(j as isize * to.strides[1]);
                 let [x, y] = *from.add(j);
-                *at = match to.keep {
+                *at = match to.accumulate {
                     true => [(*at)[0] + x, (*at)[1] + y],
                     false => [x, y],
                 };
@@ -81,25 +82,25 @@ unsafe fn write<T: TilePart>(to: Place<T>, tile: *const [T; 2], wide: usize) {
     }
 }
 
-/// Where each of `R` rows of `a` begins; rows that are not there are the last one again.
+/// Pointers to `R` rows of `a`; missing rows repeat the last one.
 #[inline(always)]
-fn rows<T, const R: usize>(a: Mat<*const [T; 2]>, count: usize) -> [*const T; R] {
+fn row_pointers<T, const R: usize>(a: Mat<*const [T; 2]>, count: usize) -> [*const T; R] {
     std::array::from_fn(|i| a.from(i.min(count - 1), 0).ptr.cast())
 }
 
-/// A tile for any target, of rows of `W` parts.
+/// Portable tile with rows of `W` real numbers.
 ///
 /// # Safety
 /// As `Tile`.
-unsafe fn plain<T: TilePart, const R: usize, const W: usize>(
+unsafe fn scalar_tile<T: TilePart, const R: usize, const W: usize>(
     k: usize,
     a: Mat<*const [T; 2]>,
     b: *const [T; 2],
     step: isize,
-    to: Place<T>,
+    to: TileOutput<T>,
 ) {
     let (mut re, mut im) = ([[T::default(); W]; R], [[T::default(); W]; R]);
-    let at = rows::<T, R>(a, to.rows);
+    let at = row_pointers::<T, R>(a, to.rows);
     // SAFETY: the caller's contract.
     unsafe {
         for p in 0..k as isize {
@@ -118,7 +119,7 @@ unsafe fn plain<T: TilePart, const R: usize, const W: usize>(
                 (re[0], re[1]) = (to.sign * (re[0] + -im[1]), to.sign * (re[1] + im[0]));
             }
         }
-        write(to, re.as_ptr().cast(), W / 2);
+        store_tile(to, re.as_ptr().cast(), W / 2);
     }
 }
 
@@ -134,22 +135,24 @@ macro_rules! vector_tile {
             a: Mat<*const [$t; 2]>,
             b: *const [$t; 2],
             step: isize,
-            to: Place<$t>,
+            to: TileOutput<$t>,
         ) {
             use std::arch::x86_64::*;
             const L: usize = $lanes;
             let (mut re, mut im) = ([[$zero(); V]; R], [[$zero(); V]; R]);
-            let (mut at, mut b) = (rows::<$t, R>(a, to.rows), b.cast::<$t>());
-            // Whole rows of the result are written from registers.
+            let (mut at, mut b) = (row_pointers::<$t, R>(a, to.rows), b.cast::<$t>());
+            // Full rows are stored directly from registers.
             let whole = to.strides[1] == 1 && to.columns == V * L / 2;
-            let place = |i: usize, j: usize| {
+            let output_at = |i: usize, j: usize| {
                 to.ptr.wrapping_offset(i as isize * to.strides[0]).cast::<$t>().wrapping_add(j * L)
             };
             // SAFETY: the caller's contract; a prefetch reads nothing.
             unsafe {
                 if whole {
                     for i in 0..R {
-                        (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(place(i, j).cast::<i8>()));
+                        (0..V).for_each(|j| {
+                            _mm_prefetch::<_MM_HINT_T0>(output_at(i, j).cast::<i8>())
+                        });
                     }
                 }
                 for _ in 0..k {
@@ -172,8 +175,8 @@ macro_rules! vector_tile {
                     for j in 0..V {
                         re[i][j] = $mul(sign, $mixed(one, re[i][j], $swap::<$order>(im[i][j])));
                         if whole && i < to.rows {
-                            let (at, new) = (place(i, j), re[i][j]);
-                            $store(at, if to.keep { $add($load(at), new) } else { new });
+                            let (at, new) = (output_at(i, j), re[i][j]);
+                            $store(at, if to.accumulate { $add($load(at), new) } else { new });
                         }
                     }
                 }
@@ -182,7 +185,7 @@ macro_rules! vector_tile {
                     for i in 0..R {
                         (0..V).for_each(|j| $store(tile[i][j].as_mut_ptr(), re[i][j]));
                     }
-                    write(to, tile.as_ptr().cast(), V * L / 2);
+                    store_tile(to, tile.as_ptr().cast(), V * L / 2);
                 }
             }
         }
@@ -207,9 +210,9 @@ macro_rules! tile_parts {
                 const PLAIN: Tiles<$t> = Tiles {
                     rows: [2, 1],
                     columns: [8, 4],
-                    run: [[plain::<$t, 2, 16>, plain::<$t, 2, 8>], [plain::<$t, 1, 16>, plain::<$t, 1, 8>]],
+                    run: [[scalar_tile::<$t, 2, 16>, scalar_tile::<$t, 2, 8>], [scalar_tile::<$t, 1, 16>, scalar_tile::<$t, 1, 8>]],
                 };
-                // Columns are complex numbers, of which a vector of AVX2 holds a quarter of `$lanes`.
+                // Columns count complex numbers; an AVX2 vector holds `$lanes / 4` of them.
                 #[cfg(target_arch = "x86_64")]
                 const AVX2: Tiles<$t> = Tiles {
                     rows: [3, 1],

@@ -1,8 +1,9 @@
-//! One product of float matrices on the calling thread: by tiles of our own, or by the gemm crates.
+//! Product of float matrices on the calling thread: dispatch between our own tiles and the gemm
+//! crates.
 //!
-//! Owns: the choice between the two, that of the crate by type, and the arrangement of operands that its micro-kernels
-//! expect. Never splits, and never uses the crates' own threads. Invariant: the result depends on sizes, strides and elements alone.
-//! The crates are named one by one, because the one above them also compiles the products of complex numbers.
+//! Never uses the crates' own threads. Invariant: the result depends on sizes, strides and elements
+//! alone. The per-dtype gemm crates are used directly, because the umbrella crate also compiles
+//! complex products.
 
 use gemm_common::Parallelism;
 
@@ -11,17 +12,18 @@ use super::float_tile::FloatTile;
 use super::product::{Mat, Size};
 use crate::kernels::workspace::Bits;
 
-/// A float type with micro-kernels.
+/// A float type with a product in the gemm crates.
 pub(in crate::kernels) trait FloatGemm: FloatTile + Bits {
     const ONE: Self;
-    /// `c = keep c + factor a b` with operands as the micro-kernels expect them.
+    /// `c = factor a b`, or `c += factor a b` with `accumulate`, with strides as the crates'
+    /// micro-kernels expect them.
     ///
     /// # Safety
     /// As `multiply`.
-    unsafe fn call(
+    unsafe fn crate_gemm(
         s: Size,
         c: Mat<*mut Self>,
-        keep: bool,
+        accumulate: bool,
         a: Mat<*const Self>,
         b: Mat<*const Self>,
         factor: Self,
@@ -33,20 +35,20 @@ macro_rules! float_gemm {
         impl FloatGemm for $t {
             const ONE: $t = 1.0;
             #[inline]
-            unsafe fn call(
+            unsafe fn crate_gemm(
                 s: Size,
                 c: Mat<*mut $t>,
-                keep: bool,
+                accumulate: bool,
                 a: Mat<*const $t>,
                 b: Mat<*const $t>,
                 factor: $t,
             ) {
-                let kept = if keep { 1.0 } else { 0.0 };
+                let beta = if accumulate { 1.0 } else { 0.0 };
                 // SAFETY: the caller's contract.
                 unsafe {
                     $kernel()(
-                        s.m, s.n, s.k, c.ptr, c.cs, c.rs, keep, a.ptr, a.cs, a.rs, b.ptr, b.cs, b.rs,
-                        kept, factor, false, false, false, Parallelism::None,
+                        s.m, s.n, s.k, c.ptr, c.cs, c.rs, accumulate, a.ptr, a.cs, a.rs, b.ptr, b.cs, b.rs,
+                        beta, factor, false, false, false, Parallelism::None,
                     );
                 }
             }
@@ -58,49 +60,50 @@ float_gemm! {
     f32 = gemm_f32::gemm::f32::get_gemm_fn;
 }
 
-/// Multiply-adds up to which tiles take less time than the crates, which pack more: of any matrices; of rows that are no whole
-/// tiles; and of float32 where the inner axis of the operand that is read by rows is its contiguous one.
-const FEW: usize = 1 << 20;
-const RAGGED: usize = 1 << 25;
-const TURNED: usize = 1 << 24;
-/// Columns of a whole tile, at most of them.
-const WHOLE: usize = 32;
+/// Multiply-adds up to which our tiles are faster than the crates, which pack more: for any
+/// matrices, for rows that are not whole tiles, and for float32 where the operand that tiles read
+/// by rows has contiguous columns.
+const TILED_MULADDS: usize = 1 << 20;
+const TILED_MULADDS_RAGGED: usize = 1 << 25;
+const TILED_MULADDS_TRANSPOSED: usize = 1 << 24;
+/// Most columns of a full tile.
+const FULL_TILE_COLUMNS: usize = 32;
 
-/// Whether a product is one for tiles, which its blocks then are as well.
+/// Whether a product is computed with tiles. Asked for the whole product, never for its blocks.
 pub(super) fn suits_tiles<T>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) -> bool {
     let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
-    let (columns, turned) = if c.cs == 1 { (s.n, b.cs != 1) } else { (s.m, a.rs != 1) };
-    work <= FEW
-        || work <= RAGGED && !columns.is_multiple_of(WHOLE)
-        || work <= TURNED && turned && size_of::<T>() == size_of::<f32>()
+    let (columns, transposed) = if c.cs == 1 { (s.n, b.cs != 1) } else { (s.m, a.rs != 1) };
+    work <= TILED_MULADDS
+        || work <= TILED_MULADDS_RAGGED && !columns.is_multiple_of(FULL_TILE_COLUMNS)
+        || work <= TILED_MULADDS_TRANSPOSED && transposed && size_of::<T>() == size_of::<f32>()
 }
 
-/// `c = factor a b`, or `c += factor a b` with `keep`.
+/// `c = factor a b`, or `c += factor a b` with `accumulate`.
 ///
 /// # Safety
 /// The operands are valid for the sizes, and `c` overlaps neither.
 pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
     s: Size,
     c: Mat<*mut T>,
-    keep: bool,
+    accumulate: bool,
     a: Mat<*const T>,
     b: Mat<*const T>,
     factor: T,
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if !suits_tiles(s, a, b, c) || !by_tiles(s, c, keep, a, b, factor) {
-            by_crate(s, c, keep, a, b, factor);
+        if !suits_tiles(s, a, b, c) || !by_tiles(s, c, accumulate, a, b, factor) {
+            by_crate(s, c, accumulate, a, b, factor);
         }
     }
 }
 
-/// Copies `columns` that are contiguous, `k` long and `step` apart, to rows of `wide` numbers, zeros behind them; false if this
-/// level has no loop for that.
+/// Packs contiguous columns of length `k`, `step` apart, into rows of `wide` numbers padded with
+/// zeros. Returns false if this CPU has no loop for it.
 ///
 /// # Safety
 /// The columns are readable, the rows writable, and there are no more columns than `wide`.
-pub(in crate::kernels) unsafe fn turn<T: FloatTile>(
+pub(in crate::kernels) unsafe fn pack_transposed<T: FloatTile>(
     (k, columns): (usize, usize),
     (from, step): (*const T, usize),
     (to, wide): (*mut T, usize),
@@ -109,18 +112,18 @@ pub(in crate::kernels) unsafe fn turn<T: FloatTile>(
         return false;
     };
     // SAFETY: the caller's contract; the tiles are those of the CPU.
-    unsafe { (tiles.turn)(k, columns, from, step as isize, to, wide) }
+    unsafe { (tiles.pack_transposed)(k, columns, from, step as isize, to, wide) }
     true
 }
 
-/// Multiplies by tiles if there are any and the product is one of matrices, not vectors.
+/// Multiplies with tiles. Returns false if this CPU has none, or for products with vectors.
 ///
 /// # Safety
 /// As `multiply`.
 pub(super) unsafe fn by_tiles<T: FloatGemm>(
     s: Size,
     c: Mat<*mut T>,
-    keep: bool,
+    accumulate: bool,
     a: Mat<*const T>,
     b: Mat<*const T>,
     factor: T,
@@ -134,14 +137,14 @@ pub(super) unsafe fn by_tiles<T: FloatGemm>(
             return false;
         }
         if c.cs == 1 {
-            float_blocked::multiply(tiles, s, c, keep, a, b, factor);
+            float_blocked::multiply(tiles, s, c, accumulate, a, b, factor);
         } else if c.rs == 1 {
             let s = Size { m: s.n, n: s.m, k: s.k };
             float_blocked::multiply(
                 tiles,
                 s,
                 c.transposed(),
-                keep,
+                accumulate,
                 b.transposed(),
                 a.transposed(),
                 factor,
@@ -158,18 +161,18 @@ pub(super) unsafe fn by_tiles<T: FloatGemm>(
 pub(super) unsafe fn by_crate<T: FloatGemm>(
     s: Size,
     c: Mat<*mut T>,
-    keep: bool,
+    accumulate: bool,
     a: Mat<*const T>,
     b: Mat<*const T>,
     factor: T,
 ) {
-    // The columns of the result are to be the contiguous ones: else the transposed product is computed.
+    // The crate expects contiguous columns in the result: else compute the transposed product.
     let (mut s, mut c, mut a, mut b) = (s, c, a, b);
     if c.cs.unsigned_abs() < c.rs.unsigned_abs() {
         (s.m, s.n) = (s.n, s.m);
         (c, a, b) = (c.transposed(), b.transposed(), a.transposed());
     }
-    // Steps along the result and the inner axis go forwards: reversed axes are walked from their other end.
+    // Strides must be positive: walk reversed axes from their other end.
     if c.rs < 0 && s.m > 0 {
         let last = s.m as isize - 1;
         (c.ptr, c.rs) = (c.ptr.wrapping_offset(last * c.rs), -c.rs);
@@ -189,13 +192,13 @@ pub(super) unsafe fn by_crate<T: FloatGemm>(
     for first in (0..s.n).step_by(columns) {
         let s = Size { n: columns.min(s.n - first), ..s };
         // SAFETY: the same operands, walked in another order and in blocks of columns.
-        unsafe { T::call(s, c.from(0, first), keep, a, b.from(0, first), factor) }
+        unsafe { T::crate_gemm(s, c.from(0, first), accumulate, a, b.from(0, first), factor) }
     }
 }
 
-/// The columns that one call of the crate computes. Up to 48 it reads `a` where it lies, above it packs `a` first, which up to
-/// three times as many do not repay (0.9 to 0.97 of the time) where `a` fits half a cache of 2 MB and its columns begin at
-/// whole vectors, less than a page apart.
+/// Columns per call of the crate. Up to 48 columns it reads `a` in place; above, it packs `a`
+/// first. Two or three calls without packing are faster (0.9 to 0.97 of the time) if `a` fits half
+/// a 2 MB cache and its columns are vector-aligned and less than a page apart.
 fn columns_at_once<T>(s: Size, a: Mat<*const T>) -> usize {
     const UNPACKED: usize = 48;
     const TILE: usize = 6;
@@ -205,8 +208,8 @@ fn columns_at_once<T>(s: Size, a: Mat<*const T>) -> usize {
     let step = a.cs.unsigned_abs() * size_of::<T>();
     let near = step < PAGE && step.saturating_mul(s.k) <= CACHED;
     let whole = a.rs == 1 && step.is_multiple_of(VECTOR) && a.ptr.addr().is_multiple_of(VECTOR);
-    // Products up to 64 × 64 cut their inner axis at other places, and a single column adds in another order: a block
-    // never becomes one of them.
+    // The crate splits the inner axis of products up to 64 × 64 at other places, and sums a single
+    // column in another order: a block must never become one of them.
     let few = s.m > 64 && (UNPACKED + 1..=3 * UNPACKED).contains(&s.n);
     if !(near && whole && few) {
         return s.n.max(1);

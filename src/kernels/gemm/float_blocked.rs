@@ -1,51 +1,50 @@
-//! The product of float matrices: operands cut into what the caches hold, tile by tile.
+//! Cache-blocked product of float matrices, computed tile by tile.
 //!
-//! Owns: the cut, and the packing of what does not lie well.
-//! Never splits over threads. Invariant: the inner axis is cut into the same pieces whichever block of the result is
-//! computed, and packing moves numbers only, so that what is packed decides no bit.
+//! Invariant: the inner axis is split at the same places whichever block of the result is computed,
+//! and packing only copies, so neither decides a bit.
 
-use super::float_pack::{pack_any, pack_few, pack_rows};
-use super::float_tile::{FloatTile, Place, Tiles};
+use super::float_pack::{pack_any, pack_fixed, pack_rows};
+use super::float_tile::{FloatTile, TileOutput, Tiles};
 use super::product::{Mat, Size};
 use crate::kernels::workspace::{Bits, Room, bytes_of};
 
-/// Inner size of a piece at most: of deeper ones, `b` leaves the second cache; of others, the result is read and written more
-/// often.
-const DEPTH: usize = 256;
-/// Bytes of a column of `a`, the rows of which stay in the second cache.
-const HIGH: usize = 960;
-/// Bytes of a row of `b` that are packed together.
-const WIDE: usize = 3840;
-/// Rows up to which packing `b` does not pay where its rows are contiguous: any matrix; one whose rows begin at whole vectors; one
-/// that stays in the second cache besides.
-const FEW: [usize; 3] = [128, 192, 320];
-/// Bytes of a vector, and of a matrix that stays there.
-const VECTOR: usize = 64;
-const CACHED: usize = 1 << 20;
-/// Columns from which on packing an `a` with contiguous columns pays.
-const MANY: usize = 512;
+/// Most of the inner axis in a block: with more, `b` overflows the second cache; with less, the
+/// result is read and written more often.
+const BLOCK_K: usize = 256;
+/// Bytes of a column of a block of `a`, which stays in the second cache.
+const BLOCK_M_BYTES: usize = 960;
+/// Bytes of a row of a block of `b`.
+const BLOCK_N_BYTES: usize = 3840;
+/// Most rows of `a` for which a row-contiguous `b` is read without packing: for any `b`, if its
+/// rows are vector-aligned, and if it also fits the second cache.
+const MAX_ROWS_UNPACKED: [usize; 3] = [128, 192, 320];
+/// Bytes of a vector, and of a matrix that fits the second cache.
+const VECTOR_BYTES: usize = 64;
+const CACHED_BYTES: usize = 1 << 20;
+/// Columns of `b` from which packing a column-contiguous `a` pays.
+const MIN_COLUMNS_TO_PACK_A: usize = 512;
 
-/// A product of this size, times a factor.
+/// Operands of a product, and its factor.
 struct Product<T: 'static> {
     tiles: &'static Tiles<T>,
     s: Size,
     a: Mat<*const T>,
     b: Mat<*const T>,
     factor: T,
-    /// Whether it is added to the result.
-    keep: bool,
-    /// Whether the result is larger than a cache.
-    far: bool,
+    /// Whether to add to the result instead of overwriting it.
+    accumulate: bool,
+    /// Whether the result is larger than the second cache, so that tiles prefetch it.
+    prefetch_output: bool,
 }
 
-/// The room for packed pieces, null for what is read as it lies.
+/// Workspace for packed blocks; null for an operand that is read in place.
 #[derive(Clone, Copy)]
-struct Packed<T> {
+struct PackBuffers<T> {
     left: *mut T,
     right: *mut T,
 }
 
-/// `c = factor a b`, or `c += factor a b` with `keep`, where rows of `c` are contiguous.
+/// `c = factor a b`, or `c += factor a b` with `accumulate`, where rows of `c` are contiguous.
 ///
 /// # Safety
 /// The operands are valid for the sizes, and `c` overlaps neither.
@@ -53,14 +52,14 @@ pub(super) unsafe fn multiply<T: FloatTile + Bits>(
     tiles: &'static Tiles<T>,
     s: Size,
     c: Mat<*mut T>,
-    keep: bool,
+    accumulate: bool,
     a: Mat<*const T>,
     b: Mat<*const T>,
     factor: T,
 ) {
-    let far = s.m.saturating_mul(s.n).saturating_mul(size_of::<T>()) > CACHED;
+    let prefetch_output = s.m.saturating_mul(s.n).saturating_mul(size_of::<T>()) > CACHED_BYTES;
     // SAFETY: the caller's contract.
-    unsafe { Product { tiles, s, a, b, factor, keep, far }.panels(c) }
+    unsafe { Product { tiles, s, a, b, factor, accumulate, prefetch_output }.run_blocks(c) }
 }
 
 impl<T: FloatTile + Bits> Product<T> {
@@ -69,27 +68,33 @@ impl<T: FloatTile + Bits> Product<T> {
         self.tiles.run[0].1.len() * self.tiles.lanes
     }
 
-    /// Whether rows of `b` are read as they lie.
-    fn straight(&self) -> bool {
+    /// Whether tiles read `b` without packing.
+    fn reads_b_in_place(&self) -> bool {
         let (size, step) = (size_of::<T>(), self.b.rs.unsigned_abs());
-        let whole =
-            self.b.ptr.addr().is_multiple_of(VECTOR) && (step * size).is_multiple_of(VECTOR);
-        let cached = self.s.k.saturating_mul(self.s.n).saturating_mul(size) <= CACHED;
-        self.b.cs == 1 && self.s.m <= FEW[usize::from(whole) + usize::from(whole && cached)]
+        let whole = self.b.ptr.addr().is_multiple_of(VECTOR_BYTES)
+            && (step * size).is_multiple_of(VECTOR_BYTES);
+        let cached = self.s.k.saturating_mul(self.s.n).saturating_mul(size) <= CACHED_BYTES;
+        self.b.cs == 1
+            && self.s.m <= MAX_ROWS_UNPACKED[usize::from(whole) + usize::from(whole && cached)]
     }
 
     /// # Safety
     /// As `multiply`.
-    unsafe fn panels(&self, c: Mat<*mut T>) {
-        let (s, [high, wide]) = (self.s, [HIGH, WIDE].map(|bytes| bytes / size_of::<T>()));
-        // Pieces of one size, as few as there can be.
-        let depth = s.k.div_ceil(s.k.div_ceil(DEPTH).max(1)).max(1);
+    unsafe fn run_blocks(&self, c: Mat<*mut T>) {
+        let (s, [high, wide]) =
+            (self.s, [BLOCK_M_BYTES, BLOCK_N_BYTES].map(|bytes| bytes / size_of::<T>()));
+        // Blocks of equal depth, as few as possible.
+        let depth = s.k.div_ceil(s.k.div_ceil(BLOCK_K).max(1)).max(1);
         let sizes = [
-            if self.a.rs == 1 && s.n >= MANY { depth * s.m.min(high) } else { 0 },
-            if self.straight() { 0 } else { depth * s.n.min(wide).next_multiple_of(self.wide()) },
+            if self.a.rs == 1 && s.n >= MIN_COLUMNS_TO_PACK_A { depth * s.m.min(high) } else { 0 },
+            if self.reads_b_in_place() {
+                0
+            } else {
+                depth * s.n.min(wide).next_multiple_of(self.wide())
+            },
         ];
         let mut room;
-        let mut packed = Packed { left: std::ptr::null_mut(), right: std::ptr::null_mut() };
+        let mut packed = PackBuffers { left: std::ptr::null_mut(), right: std::ptr::null_mut() };
         if sizes != [0, 0] {
             room = Room::new(sizes.iter().map(|&n| bytes_of::<T>(n)).sum());
             let mut parts = room.parts();
@@ -97,7 +102,7 @@ impl<T: FloatTile + Bits> Product<T> {
                 0 => std::ptr::null_mut(),
                 n => parts.take::<T>(n).as_mut_ptr(),
             });
-            packed = Packed { left, right };
+            packed = PackBuffers { left, right };
         }
         for column in (0..s.n).step_by(wide) {
             let mut start = 0;
@@ -106,8 +111,15 @@ impl<T: FloatTile + Bits> Product<T> {
                 for row in (0..s.m).step_by(high) {
                     let size = Size { m: high.min(s.m - row), n, k };
                     let (a, b) = (self.a.from(row, start), self.b.from(start, column));
-                    let piece = Product { s: size, a, b, keep: self.keep || start > 0, ..*self };
-                    // SAFETY: the pieces lie inside the operands, and the room holds them up to whole tiles.
+                    let piece = Product {
+                        s: size,
+                        a,
+                        b,
+                        accumulate: self.accumulate || start > 0,
+                        ..*self
+                    };
+                    // SAFETY: the blocks lie inside the operands, and the workspace holds them
+                    // rounded up to whole tiles.
                     unsafe { piece.block(packed, row == 0, c.from(row, column)) };
                 }
                 start += depth;
@@ -115,15 +127,15 @@ impl<T: FloatTile + Bits> Product<T> {
         }
     }
 
-    /// The product of pieces that the caches hold. The columns of `b` are packed for the `first` rows.
+    /// Product of one block of `a` and of `b`. `b` is packed when the `first` rows are computed.
     ///
     /// # Safety
-    /// As `multiply`; the room holds the pieces.
-    unsafe fn block(&self, packed: Packed<T>, first: bool, c: Mat<*mut T>) {
+    /// As `multiply`; the workspace holds the packed blocks.
+    unsafe fn block(&self, packed: PackBuffers<T>, first: bool, c: Mat<*mut T>) {
         let (s, lanes) = (self.s, self.tiles.lanes);
         if !packed.left.is_null() {
             // SAFETY: the caller's contract.
-            unsafe { self.pack_left(packed.left) };
+            unsafe { self.pack_a(packed.left) };
         }
         let mut right = packed.right;
         for j in (0..s.n).step_by(self.wide()) {
@@ -133,7 +145,7 @@ impl<T: FloatTile + Bits> Product<T> {
             if !right.is_null() {
                 if first {
                     // SAFETY: the caller's contract.
-                    unsafe { self.pack_right(columns, wide, self.b.from(0, j), right) };
+                    unsafe { self.pack_b(columns, wide, self.b.from(0, j), right) };
                 }
                 (from, step) = (right.cast_const(), wide as isize);
                 right = right.wrapping_add(wide * s.k);
@@ -148,9 +160,16 @@ impl<T: FloatTile + Bits> Product<T> {
                             [1, rows as isize],
                         ),
                     };
-                    let (keep, far, factor) = (self.keep, self.far, self.factor);
-                    let to =
-                        Place { ptr: c.from(i, j).ptr, step: c.rs, columns, keep, far, factor };
+                    let (accumulate, prefetch_output, factor) =
+                        (self.accumulate, self.prefetch_output, self.factor);
+                    let to = TileOutput {
+                        ptr: c.from(i, j).ptr,
+                        step: c.rs,
+                        columns,
+                        accumulate,
+                        prefetch_output,
+                        factor,
+                    };
                     // SAFETY: the caller's contract.
                     unsafe { tiles[wide / lanes - 1](s.k, a, from, step, to) };
                     i += rows;
@@ -159,27 +178,27 @@ impl<T: FloatTile + Bits> Product<T> {
         }
     }
 
-    /// Packs columns of `b` to rows of `wide`.
+    /// Packs columns of `b` into rows of `wide`.
     ///
     /// # Safety
-    /// The columns are readable, and `to` has room for the rows.
-    unsafe fn pack_right(&self, columns: usize, wide: usize, b: Mat<*const T>, to: *mut T) {
+    /// The columns are readable, and `to` holds the rows.
+    unsafe fn pack_b(&self, columns: usize, wide: usize, b: Mat<*const T>, to: *mut T) {
         let k = self.s.k;
         // SAFETY: the caller's contract.
         unsafe {
             match (b.rs, b.cs) {
                 (_, 1) => pack_rows(k, columns, wide, b, to),
-                (1, _) => (self.tiles.turn)(k, columns, b.ptr, b.cs, to, wide),
+                (1, _) => (self.tiles.pack_transposed)(k, columns, b.ptr, b.cs, to, wide),
                 _ => pack_any(k, columns, wide, b, to),
             }
         }
     }
 
-    /// Packs the rows of `a`, which are neighbours: for each tile, column after column.
+    /// Packs a column-contiguous `a` column by column for each tile.
     ///
     /// # Safety
-    /// The rows are readable, and `to` has room for them.
-    unsafe fn pack_left(&self, to: *mut T) {
+    /// The rows are readable, and `to` holds them.
+    unsafe fn pack_a(&self, to: *mut T) {
         let (s, a) = (self.s, self.a.transposed());
         let mut i = 0;
         for &(rows, _) in self.tiles.run {
@@ -188,7 +207,7 @@ impl<T: FloatTile + Bits> Product<T> {
                 // SAFETY: the caller's contract.
                 unsafe {
                     match rows {
-                        6 => pack_few::<T, 6>(s.k, from, to),
+                        6 => pack_fixed::<T, 6>(s.k, from, to),
                         _ => pack_any(s.k, rows, rows, from, to),
                     }
                 }

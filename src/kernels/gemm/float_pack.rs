@@ -1,24 +1,25 @@
-//! The packing of float matrices for the tiles of a product.
+//! Packing of float matrices into the row order that tiles read.
 //!
-//! Owns: copies to rows that follow each other as a tile reads them. Never adds or multiplies.
-//! Invariant: numbers keep their bits; columns that do not exist become zeros.
+//! Invariant: numbers keep their bits; missing columns become zeros.
 
 use super::float_tile::FloatTile;
 use super::product::Mat;
 use crate::kernels::multiversion::leveled;
 
-/// Copies columns that are contiguous along the inner axis, `step` apart, to rows of `wide` numbers.
+/// Packs columns that are contiguous along the inner axis, `step` apart, into rows of `wide`
+/// numbers.
 ///
 /// # Safety
-/// The columns are readable `k` times, the rows writable, there are no more columns than `wide`, and the CPU is of the level.
-pub(super) type Turn<T> =
+/// The columns have `k` readable elements, the rows are writable, `wide` is at least `columns`, and
+/// the CPU has the level.
+pub(super) type PackTransposed<T> =
     unsafe fn(k: usize, columns: usize, from: *const T, step: isize, to: *mut T, wide: usize);
 
 #[cfg(target_arch = "x86_64")]
-macro_rules! turn {
-    ($name:ident, $t:ty, $side:literal, $square:ident) => {
+macro_rules! pack_transposed {
+    ($name:ident, $t:ty, $side:literal, $transpose_block:ident) => {
         /// # Safety
-        /// As `Turn`.
+        /// As `PackTransposed`.
         #[target_feature(enable = "avx2,fma")]
         pub(super) unsafe fn $name(
             k: usize,
@@ -35,7 +36,7 @@ macro_rules! turn {
             unsafe {
                 for p in (0..deep).step_by(N) {
                     for j in (0..full).step_by(N) {
-                        $square(at(p, j), step, to.add(p * wide + j), wide);
+                        $transpose_block(at(p, j), step, to.add(p * wide + j), wide);
                     }
                 }
                 for p in 0..k {
@@ -48,35 +49,36 @@ macro_rules! turn {
     };
 }
 #[cfg(target_arch = "x86_64")]
-turn!(turn_f32, f32, 8, square_f32);
+pack_transposed!(pack_transposed_f32, f32, 8, transpose_8x8_f32);
 #[cfg(target_arch = "x86_64")]
-turn!(turn_f64, f64, 4, square_f64);
+pack_transposed!(pack_transposed_f64, f64, 4, transpose_4x4_f64);
 
-/// A vector of part of a row, and of the same part of another one.
+/// Loads half a vector from each of two rows.
 #[cfg(target_arch = "x86_64")]
-macro_rules! halves {
+macro_rules! load_halves {
     ($from:expr, $low:expr, $high:expr, $cast:ident $load:ident $insert:ident) => {
         $insert::<1>($cast($load($from.wrapping_offset($low))), $load($from.wrapping_offset($high)))
     };
 }
 
-/// The transpose of eight rows of eight.
+/// Transposes an 8 × 8 block.
 ///
 /// # Safety
 /// The rows are readable, `step` apart, and as many writable, `wide` apart.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn square_f32(from: *const f32, step: isize, to: *mut f32, wide: usize) {
+unsafe fn transpose_8x8_f32(from: *const f32, step: isize, to: *mut f32, wide: usize) {
     use std::arch::x86_64::*;
     macro_rules! row {
         ($at:expr, $i:literal) => {
-            halves!($at, $i * step, ($i + 4) * step, _mm256_castps128_ps256 _mm_loadu_ps _mm256_insertf128_ps)
+            load_halves!($at, $i * step, ($i + 4) * step, _mm256_castps128_ps256 _mm_loadu_ps _mm256_insertf128_ps)
         };
     }
     let (mut from, mut to) = (from, to);
     for _ in 0..2 {
-        // SAFETY: the caller's contract. No vector passes through a closure, which the compiler may leave a call.
+        // SAFETY: the caller's contract. (Macros, not closures: LLVM may leave a closure that
+        // passes vectors as a call.)
         unsafe {
             let (a, b, c, d) = (row!(from, 0), row!(from, 1), row!(from, 2), row!(from, 3));
             let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
@@ -90,18 +92,18 @@ unsafe fn square_f32(from: *const f32, step: isize, to: *mut f32, wide: usize) {
     }
 }
 
-/// The transpose of four rows of four.
+/// Transposes a 4 × 4 block.
 ///
 /// # Safety
-/// As `square_f32`.
+/// As `transpose_8x8_f32`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-unsafe fn square_f64(from: *const f64, step: isize, to: *mut f64, wide: usize) {
+unsafe fn transpose_4x4_f64(from: *const f64, step: isize, to: *mut f64, wide: usize) {
     use std::arch::x86_64::*;
     macro_rules! row {
         ($at:expr, $i:literal) => {
-            halves!($at, $i * step, ($i + 2) * step, _mm256_castpd128_pd256 _mm_loadu_pd _mm256_insertf128_pd)
+            load_halves!($at, $i * step, ($i + 2) * step, _mm256_castpd128_pd256 _mm_loadu_pd _mm256_insertf128_pd)
         };
     }
     let (mut from, mut to) = (from, to);
@@ -118,10 +120,10 @@ unsafe fn square_f64(from: *const f64, step: isize, to: *mut f64, wide: usize) {
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Rows that are called for ahead of the one that is packed.
-const AHEAD: usize = 8;
+/// Rows prefetched ahead of the one being packed.
+const PREFETCH_ROWS: usize = 8;
 
-/// Calls for the line of this place, if this target can.
+/// Prefetches a cache line, where the target supports it.
 #[inline(always)]
 fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -135,14 +137,14 @@ fn prefetch<T>(at: *const T) {
 }
 
 leveled! {
-    /// Packs `k` rows of `columns` numbers to rows of `wide`, whole lines of which are copied as such.
+    /// Packs `k` rows of `columns` contiguous numbers into rows of `wide`, by whole cache lines.
     pub(super) unsafe fn pack_rows<T: FloatTile>(
         k: usize, columns: usize, wide: usize, from: Mat<*const T>, to: *mut T,
     ) = pack_rows_body
 }
 
 /// # Safety
-/// The rows are readable and writable, and numbers of a row of `from` are neighbours.
+/// The rows are readable and writable, and rows of `from` are contiguous.
 #[inline(always)]
 unsafe fn pack_rows_body<T: FloatTile>(
     k: usize,
@@ -155,7 +157,7 @@ unsafe fn pack_rows_body<T: FloatTile>(
     let whole = columns / each;
     for p in 0..k {
         let (to, row, next) =
-            (to.wrapping_add(p * wide), from.from(p, 0).ptr, from.from(p + AHEAD, 0).ptr);
+            (to.wrapping_add(p * wide), from.from(p, 0).ptr, from.from(p + PREFETCH_ROWS, 0).ptr);
         for l in 0..whole {
             let (to, row) = (to.wrapping_add(l * each), row.wrapping_add(l * each));
             prefetch(next.wrapping_add(l * each));
@@ -169,7 +171,7 @@ unsafe fn pack_rows_body<T: FloatTile>(
     }
 }
 
-/// Packs `k` rows of `columns` numbers to rows of `wide`, wherever the numbers lie.
+/// Packs `k` rows of `columns` numbers with any strides into rows of `wide`.
 ///
 /// # Safety
 /// The rows are readable and writable.
@@ -191,11 +193,11 @@ pub(super) unsafe fn pack_any<T: FloatTile>(
     }
 }
 
-/// Packs `k` rows of a few neighbours.
+/// Packs `k` rows of `N` contiguous numbers.
 ///
 /// # Safety
 /// The rows are readable and writable.
-pub(super) unsafe fn pack_few<T: FloatTile, const N: usize>(
+pub(super) unsafe fn pack_fixed<T: FloatTile, const N: usize>(
     k: usize,
     from: Mat<*const T>,
     to: *mut T,

@@ -1,49 +1,52 @@
-//! Micro-kernels of float matrices: a tile of a product as sums in registers.
+//! SIMD micro-kernels of float matrix products: one tile of the result in registers.
 //!
-//! Owns: the tiles of every level with vectors that can be masked, and what is written of one. Never packs or cuts. A tile
-//! reads `a` where it lies, whatever its strides, number by number, and rows of `b`.
-//! Invariant: an element is one running sum of fused products in the order of the inner axis, in a tile of any size.
+//! For CPU levels with masked vectors. A tile reads `a` in place with any strides, one number at a
+//! time, and contiguous rows of `b`. Invariant: an element is one running sum of fused products in
+//! the order of the inner axis, in a tile of any size.
 
-use super::float_pack::Turn;
+use super::float_pack::PackTransposed;
 #[cfg(target_arch = "x86_64")]
-use super::float_pack::{turn_f32, turn_f64};
+use super::float_pack::{pack_transposed_f32, pack_transposed_f64};
 use super::product::Mat;
 
-/// Where a tile is written: its first element, the distance of its rows, its columns.
-pub(super) struct Place<T> {
+/// The part of the result that a tile writes: first element, row stride, columns.
+pub(super) struct TileOutput<T> {
     pub(super) ptr: *mut T,
     pub(super) step: isize,
     pub(super) columns: usize,
-    /// Whether it is added to what is there.
-    pub(super) keep: bool,
-    /// Whether it is called for before it is needed, being in no near cache.
-    pub(super) far: bool,
+    /// Whether to add to the result instead of overwriting it.
+    pub(super) accumulate: bool,
+    /// Whether to prefetch the output, which is in no near cache.
+    pub(super) prefetch_output: bool,
     pub(super) factor: T,
 }
 
-/// A tile of `k` products of a column of `a` and a row of `b`, whose rows are `step` apart.
+/// Computes a tile: the sum of `k` outer products of a column of `a` and a row of `b`, whose rows
+/// are `step` apart.
 ///
 /// # Safety
-/// `a` holds the rows of the tile, `b` the columns of the place, both `k` times; the place is writable and overlaps neither,
-/// its columns are of the last vector of the tile, and the CPU is of the level.
+/// `a` has the rows of the tile and `b` the columns of the output, both `k` times; the output is
+/// writable and overlaps neither; its columns end in the last vector of the tile; the CPU has the
+/// level.
 pub(super) type Tile<T> =
-    unsafe fn(k: usize, a: Mat<*const T>, b: *const T, step: isize, to: Place<T>);
+    unsafe fn(k: usize, a: Mat<*const T>, b: *const T, step: isize, to: TileOutput<T>);
 
-/// The tiles of a level: of each number of rows, the largest first, those of one vector of columns and more.
+/// The tiles of a CPU level, by rows (largest first), then by vectors of columns.
 pub(super) struct Tiles<T: 'static> {
     pub(super) lanes: usize,
     pub(super) run: &'static [(usize, &'static [Tile<T>])],
-    pub(super) turn: Turn<T>,
+    pub(super) pack_transposed: PackTransposed<T>,
 }
 
-/// A float of which there may be tiles.
+/// A float type with tiles on some CPUs.
 pub(in crate::kernels) trait FloatTile: Copy + Default + 'static {
-    /// The tiles of the level of this process.
+    /// The tiles of this CPU, if it has any.
     #[allow(private_interfaces)]
     fn tiles() -> Option<&'static Tiles<Self>>;
 }
 
-/// The body for each row of a tile, laid out by the compiler or not: sums that a loop runs over would lie in memory.
+/// Repeats the body for each row of a tile at compile time: an array of accumulators indexed by a
+/// loop would be spilled to memory.
 #[cfg(target_arch = "x86_64")]
 macro_rules! each_row {
     ($i:ident < $rows:ident, $body:block) => {
@@ -69,27 +72,28 @@ macro_rules! vector_tile {
             a: Mat<*const $t>,
             b: *const $t,
             step: isize,
-            to: Place<$t>,
+            to: TileOutput<$t>,
         ) {
             use std::arch::x86_64::*;
             use std::hint::black_box;
             const L: usize = $lanes;
             let mut masks = [$mask(L); V];
             masks[V - 1] = $mask(to.columns - (V - 1) * L);
-            let place = |i: usize, j: usize| {
+            let output_at = |i: usize, j: usize| {
                 to.ptr.wrapping_offset(i as isize * to.step).wrapping_add(j * L)
             };
-            if to.far {
+            if to.prefetch_output {
                 for i in 0..R {
-                    (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(place(i, j).cast::<i8>()));
+                    (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(output_at(i, j).cast::<i8>()));
                 }
             }
             let mut sums = [[$zero(); V]; R];
-            // Unless the compiler cannot see what these multiples are, it adds row to row, each sum waiting for the last.
+            // `black_box` hides these multiples: LLVM would otherwise add row strides one by one, a
+            // chain of dependent additions.
             let one = a.rs;
             let (three, five) = (black_box(3 * one), black_box(5 * one));
             let (mut at, mut b) = (a.ptr, b);
-            // SAFETY: the caller's contract; lanes beyond the columns are neither read nor written.
+            // SAFETY: the caller's contract; lanes beyond the columns are masked off.
             unsafe {
                 for _ in 0..k {
                     let mut row = [$zero(); V];
@@ -114,12 +118,13 @@ macro_rules! vector_tile {
                     b = b.wrapping_offset(step);
                 }
                 let factor = $all(to.factor);
-                // What is not added to is not read, not even by loads without lanes, which wait for memory as others do.
-                if to.keep {
+                // The output is read only to accumulate: even a load with an empty mask waits for
+                // memory.
+                if to.accumulate {
                     each_row!(ROW < R, {
                         for j in 0..V {
                             sums[ROW][j] =
-                                $fma(factor, sums[ROW][j], $load(place(ROW, j), masks[j]));
+                                $fma(factor, sums[ROW][j], $load(output_at(ROW, j), masks[j]));
                         }
                     });
                 } else {
@@ -131,7 +136,7 @@ macro_rules! vector_tile {
                 }
                 each_row!(ROW < R, {
                     for j in 0..V {
-                        $store(place(ROW, j), masks[j], sums[ROW][j]);
+                        $store(output_at(ROW, j), masks[j], sums[ROW][j]);
                     }
                 });
             }
@@ -160,7 +165,7 @@ vector_tile!(avx2_f32, "avx2,fma", f32, 8,
     _mm256_setzero_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_mul_ps);
 
 macro_rules! float_tiles {
-    ($($t:ty, $avx512:ident, $avx2:ident, $turn:ident, $lanes:literal;)*) => {$(
+    ($($t:ty, $avx512:ident, $avx2:ident, $pack_transposed:ident, $lanes:literal;)*) => {$(
         impl FloatTile for $t {
             #[allow(private_interfaces)]
             #[inline]
@@ -175,10 +180,10 @@ macro_rules! float_tiles {
                             (2, &[$avx2::<2, 1>, $avx2::<2, 2>]),
                             (1, &[$avx2::<1, 1>, $avx2::<1, 2>]),
                         ],
-                        turn: $turn,
+                        pack_transposed: $pack_transposed,
                     };
-                    // Four vectors of columns want fewer reads than tiles of more rows, and a processor that multiplies wide
-                    // vectors takes a lower clock for each of them.
+                    // Four vectors of columns need fewer loads than more rows would; more rows of
+                    // 512-bit products would also lower the clock.
                     const AVX512: Tiles<$t> = Tiles {
                         lanes: $lanes,
                         run: &[
@@ -186,7 +191,7 @@ macro_rules! float_tiles {
                             (2, &[$avx512::<2, 1>, $avx512::<2, 2>, $avx512::<2, 3>, $avx512::<2, 4>]),
                             (1, &[$avx512::<1, 1>, $avx512::<1, 2>, $avx512::<1, 3>, $avx512::<1, 4>]),
                         ],
-                        turn: $turn,
+                        pack_transposed: $pack_transposed,
                     };
                     return match level() {
                         Level::Avx512 => Some(&AVX512),
@@ -201,6 +206,6 @@ macro_rules! float_tiles {
     )*};
 }
 float_tiles! {
-    f64, avx512_f64, avx2_f64, turn_f64, 8;
-    f32, avx512_f32, avx2_f32, turn_f32, 16;
+    f64, avx512_f64, avx2_f64, pack_transposed_f64, 8;
+    f32, avx512_f32, avx2_f32, pack_transposed_f32, 16;
 }

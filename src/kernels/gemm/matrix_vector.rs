@@ -1,65 +1,69 @@
-//! Products of float matrices and vectors, at every level whose vectors can be masked.
+//! Products of float matrices and vectors (gemv), for CPU levels with masked vectors.
 //!
-//! Owns: the choice between sums along rows and sums of rows, and the walk of both. Never packs, splits or copies a matrix.
-//! Invariant: the order of a sum follows from its length and the arrangement of the matrix, not from the row it is in nor
-//! from its neighbours; so rows may be cut into blocks at any place.
+//! Dispatches to dot products of rows (`row_dots`) or to a weighted sum of rows
+//! (`weighted_row_sum`), by the layout of the matrix. Invariant: the order of a sum follows from
+//! its length and the layout alone, so rows may be split into blocks anywhere.
 
 use super::product::{Mat, Size};
 use super::{row_dots, weighted_row_sum};
 use crate::kernels::simd::Lanes;
 
-/// The product of a matrix with one vector, or with one for each of its rows.
+/// A matrix times one vector, or times a vector of its own for each row.
 #[derive(Clone, Copy)]
-pub(super) struct Task<T> {
-    /// Elements of the result, and terms of each.
+pub(super) struct MatVec<T> {
+    /// Elements of the result, and terms of each sum.
     pub(super) rows: usize,
     pub(super) terms: usize,
     pub(super) matrix: Mat<*const T>,
-    /// The vector, from term to term and from row to row.
+    /// The vector: `cs` steps along the terms, `rs` from row to row (0 for one shared vector).
     pub(super) x: Mat<*const T>,
-    /// The result, in line.
+    /// The contiguous result.
     pub(super) y: *mut T,
 }
 
-/// A float of which there are vectors.
-pub(super) trait ByVector: Sized {
-    /// Computes the product if the level of this process has vectors and the operands lie so that they can be read.
+/// A float type with gemv kernels.
+pub(super) trait Gemv: Sized {
+    /// Computes the product and returns true, if this CPU has a kernel and the layout allows it.
     ///
     /// # Safety
     /// The operands are valid for the sizes, and the result overlaps neither.
-    unsafe fn by_vector(task: Task<Self>) -> bool;
+    unsafe fn gemv(task: MatVec<Self>) -> bool;
 }
 
-/// Computes `c = a b` where one of them is a vector, if it can.
+/// Computes `c = a b` where one operand is a vector. Returns false if no kernel applies.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline]
-pub(super) unsafe fn product<T: ByVector>(
+pub(super) unsafe fn product<T: Gemv>(
     s: Size,
     a: Mat<*const T>,
     b: Mat<*const T>,
     c: Mat<*mut T>,
 ) -> bool {
-    let same = |ptr, step| Mat { ptr, rs: 0, cs: step };
+    let shared_vector = |ptr, step| Mat { ptr, rs: 0, cs: step };
     let task = match (s.m, s.n) {
         (_, 1) if c.rs == 1 || s.m == 1 => {
-            Task { rows: s.m, terms: s.k, matrix: a, x: same(b.ptr, b.rs), y: c.ptr }
+            MatVec { rows: s.m, terms: s.k, matrix: a, x: shared_vector(b.ptr, b.rs), y: c.ptr }
         }
-        (1, _) if c.cs == 1 => {
-            Task { rows: s.n, terms: s.k, matrix: b.transposed(), x: same(a.ptr, a.cs), y: c.ptr }
-        }
+        (1, _) if c.cs == 1 => MatVec {
+            rows: s.n,
+            terms: s.k,
+            matrix: b.transposed(),
+            x: shared_vector(a.ptr, a.cs),
+            y: c.ptr,
+        },
         _ => return false,
     };
     // SAFETY: the caller's contract.
-    s.k > 0 && unsafe { T::by_vector(task) }
+    s.k > 0 && unsafe { T::gemv(task) }
 }
 
 /// # Safety
-/// As `ByVector::by_vector`, on a CPU with the vectors.
+/// As `Gemv::gemv`, on a CPU with these vectors.
 #[inline(always)]
-unsafe fn run<V: Lanes>(task: Task<V::Part>) -> bool {
-    let Task { matrix, x, .. } = task;
+unsafe fn dispatch<V: Lanes>(task: MatVec<V::Part>) -> bool {
+    let MatVec { matrix, x, .. } = task;
     // SAFETY: the caller's contract.
     unsafe {
         if matrix.cs == 1 && x.cs == 1 {
@@ -74,27 +78,27 @@ unsafe fn run<V: Lanes>(task: Task<V::Part>) -> bool {
     }
 }
 
-macro_rules! by_vector {
+macro_rules! gemv {
     ($($t:ty: $avx512:ident of $wide:ident, $avx2:ident of $narrow:ident;)*) => {$(
         /// # Safety
-        /// As `run`.
+        /// As `dispatch`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt,bmi2")]
-        unsafe fn $avx512(task: Task<$t>) -> bool {
+        unsafe fn $avx512(task: MatVec<$t>) -> bool {
             // SAFETY: the same contract.
-            unsafe { run::<std::arch::x86_64::$wide>(task) }
+            unsafe { dispatch::<std::arch::x86_64::$wide>(task) }
         }
         /// # Safety
-        /// As `run`.
+        /// As `dispatch`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn $avx2(task: Task<$t>) -> bool {
+        unsafe fn $avx2(task: MatVec<$t>) -> bool {
             // SAFETY: the same contract.
-            unsafe { run::<std::arch::x86_64::$narrow>(task) }
+            unsafe { dispatch::<std::arch::x86_64::$narrow>(task) }
         }
-        impl ByVector for $t {
+        impl Gemv for $t {
             #[inline]
-            unsafe fn by_vector(task: Task<$t>) -> bool {
+            unsafe fn gemv(task: MatVec<$t>) -> bool {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use crate::kernels::isa::{Level, level};
@@ -116,7 +120,7 @@ macro_rules! by_vector {
         }
     )*};
 }
-by_vector! {
+gemv! {
     f64: avx512_f64 of __m512d, avx2_f64 of __m256d;
     f32: avx512_f32 of __m512, avx2_f32 of __m256;
 }

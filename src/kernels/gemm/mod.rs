@@ -1,8 +1,8 @@
-//! Matrix products: floats and complex numbers by tiles of our own, large ones of floats through the gemm crates, products
-//! with vectors by loops of our own, integers by a plain loop, batches, splitting.
+//! Matrix products.
 //!
-//! Owns: which product goes which way. Never copies an operand to transpose it.
-//! Invariant: no element depends on the block that it lies in.
+//! Floats and complex numbers use our own tiles, large float products the gemm crates, products
+//! with vectors our own gemv loops, integers plain loops. Invariant: no element depends on the
+//! block that computes it.
 
 mod batch;
 mod complex_blocked;
@@ -20,8 +20,8 @@ mod small_k;
 mod weighted_row_sum;
 
 pub(super) use complex_blocked::multiply as multiply_complex;
-pub(super) use float::{FloatGemm, multiply, turn};
+pub(super) use float::{FloatGemm, multiply, pack_transposed};
 pub(super) use product::{Mat, Size};
 
-pub use batch::{matmul_batch, matmul_both, multiplies_rows};
+pub use batch::{has_row_dots, matmul_batch, matmul_pair};
 pub use product::matmul;

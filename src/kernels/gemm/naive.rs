@@ -1,25 +1,25 @@
-//! Matrix products without a micro-kernel: integers, booleans, and matrices of a few elements.
+//! Matrix products with plain loops: integers, booleans, and tiny float matrices.
 //!
-//! Owns: one triple loop. Never splits. Invariant: integers wrap; a boolean product is an or of ands.
+//! Invariant: integers wrap; a boolean product is an or of ands.
 
 use super::product::{Gemm, Mat, Size};
 use crate::dtype::Truth;
 use crate::kernels::multiversion::leveled;
 use crate::kernels::number::ring::Ring;
 
-/// Multiply-adds up to which the plain loop beats the packing of the micro-kernels.
-pub(super) const TINY: usize = 8 * 8 * 8;
-/// The same of complex numbers, whose packing is cheaper.
-pub(super) const FEW: usize = 4 * 4 * 4;
+/// Most multiply-adds of a float product for plain loops: packing costs more.
+pub(super) const MAX_MULADDS: usize = 8 * 8 * 8;
+/// The same for complex numbers, whose packing is cheaper.
+pub(super) const MAX_COMPLEX_MULADDS: usize = 4 * 4 * 4;
 
-macro_rules! plain_gemm {
+macro_rules! naive_gemm {
     ($($t:ty),*) => {$(
         impl Gemm for $t {
             unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, _: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
                     if s.n >= 8 && b.cs == 1 && c.cs == 1 {
-                        by_rows(s, a, b, c)
+                        add_scaled_rows(s, a, b, c)
                     } else {
                         product(s, a, b, c)
                     }
@@ -28,9 +28,9 @@ macro_rules! plain_gemm {
         }
     )*};
 }
-plain_gemm!(i64, i32, u64, u8, Truth);
+naive_gemm!(i64, i32, u64, u8, Truth);
 
-/// Each element of `c` as one running sum.
+/// The triple loop: each element of `c` is one running sum.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
@@ -52,19 +52,19 @@ pub(super) unsafe fn product<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T
     }
 }
 
-/// Rows and columns of a tile of sums.
-const HIGH: usize = 4;
-const WIDE: usize = 8;
+/// Rows and columns of a tile of accumulators.
+const TILE_ROWS: usize = 4;
+const TILE_COLUMNS: usize = 8;
 
-/// A product of a few elements.
+/// A tiny float product.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline]
-pub(super) unsafe fn small<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+pub(super) unsafe fn tiny<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
     // SAFETY: the caller's contract.
     unsafe {
-        if b.cs == 1 && s.n >= WIDE && s.m >= HIGH {
+        if b.cs == 1 && s.n >= TILE_COLUMNS && s.m >= TILE_ROWS {
             tiled(s, a, b, c);
         } else {
             product(s, a, b, c);
@@ -73,7 +73,7 @@ pub(super) unsafe fn small<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>,
 }
 
 leveled! {
-    /// A product in tiles of sums that stay in registers.
+    /// A product in tiles of accumulators that stay in registers.
     unsafe fn tiled<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
     ) = tiled_body
@@ -83,15 +83,15 @@ leveled! {
 /// As `Gemm::gemm`.
 #[inline(always)]
 unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
-    let (wide, high) = (s.n / WIDE * WIDE, s.m / HIGH * HIGH);
-    for i in (0..high).step_by(HIGH) {
-        for j in (0..wide).step_by(WIDE) {
-            let mut sums = [[T::ZERO; WIDE]; HIGH];
+    let (wide, high) = (s.n / TILE_COLUMNS * TILE_COLUMNS, s.m / TILE_ROWS * TILE_ROWS);
+    for i in (0..high).step_by(TILE_ROWS) {
+        for j in (0..wide).step_by(TILE_COLUMNS) {
+            let mut sums = [[T::ZERO; TILE_COLUMNS]; TILE_ROWS];
             // SAFETY: the tile lies inside the product.
             unsafe {
                 for p in 0..s.k as isize {
                     let row = b.ptr.offset(p * b.rs + j as isize);
-                    let row: [T; WIDE] = std::array::from_fn(|q| *row.add(q));
+                    let row: [T; TILE_COLUMNS] = std::array::from_fn(|q| *row.add(q));
                     for (r, sums) in sums.iter_mut().enumerate() {
                         let x = *a.ptr.offset((i + r) as isize * a.rs + p * a.cs);
                         for (sum, &y) in sums.iter_mut().zip(&row) {
@@ -109,7 +109,7 @@ unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
     }
     let right = Size { m: high, n: s.n - wide, ..s };
     let below = Size { m: s.m - high, ..s };
-    // SAFETY: the columns beyond the tiles, then the rows beyond them.
+    // SAFETY: the remaining columns, then the remaining rows.
     unsafe {
         product(right, a, b.from(0, wide), c.from(0, wide));
         product(below, a.from(high, 0), b, c.from(high, 0));
@@ -117,16 +117,21 @@ unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
 }
 
 leveled! {
-    /// Rows of `b` added to rows of `c`, which the compiler vectorises.
-    unsafe fn by_rows<T: Ring>(
+    /// Adds scaled rows of `b` to rows of `c`, which LLVM vectorises.
+    unsafe fn add_scaled_rows<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
-    ) = by_rows_body
+    ) = add_scaled_rows_body
 }
 
 /// # Safety
 /// As `Gemm::gemm`, with unit column strides in `b` and `c`.
 #[inline(always)]
-unsafe fn by_rows_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>) {
+unsafe fn add_scaled_rows_body<T: Ring>(
+    s: Size,
+    a: Mat<*const T>,
+    b: Mat<*const T>,
+    c: Mat<*mut T>,
+) {
     for i in 0..s.m as isize {
         // SAFETY: the caller's contract; `c` is written before it is read.
         unsafe {

@@ -1,19 +1,19 @@
-//! Products of many short rows: with a small square matrix, and with each other.
+//! Products of tall matrices with two to four contiguous columns.
 //!
-//! Owns: loops for rows of two to four elements that lie in memory one after the other, and which products they take. A layer
-//! of such a square is the first kind, its derivative by the square the second. Never splits. Invariant: the order of a sum
-//! depends on the sizes alone.
+//! `a b` with a small square `b` (the forward of a small linear layer), and `aᵀ b` of two such
+//! matrices (its weight gradient). Invariant: the order of a sum depends on the sizes alone.
 
 use super::product::{Mat, Size};
 use crate::kernels::multiversion::leveled;
 use crate::kernels::number::ring::Ring;
 
-/// A product of rows with a square matrix of a few elements, if it is one that lies in memory row by row.
+/// Multiplies contiguous rows by a square matrix of side 2 to 4. Returns false for any other
+/// product.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline]
-pub(super) unsafe fn by_square<T: Ring>(
+pub(super) unsafe fn times_small_square<T: Ring>(
     s: Size,
     a: Mat<*const T>,
     b: Mat<*const T>,
@@ -24,35 +24,40 @@ pub(super) unsafe fn by_square<T: Ring>(
         return false;
     }
     // SAFETY: the caller's contract.
-    unsafe { each_row(s, a.ptr, b, c.ptr) };
+    unsafe { square_side(s, a.ptr, b, c.ptr) };
     true
 }
 
 leveled! {
-    /// Rows of two to four elements, as many as the matrix has.
-    unsafe fn each_row<T: Ring>(
+    /// Dispatches on the side of the square matrix.
+    unsafe fn square_side<T: Ring>(
         s: Size, a: *const T, b: Mat<*const T>, c: *mut T,
-    ) = each_row_body, crate::kernels::multiversion::Levels::UpToAvx2
+    ) = square_side_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
 
 /// # Safety
-/// As `by_square`.
+/// As `times_small_square`.
 #[inline(always)]
-unsafe fn each_row_body<T: Ring>(s: Size, a: *const T, b: Mat<*const T>, c: *mut T) {
+unsafe fn square_side_body<T: Ring>(s: Size, a: *const T, b: Mat<*const T>, c: *mut T) {
     // SAFETY: the caller's contract.
     unsafe {
         match s.n {
-            2 => rows_of::<T, 2>(s.m, a, b, c),
-            3 => rows_of::<T, 3>(s.m, a, b, c),
-            _ => rows_of::<T, 4>(s.m, a, b, c),
+            2 => times_square::<T, 2>(s.m, a, b, c),
+            3 => times_square::<T, 3>(s.m, a, b, c),
+            _ => times_square::<T, 4>(s.m, a, b, c),
         }
     }
 }
 
 /// # Safety
-/// As `by_square`, for rows of `N`.
+/// As `times_small_square`, for rows of `N`.
 #[inline(always)]
-unsafe fn rows_of<T: Ring, const N: usize>(m: usize, a: *const T, b: Mat<*const T>, c: *mut T) {
+unsafe fn times_square<T: Ring, const N: usize>(
+    m: usize,
+    a: *const T,
+    b: Mat<*const T>,
+    c: *mut T,
+) {
     let mut factor = [[T::ZERO; N]; N];
     for (p, row) in factor.iter_mut().enumerate() {
         for (j, element) in row.iter_mut().enumerate() {
@@ -73,15 +78,15 @@ unsafe fn rows_of<T: Ring, const N: usize>(m: usize, a: *const T, b: Mat<*const 
     }
 }
 
-/// Rows whose products are summed side by side.
-const ABREAST: usize = 4;
+/// Rows accumulated in parallel.
+const ROWS_PER_STEP: usize = 4;
 
-/// The products of the columns of two lists of rows, if both lie in memory row by row and rows fill vectors evenly.
+/// `aᵀ b` for two matrices of 2 or 4 contiguous columns. Returns false for any other product.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline]
-pub(super) unsafe fn of_columns<T: Ring>(
+pub(super) unsafe fn transposed_times_narrow<T: Ring>(
     s: Size,
     a: Mat<*const T>,
     b: Mat<*const T>,
@@ -92,48 +97,48 @@ pub(super) unsafe fn of_columns<T: Ring>(
         return false;
     }
     // SAFETY: the caller's contract.
-    unsafe { all_rows(s, a.ptr, b.ptr, c) };
+    unsafe { narrow_width(s, a.ptr, b.ptr, c) };
     true
 }
 
 leveled! {
-    /// Rows of two elements or four, as many as the square has.
-    unsafe fn all_rows<T: Ring>(
+    /// Dispatches on the number of columns.
+    unsafe fn narrow_width<T: Ring>(
         s: Size, a: *const T, b: *const T, c: Mat<*mut T>,
-    ) = all_rows_body
+    ) = narrow_width_body
 }
 
 /// # Safety
-/// As `of_columns`.
+/// As `transposed_times_narrow`.
 #[inline(always)]
-unsafe fn all_rows_body<T: Ring>(s: Size, a: *const T, b: *const T, c: Mat<*mut T>) {
+unsafe fn narrow_width_body<T: Ring>(s: Size, a: *const T, b: *const T, c: Mat<*mut T>) {
     // SAFETY: the caller's contract.
     unsafe {
         match s.n {
-            2 => columns_of::<T, 2, { 2 * ABREAST }>(s.k, a, b, c),
-            _ => columns_of::<T, 4, { 4 * ABREAST }>(s.k, a, b, c),
+            2 => transposed_times::<T, 2, { 2 * ROWS_PER_STEP }>(s.k, a, b, c),
+            _ => transposed_times::<T, 4, { 4 * ROWS_PER_STEP }>(s.k, a, b, c),
         }
     }
 }
 
-/// Rows are read as they lie, `ABREAST` at a time: a turn of the elements of each row of `b` meets all pairs of columns
-/// whose numbers are so far apart.
+/// Reads `ROWS_PER_STEP` rows at a time. Each rotation of the elements within the rows of `b` pairs
+/// every column of `a` with another column of `b`.
 ///
 /// # Safety
-/// As `of_columns`, for `k` rows of `N` elements; `W` is `N * ABREAST`.
+/// As `transposed_times_narrow`, for `k` rows of `N` elements; `W` is `N * ROWS_PER_STEP`.
 #[inline(always)]
-unsafe fn columns_of<T: Ring, const N: usize, const W: usize>(
+unsafe fn transposed_times<T: Ring, const N: usize, const W: usize>(
     k: usize,
     a: *const T,
     b: *const T,
     c: Mat<*mut T>,
 ) {
     let mut sums = [[T::ZERO; W]; N];
-    let whole = k / ABREAST;
+    let whole = k / ROWS_PER_STEP;
     for block in 0..whole {
-        for (turn, sums) in sums.iter_mut().enumerate() {
+        for (rotation, sums) in sums.iter_mut().enumerate() {
             for (l, sum) in sums.iter_mut().enumerate() {
-                let other = l / N * N + (l + turn) % N;
+                let other = l / N * N + (l + rotation) % N;
                 // SAFETY: the block lies inside the rows.
                 let (x, y) = unsafe { (*a.add(block * W + l), *b.add(block * W + other)) };
                 *sum = sum.muladd(x, y);
@@ -144,7 +149,7 @@ unsafe fn columns_of<T: Ring, const N: usize, const W: usize>(
         for j in 0..N {
             let part = |row: usize| sums[(j + N - i) % N][row * N + i];
             let mut sum = part(0).plus(part(1)).plus(part(2).plus(part(3)));
-            for row in whole * ABREAST..k {
+            for row in whole * ROWS_PER_STEP..k {
                 // SAFETY: the row is one of `k`.
                 sum = sum.muladd(unsafe { *a.add(row * N + i) }, unsafe { *b.add(row * N + j) });
             }

@@ -1,10 +1,10 @@
-//! The product of two matrices with any strides.
+//! The product of two matrices with any strides: trait `Gemm`, and the split of large products into
+//! blocks.
 //!
-//! Owns: the trait `Gemm`, and the cutting of large products into blocks of rows or columns. Never
-//! transposes by copying: a transpose is a matter of strides. Never multiplies floats itself.
-//! Invariant: an element of a product is the same sum in the same order in whichever block it lies, so
-//! blocks may follow the threads to spare. Products with vectors have no such promise from the gemm crates:
-//! their blocks follow from the shape.
+//! Operands are transposed by strides, never by copying. Invariant: an element of a product is the
+//! same sum in the same order in whichever block it lies, so the blocks may follow the number of
+//! idle threads. The gemm crates do not promise that for products with vectors: their blocks follow
+//! from the shape alone.
 
 use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
@@ -15,7 +15,7 @@ use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
 use crate::threads::{parallel_for, spare_threads};
 
-/// One matrix operand: element (0, 0) and the strides of rows and columns.
+/// A matrix operand: pointer to element (0, 0), row stride and column stride.
 #[derive(Clone, Copy)]
 pub(in crate::kernels) struct Mat<P> {
     pub(super) ptr: P,
@@ -29,12 +29,10 @@ unsafe impl<P> Send for Mat<P> {}
 unsafe impl<P> Sync for Mat<P> {}
 
 impl<P> Mat<P> {
-    /// Strides of rows and columns, as they come in pairs.
     pub(in crate::kernels) fn new(ptr: P, [rs, cs]: [isize; 2]) -> Mat<P> {
         Mat { ptr, rs, cs }
     }
 
-    /// Rows for columns.
     #[inline(always)]
     pub(super) fn transposed(self) -> Mat<P> {
         Mat { ptr: self.ptr, rs: self.cs, cs: self.rs }
@@ -42,7 +40,7 @@ impl<P> Mat<P> {
 }
 
 impl<T> Mat<*const T> {
-    /// The matrix from this row and column on.
+    /// The submatrix that begins at this row and column.
     #[inline(always)]
     pub(super) fn from(self, row: usize, column: usize) -> Mat<*const T> {
         let skip = row as isize * self.rs + column as isize * self.cs;
@@ -51,7 +49,7 @@ impl<T> Mat<*const T> {
 }
 
 impl<T> Mat<*mut T> {
-    /// The matrix from this row and column on.
+    /// The submatrix that begins at this row and column.
     #[inline(always)]
     pub(super) fn from(self, row: usize, column: usize) -> Mat<*mut T> {
         let skip = row as isize * self.rs + column as isize * self.cs;
@@ -69,7 +67,8 @@ pub(in crate::kernels) struct Size {
 
 /// An element type with a matrix product.
 pub(super) trait Gemm: Copy + Send + Sync + 'static {
-    /// `c = a · b` on the calling thread, a block of a product that suits `tiles` or does not.
+    /// `c = a · b` on the calling thread. `tiles` says whether the whole product, of which this may
+    /// be a block, suits tiles.
     ///
     /// # Safety
     /// The operands are valid for the sizes, and `c` overlaps neither.
@@ -80,11 +79,12 @@ pub(super) trait Gemm: Copy + Send + Sync + 'static {
         c: Mat<*mut Self>,
         tiles: bool,
     );
-    /// The product of every row of a matrix with a row of another, if there is a loop for these; without rows, whether there is.
+    /// Dot products of the rows of two matrices. Returns false if there is no kernel; a call
+    /// without rows only asks that.
     ///
     /// # Safety
-    /// As `ByVector::by_vector`.
-    unsafe fn by_rows(_task: matrix_vector::Task<Self>) -> bool {
+    /// As `Gemv::gemv`.
+    unsafe fn row_dots(_task: matrix_vector::MatVec<Self>) -> bool {
         false
     }
 }
@@ -96,22 +96,22 @@ macro_rules! float_gemm {
             unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, tiles: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    // The smallest have the same bits whatever their strides.
-                    if s.m * s.n * s.k <= naive::TINY {
-                        naive::small(s, a, b, c)
+                    // Tiny products have the same bits whatever their strides.
+                    if s.m * s.n * s.k <= naive::MAX_MULADDS {
+                        naive::tiny(s, a, b, c)
                     } else if !matrix_vector::product(s, a, b, c)
-                        && !narrow::by_square(s, a, b, c)
-                        && !narrow::of_columns(s, a, b, c)
-                        && !small_k::direct(s, a, b, c)
+                        && !narrow::times_small_square(s, a, b, c)
+                        && !narrow::transposed_times_narrow(s, a, b, c)
+                        && !small_k::multiply(s, a, b, c)
                         && !(tiles && float::by_tiles(s, c, false, a, b, 1.0))
                     {
                         float::by_crate(s, c, false, a, b, 1.0)
                     }
                 }
             }
-            unsafe fn by_rows(task: matrix_vector::Task<$t>) -> bool {
+            unsafe fn row_dots(task: matrix_vector::MatVec<$t>) -> bool {
                 // SAFETY: the caller's contract.
-                unsafe { matrix_vector::ByVector::by_vector(task) }
+                unsafe { matrix_vector::Gemv::gemv(task) }
             }
         }
     )*};
@@ -124,7 +124,7 @@ macro_rules! complex_gemm {
             unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>, _: bool) {
                 // SAFETY: the caller's contract.
                 unsafe {
-                    if s.m * s.n * s.k <= naive::FEW {
+                    if s.m * s.n * s.k <= naive::MAX_COMPLEX_MULADDS {
                         naive::product(s, a, b, c)
                     } else {
                         complex_blocked::multiply(s, c, false, a, b, false)
@@ -136,64 +136,65 @@ macro_rules! complex_gemm {
 }
 complex_gemm!(Complex128, Complex64);
 
-/// Multiply-adds worth a block of a product, about 12 µs of float32 (`benches/run.py --only blocks`).
-const SPLIT: usize = 1 << 20;
-/// Multiply-adds worth a block of a product with a vector, and its blocks at most.
-const VECTOR: (usize, usize) = (2 << 20, 8);
-/// Blocks begin at multiples of this.
-const GRAIN: usize = 16;
-/// The least size of a block of a product that is larger than this in the other direction. The crate
-/// cuts the inner dimension of products up to 64 × 64 differently, so a block never becomes one.
-const LEAST: usize = 64;
+/// Multiply-adds per block of a product, about 12 µs of float32 (`benches/run.py --only blocks`).
+const MULADDS_PER_BLOCK: usize = 1 << 20;
+/// Multiply-adds per block of a product with a vector, and its most blocks.
+const GEMV_BLOCKS: (usize, usize) = (2 << 20, 8);
+/// Blocks begin at multiples of this many rows or columns.
+const BLOCK_ALIGNMENT: usize = 16;
+/// Minimum side of a block if the other side is larger than this. The crate splits the inner axis
+/// of products up to 64 × 64 differently, so a block must never become one.
+const MIN_BLOCK_SIDE: usize = 64;
 
-/// What packing copies of the operands takes at most: the crate cuts them to caches.
-const PACKED: usize = 64 << 20;
-/// What each thread keeps for packing: the size of a cache.
-const KEPT: usize = 2 << 20;
-/// Multiply-adds beside which asking for memory costs nothing, about 200 µs of float64.
-const ASKS: usize = 1 << 23;
+/// Upper bound of the bytes that the crate packs, since it blocks for the caches.
+const MAX_PACKED_BYTES: usize = 64 << 20;
+/// Bytes of packing workspace per thread: the size of a cache.
+const PACK_BYTES_PER_THREAD: usize = 2 << 20;
+/// Multiply-adds from which checking for memory is cheap, about 200 µs of float64.
+const MIN_MULADDS_TO_CHECK: usize = 1 << 23;
 
-/// Refuses a product for whose packed operands the system has no memory: the crate would end the process.
-pub(super) fn room(a: &View, b: &View) -> Result<()> {
+/// Fails if the system lacks memory for the packed operands: the crate would abort the process.
+pub(super) fn check_pack_memory(a: &View, b: &View) -> Result<()> {
     let (&[.., m, k], &[.., n]) = (a.dims, b.dims) else {
         return Ok(());
     };
-    if m.saturating_mul(n).saturating_mul(k) < ASKS {
+    if m.saturating_mul(n).saturating_mul(k) < MIN_MULADDS_TO_CHECK {
         return Ok(());
     }
     let elements = m.saturating_add(n).saturating_mul(k.min(1024));
     afford(
-        (elements.saturating_mul(a.dtype.size()).min(PACKED) + KEPT)
+        (elements.saturating_mul(a.dtype.size()).min(MAX_PACKED_BYTES) + PACK_BYTES_PER_THREAD)
             .saturating_mul(1 + spare_threads()),
     )
 }
 
-/// `out = a · b` for matrices of one dtype with any strides; `out` overlaps neither. The dims agree.
+/// `out = a · b` for matrices of one dtype with any strides. The dims agree; `out` must not alias
+/// the operands.
 ///
 /// # Errors
 /// `Memory` when the system has none for the packed operands.
 pub fn matmul(a: View, b: View, out: &ViewMut) -> Result<()> {
-    room(&a, &b)?;
+    check_pack_memory(&a, &b)?;
     multiply(a, b, out)
 }
 
-/// The same, where `room` was asked.
+/// `matmul` without the memory check.
 pub(super) fn multiply(a: View, b: View, out: &ViewMut) -> Result<()> {
-    launch!("matmul", [a, b] => [out];; product_of(a, b, &out))
+    launch!("matmul", [a, b] => [out];; multiply_cast(a, b, &out))
 }
 
-fn product_of(a: View, b: View, out: &ViewMut) -> Result<()> {
+fn multiply_cast(a: View, b: View, out: &ViewMut) -> Result<()> {
     with_computing_input(a, |a| {
         with_computing_input(b, |b| {
             with_computing_output(out, false, |out| {
-                product_in(a, b, &out);
+                multiply_typed(a, b, &out);
                 Ok(())
             })
         })
     })
 }
 
-fn product_in(a: View, b: View, out: &ViewMut) {
+fn multiply_typed(a: View, b: View, out: &ViewMut) {
     let ([m, k], [k2, n]) = (dims2(a.dims), dims2(b.dims));
     assert!(k == k2 && dims2(out.dims) == [m, n], "matmul: the dims do not agree");
     let size = Size { m, n, k };
@@ -211,13 +212,13 @@ fn dims2(dims: &[usize]) -> [usize; 2] {
     [dims[0], dims[1]]
 }
 
-/// How the operands of a product are ordered in memory.
+/// Memory order of the operands of a product.
 #[derive(Clone, Copy)]
 pub(super) struct OperandOrder {
-    /// The result has its rows contiguous, else its columns.
+    /// Whether the rows of the result are contiguous, not its columns.
     row_major: bool,
-    /// The operand that gives the result its other axis is contiguous along that axis, not along the
-    /// inner one: each block along the contiguous axis of the result packs all of it anew.
+    /// Whether the operand that gives the result its other axis is not contiguous along the inner
+    /// axis: then each block along the contiguous axis of the result packs all of it again.
     across: bool,
 }
 
@@ -230,46 +231,60 @@ impl OperandOrder {
     }
 }
 
-/// The blocks of a product: how many, and whether they cut rows or columns.
+/// The split of a product into blocks of rows or of columns.
 #[derive(Clone, Copy)]
 pub(super) struct Partition {
     pub(super) blocks: usize,
-    /// Whether a block is worth another thread.
+    /// Whether blocks are large enough to run on several threads.
     pub(super) shared: bool,
     rows: bool,
 }
 
 impl Partition {
-    /// The cut of a product that `threads` threads could work on.
+    /// Splits a product for up to this many threads.
     pub(super) fn of(s: Size, order: OperandOrder, threads: usize) -> Partition {
         let work = s.m.saturating_mul(s.n).saturating_mul(s.k);
         let (along, across) = if order.row_major { (s.n, s.m) } else { (s.m, s.n) };
         let cut = |blocks: usize, cuts_along: bool| Partition {
             blocks: blocks.max(1),
-            shared: blocks > 1 && work >= 2 * SPLIT,
+            shared: blocks > 1 && work >= 2 * MULADDS_PER_BLOCK,
             rows: cuts_along != order.row_major,
         };
         if along.min(across) == 1 {
-            let blocks = (work / VECTOR.0).min(VECTOR.1).min(along.max(across) / LEAST).max(1);
+            let blocks = (work / GEMV_BLOCKS.0)
+                .min(GEMV_BLOCKS.1)
+                .min(along.max(across) / MIN_BLOCK_SIDE)
+                .max(1);
             return cut(1 << blocks.ilog2(), across == 1);
         }
-        let most = |n: usize, other: usize| n / if other > LEAST { LEAST } else { LEAST + GRAIN };
-        let wanted = if work < 2 * SPLIT { 1 } else { work / SPLIT };
+        let max_blocks = |n: usize, other: usize| {
+            n / if other > MIN_BLOCK_SIDE {
+                MIN_BLOCK_SIDE
+            } else {
+                MIN_BLOCK_SIDE + BLOCK_ALIGNMENT
+            }
+        };
+        let wanted = if work < 2 * MULADDS_PER_BLOCK { 1 } else { work / MULADDS_PER_BLOCK };
         if !order.across {
             let share = if threads > 1 { 2 * threads } else { 1 };
-            return cut(most(along, across).min(wanted).min(share), true);
+            return cut(max_blocks(along, across).min(wanted).min(share), true);
         }
-        // The crates multiply narrow blocks without packing, which for a narrow result beats packing once.
-        if (2 * LEAST..=4 * LEAST).contains(&along) && across > LEAST {
-            return cut(along / LEAST, true);
+        // The crates multiply narrow blocks without packing, which for a narrow result is faster
+        // than packing once.
+        if (2 * MIN_BLOCK_SIDE..=4 * MIN_BLOCK_SIDE).contains(&along) && across > MIN_BLOCK_SIDE {
+            return cut(along / MIN_BLOCK_SIDE, true);
         }
-        cut(most(across, along).min(wanted).min(threads), false)
+        cut(max_blocks(across, along).min(wanted).min(threads), false)
     }
 
     /// Start and end of a block along an axis of `n`.
     fn span(self, i: usize, n: usize) -> (usize, usize) {
         let at = |i: usize| {
-            if i == self.blocks { n } else { i * (n / GRAIN) / self.blocks * GRAIN }
+            if i == self.blocks {
+                n
+            } else {
+                i * (n / BLOCK_ALIGNMENT) / self.blocks * BLOCK_ALIGNMENT
+            }
         };
         (at(i), at(i + 1))
     }
@@ -279,7 +294,7 @@ impl Partition {
 ///
 /// # Safety
 /// As `Gemm::gemm`.
-pub(super) unsafe fn block<T: Gemm>(
+pub(super) unsafe fn multiply_block<T: Gemm>(
     cut: Partition,
     i: usize,
     s: Size,
@@ -308,6 +323,10 @@ unsafe fn product<T: Gemm>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*
     let order = OperandOrder::of([a.rs, a.cs], [b.rs, b.cs], [c.rs, c.cs]);
     let cut = Partition::of(s, order, 1 + spare_threads());
     // SAFETY: the caller's contract; the blocks are disjoint.
-    let part = |i| unsafe { block(cut, i, s, a, b, c) };
-    if cut.shared { parallel_for(cut.blocks, &part) } else { (0..cut.blocks).for_each(part) }
+    let run_block = |i| unsafe { multiply_block(cut, i, s, a, b, c) };
+    if cut.shared {
+        parallel_for(cut.blocks, &run_block)
+    } else {
+        (0..cut.blocks).for_each(run_block)
+    }
 }

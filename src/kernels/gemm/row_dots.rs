@@ -1,19 +1,20 @@
-//! Sums of products along rows: each row of a matrix with a vector, or with a row of its own.
+//! Dot products along contiguous rows: each row of a matrix with one vector, or with a row of its
+//! own.
 //!
-//! Owns: short rows, of which several are one vector, and long ones. Invariant: the sum of a row is a tree over its lanes,
-//! whose shape follows from its length alone.
+//! Separate loops for rows shorter than a vector, short and long rows. Invariant: the sum of a row
+//! is a tree over its lanes whose shape follows from its length alone.
 
-use super::matrix_vector::Task;
+use super::matrix_vector::MatVec;
 use super::product::Mat;
 use crate::kernels::simd::Lanes;
 
-/// Rows of a group of long ones, and the running sums of each.
+/// Long rows computed together, and accumulators per row.
 const GROUP: usize = 4;
 
 /// # Safety
-/// As `ByVector::by_vector`, for rows whose elements are neighbours, on a CPU with the vectors.
+/// As `Gemv::gemv`, for contiguous rows, on a CPU with these vectors.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Lanes>(task: Task<V::Part>) {
+pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
     let (k, lanes) = (task.terms, V::LANES);
     let close = task.matrix.rs == k as isize;
     let own = task.x.rs == k as isize;
@@ -21,25 +22,25 @@ pub(super) unsafe fn rows<V: Lanes>(task: Task<V::Part>) {
     unsafe {
         if V::SPREADS && 2 * k <= lanes && close && (own || task.x.rs == 0) {
             return match k {
-                1 | 2 => spread::<V, 2>(task),
-                3 | 4 => spread::<V, 4>(task),
-                _ => spread::<V, 8>(task),
+                1 | 2 => packed_rows::<V, 2>(task),
+                3 | 4 => packed_rows::<V, 4>(task),
+                _ => packed_rows::<V, 8>(task),
             };
         }
         if k > 4 * lanes {
-            return long::<V>(task);
+            return long_rows::<V>(task);
         }
         match lanes {
-            16 => short::<V, 16>(task),
-            8 => short::<V, 8>(task),
-            _ => short::<V, 4>(task),
+            16 => short_rows::<V, 16>(task),
+            8 => short_rows::<V, 8>(task),
+            _ => short_rows::<V, 4>(task),
         }
     }
 }
 
-/// The sums of `P` neighbouring lanes each, of `P` vectors.
+/// Pairwise sums of groups of `P` adjacent lanes, for `P` vectors.
 #[inline(always)]
-fn tree<V: Lanes, const P: usize>(mut sums: [V; P]) -> V {
+fn reduce_lanes<V: Lanes, const P: usize>(mut sums: [V; P]) -> V {
     let (mut left, mut span) = (P, 1);
     while left > 1 {
         left /= 2;
@@ -52,28 +53,28 @@ fn tree<V: Lanes, const P: usize>(mut sums: [V; P]) -> V {
     sums[0]
 }
 
-/// Writes results of a task from `first` on.
+/// Stores `count` results from `first` on.
 ///
 /// # Safety
-/// There are so many.
+/// The result has that many elements.
 #[inline(always)]
-unsafe fn put<V: Lanes>(task: Task<V::Part>, first: usize, count: usize, sums: V) {
+unsafe fn store_results<V: Lanes>(task: MatVec<V::Part>, first: usize, count: usize, sums: V) {
     // SAFETY: the caller's contract.
     unsafe { sums.write_some(task.y.wrapping_add(first), V::first(count)) }
 }
 
-/// Rows of a few vectors, `P` at a time: as many as there are lanes.
+/// Rows of up to four vectors, `P` (= lanes) rows at a time.
 ///
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn short<V: Lanes, const P: usize>(task: Task<V::Part>) {
-    let Task { rows, terms, matrix, x, .. } = task;
+unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
+    let MatVec { rows, terms, matrix, x, .. } = task;
     let whole = (terms - 1) / P * P;
     let mask = V::first(terms - whole);
     let mut first = 0;
     while first < rows {
-        // The last rows are, with some that were before, as many as the others.
+        // The last group overlaps the one before, so that it is full.
         let (start, count) = (first.min(rows.saturating_sub(P)), P.min(rows));
         let mut a = matrix.ptr.wrapping_offset(start as isize * matrix.rs);
         let mut b = x.ptr.wrapping_offset(start as isize * x.rs);
@@ -81,9 +82,9 @@ unsafe fn short<V: Lanes, const P: usize>(task: Task<V::Part>) {
         // SAFETY: the caller's contract.
         unsafe {
             if V::SPREADS && whole <= P && count == P {
-                // Without a loop inside, and so without memory between the rows and their sums.
+                // No inner loop, so that LLVM keeps the sums in registers.
                 for product in &mut products {
-                    let mut sum = times::<V>(a, b, whole, mask);
+                    let mut sum = tail_products::<V>(a, b, whole, mask);
                     if whole == P {
                         sum = V::read(a).fused(V::read(b), sum);
                     }
@@ -92,7 +93,7 @@ unsafe fn short<V: Lanes, const P: usize>(task: Task<V::Part>) {
                 }
             } else {
                 for product in &mut products[..count] {
-                    let mut sum = times::<V>(a, b, whole, mask);
+                    let mut sum = tail_products::<V>(a, b, whole, mask);
                     let mut at = 0;
                     while at < whole {
                         let x = V::read(b.wrapping_add(at));
@@ -103,18 +104,23 @@ unsafe fn short<V: Lanes, const P: usize>(task: Task<V::Part>) {
                     (a, b) = (a.wrapping_offset(matrix.rs), b.wrapping_offset(x.rs));
                 }
             }
-            put(task, start, count, tree(products));
+            store_results(task, start, count, reduce_lanes(products));
         }
         first += P;
     }
 }
 
-/// The products of what follows on `whole` elements of two rows.
+/// Products of the tail of two rows, from element `whole` on.
 ///
 /// # Safety
-/// The elements of the mask are readable.
+/// The elements under the mask are readable.
 #[inline(always)]
-unsafe fn times<V: Lanes>(a: *const V::Part, b: *const V::Part, whole: usize, mask: V::Mask) -> V {
+unsafe fn tail_products<V: Lanes>(
+    a: *const V::Part,
+    b: *const V::Part,
+    whole: usize,
+    mask: V::Mask,
+) -> V {
     // SAFETY: the caller's contract.
     unsafe {
         let x = V::read_some(b.wrapping_add(whole), mask);
@@ -122,11 +128,11 @@ unsafe fn times<V: Lanes>(a: *const V::Part, b: *const V::Part, whole: usize, ma
     }
 }
 
-/// The lanes of `lanes` in which the sums of rows end that are `per` to a vector, of `near` lanes in 16 bytes: what the order
-/// of the rows picks from them.
-const fn order(lanes: usize, near: usize, padded: usize) -> [u8; 16] {
+/// The permutation that brings row sums into the order of the rows, for rows padded to `padded`
+/// lanes and vectors of `near` lanes in 16 bytes.
+const fn lane_permutation(lanes: usize, near: usize, padded: usize) -> [u8; 16] {
     let (mut from, mut lane, per) = ([0; 16], 0, lanes / padded);
-    // Of one row or less in a vector, nothing is asked.
+    // With at most one row in a vector there is nothing to permute.
     while per > 1 && lane < lanes {
         let (part, at) = (lane / near, lane % near);
         let (vector, row) = if padded <= near {
@@ -141,19 +147,19 @@ const fn order(lanes: usize, near: usize, padded: usize) -> [u8; 16] {
     from
 }
 
-/// Rows of at most `P` elements, which follow on each other: each takes `P` lanes.
+/// Adjacent rows of at most `P` elements: several rows in a vector, each padded to `P` lanes.
 ///
 /// # Safety
-/// As `rows`, for rows that are as far apart as they are long; and `SPREADS`.
+/// As `rows`, for rows without gaps; and `SPREADS`.
 #[inline(always)]
-unsafe fn spread<V: Lanes, const P: usize>(task: Task<V::Part>) {
+unsafe fn packed_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
     let (k, per) = (task.terms, V::LANES / P);
     let all = (1u32 << V::LANES) - 1;
     let keep = all / ((1 << P) - 1) * ((1 << k) - 1);
     let mut fixed = None;
     if task.x.rs == 0 {
         let mut repeated = [V::Part::default(); 16];
-        // SAFETY: the caller's contract; the array has room for every lane.
+        // SAFETY: the caller's contract; the array has an element for every lane.
         unsafe {
             for (i, to) in repeated[..per * k].iter_mut().enumerate() {
                 *to = *task.x.ptr.wrapping_add(i % k);
@@ -161,7 +167,7 @@ unsafe fn spread<V: Lanes, const P: usize>(task: Task<V::Part>) {
             fixed = Some(V::spread(repeated.as_ptr(), keep as u16));
         }
     }
-    let Task { rows, matrix, .. } = task;
+    let MatVec { rows, matrix, .. } = task;
     let whole = k == P;
     let mut first = 0;
     while first < rows {
@@ -170,7 +176,7 @@ unsafe fn spread<V: Lanes, const P: usize>(task: Task<V::Part>) {
         for (i, product) in products.iter_mut().enumerate() {
             let row = first + i * per;
             let (a, x) = (matrix.ptr.wrapping_add(row * k), task.x.ptr.wrapping_add(row * k));
-            // Rows that are not there are left out.
+            // Missing rows are masked off.
             let left = per.min(count.saturating_sub(i * per));
             let bits = (keep & ((1 << (left * P)) - 1)) as u16;
             let whole = whole && count == V::LANES;
@@ -178,65 +184,65 @@ unsafe fn spread<V: Lanes, const P: usize>(task: Task<V::Part>) {
             unsafe {
                 let x = match fixed {
                     Some(x) => x,
-                    None => spread_of::<V>(x, whole, bits),
+                    None => load_packed::<V>(x, whole, bits),
                 };
-                *product = spread_of::<V>(a, whole, bits).fused(x, V::zero());
+                *product = load_packed::<V>(a, whole, bits).fused(x, V::zero());
             }
         }
         // SAFETY: as above.
         unsafe {
-            let from = const { &order(V::LANES, V::NEAR, P) };
-            put(task, first, count, tree(products).picked(from));
+            let from = const { &lane_permutation(V::LANES, V::NEAR, P) };
+            store_results(task, first, count, reduce_lanes(products).picked(from));
         }
         first += V::LANES;
     }
 }
 
-/// A vector of short rows; `whole` ones fill it.
+/// Loads short rows into a vector, padded unless they are `whole`.
 ///
 /// # Safety
-/// As `spread`.
+/// As `packed_rows`.
 #[inline(always)]
-unsafe fn spread_of<V: Lanes>(from: *const V::Part, whole: bool, bits: u16) -> V {
+unsafe fn load_packed<V: Lanes>(from: *const V::Part, whole: bool, bits: u16) -> V {
     // SAFETY: the caller's contract.
     unsafe { if whole { V::read(from) } else { V::spread(from, bits) } }
 }
 
-/// Rows longer than some vectors, a group at a time.
+/// Rows of more than four vectors, a group at a time.
 ///
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn long<V: Lanes>(task: Task<V::Part>) {
+unsafe fn long_rows<V: Lanes>(task: MatVec<V::Part>) {
     let grouped = task.rows / GROUP * GROUP;
     // SAFETY: the caller's contract.
     unsafe {
         let mut first = 0;
         while first < grouped {
-            group::<V, GROUP>(task, first);
+            row_group::<V, GROUP>(task, first);
             first += GROUP;
         }
         for row in grouped..task.rows {
-            group::<V, 1>(task, row);
+            row_group::<V, 1>(task, row);
         }
     }
 }
 
-/// `G` rows, each in as many running sums.
+/// `G` rows with `GROUP` accumulators each.
 ///
 /// # Safety
-/// As `rows`, for so many rows from `first` on.
+/// As `rows`, for `G` rows from `first` on.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn group<V: Lanes, const G: usize>(task: Task<V::Part>, first: usize) {
-    let Task { terms: k, matrix, x, .. } = task;
+unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Part>, first: usize) {
+    let MatVec { terms: k, matrix, x, .. } = task;
     let lanes = V::LANES;
     let mut sums = [[V::zero(); GROUP]; G];
-    let place =
+    let row_pointer =
         |of: Mat<*const V::Part>, r: usize| of.ptr.wrapping_offset((first + r) as isize * of.rs);
     let (mut a, mut b) = ([matrix.ptr; G], [x.ptr; G]);
     for r in 0..G {
-        (a[r], b[r]) = (place(matrix, r), place(x, r));
+        (a[r], b[r]) = (row_pointer(matrix, r), row_pointer(x, r));
     }
     let whole = k - k % (GROUP * lanes);
     // SAFETY: the caller's contract.
@@ -268,12 +274,12 @@ unsafe fn group<V: Lanes, const G: usize>(task: Task<V::Part>, first: usize) {
             let [p, q, s, t] = sums[r];
             each[r] = p.add(q).add(s.add(t));
         }
-        let mut total = tree::<V, GROUP>(each);
+        let mut total = reduce_lanes::<V, GROUP>(each);
         let mut span = GROUP;
         while span < lanes {
             total = V::far(total, total);
             span *= 2;
         }
-        put(task, first, G, total);
+        store_results(task, first, G, total);
     }
 }

@@ -1,27 +1,29 @@
-//! Products of floats with a short inner axis and a narrow side, or with few results, straight from where the operands lie.
+//! Float products with a short inner axis and a narrow side, or with a tiny result, without
+//! packing.
 //!
-//! Owns: strips of tiles of sums in registers, for every level with vectors that can be masked, and which products they take.
-//! Never packs or splits. Invariant: an element is running sums of fused products in the order of the inner axis, added in
-//! that order, so that neither the tile nor the block that it lies in decides a bit.
+//! For CPU levels with masked vectors. Invariant: an element is a fixed sequence of running sums of
+//! fused products in the order of the inner axis, so neither the tile nor the block decides a bit.
 
 use super::product::{Mat, Size};
 use crate::kernels::number::ring::Ring;
 
-/// The longest inner axis, and the most rows or columns: of larger ones, packing pays.
-const DEPTH: usize = 64;
-const NARROW: usize = 32;
-/// Rows and columns of a result so small that packing never pays, and the inner axis of one running sum of it.
-const FEW: usize = 12;
-const RUN: usize = 512;
+/// Longest inner axis, and most rows or columns of the narrow side: above these, packing pays.
+const MAX_K: usize = 64;
+const MAX_NARROW_SIDE: usize = 32;
+/// Most rows and columns of a result so small that packing never pays, and the length of one
+/// running sum of it.
+const MAX_TINY_SIDE: usize = 12;
+const TERMS_PER_SUM: usize = 512;
 
-/// Rows from a place on, times columns of at most a tile.
+/// Multiplies all rows of `a` by the columns of one strip.
 ///
 /// # Safety
-/// The operands are valid for the sizes, columns of `b` and `c` are neighbours, `c` overlaps neither operand, there is a row,
-/// and the CPU is of the level.
+/// The operands are valid for the sizes, rows of `b` and `c` are contiguous, `c` overlaps neither
+/// operand, there is a row, and the CPU has the level.
 type Strip<T> = unsafe fn(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>);
 
-/// The strips of a level: numbers in a vector, and strips of one vector and of two, with one for at most `LOW` rows.
+/// The strips of a CPU level: lanes of a vector, strips of one and of two vectors, and one for at
+/// most `LOW_STRIP_ROWS` rows.
 pub(super) struct Strips<T> {
     lanes: usize,
     low: Strip<T>,
@@ -29,42 +31,43 @@ pub(super) struct Strips<T> {
 }
 
 /// Rows of a low strip.
-const LOW: usize = 4;
+const LOW_STRIP_ROWS: usize = 4;
 
-/// A float of which there may be strips.
-pub(super) trait Direct: Ring {
-    /// The strips of the level of this process.
+/// A float type with strips on some CPUs.
+pub(super) trait SmallK: Ring {
+    /// The strips of this CPU, if it has any.
     fn strips() -> Option<Strips<Self>>;
 }
 
-/// Computes `c = a b` if it is such a product; it is, or is not, whichever block of rows or columns is asked for.
+/// Computes `c = a b` if it is such a product. The answer is the same for every block of rows or
+/// columns of a product.
 ///
 /// # Safety
 /// As `Gemm::gemm`.
 #[inline]
-pub(super) unsafe fn direct<T: Direct>(
+pub(super) unsafe fn multiply<T: SmallK>(
     s: Size,
     a: Mat<*const T>,
     b: Mat<*const T>,
     c: Mat<*mut T>,
 ) -> bool {
-    let narrow = s.n > 1 && s.m.min(s.n) <= NARROW && (1..=DEPTH).contains(&s.k);
-    let few = s.n > 1 && s.m.max(s.n) <= FEW && s.k > DEPTH;
-    if !(narrow || few) || b.cs != 1 || c.cs != 1 {
+    let narrow = s.n > 1 && s.m.min(s.n) <= MAX_NARROW_SIDE && (1..=MAX_K).contains(&s.k);
+    let tiny = s.n > 1 && s.m.max(s.n) <= MAX_TINY_SIDE && s.k > MAX_K;
+    if !(narrow || tiny) || b.cs != 1 || c.cs != 1 {
         return false;
     }
     let Some(of_level) = T::strips() else {
         return false;
     };
-    // SAFETY: the caller's contract; the first run writes what the others are added to.
+    // SAFETY: the caller's contract; the first run writes the result, the others add to it.
     unsafe {
-        strips(&of_level, Size { k: s.k.min(RUN), ..s }, a, b, c);
-        for from in (RUN..s.k).step_by(RUN) {
-            let mut part = [[T::ZERO; FEW]; FEW];
-            let to = Mat::new(part.as_mut_ptr().cast::<T>(), [FEW as isize, 1]);
-            strips(
+        run_strips(&of_level, Size { k: s.k.min(TERMS_PER_SUM), ..s }, a, b, c);
+        for from in (TERMS_PER_SUM..s.k).step_by(TERMS_PER_SUM) {
+            let mut part = [[T::ZERO; MAX_TINY_SIDE]; MAX_TINY_SIDE];
+            let to = Mat::new(part.as_mut_ptr().cast::<T>(), [MAX_TINY_SIDE as isize, 1]);
+            run_strips(
                 &of_level,
-                Size { k: RUN.min(s.k - from), ..s },
+                Size { k: TERMS_PER_SUM.min(s.k - from), ..s },
                 a.from(0, from),
                 b.from(from, 0),
                 to,
@@ -80,11 +83,11 @@ pub(super) unsafe fn direct<T: Direct>(
     true
 }
 
-/// All columns, in strips as wide as a level has.
+/// Computes all columns, in strips as wide as the level has.
 ///
 /// # Safety
 /// As `Strip`, for any number of columns.
-unsafe fn strips<T>(
+unsafe fn run_strips<T>(
     of_level: &Strips<T>,
     s: Size,
     a: Mat<*const T>,
@@ -96,7 +99,7 @@ unsafe fn strips<T>(
         let left = s.n - j;
         let (run, wide) = match left > of_level.lanes {
             true => (of_level.run[1], left.min(2 * of_level.lanes)),
-            false if s.m <= LOW => (of_level.low, left),
+            false if s.m <= LOW_STRIP_ROWS => (of_level.low, left),
             false => (of_level.run[0], left),
         };
         // SAFETY: the caller's contract; the strip lies inside the product.
@@ -125,13 +128,13 @@ macro_rules! strip {
             let mut i = 0;
             while i < s.m {
                 let mut sums = [[$zero(); V]; R];
-                // Rows that are not there are the last one again.
+                // Missing rows repeat the last one.
                 let mut rows = [a.ptr; R];
                 for r in 0..R {
                     rows[r] = a.from((i + r).min(s.m - 1), 0).ptr;
                 }
                 let (mut at, mut b_row) = (0, b.ptr);
-                // SAFETY: the caller's contract; lanes beyond the columns are neither read nor written.
+                // SAFETY: the caller's contract; lanes beyond the columns are masked off.
                 unsafe {
                     for _ in 0..s.k {
                         let mut row = [$zero(); V];
@@ -160,17 +163,17 @@ macro_rules! strip {
     };
 }
 
-macro_rules! direct {
+macro_rules! small_k {
     ($($t:ty, $avx512:ident, $avx2:ident, $lanes:literal;)*) => {$(
-        impl Direct for $t {
+        impl SmallK for $t {
             #[inline]
             fn strips() -> Option<Strips<$t>> {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use crate::kernels::isa::{Level, level};
                     return match level() {
-                        Level::Avx512 => Some(Strips { lanes: $lanes, low: $avx512::<LOW, 1>, run: [$avx512::<8, 1>, $avx512::<8, 2>] }),
-                        Level::Avx2 => Some(Strips { lanes: $lanes / 2, low: $avx2::<LOW, 1>, run: [$avx2::<8, 1>, $avx2::<4, 2>] }),
+                        Level::Avx512 => Some(Strips { lanes: $lanes, low: $avx512::<LOW_STRIP_ROWS, 1>, run: [$avx512::<8, 1>, $avx512::<8, 2>] }),
+                        Level::Avx2 => Some(Strips { lanes: $lanes / 2, low: $avx2::<LOW_STRIP_ROWS, 1>, run: [$avx2::<8, 1>, $avx2::<4, 2>] }),
                         Level::Baseline => None,
                     };
                 }
@@ -196,4 +199,4 @@ strip!(avx2_f32, "avx2,fma", f32, 8,
     |from, mask| _mm256_maskload_ps(from, mask), |to, mask, sum| _mm256_maskstore_ps(to, mask, sum),
     _mm256_setzero_ps _mm256_set1_ps _mm256_fmadd_ps);
 
-direct! { f64, avx512_f64, avx2_f64, 8; f32, avx512_f32, avx2_f32, 16; }
+small_k! { f64, avx512_f64, avx2_f64, 8; f32, avx512_f32, avx2_f32, 16; }

@@ -1,54 +1,55 @@
-//! Sums of the rows of a matrix, each times its element of a vector.
+//! Sum of the rows of a matrix, each scaled by an element of a vector (a gemv with contiguous
+//! columns).
 //!
-//! Owns: narrow rows, whose sums stay in registers, and wide ones, whose sums stay in the nearest cache. The rows are the terms
-//! here: a task's matrix is one whose columns lie in line. Invariant: the order of a sum follows from the number of terms and
-//! the width alone.
+//! Narrow rows keep their sums in registers, wide ones in the first cache. In the terms of
+//! `MatVec`, the rows here are its columns. Invariant: the order of a sum follows from the number
+//! of terms and the width alone.
 
-use super::matrix_vector::Task;
+use super::matrix_vector::MatVec;
 use crate::kernels::simd::Lanes;
 
-/// Bytes of sums that are kept in the cache at a time.
-const NEAR_BYTES: usize = 16 << 10;
-/// Running sums in registers.
-const SUMS: usize = 8;
+/// Bytes of sums that stay in the first cache.
+const CACHED_SUM_BYTES: usize = 16 << 10;
+/// Vector accumulators in registers.
+const REGISTER_SUMS: usize = 8;
 
 /// # Safety
-/// As `ByVector::by_vector`, for columns whose elements are neighbours, one vector and a result in line, on a CPU with the
-/// vectors.
+/// As `Gemv::gemv`, for contiguous columns, one shared vector and a contiguous result, on a CPU
+/// with these vectors.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Lanes>(task: Task<V::Part>) {
+pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
     let (width, lanes) = (task.rows, V::LANES);
     // SAFETY: the caller's contract.
     unsafe {
         if V::SPREADS && 2 * width <= lanes && task.matrix.cs == width as isize && task.x.cs == 1 {
-            return packed::<V>(task);
+            return packed_rows::<V>(task);
         }
         match width.div_ceil(lanes) {
-            1 => narrow::<V, 1, SUMS>(task),
-            2 => narrow::<V, 2, { SUMS / 2 }>(task),
-            _ => wide::<V>(task),
+            1 => narrow_rows::<V, 1, REGISTER_SUMS>(task),
+            2 => narrow_rows::<V, 2, { REGISTER_SUMS / 2 }>(task),
+            _ => wide_rows::<V>(task),
         }
     }
 }
 
-/// Element `at` of the vector.
+/// Element `at` of the vector, in all lanes.
 ///
 /// # Safety
-/// There is one.
+/// The element exists.
 #[inline(always)]
-unsafe fn factor<V: Lanes>(task: Task<V::Part>, at: usize) -> V {
+unsafe fn weight<V: Lanes>(task: MatVec<V::Part>, at: usize) -> V {
     // SAFETY: the caller's contract.
     V::all(unsafe { *task.x.ptr.wrapping_offset(at as isize * task.x.cs) })
 }
 
-/// Rows of `W` vectors, of which `R` are under way at a time.
+/// Rows of `W` vectors, `R` rows at a time.
 ///
 /// # Safety
-/// As `rows`, for so narrow ones.
+/// As `rows`, for rows of at most `W` vectors.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn narrow<V: Lanes, const W: usize, const R: usize>(task: Task<V::Part>) {
-    let Task { rows: width, terms, matrix, .. } = task;
+unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::Part>) {
+    let MatVec { rows: width, terms, matrix, .. } = task;
     let mut masks = [V::first(0); W];
     for j in 0..W {
         masks[j] = V::first(width.saturating_sub(j * V::LANES).min(V::LANES));
@@ -56,12 +57,12 @@ unsafe fn narrow<V: Lanes, const W: usize, const R: usize>(task: Task<V::Part>) 
     let mut sums = [[V::zero(); W]; R];
     let whole = terms / R * R;
     let row = |at: usize| matrix.ptr.wrapping_offset(at as isize * matrix.cs);
-    // SAFETY: the caller's contract; lanes beyond the width are neither read nor written.
+    // SAFETY: the caller's contract; lanes beyond the width are masked off.
     unsafe {
         let mut at = 0;
         while at < whole {
             for r in 0..R {
-                let (from, x) = (row(at + r), factor::<V>(task, at + r));
+                let (from, x) = (row(at + r), weight::<V>(task, at + r));
                 for j in 0..W {
                     let a = V::read_some(from.wrapping_add(j * V::LANES), masks[j]);
                     sums[r][j] = a.fused(x, sums[r][j]);
@@ -70,7 +71,7 @@ unsafe fn narrow<V: Lanes, const W: usize, const R: usize>(task: Task<V::Part>) 
             at += R;
         }
         for at in whole..terms {
-            let (from, x) = (row(at), factor::<V>(task, at));
+            let (from, x) = (row(at), weight::<V>(task, at));
             for j in 0..W {
                 let a = V::read_some(from.wrapping_add(j * V::LANES), masks[j]);
                 sums[0][j] = a.fused(x, sums[0][j]);
@@ -91,34 +92,34 @@ unsafe fn narrow<V: Lanes, const W: usize, const R: usize>(task: Task<V::Part>) 
     }
 }
 
-/// Rows of which several, which follow on each other, are one vector.
+/// Adjacent rows, several of which fit in a vector.
 ///
 /// # Safety
-/// As `rows`, for such ones; and `SPREADS`.
+/// As `rows`, for such rows; and `SPREADS`.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn packed<V: Lanes>(task: Task<V::Part>) {
-    const WAYS: usize = 4;
-    let Task { rows: width, terms, matrix, x, .. } = task;
+unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Part>) {
+    const ACCUMULATORS: usize = 4;
+    let MatVec { rows: width, terms, matrix, x, .. } = task;
     let per = V::LANES / width;
     let mut owner = [0; 16];
     for (lane, row) in owner[..per * width].iter_mut().enumerate() {
         *row = (lane / width) as u8;
     }
     let all = V::first(per * width);
-    let mut sums = [V::zero(); WAYS];
-    let whole = terms / (WAYS * per) * (WAYS * per);
-    // SAFETY: the caller's contract; lanes beyond the rows are not read.
+    let mut sums = [V::zero(); ACCUMULATORS];
+    let whole = terms / (ACCUMULATORS * per) * (ACCUMULATORS * per);
+    // SAFETY: the caller's contract; lanes beyond the rows are masked off.
     unsafe {
         let mut first = 0;
         while first < whole {
-            for w in 0..WAYS {
+            for w in 0..ACCUMULATORS {
                 let at = first + w * per;
                 let a = V::read_some(matrix.ptr.wrapping_add(at * width), all);
                 let x = V::read_some(x.ptr.wrapping_add(at), V::first(per));
                 sums[w] = a.fused(x.picked(&owner), sums[w]);
             }
-            first += WAYS * per;
+            first += ACCUMULATORS * per;
         }
         let mut at = whole;
         while at < terms {
@@ -126,7 +127,7 @@ unsafe fn packed<V: Lanes>(task: Task<V::Part>) {
             let some = V::first(count * width);
             let a = V::read_some(matrix.ptr.wrapping_add(at * width), some);
             let x = V::read_some(x.ptr.wrapping_add(at), V::first(count));
-            // Lanes without a row would multiply what is not there.
+            // Also masks the vector: it has no elements beyond the last row.
             sums[0] = a.fused(x.picked(&owner), sums[0]);
             at += per;
         }
@@ -143,71 +144,71 @@ unsafe fn packed<V: Lanes>(task: Task<V::Part>) {
     }
 }
 
-/// Rows wider than some vectors: a stretch of sums after the other.
+/// Wide rows: one cached chunk of sums after another.
 ///
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn wide<V: Lanes>(task: Task<V::Part>) {
-    let Task { rows: width, terms, .. } = task;
-    let stretch = NEAR_BYTES / size_of::<V::Part>();
+unsafe fn wide_rows<V: Lanes>(task: MatVec<V::Part>) {
+    let MatVec { rows: width, terms, .. } = task;
+    let chunk = CACHED_SUM_BYTES / size_of::<V::Part>();
     let mut first = 0;
     while first < width {
-        let last = width.min(first + stretch);
+        let last = width.min(first + chunk);
         let mut at = 0;
         // SAFETY: the caller's contract; zeros are numbers.
         unsafe {
             task.y.wrapping_add(first).write_bytes(0, last - first);
-            while at + SUMS <= terms {
-                added::<V, SUMS>(task, at, first, last);
-                at += SUMS;
+            while at + REGISTER_SUMS <= terms {
+                add_rows::<V, REGISTER_SUMS>(task, at, first, last);
+                at += REGISTER_SUMS;
             }
             while at < terms {
-                added::<V, 1>(task, at, first, last);
+                add_rows::<V, 1>(task, at, first, last);
                 at += 1;
             }
         }
-        first += stretch;
+        first += chunk;
     }
 }
 
-/// Adds `R` rows, from the term `at` on, to the sums of a stretch.
+/// Adds `R` rows, from the term `at` on, to a chunk of the sums.
 ///
 /// # Safety
-/// As `rows`, for terms and columns that there are.
+/// As `rows`, for existing terms and columns.
 #[inline(always)]
-unsafe fn added<V: Lanes, const R: usize>(
-    task: Task<V::Part>,
+unsafe fn add_rows<V: Lanes, const R: usize>(
+    task: MatVec<V::Part>,
     at: usize,
     first: usize,
     last: usize,
 ) {
-    let Task { matrix, y, .. } = task;
+    let MatVec { matrix, y, .. } = task;
     let (mut from, mut x) = ([matrix.ptr; R], [V::zero(); R]);
     for r in 0..R {
         from[r] = matrix.ptr.wrapping_offset((at + r) as isize * matrix.cs);
         // SAFETY: the caller's contract, here and below.
-        x[r] = unsafe { factor::<V>(task, at + r) };
+        x[r] = unsafe { weight::<V>(task, at + r) };
     }
     let whole = last - (last - first) % V::LANES;
     let mut column = first;
     while column < whole {
         // SAFETY: as above.
-        unsafe { stepped(from, x, column, y, None) };
+        unsafe { add_vector(from, x, column, y, None) };
         column += V::LANES;
     }
     if whole < last {
-        // SAFETY: as above; lanes beyond the width are neither read nor written.
-        unsafe { stepped(from, x, whole, y, Some(V::first(last - whole))) };
+        // SAFETY: as above; lanes beyond the width are masked off.
+        unsafe { add_vector(from, x, whole, y, Some(V::first(last - whole))) };
     }
 }
 
-/// Adds a vector of each of some rows to the sums below it.
+/// Adds one vector of each of `R` rows to the sums.
 ///
 /// # Safety
-/// The column, and those after it that the mask has or a vector, are inside the rows.
+/// A whole vector, or the elements under the mask, lie inside the rows.
 #[inline(always)]
-unsafe fn stepped<V: Lanes, const R: usize>(
+unsafe fn add_vector<V: Lanes, const R: usize>(
     from: [*const V::Part; R],
     x: [V; R],
     column: usize,
@@ -229,7 +230,7 @@ unsafe fn stepped<V: Lanes, const R: usize>(
 }
 
 /// # Safety
-/// The elements of the mask, or of a vector, are readable.
+/// A whole vector, or the elements under the mask, are readable.
 #[inline(always)]
 unsafe fn read<V: Lanes>(from: *const V::Part, mask: Option<V::Mask>) -> V {
     // SAFETY: the caller's contract.

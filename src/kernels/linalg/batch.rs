@@ -1,24 +1,23 @@
-//! Stacks of matrices, and running a function over them.
+//! Stacks of matrices: load and store one item, map a function over all of them, in parallel.
 //!
-//! Owns: reading a matrix of any strides into the form the factorisations take, writing it back, and the
-//! splitting of a stack over threads. Never factorises.
-//! Invariant: everything is computed in float64 and complex128; the items are independent, so any split gives one result.
+//! Invariant: everything is computed in float64 and complex128; items are independent, so any split
+//! over threads gives the same result.
 
 use std::array::from_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nalgebra::DMatrix;
 
-use super::batched_small::{Block, EMPTY, LANES, Lane, Mask, SIDE};
+use super::batched_small::{F64x4, LANES, LaneMatrix, MAX_SIDE, Mask, ZERO_MATRIX};
 use super::scalar::Field;
 use crate::dtype::{DType, Element};
 use crate::kernels::view::{View, ViewMut};
 use crate::threads::parallel_for;
 
-/// Arithmetic worth a block of a split stack.
-const SPLIT: usize = 1 << 20;
+/// Floating-point operations per parallel block.
+const WORK_PER_BLOCK: usize = 1 << 20;
 
-/// Matrices (or columns) behind leading axes, read or written one at a time.
+/// A stack of matrices (or of columns, or scalars) over its leading axes.
 pub(super) struct Stack<'a> {
     ptr: *mut u8,
     dtype: DType,
@@ -35,7 +34,7 @@ unsafe impl Send for Stack<'_> {}
 unsafe impl Sync for Stack<'_> {}
 
 impl<'a> Stack<'a> {
-    /// `ptr` is the view's, and may be written if the view came from one that may.
+    /// `ptr` is the pointer of the view, writable if it came from a `ViewMut`.
     fn new(ptr: *mut u8, view: View<'a>, own: usize) -> Stack<'a> {
         let View { dtype, dims, strides, .. } = view;
         assert!(
@@ -44,40 +43,40 @@ impl<'a> Stack<'a> {
         );
         let (lead, own_dims) = dims.split_at(dims.len() - own);
         let (lead_strides, own_strides) = strides.split_at(lead.len());
-        let part = |i: usize, none: usize| own_dims.get(i).copied().unwrap_or(none);
+        let dim = |i: usize, none: usize| own_dims.get(i).copied().unwrap_or(none);
         let step = |i: usize| own_strides.get(i).copied().unwrap_or(0);
         Stack {
             ptr,
             dtype,
             lead,
             lead_strides,
-            rows: part(0, 1),
-            columns: part(1, 1),
+            rows: dim(0, 1),
+            columns: dim(1, 1),
             strides: [step(0), step(1)],
         }
     }
 
-    /// The last two axes are matrices.
+    /// A stack over the last two axes.
     pub(super) fn matrices(view: View<'a>) -> Stack<'a> {
         Stack::new(view.ptr.cast_mut(), view, 2)
     }
 
-    /// The last two axes are matrices, to be written.
+    /// A writable stack over the last two axes.
     pub(super) fn matrices_mut(view: ViewMut<'a>) -> Stack<'a> {
         Stack::new(view.ptr, view.into_view(), 2)
     }
 
-    /// The last axis is a column, to be written.
+    /// A writable stack of columns over the last axis.
     pub(super) fn columns_mut(view: ViewMut<'a>) -> Stack<'a> {
         Stack::new(view.ptr, view.into_view(), 1)
     }
 
-    /// Every element is an item, to be written.
-    pub(super) fn numbers_mut(view: ViewMut<'a>) -> Stack<'a> {
+    /// A writable stack in which every element is an item.
+    pub(super) fn scalars_mut(view: ViewMut<'a>) -> Stack<'a> {
         Stack::new(view.ptr, view.into_view(), 0)
     }
 
-    /// The same with rows for columns.
+    /// The stack of transposes.
     pub(super) fn transposed(self) -> Stack<'a> {
         let [rs, cs] = self.strides;
         Stack { rows: self.columns, columns: self.rows, strides: [cs, rs], ..self }
@@ -91,7 +90,7 @@ impl<'a> Stack<'a> {
         self.lead.iter().product()
     }
 
-    /// The offset of item `index`, counted in C order over the leading axes.
+    /// Element offset of item `index`, in C order over the leading axes.
     fn offset(&self, mut index: usize) -> isize {
         let mut offset = 0;
         for (&d, &s) in self.lead.iter().zip(self.lead_strides).rev() {
@@ -101,7 +100,7 @@ impl<'a> Stack<'a> {
         offset
     }
 
-    /// Item `index`.
+    /// Loads item `index`.
     pub(super) fn load<T: Field>(&self, index: usize) -> DMatrix<T> {
         let first = self.offset(index);
         let [rs, cs] = self.strides;
@@ -112,12 +111,12 @@ impl<'a> Stack<'a> {
         })
     }
 
-    /// Writes item `index`.
-    pub(super) fn put<T: Field>(&self, index: usize, x: &DMatrix<T>) {
+    /// Stores item `index`.
+    pub(super) fn store_matrix<T: Field>(&self, index: usize, x: &DMatrix<T>) {
         self.store(index, |i, k| x[(i, k)]);
     }
 
-    /// Writes item `index`, `value(row, column)` at each place.
+    /// Stores item `index` from `value(row, column)`.
     pub(super) fn store<T: Field>(&self, index: usize, value: impl Fn(usize, usize) -> T) {
         let first = self.offset(index);
         let [rs, cs] = self.strides;
@@ -130,35 +129,35 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Whether matrices fit into lanes.
-    fn small(&self) -> bool {
-        [self.rows, self.columns].iter().all(|n| (1..=SIDE).contains(n))
+    /// Whether the matrices are small enough for `batched_small`.
+    fn fits_lanes(&self) -> bool {
+        [self.rows, self.columns].iter().all(|n| (1..=MAX_SIDE).contains(n))
     }
 
-    /// Real items of a small stack, side by side; the last again in lanes without one.
-    pub(super) fn gather(&self, at: Group) -> Block {
-        self.gathered(at, [self.rows, self.columns], self.strides)
+    /// Gathers real items into lanes. Unused lanes repeat the last item.
+    pub(super) fn gather(&self, at: LaneGroup) -> LaneMatrix {
+        self.gather_lanes(at, [self.rows, self.columns], self.strides)
     }
 
-    /// The same, transposed.
-    pub(super) fn gather_transposed(&self, at: Group) -> Block {
+    /// `gather` of the transposed items.
+    pub(super) fn gather_transposed(&self, at: LaneGroup) -> LaneMatrix {
         let [rs, cs] = self.strides;
-        self.gathered(at, [self.columns, self.rows], [cs, rs])
+        self.gather_lanes(at, [self.columns, self.rows], [cs, rs])
     }
 
-    fn gathered(&self, at: Group, dims: [usize; 2], strides: [isize; 2]) -> Block {
+    fn gather_lanes(&self, at: LaneGroup, dims: [usize; 2], strides: [isize; 2]) -> LaneMatrix {
         let first = from_fn(|l| self.offset(at.first + l.min(at.count - 1)));
         // SAFETY: the view holds every element of these items, at these strides.
         unsafe {
             match self.dtype {
-                DType::F32 => read::<f32>(self.ptr.cast(), first, dims, strides),
-                _ => read::<f64>(self.ptr.cast(), first, dims, strides),
+                DType::F32 => load_lanes::<f32>(self.ptr.cast(), first, dims, strides),
+                _ => load_lanes::<f64>(self.ptr.cast(), first, dims, strides),
             }
         }
     }
 
-    /// Writes the items of the lanes that are done.
-    pub(super) fn scatter(&self, at: Group, done: Mask, value: impl Fn(usize, usize) -> Lane) {
+    /// Stores the items of the lanes in `done`.
+    pub(super) fn scatter(&self, at: LaneGroup, done: Mask, value: impl Fn(usize, usize) -> F64x4) {
         let [rs, cs] = self.strides;
         let lanes = (0..at.count).filter(|&l| done.has(l));
         let mut first = [None; LANES];
@@ -177,53 +176,53 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Items of a stack that are computed side by side.
+/// Consecutive items that are computed together, one in each lane.
 #[derive(Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct LaneGroup {
     first: usize,
     count: usize,
 }
 
 /// # Safety
 /// The elements are readable.
-unsafe fn read<E: Copy + Into<f64>>(
+unsafe fn load_lanes<E: Copy + Into<f64>>(
     ptr: *const E,
     first: [isize; LANES],
     [rows, columns]: [usize; 2],
     [rs, cs]: [isize; 2],
-) -> Block {
-    let mut out = EMPTY;
+) -> LaneMatrix {
+    let mut out = ZERO_MATRIX;
     for (i, row) in out.iter_mut().enumerate().take(rows) {
         for (k, x) in row.iter_mut().enumerate().take(columns) {
             let at = i as isize * rs + k as isize * cs;
             // SAFETY: the caller's contract.
-            *x = Lane(first.map(|first| unsafe { *ptr.offset(first + at) }.into()));
+            *x = F64x4(first.map(|first| unsafe { *ptr.offset(first + at) }.into()));
         }
     }
     out
 }
 
-/// A list of whole numbers for each item, to be written.
-pub(super) struct Lists<T> {
+/// A writable array of integers (such as pivots) for each item.
+pub(super) struct IntRows<T> {
     ptr: *mut T,
     len: usize,
     all: usize,
 }
 
 // SAFETY: made from a view, which is Send + Sync; lists are disjoint and each is written by one thread.
-unsafe impl<T> Send for Lists<T> {}
+unsafe impl<T> Send for IntRows<T> {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Lists<T> {}
+unsafe impl<T> Sync for IntRows<T> {}
 
-impl<T: Element> Lists<T> {
-    /// The last axis is a list.
-    pub(super) fn new(view: ViewMut) -> Lists<T> {
+impl<T: Element> IntRows<T> {
+    /// One row of integers per item: the last axis.
+    pub(super) fn new(view: ViewMut) -> IntRows<T> {
         assert!(view.is_contiguous(), "lists lie behind one another");
         let len = view.as_view().dims().last().copied().unwrap_or(0);
-        Lists { ptr: view.at::<T>(0), len, all: view.numel() }
+        IntRows { ptr: view.at::<T>(0), len, all: view.numel() }
     }
 
-    /// Writes numbers of item `index`, each at its place.
+    /// Stores integers of item `index` at the given positions.
     pub(super) fn store(&self, index: usize, values: impl Iterator<Item = (usize, T)>) {
         for (place, value) in values {
             let at = index * self.len + place;
@@ -234,43 +233,52 @@ impl<T: Element> Lists<T> {
     }
 }
 
-/// Runs `body` for every item of a stack; the first item for which it says false is the error.
-pub(super) fn each(
+/// Runs `body` for every item. Returns the first index for which it is false as the error.
+pub(super) fn for_each_item(
     count: usize,
     work: usize,
     body: impl Fn(usize) -> bool + Sync,
 ) -> Result<(), usize> {
-    spread(count, count.saturating_mul(work), |index| if body(index) { usize::MAX } else { index })
+    run_in_blocks(
+        count,
+        count.saturating_mul(work),
+        |index| if body(index) { usize::MAX } else { index },
+    )
 }
 
-/// The same where matrices of these stacks may be small and real: those are taken side by side by `four`, which says which it has done,
-/// the others by `body`.
-pub(super) fn each_of<T: Field>(
+/// As `for_each_item`; if the matrices of all these stacks are small and real, `batched` first
+/// computes a group of items and returns which are done, and `body` only computes the others.
+pub(super) fn for_each_grouped<T: Field>(
     stacks: &[&Stack<'_>],
     work: usize,
-    four: impl Fn(Group) -> Mask + Sync,
+    batched: impl Fn(LaneGroup) -> Mask + Sync,
     body: impl Fn(usize) -> bool + Sync,
 ) -> Result<(), usize> {
     let count = stacks[0].count();
-    if size_of::<T>() != size_of::<f64>() || !stacks.iter().all(|stack| stack.small()) {
-        return each(count, work, body);
+    if size_of::<T>() != size_of::<f64>() || !stacks.iter().all(|stack| stack.fits_lanes()) {
+        return for_each_item(count, work, body);
     }
-    spread(count.div_ceil(LANES), count.saturating_mul(work), |group| {
+    run_in_blocks(count.div_ceil(LANES), count.saturating_mul(work), |group| {
         let first = group * LANES;
-        let at = Group { first, count: LANES.min(count - first) };
-        let done = four(at);
+        let at = LaneGroup { first, count: LANES.min(count - first) };
+        let done = batched(at);
         let mut left = (0..at.count).filter(|&l| !done.has(l)).map(|l| first + l);
         left.find(|&index| !body(index)).unwrap_or(usize::MAX)
     })
 }
 
-/// Runs `body` for every unit of some work; the least number that it returns is the error, if it is one.
-fn spread(count: usize, work: usize, body: impl Fn(usize) -> usize + Sync) -> Result<(), usize> {
+/// Runs `body` for every index in parallel; `usize::MAX` means success. The smallest other number
+/// returned is the error.
+fn run_in_blocks(
+    count: usize,
+    work: usize,
+    body: impl Fn(usize) -> usize + Sync,
+) -> Result<(), usize> {
     if count == 0 {
         return Ok(());
     }
     let failed = AtomicUsize::new(usize::MAX);
-    let blocks = (work / SPLIT).clamp(1, count);
+    let blocks = (work / WORK_PER_BLOCK).clamp(1, count);
     parallel_for(blocks, &|block| {
         for index in block * count / blocks..(block + 1) * count / blocks {
             failed.fetch_min(body(index), Ordering::Relaxed);

@@ -1,56 +1,57 @@
-//! Cholesky, QR, singular values and symmetric eigenvalues.
+//! Cholesky, QR, SVD and Hermitian eigenvalue decompositions of stacks of matrices, with LAPACK's
+//! conventions.
 //!
-//! Owns: the conventions that users of LAPACK know: signs of R, falling singular values, rising eigenvalues.
-//! Never iterates for ever: a limit on the sweeps makes a matrix fail instead.
-//! Invariant: an item that fails is named by its index, and its output is not read.
+//! Signs of R, descending singular values and ascending eigenvalues are LAPACK's. Invariant: a
+//! failing item is named by its index, and its output is not read.
 
 use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::batch::{Stack, each, each_of};
+use super::batch::{Stack, for_each_grouped, for_each_item};
 use super::batched_small;
 use super::gemv::add_times;
 use super::golub_kahan;
-use super::golub_kahan::{Singular, turn};
-use super::scalar::{Field, largest, subtract, with_field};
+use super::golub_kahan::{Svd, phase_correction};
+use super::scalar::{Field, max_abs, subtract, with_field};
 use super::{hermitian_eigen, householder_qr};
 
-/// The sweeps after which an iteration is given up.
-pub(super) fn limit(n: usize) -> usize {
+/// Most sweeps of an iteration before it fails.
+pub(super) fn max_sweeps(n: usize) -> usize {
     1000 + 100 * n
 }
 
-/// A power of two by which all elements become about 1 at most in magnitude, and what undoes it; `None` for NaN and infinity.
-pub(super) fn scale<T: Field>(a: &DMatrix<T>) -> Option<f64> {
-    match largest(T::parts(a.as_slice())) {
+/// The power of two that scales all elements to magnitudes of about 1 at most; `None` for NaN and
+/// infinity.
+pub(super) fn power_of_two_scale<T: Field>(a: &DMatrix<T>) -> Option<f64> {
+    match max_abs(T::as_reals(a.as_slice())) {
         m if m.is_nan() => None,
         0.0 => Some(1.0),
         m => Some(m.log2().ceil().clamp(-1000.0, 1000.0).exp2()),
     }
 }
 
-/// `a` over its scale. A quotient of complex numbers squares its divisor, which a far power of two does not survive; the
-/// product with its inverse is exact.
-pub(super) fn over<T: Field>(mut a: DMatrix<T>, unit: f64) -> DMatrix<T> {
+/// `a / unit`. Complex division would square the divisor, which may overflow; multiplying with the
+/// inverse of a power of two is exact.
+pub(super) fn divide_by<T: Field>(mut a: DMatrix<T>, unit: f64) -> DMatrix<T> {
     if unit != 1.0 {
         a *= T::from_real(unit.recip());
     }
     a
 }
 
-/// The lower factor `l` of `a = l lᴴ`, reading the lower triangle; the error is the index of a matrix that is not
-/// positive definite.
+/// The lower Cholesky factor of `a`, of which the lower triangle is read. The error is the index of
+/// a matrix that is not positive definite.
 pub fn cholesky(a: View, out: ViewMut) -> Result<(), usize> {
     launch!("cholesky", [a] => [out];; with_field!(a.dtype, T => cholesky_of::<T>(a, out)))
 }
 
 fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let four = |at| batched_small::cholesky(&a, &out, at);
-    each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
+    let small = |at| batched_small::cholesky(&a, &out, at);
+    for_each_grouped::<T>(&[&a], a.rows.pow(3), small, |index| {
         let mut matrix = a.load::<T>(index);
-        if !lower_factor(&mut matrix, 0, a.rows) {
+        if !cholesky_recursive(&mut matrix, 0, a.rows) {
             return false;
         }
         out.store(index, |i, k| if i < k { T::zero() } else { matrix[(i, k)] });
@@ -58,27 +59,28 @@ fn cholesky_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     })
 }
 
-/// Columns that are factorised one by one.
-const LEAF: usize = 16;
-/// Rows up to which a column is changed by one of them at a time.
-const FEW: usize = 40;
+/// Most columns of a panel, factorised column by column.
+const PANEL_COLUMNS: usize = 16;
+/// Most rows for which a column is updated by one earlier column at a time.
+const SHORT_COLUMN_ROWS: usize = 40;
 
-/// The columns `first..end` of the lower triangle, without what the ones between them take off: those of the Cholesky factor. Of
-/// a diagonal the real part is read, as LAPACK does; false when the matrix is not positive definite.
-fn leaf<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
+/// Cholesky factorisation of the columns `first..end` of the lower triangle, already updated by the
+/// columns before. As in LAPACK, only the real part of the diagonal is read. False if the matrix is
+/// not positive definite.
+fn cholesky_panel<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
     let n = a.nrows();
     for k in first..end {
-        if n - k > FEW {
+        if n - k > SHORT_COLUMN_ROWS {
             let row: Vec<T> = (first..k).map(|c| -a[(k, c)].conjugate()).collect();
             let (mut column, known) = a.columns_range_pair_mut(k, first..k);
             add_times(&mut column.as_mut_slice()[k..], known.rows_range(k..).as_view(), &row);
         }
         let (known, rest) = a.as_mut_slice().split_at_mut(k * n);
         let below = &mut rest[k..n];
-        if below.len() <= FEW {
+        if below.len() <= SHORT_COLUMN_ROWS {
             for known in known[first * n..].chunks_exact(n) {
-                let factor = known[k].conjugate();
-                below.iter_mut().zip(&known[k..]).for_each(|(x, y)| *x -= *y * factor);
+                let scale_by = known[k].conjugate();
+                below.iter_mut().zip(&known[k..]).for_each(|(x, y)| *x -= *y * scale_by);
             }
         }
         let pivot = below[0].real();
@@ -92,18 +94,18 @@ fn leaf<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
     true
 }
 
-/// The same by halves.
-fn lower_factor<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
-    if end - first <= LEAF {
-        return leaf(a, first, end);
+/// Recursive Cholesky factorisation by halves of the columns.
+fn cholesky_recursive<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool {
+    if end - first <= PANEL_COLUMNS {
+        return cholesky_panel(a, first, end);
     }
     let half = first + (end - first) / 2;
-    if !lower_factor(a, first, half) {
+    if !cholesky_recursive(a, first, half) {
         return false;
     }
     let (left, mut right) = a.columns_range_pair_mut(first..half, half..end);
     let across = left.rows_range(half..end).adjoint();
-    // In two parts, since a quarter of the square on the diagonal is never read.
+    // In two parts, which skips the quarter above the diagonal.
     let middle = half + (end - half) / 2;
     for part in [half..middle, middle..end] {
         let columns = part.start - half..part.end - half;
@@ -113,15 +115,15 @@ fn lower_factor<T: Field>(a: &mut DMatrix<T>, first: usize, end: usize) -> bool 
             across.columns_range(columns),
         );
     }
-    lower_factor(a, half, end)
+    cholesky_recursive(a, half, end)
 }
 
-/// `q` with orthonormal columns and upper triangular `r`, both reduced, with `q r = a`.
+/// Reduced QR factorisation: `q` with orthonormal columns and upper triangular `r`, with `q r = a`.
 pub fn qr(a: View, q: ViewMut, r: ViewMut) {
     launch!("qr", [a] => [q, r];; with_field!(a.dtype, T => qr_of::<T>(a, q, r)));
 }
 
-/// The triangles alone.
+/// The upper factors of the QR factorisation only.
 pub fn qr_upper(a: View, r: ViewMut) {
     launch!("qr_upper", [a] => [r];; with_field!(a.dtype, T => qr_upper_of::<T>(a, r)));
 }
@@ -130,9 +132,9 @@ fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
     let (a, q) = (Stack::matrices(a), Stack::matrices_mut(q));
     let r = Stack::matrices_mut(r);
     let work = a.rows * a.columns * a.rows.min(a.columns);
-    let four = |at| batched_small::qr(&a, &q, &r, at);
-    let _ = each_of::<T>(&[&a], work, four, |index| {
-        q.put(index, &factor::<T>(&a, index, &r, true));
+    let small = |at| batched_small::qr(&a, &q, &r, at);
+    let _ = for_each_grouped::<T>(&[&a], work, small, |index| {
+        q.store_matrix(index, &qr_item::<T>(&a, index, &r, true));
         true
     });
 }
@@ -140,52 +142,52 @@ fn qr_of<T: Field>(a: View, q: ViewMut, r: ViewMut) {
 fn qr_upper_of<T: Field>(a: View, r: ViewMut) {
     let (a, r) = (Stack::matrices(a), Stack::matrices_mut(r));
     let work = a.rows * a.columns * a.rows.min(a.columns);
-    let _ = each(a.count(), work, |index| {
-        factor::<T>(&a, index, &r, false);
+    let _ = for_each_item(a.count(), work, |index| {
+        qr_item::<T>(&a, index, &r, false);
         true
     });
 }
 
-/// Writes the triangle of item `index` and returns the other factor, if it is wanted.
-fn factor<T: Field>(a: &Stack<'_>, index: usize, r: &Stack<'_>, wanted: bool) -> DMatrix<T> {
+/// Stores the upper factor of item `index` and returns `q`, which is empty unless `wanted`.
+fn qr_item<T: Field>(a: &Stack<'_>, index: usize, r: &Stack<'_>, wanted: bool) -> DMatrix<T> {
     let matrix = a.load::<T>(index);
-    let unit = scale(&matrix).unwrap_or(1.0);
-    let (q, upper) = householder_qr::factors(over(matrix, unit), wanted);
+    let unit = power_of_two_scale(&matrix).unwrap_or(1.0);
+    let (q, upper) = householder_qr::qr(divide_by(matrix, unit), wanted);
     r.store(index, |i, k| if i > k { T::zero() } else { upper[(i, k)] * T::from_real(unit) });
     q
 }
 
-/// Orthonormal columns completed to an orthogonal matrix, whose first columns they are.
-pub fn complete(u: View, out: ViewMut) {
-    launch!("complete", [u] => [out];; with_field!(u.dtype, T => complete_of::<T>(u, out)));
+/// Completes orthonormal columns to an orthogonal matrix.
+pub fn complete_basis(u: View, out: ViewMut) {
+    launch!("complete", [u] => [out];; with_field!(u.dtype, T => complete_basis_of::<T>(u, out)));
 }
 
-fn complete_of<T: Field>(u: View, out: ViewMut) {
+fn complete_basis_of<T: Field>(u: View, out: ViewMut) {
     let (u, out) = (Stack::matrices(u), Stack::matrices_mut(out));
-    let _ = each(out.count(), u.rows.pow(3), |index| {
+    let _ = for_each_item(out.count(), u.rows.pow(3), |index| {
         let given = u.load::<T>(index);
         let known = given.ncols();
         let square = given.clone().resize(u.rows, u.rows, T::zero());
         let whole = if known == 0 {
             DMatrix::identity(u.rows, u.rows)
         } else {
-            householder_qr::factors(square, true).0
+            householder_qr::qr(square, true).0
         };
         out.store(index, |i, k| if k < known { given[(i, k)] } else { whole[(i, k)] });
         true
     });
 }
 
-/// Singular vectors and falling singular values; `None` for NaN and infinity, or without convergence.
-pub(super) fn decompose<T: Field>(a: DMatrix<T>) -> Option<Singular<T>> {
-    let unit = scale(&a)?;
-    let mut found = golub_kahan::decompose(&over(a, unit))?;
+/// SVD with descending values; `None` for NaN and infinity, or without convergence.
+pub(super) fn decompose<T: Field>(a: DMatrix<T>) -> Option<Svd<T>> {
+    let unit = power_of_two_scale(&a)?;
+    let mut found = golub_kahan::decompose(&divide_by(a, unit))?;
     found.s.iter_mut().for_each(|s| *s *= unit);
     Some(found)
 }
 
-/// `a = u diag(s) vt`, reduced; the error is the index of a matrix with NaN or infinity, or whose iteration did
-/// not converge.
+/// Reduced SVD, `a = u diag(s) vt`. The error is the index of a matrix with NaN or infinity, or
+/// without convergence.
 pub fn svd(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), usize> {
     launch!("svd", [a] => [u, s, vt];; with_field!(a.dtype, T => svd_of::<T>(a, u, s, vt)))
 }
@@ -197,19 +199,19 @@ fn svd_of<T: Field>(a: View, u: ViewMut, s: ViewMut, vt: ViewMut) -> Result<(), 
         return Ok(());
     }
     let work = 8 * a.rows * a.columns * a.rows.min(a.columns);
-    let four = |at| batched_small::svd(&a, &u, &s, &vt, at);
-    each_of::<T>(&[&a], work, four, |index| match decompose::<T>(a.load(index)) {
+    let small = |at| batched_small::svd(&a, &u, &s, &vt, at);
+    for_each_grouped::<T>(&[&a], work, small, |index| match decompose::<T>(a.load(index)) {
         Some(found) => {
-            u.put(index, &found.u);
+            u.store_matrix(index, &found.u);
             s.store(index, |i, _| found.s[i]);
-            vt.put(index, &found.vt);
+            vt.store_matrix(index, &found.vt);
             true
         }
         None => false,
     })
 }
 
-/// Falling singular values alone; the error is as in `svd`.
+/// Descending singular values only; the error is as in `svd`.
 pub fn singular_values(a: View, s: ViewMut) -> Result<(), usize> {
     launch!("svdvals", [a] => [s];; with_field!(a.dtype, T => singular_values_of::<T>(a, s)))
 }
@@ -219,18 +221,18 @@ fn singular_values_of<T: Field>(a: View, s: ViewMut) -> Result<(), usize> {
     if s.rows == 0 {
         return Ok(());
     }
-    let four = |at| batched_small::singular_values(&a, &s, at);
-    each_of::<T>(&[&a], 4 * a.rows * a.columns * s.rows, four, |index| {
+    let small = |at| batched_small::singular_values(&a, &s, at);
+    for_each_grouped::<T>(&[&a], 4 * a.rows * a.columns * s.rows, small, |index| {
         let matrix = a.load::<T>(index);
-        let Some(unit) = scale(&matrix) else { return false };
-        let Some(found) = golub_kahan::values(over(matrix, unit)) else { return false };
+        let Some(unit) = power_of_two_scale(&matrix) else { return false };
+        let Some(found) = golub_kahan::values(divide_by(matrix, unit)) else { return false };
         s.store(index, |i, _| found[i] * unit);
         true
     })
 }
 
-/// Rising eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read;
-/// the error is as in `svd`.
+/// Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices, of which one
+/// triangle is read. The error is as in `svd`.
 pub fn eigh(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(), usize> {
     launch!("eigh", [a] => [w, v];; with_field!(a.dtype, T => eigh_of::<T>(a, lower, w, v)))
 }
@@ -241,27 +243,27 @@ fn eigh_of<T: Field>(a: View, lower: bool, w: ViewMut, v: ViewMut) -> Result<(),
     if a.rows == 0 {
         return Ok(());
     }
-    let four = |at| batched_small::eigh(&a, lower, &w, &v, at);
-    each_of::<T>(&[&a], 8 * a.rows.pow(3), four, |index| {
+    let small = |at| batched_small::eigh(&a, lower, &w, &v, at);
+    for_each_grouped::<T>(&[&a], 8 * a.rows.pow(3), small, |index| {
         let mut matrix = a.load::<T>(index);
         if !lower {
             matrix.adjoint_mut();
         }
-        hermitian_eigen::without_upper(&mut matrix);
-        let Some(unit) = scale(&matrix) else {
+        hermitian_eigen::clear_upper(&mut matrix);
+        let Some(unit) = power_of_two_scale(&matrix) else {
             return false;
         };
-        let Some((values, mut vectors)) = hermitian_eigen::eigen(over(matrix, unit)) else {
+        let Some((values, mut vectors)) = hermitian_eigen::eigen(divide_by(matrix, unit)) else {
             return false;
         };
         w.store(index, |i, _| values[i] * unit);
         for mut column in vectors.column_iter_mut() {
-            let turn = turn(column.as_slice());
-            if turn != T::one() {
-                column *= turn;
+            let phase = phase_correction(column.as_slice());
+            if phase != T::one() {
+                column *= phase;
             }
         }
-        v.put(index, &vectors);
+        v.store_matrix(index, &vectors);
         true
     })
 }

@@ -1,7 +1,7 @@
-//! Products of a matrix with a vector, which the reductions to few diagonals spend half of their time in.
+//! Matrix-vector products for the panel reductions, which spend half of their time in them.
 //!
-//! Owns: loops over contiguous columns, four at a time, compiled for every SIMD level. Never allocates more than a vector.
-//! Invariant: every level adds in the same order.
+//! Loops over contiguous columns, four at a time, compiled for every CPU level. Invariant: every
+//! level adds in the same order.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use std::slice::from_raw_parts_mut;
 
 use nalgebra::{Const, DMatrix, DMatrixView, DMatrixViewMut, Dyn};
 
-use super::scalar::{Field, LANES, total, zeros};
+use super::scalar::{Field, LANES, sum_lanes, zeros};
 use crate::kernels::multiversion::leveled;
 
-/// A column-major matrix: its first element, the distance of its columns, its rows and columns.
+/// A column-major matrix.
 #[derive(Clone, Copy)]
 struct Columns<T> {
     ptr: *const T,
@@ -27,34 +27,40 @@ impl<T: Field> Columns<T> {
         Columns { ptr: a.as_ptr(), stride: a.strides().1, rows: a.nrows(), columns: a.ncols() }
     }
 
-    /// The same, which may be written.
+    /// As `of`, of a matrix that may be written.
     fn writable(a: &mut DMatrixViewMut<'_, T>) -> Columns<T> {
         let ptr = a.as_mut_ptr();
         Columns { ptr, ..Columns::of(&a.as_view()) }
     }
 
-    /// Takes off some columns what is pending, or off their parts from the diagonal on.
+    /// Applies the pending update to some columns, with `below` only to their rows from the
+    /// diagonal on.
     #[inline(always)]
-    unsafe fn leave(self, pending: Option<Pending<'_, T>>, columns: Range<usize>, below: bool) {
+    unsafe fn apply_pending(
+        self,
+        pending: Option<Pending<'_, T>>,
+        columns: Range<usize>,
+        below: bool,
+    ) {
         let Some(pending) = pending else { return };
         for c in columns {
             let row = if below { c } else { 0 };
             let part = self.ptr.wrapping_add(c * self.stride + row).cast_mut();
-            // SAFETY: the caller vouches for the columns, and that they may be written.
-            pending.leave(unsafe { from_raw_parts_mut(part, self.rows - row) }, row, c);
+            // SAFETY: the caller guarantees that the columns exist and may be written.
+            pending.apply(unsafe { from_raw_parts_mut(part, self.rows - row) }, row, c);
         }
     }
 
-    /// Four columns from `k` on, from row `from` on; beyond the last column, that one again.
+    /// Pointers to four columns from `k` on, at row `from`; missing columns repeat the last one.
     #[inline(always)]
-    fn four(self, k: usize, from: usize) -> [*const T; 4] {
+    fn four_columns(self, k: usize, from: usize) -> [*const T; 4] {
         let at =
             |c: usize| self.ptr.wrapping_add((k + c).min(self.columns - 1) * self.stride + from);
         [at(0), at(1), at(2), at(3)]
     }
 }
 
-/// What is yet to be taken off a matrix: `left rightᴴ`, of two columns each.
+/// A delayed update `a -= left rightᴴ` of rank two.
 #[derive(Clone, Copy)]
 pub(super) struct Pending<'a, T> {
     pub(super) left: [&'a [T]; 2],
@@ -62,15 +68,15 @@ pub(super) struct Pending<'a, T> {
 }
 
 impl<'a, T: Field> Pending<'a, T> {
-    /// The same for the matrix from this row and column on.
+    /// The update of the submatrix that begins at this row and column.
     pub(super) fn from(self, row: usize, column: usize) -> Pending<'a, T> {
         let ([a, b], [c, d]) = (self.left, self.right);
         Pending { left: [&a[row..], &b[row..]], right: [&c[column..], &d[column..]] }
     }
 
-    /// Takes it off a part of a column that begins at `row`.
+    /// Applies the update to the part of a column that begins at `row`.
     #[inline(always)]
-    pub(super) fn leave(self, part: &mut [T], row: usize, column: usize) {
+    pub(super) fn apply(self, part: &mut [T], row: usize, column: usize) {
         let by = [self.right[0][column].conjugate(), self.right[1][column].conjugate()];
         let (one, two) = (&self.left[0][row..], &self.left[1][row..]);
         for ((x, one), two) in part.iter_mut().zip(one).zip(two) {
@@ -82,7 +88,7 @@ impl<'a, T: Field> Pending<'a, T> {
 /// `sums += conj(a) x`.
 #[inline(always)]
 unsafe fn add_products<T: Field>(sums: &mut [T; LANES], a: *const T, x: [T; LANES]) {
-    // SAFETY: the caller vouches for as many elements.
+    // SAFETY: the caller guarantees `LANES` elements.
     let a = unsafe { *a.cast::<[T; LANES]>() };
     for l in 0..LANES {
         sums[l] += a[l].conjugate() * x[l];
@@ -94,10 +100,11 @@ unsafe fn add_products<T: Field>(sums: &mut [T; LANES], a: *const T, x: [T; LANE
 unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4] {
     let [mut p, mut q, mut r, mut s] = [[T::zero(); LANES]; 4];
     let whole = n - n % LANES;
-    // An array and a call for each column: sums in an array of arrays are not vectors at every level of optimisation.
+    // One array and one call per column: sums in an array of arrays are not vectorised at every
+    // optimisation level.
     let mut i = 0;
     while i < whole {
-        // SAFETY: `LANES` more elements are below `n`, which the caller vouches for.
+        // SAFETY: `LANES` more elements are below `n`, which the caller guarantees.
         let x = unsafe { *x.add(i).cast::<[T; LANES]>() };
         // SAFETY: as above.
         unsafe {
@@ -120,16 +127,22 @@ unsafe fn four_dots<T: Field>(a: [*const T; 4], x: *const T, n: usize) -> [T; 4]
         }
         i += 1;
     }
-    // Through memory: else the compiler keeps a lane of every column in one vector, and shuffles in each step.
+    // Forces the sums through memory: otherwise LLVM keeps a lane of every column in one vector and
+    // shuffles in each step.
     let [p, q, r, s] = black_box([p, q, r, s]);
-    [total(&p) + rest[0], total(&q) + rest[1], total(&r) + rest[2], total(&s) + rest[3]]
+    [
+        sum_lanes(&p) + rest[0],
+        sum_lanes(&q) + rest[1],
+        sum_lanes(&r) + rest[2],
+        sum_lanes(&s) + rest[3],
+    ]
 }
 
 /// `y += Σ a_c f_c` of four columns of `n` elements.
 #[inline(always)]
 unsafe fn four_axpys<T: Field>(a: [*const T; 4], f: [T; 4], y: *mut T, n: usize) {
     for i in 0..n {
-        // SAFETY: `i` is below `n`, which the caller vouches for.
+        // SAFETY: `i` is below `n`, which the caller guarantees.
         unsafe {
             let at = |c: usize| *a[c].add(i) * f[c];
             *y.add(i) += (at(0) + at(1)) + (at(2) + at(3));
@@ -142,7 +155,7 @@ unsafe fn adjoint_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
     for k in (0..a.columns).step_by(4) {
         // SAFETY: the columns hold their rows, `x` as many, and `y` an element for each column.
         unsafe {
-            let sums = four_dots(a.four(k, 0), x, a.rows);
+            let sums = four_dots(a.four_columns(k, 0), x, a.rows);
             for (c, &sum) in sums.iter().enumerate().take(a.columns - k) {
                 *y.add(k + c) = sum;
             }
@@ -151,7 +164,7 @@ unsafe fn adjoint_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
 }
 
 #[inline(always)]
-unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
+unsafe fn gemv_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
     for k in (0..a.columns).step_by(4) {
         let factor =
             // SAFETY: `x` holds an element for each column.
@@ -159,48 +172,49 @@ unsafe fn plain_body<T: Field>(a: Columns<T>, x: *const T, y: *mut T) {
         // SAFETY: the columns and `y` hold the rows.
         unsafe {
             let factors = [factor(0), factor(1), factor(2), factor(3)];
-            four_axpys(a.four(k, 0), factors, y, a.rows);
+            four_axpys(a.four_columns(k, 0), factors, y, a.rows);
         }
     }
 }
 
-/// A vector `y` that `aᴴ v` is added to, and a vector `u` that the sum, times a factor, is taken off.
-pub(super) struct Pulled<'a, T> {
+/// The row-side operands of `fused_gemv_pair`: `aᴴ v` is added to `y`; the result, times tau, is
+/// subtracted from `u`.
+pub(super) struct AdjointOutput<'a, T> {
     pub(super) y: &'a mut [T],
     pub(super) u: &'a mut [T],
 }
 
-/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, four columns at a time, which are read once. What is pending is taken off
-/// before.
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x += a u`, in one pass over the columns, four at a time,
+/// after the pending update of `a`.
 #[inline(always)]
-unsafe fn both_body<T: Field>(
+unsafe fn fused_body<T: Field>(
     a: Columns<T>,
     pending: Option<Pending<'_, T>>,
     v: *const T,
     factor: T,
-    to: Pulled<'_, T>,
+    to: AdjointOutput<'_, T>,
     x: *mut T,
 ) {
     for k in (0..a.columns).step_by(4) {
         // SAFETY: the columns are below the last one, hold the rows, and may be written.
-        unsafe { a.leave(pending, k..a.columns.min(k + 4), false) }
-        let mut pushed = [T::zero(); 4];
+        unsafe { a.apply_pending(pending, k..a.columns.min(k + 4), false) }
+        let mut updated = [T::zero(); 4];
         // SAFETY: the columns, `v` and `x` hold the rows.
         unsafe {
-            let sums = four_dots(a.four(k, 0), v, a.rows);
+            let sums = four_dots(a.four_columns(k, 0), v, a.rows);
             let columns = to.y[k..].iter_mut().zip(&mut to.u[k..]);
-            for (((y, u), sum), pushed) in columns.zip(sums).zip(&mut pushed) {
+            for (((y, u), sum), updated) in columns.zip(sums).zip(&mut updated) {
                 *y = factor * (*y + sum);
                 *u -= *y;
-                *pushed = *u;
+                *updated = *u;
             }
-            four_axpys(a.four(k, 0), pushed, x, a.rows);
+            four_axpys(a.four_columns(k, 0), updated, x, a.rows);
         }
     }
 }
 
-/// The lower triangle of a Hermitian matrix: below each square of four rows on the diagonal, an element is read
-/// once for both of its places.
+/// `y += a x` for the lower triangle of a Hermitian matrix. Below each diagonal block of four rows,
+/// an element is loaded once and used for both of its positions.
 #[inline(always)]
 unsafe fn hermitian_body<T: Field>(
     a: Columns<T>,
@@ -212,7 +226,7 @@ unsafe fn hermitian_body<T: Field>(
     for k in (0..n).step_by(4) {
         let end = (k + 4).min(n);
         // SAFETY: the columns are below the last one, hold the rows, and may be written.
-        unsafe { a.leave(pending, k..end, true) }
+        unsafe { a.apply_pending(pending, k..end, true) }
         // SAFETY: every index is below `n`, which `x` and `y` hold, as do the rows of each column.
         unsafe {
             let at = |i: usize, c: usize| *a.ptr.add(c * a.stride + i);
@@ -224,7 +238,7 @@ unsafe fn hermitian_body<T: Field>(
                 }
             }
             if end < n {
-                let below = a.four(k, end);
+                let below = a.four_columns(k, end);
                 let sums = four_dots(below, x.add(end), n - end);
                 let factors = [*x.add(k), *x.add(k + 1), *x.add(k + 2), *x.add(k + 3)];
                 four_axpys(below, factors, y.add(end), n - end);
@@ -250,7 +264,7 @@ unsafe fn outer_body<T: Field>(a: Columns<T>, x: *const T, y: *const T) {
 }
 
 #[inline(always)]
-unsafe fn turn_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
+unsafe fn rotate_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
     for i in 0..n {
         // SAFETY: both hold `n` elements.
         unsafe {
@@ -267,25 +281,25 @@ unsafe fn squares_body(x: &[f64]) -> f64 {
     for part in x.chunks(LANES) {
         sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
     }
-    total(&sums)
+    sum_lanes(&sums)
 }
 
 leveled! {
     unsafe fn squares_loop(x: &[f64]) -> f64 = squares_body
 }
 leveled! {
-    unsafe fn turn_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = turn_body
+    unsafe fn rotate_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = rotate_body
 }
 leveled! {
     unsafe fn adjoint_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = adjoint_body
 }
 leveled! {
-    unsafe fn plain_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = plain_body
+    unsafe fn gemv_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = gemv_body
 }
 leveled! {
-    unsafe fn both_loop<T: Field>(
-        a: Columns<T>, pending: Option<Pending<'_, T>>, v: *const T, factor: T, to: Pulled<'_, T>, x: *mut T,
-    ) = both_body
+    unsafe fn fused_loop<T: Field>(
+        a: Columns<T>, pending: Option<Pending<'_, T>>, v: *const T, factor: T, to: AdjointOutput<'_, T>, x: *mut T,
+    ) = fused_body
 }
 leveled! {
     unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
@@ -302,11 +316,11 @@ pub(super) fn squares(x: &[f64]) -> f64 {
     unsafe { squares_loop(x) }
 }
 
-/// Turns two columns of numbers: `c x - s y` and `s x + c y`.
-pub(super) fn turn(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
+/// Rotates two vectors: `c x - s y` and `s x + c y`.
+pub(super) fn rotate(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
     assert_eq!(x.len(), y.len(), "turn: the dims do not agree");
     // SAFETY: both hold as many elements, and are borrowed mutably.
-    unsafe { turn_loop(x.as_mut_ptr(), y.as_mut_ptr(), x.len(), c, s) }
+    unsafe { rotate_loop(x.as_mut_ptr(), y.as_mut_ptr(), x.len(), c, s) }
 }
 
 /// `aᴴ x`.
@@ -322,15 +336,15 @@ pub(super) fn adjoint_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix
 pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
     assert!(a.shape() == (y.len(), x.len()), "add_times: the dims do not agree");
     // SAFETY: the operands hold these dims.
-    unsafe { plain_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
+    unsafe { gemv_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// `y = factor (y + aᴴ v)`, `u -= y` and `x = a u`, after what is pending is taken off `a`.
-pub(super) fn pull_and_push<T: Field>(
+/// `y = factor (y + aᴴ v)`, `u -= y` and `x = a u`, after the pending update of `a`.
+pub(super) fn fused_gemv_pair<T: Field>(
     mut a: DMatrixViewMut<'_, T>,
     pending: Option<Pending<'_, T>>,
     (v, factor): (&[T], T),
-    to: Pulled<'_, T>,
+    to: AdjointOutput<'_, T>,
     x: &mut [T],
 ) {
     let dims = (v.len(), to.y.len());
@@ -338,11 +352,13 @@ pub(super) fn pull_and_push<T: Field>(
     assert!(fits, "pull_and_push: the dims do not agree");
     x.fill(T::zero());
     // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
-    unsafe { both_loop(Columns::writable(&mut a), pending, v.as_ptr(), factor, to, x.as_mut_ptr()) }
+    unsafe {
+        fused_loop(Columns::writable(&mut a), pending, v.as_ptr(), factor, to, x.as_mut_ptr())
+    }
 }
 
-/// `y -= of (by's row)ᴴ`, for `k` columns and the rows from `from` on.
-pub(super) fn without_row<T: Field>(
+/// `y -= of[from.., ..k] (by[row, ..k])ᴴ`.
+pub(super) fn subtract_times_row<T: Field>(
     y: &mut [T],
     (of, from): (&DMatrix<T>, usize),
     (by, row): (&DMatrix<T>, usize),
@@ -352,8 +368,8 @@ pub(super) fn without_row<T: Field>(
     add_times(y, of.view_range(from.., ..k), &row);
 }
 
-/// `y -= of (byᴴ x)`, for `k` columns and the rows from `from` on, of `by` those that `x` has.
-pub(super) fn without<T: Field>(
+/// `y -= of[from.., ..k] (byᴴ x)`, with the last `x.len()` rows of `by`.
+pub(super) fn subtract_times_adjoint<T: Field>(
     y: &mut [T],
     (of, from): (&DMatrix<T>, usize),
     (by, x): (&DMatrix<T>, &[T]),
@@ -363,7 +379,7 @@ pub(super) fn without<T: Field>(
     add_times(y, of.view_range(from.., ..k), inner.as_slice());
 }
 
-/// `y = a x` for the Hermitian matrix of a lower triangle, after what is pending is taken off it.
+/// `y = a x` for the Hermitian matrix with this lower triangle, after its pending update.
 pub(super) fn hermitian_times<T: Field>(
     mut a: DMatrixViewMut<'_, T>,
     pending: Option<Pending<'_, T>>,
@@ -377,8 +393,8 @@ pub(super) fn hermitian_times<T: Field>(
     unsafe { hermitian_loop(Columns::writable(&mut a), pending, x.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// Columns of which each begins so many elements behind the one before.
-pub(super) fn columns_of<T: Field>(
+/// A matrix view with this column stride.
+pub(super) fn strided_columns<T: Field>(
     x: &mut [T],
     (rows, columns): (usize, usize),
     stride: usize,

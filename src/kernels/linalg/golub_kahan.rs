@@ -1,9 +1,9 @@
-//! Singular values and vectors, checked.
+//! Singular value decomposition of one matrix, verified.
 //!
-//! Owns: the decomposition of one matrix, its verification, and the ways to it: the library's iteration for small
-//! matrices, which can settle on wrong values for those of low rank, and `divide` for large ones.
-//! Never returns a decomposition that does not multiply back to its matrix.
-//! Invariant: vectors are orthonormal and values fall, to rounding; their signs follow the matrix without jumps.
+//! Small matrices use nalgebra's iteration, which can converge to wrong values for low ranks; large
+//! ones divide and conquer. A decomposition is returned only if it multiplies back to the matrix.
+//! Invariant: vectors are orthonormal and values descend, to rounding; signs depend continuously on
+//! the matrix.
 
 use nalgebra::{DMatrix, SVD};
 
@@ -11,47 +11,48 @@ use super::divide_conquer::bidiagonal;
 use super::divide_conquer::bidiagonal::Bidiagonal;
 use super::divide_conquer::dqds;
 use super::divide_conquer::merge;
-use super::divide_conquer::merge::Pairs;
-use super::factor::limit;
+use super::divide_conquer::merge::BidiagonalSvd;
+use super::factor::max_sweeps;
 use super::gemv::adjoint_times;
-use super::scalar::{Field, largest, product, subtract, zeros};
+use super::scalar::{Field, max_abs, product, subtract, zeros};
 use super::{hermitian_eigen, householder_qr};
 
-/// Rows and columns from which a matrix is divided.
-const LARGE: usize = 64;
-/// Vectors on which a large decomposition is checked.
-const PROBES: usize = 4;
+/// Smallest side for divide and conquer.
+const MIN_DIVIDE_SIDE: usize = 64;
+/// Number of vectors on which a large decomposition is checked.
+const PROBE_COUNT: usize = 4;
 
-/// Left vectors (columns), falling values, right vectors (rows).
-pub(super) struct Singular<T: Field> {
+/// Left vectors (columns), descending values, right vectors (rows).
+pub(super) struct Svd<T: Field> {
     pub(super) u: DMatrix<T>,
     pub(super) s: Vec<f64>,
     pub(super) vt: DMatrix<T>,
 }
 
-impl<T: Field> Singular<T> {
-    fn transposed(self) -> Singular<T> {
-        Singular { u: self.vt.adjoint(), s: self.s, vt: self.u.adjoint() }
+impl<T: Field> Svd<T> {
+    fn transposed(self) -> Svd<T> {
+        Svd { u: self.vt.adjoint(), s: self.s, vt: self.u.adjoint() }
     }
 
-    /// Whether it multiplies back to `a` and its vectors are orthonormal; of large matrices, what they do to a few vectors of
-    /// arbitrary numbers is looked at, which are not all nearly orthogonal to the rows of an error.
-    fn holds(&self, a: &DMatrix<T>) -> bool {
-        if self.s.len() >= LARGE {
-            self.seems_to_hold(a)
+    /// Whether it multiplies back to `a` with orthonormal vectors. Large matrices are checked on a
+    /// few arbitrary vectors only: these are not all nearly orthogonal to the rows of an error.
+    fn is_accurate(&self, a: &DMatrix<T>) -> bool {
+        if self.s.len() >= MIN_DIVIDE_SIDE {
+            self.is_accurate_on_probes(a)
         } else {
-            self.multiplies_back(a, rounding(a))
+            self.multiplies_back(a, rounding_tolerance(a))
         }
     }
 
-    fn seems_to_hold(&self, a: &DMatrix<T>) -> bool {
-        let bound = f64::from(PROBES as u32).sqrt() * rounding(a);
+    fn is_accurate_on_probes(&self, a: &DMatrix<T>) -> bool {
+        let bound = f64::from(PROBE_COUNT as u32).sqrt() * rounding_tolerance(a);
         let of_adjoint = |m: &DMatrix<T>, x: &DMatrix<T>| {
             let parts: Vec<_> =
                 x.column_iter().map(|x| adjoint_times(m.as_view(), x.as_slice())).collect();
             DMatrix::from_fn(m.ncols(), x.ncols(), |i, k| parts[k][i])
         };
-        let (x, y) = (arbitrary(a.ncols(), PROBES), arbitrary(self.s.len(), PROBES));
+        let (x, y) =
+            (probe_vectors(a.ncols(), PROBE_COUNT), probe_vectors(self.s.len(), PROBE_COUNT));
         let (x, y) = (x.map(T::from_real), y.map(T::from_real));
         let mut scaled = product(&self.vt, &x);
         for (mut row, s) in scaled.row_iter_mut().zip(&self.s) {
@@ -62,8 +63,9 @@ impl<T: Field> Singular<T> {
             && (product(&self.vt, &of_adjoint(&self.vt, &y)) - &y).norm() <= bound
     }
 
-    /// The product may be off by `most` of the norm of `a`.
-    fn multiplies_back(&self, a: &DMatrix<T>, most: f64) -> bool {
+    /// Whether it multiplies back to `a`, with an error of at most `tolerance` times the norm of
+    /// `a`.
+    fn multiplies_back(&self, a: &DMatrix<T>, tolerance: f64) -> bool {
         let mut scaled = self.u.clone();
         for (mut column, s) in scaled.column_iter_mut().zip(&self.s) {
             column *= T::from_real(*s);
@@ -73,19 +75,19 @@ impl<T: Field> Singular<T> {
             x.norm() <= most
         };
         let one = || DMatrix::identity(self.s.len(), self.s.len());
-        close(a.clone(), &scaled, &self.vt, most * a.norm())
-            && close(one(), &self.u.adjoint(), &self.u, rounding(a))
-            && close(one(), &self.vt, &self.vt.adjoint(), rounding(a))
+        close(a.clone(), &scaled, &self.vt, tolerance * a.norm())
+            && close(one(), &self.u.adjoint(), &self.u, rounding_tolerance(a))
+            && close(one(), &self.vt, &self.vt.adjoint(), rounding_tolerance(a))
     }
 }
 
-/// What a product may be off by, of the norm of its matrix.
-fn rounding<T: Field>(a: &DMatrix<T>) -> f64 {
+/// Relative rounding error allowed in a product.
+fn rounding_tolerance<T: Field>(a: &DMatrix<T>) -> f64 {
     16.0 * f64::EPSILON * (a.nrows() + a.ncols()) as f64
 }
 
-/// Numbers between -1 and 1, the same each time.
-fn arbitrary(rows: usize, columns: usize) -> DMatrix<f64> {
+/// A fixed pseudorandom matrix with elements between -1 and 1.
+fn probe_vectors(rows: usize, columns: usize) -> DMatrix<f64> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     DMatrix::from_fn(rows, columns, |_, _| {
         state ^= state << 13;
@@ -95,66 +97,68 @@ fn arbitrary(rows: usize, columns: usize) -> DMatrix<f64> {
     })
 }
 
-/// The decomposition of a finite matrix with elements of about 1; `None` when no iteration converges.
-pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
-    let mut found = checked(a)?;
+/// The SVD of a finite matrix with elements of about 1; `None` if no iteration converges.
+pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
+    let mut found = decompose_any_sign(a)?;
     for (k, mut column) in found.u.column_iter_mut().enumerate() {
-        let turn = turn(column.as_slice());
-        if turn != T::one() {
-            column *= turn;
-            found.vt.row_mut(k).iter_mut().for_each(|x| *x *= turn.conjugate());
+        let phase = phase_correction(column.as_slice());
+        if phase != T::one() {
+            column *= phase;
+            found.vt.row_mut(k).iter_mut().for_each(|x| *x *= phase.conjugate());
         }
     }
     Some(found)
 }
 
-/// The same with any signs.
-fn checked<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+/// The SVD before signs (or phases) are fixed.
+fn decompose_any_sign<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
     let n = a.nrows().min(a.ncols());
-    squared(a, if n < LARGE { 2 * n } else { n }, &of_tall)
+    via_square(a, if n < MIN_DIVIDE_SIDE { 2 * n } else { n }, &decompose_tall)
 }
 
-/// The decomposition by way of that of the triangle of a matrix with more than `most` rows, or of the adjoint of a wide one.
-fn squared<T: Field>(
+/// The SVD through the R factor if there are more than `most` rows, or through the adjoint of a
+/// wide matrix.
+fn via_square<T: Field>(
     a: &DMatrix<T>,
     most: usize,
-    way: &dyn Fn(&DMatrix<T>) -> Option<Singular<T>>,
-) -> Option<Singular<T>> {
+    decompose_square: &dyn Fn(&DMatrix<T>) -> Option<Svd<T>>,
+) -> Option<Svd<T>> {
     let (m, n) = a.shape();
     if m < n {
-        return squared(&a.adjoint(), most, way).map(Singular::transposed);
+        return via_square(&a.adjoint(), most, decompose_square).map(Svd::transposed);
     }
     if m <= most {
-        return way(a);
+        return decompose_square(a);
     }
-    let (q, r) = householder_qr::factors(a.clone(), true);
-    let found = way(&r.upper_triangle())?;
-    Some(Singular { u: product(&q, &found.u), ..found })
+    let (q, r) = householder_qr::qr(a.clone(), true);
+    let found = decompose_square(&r.upper_triangle())?;
+    Some(Svd { u: product(&q, &found.u), ..found })
 }
 
-/// The decomposition of a matrix that is not wide, square if it is large; it multiplies back.
-fn of_tall<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+/// The verified SVD of a matrix that is not wide, and square if it is large.
+fn decompose_tall<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
     let n = a.ncols();
-    let holds = |found: &Singular<T>| found.holds(a);
-    if n >= LARGE
-        && let Some(found) = Some(by_halves(a)).filter(holds)
+    let verified = |found: &Svd<T>| found.is_accurate(a);
+    if n >= MIN_DIVIDE_SIDE
+        && let Some(found) = Some(by_divide_and_conquer(a)).filter(verified)
     {
         return Some(found);
     }
-    let library = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, limit(n));
+    let library = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, max_sweeps(n));
     let first = library.and_then(|svd| {
         let s = svd.singular_values.iter().copied().collect();
-        Some(Singular { u: svd.u?, s, vt: svd.v_t? })
+        Some(Svd { u: svd.u?, s, vt: svd.v_t? })
     });
-    // Where values repeat, the library may stop hundreds of roundings away from them.
+    // With repeated values, nalgebra may stop hundreds of roundings away from them.
     let near = 4.0 * f64::EPSILON * ((a.nrows() + a.ncols()) as f64).sqrt();
     if first.as_ref().is_some_and(|found| found.multiplies_back(a, near)) {
         return first;
     }
-    squared(a, n, &by_eigenvectors).filter(holds).or_else(|| first.filter(holds))
+    via_square(a, n, &by_eigenvectors).filter(verified).or_else(|| first.filter(verified))
 }
 
-/// Falling singular values alone, of a finite matrix with elements of about 1; `None` without convergence.
+/// Descending singular values only, of a finite matrix with elements of about 1; `None` without
+/// convergence.
 pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
     let (m, n) = a.shape();
     let mut tall = if m < n { a.adjoint() } else { a };
@@ -163,31 +167,31 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
         tall = tall.resize_vertically(m.min(n), T::zero()).upper_triangle();
     }
     let Bidiagonal { diagonal, above, .. } = bidiagonal::reduce(tall);
-    let mut found =
-        dqds::values(&diagonal, &above).unwrap_or_else(|| merge::pairs(&diagonal, &above).values);
+    let mut found = dqds::values(&diagonal, &above)
+        .unwrap_or_else(|| merge::bidiagonal_svd(&diagonal, &above).values);
     found.sort_by(f64::total_cmp);
     found.reverse();
     found.iter().all(|s| s.is_finite()).then_some(found)
 }
 
-/// The decomposition of a square matrix by way of a bidiagonal one.
-fn by_halves<T: Field>(a: &DMatrix<T>) -> Singular<T> {
+/// The SVD of a square matrix by bidiagonalisation and divide and conquer.
+fn by_divide_and_conquer<T: Field>(a: &DMatrix<T>) -> Svd<T> {
     let n = a.nrows();
     let form = bidiagonal::reduce(a.clone());
-    let Pairs { values, left, right } = merge::pairs(&form.diagonal, &form.above);
+    let BidiagonalSvd { values, left, right } = merge::bidiagonal_svd(&form.diagonal, &form.above);
     let falling = |x: DMatrix<f64>| DMatrix::from_fn(n, n, |i, k| T::from_real(x[(i, n - 1 - k)]));
     let (mut u, mut v) = (falling(left), falling(right));
     form.q().apply(&mut u);
     form.p().apply(&mut v);
-    Singular { u, s: values.into_iter().rev().collect(), vt: v.adjoint() }
+    Svd { u, s: values.into_iter().rev().collect(), vt: v.adjoint() }
 }
 
-/// What to multiply a vector with that is known up to its sign, or its phase: its first large component is to be
-/// positive. Which component that is changes seldom, since neither equal nor simply related ones compete.
-pub(super) fn turn<T: Field>(vector: &[T]) -> T {
-    let parts = T::parts(vector);
+/// The factor that fixes the sign (or phase) of a vector: it makes the first large component
+/// positive. Which component that is changes seldom, because near-equal magnitudes do not compete.
+pub(super) fn phase_correction<T: Field>(vector: &[T]) -> T {
+    let parts = T::as_reals(vector);
     let most = if parts.len() == vector.len() {
-        largest(parts)
+        max_abs(parts)
     } else {
         vector.iter().fold(0.0, |m: f64, x| m.max(x.modulus()))
     };
@@ -195,9 +199,9 @@ pub(super) fn turn<T: Field>(vector: &[T]) -> T {
     first.map_or(T::one(), |x| x.signum().conjugate())
 }
 
-/// The decomposition of a square matrix from the eigenvectors of `[[0, a], [aᴴ, 0]]`: they are the pairs of singular vectors, for
-/// both signs of the value.
-fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
+/// The SVD of a square matrix from the eigenvectors of `[[0, a], [aᴴ, 0]]`, which are the pairs of
+/// singular vectors for both signs of a value.
+fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
     let n = a.nrows();
     let mut paired = zeros(2 * n, 2 * n);
     paired.view_mut((0, n), (n, n)).copy_from(a);
@@ -207,12 +211,12 @@ fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Singular<T>> {
         orthonormal(DMatrix::from_fn(n, n, |i, k| vectors[(start + i, 2 * n - 1 - k)]))
     };
     let s = values[n..].iter().rev().map(|s| s.max(0.0)).collect();
-    Some(Singular { u: half(0), s, vt: half(n).adjoint() })
+    Some(Svd { u: half(0), s, vt: half(n).adjoint() })
 }
 
-/// The columns made orthonormal, each without what the ones before it hold.
+/// Gram-Schmidt by QR, with the signs of the given columns.
 fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
-    let (mut q, _) = householder_qr::factors(x.clone(), true);
+    let (mut q, _) = householder_qr::qr(x.clone(), true);
     for (mut column, given) in q.column_iter_mut().zip(x.column_iter()) {
         if column.dotc(&given).real() < 0.0 {
             column.neg_mut();
@@ -224,12 +228,12 @@ fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::linalg::test_matrices::draws;
+    use crate::kernels::linalg::test_matrices::uniform_numbers;
 
-    /// Ranks and sizes at which the library alone returns wrong values now and then.
+    /// Ranks and sizes at which nalgebra sometimes returns wrong values.
     #[test]
     fn low_ranks_multiply_back() {
-        let mut draw = draws();
+        let mut draw = uniform_numbers();
         let mut next = || draw() * 2.0 - 1.0;
         let small = [(4, 3, 2), (3, 4, 2), (8, 3, 2), (4, 4, 1), (5, 5, 3), (2, 2, 1), (6, 6, 0)];
         let large = [(80, 70, 30), (65, 90, 1), (64, 64, 0), (90, 90, 45)];
@@ -241,8 +245,8 @@ mod tests {
                 let right = DMatrix::from_fn(rank, n, |_, _| next());
                 let a = left * right;
                 let found = decompose(&a).unwrap();
-                assert!(found.holds(&a));
-                assert!(squared(&a, m.min(n), &by_eigenvectors).unwrap().holds(&a));
+                assert!(found.is_accurate(&a));
+                assert!(via_square(&a, m.min(n), &by_eigenvectors).unwrap().is_accurate(&a));
                 assert!(found.s.windows(2).all(|pair| pair[0] >= pair[1]));
             }
         }

@@ -1,120 +1,128 @@
-//! The QR factorisation by Householder's reflections, with LAPACK's signs.
+//! Householder QR factorisation with LAPACK's signs, and block reflectors.
 //!
-//! Owns: reflections, one by one and gathered in blocks, whose work is matrix products. Never pivots.
-//! Invariant: the diagonal of R is real, and a column that has no tail and a real head is not reflected.
-//! Sources: LAPACK's `geqr2`, `larfg` and `ung2r` (Anderson et al., LAPACK Users' Guide, 1999); Schreiber and Van Loan,
-//! SIAM J. Sci. Stat. Comput. 10 (1989), for the blocks.
+//! Reflectors are gathered in blocks (the compact WY form), whose work is matrix products.
+//! Invariant: the diagonal of R is real, and a column with a zero tail and a real head is not
+//! reflected.
+//!
+//! Sources: LAPACK's `geqr2`, `larfg` and `ung2r` (Anderson et al., LAPACK Users' Guide, 1999);
+//! Schreiber and Van Loan, SIAM J. Sci. Stat. Comput. 10 (1989), for the blocks.
 
 use nalgebra::{DMatrix, DMatrixViewMut, DVector};
 
 use super::gemv::{adjoint_times, squares, subtract_outer};
 use super::scalar::{Field, subtract, zeros};
 
-/// Columns reflected one by one, before their block is applied to the others.
-pub(super) const WIDTH: usize = 32;
-/// Reflections that are applied by wider blocks.
-const MANY: usize = 256;
-/// Columns up to which a whole matrix is done one by one.
-const FEW: usize = 16;
+/// Columns of a panel, whose reflectors form one block.
+pub(super) const PANEL_COLUMNS: usize = 32;
+/// Number of reflectors from which blocks are twice as wide.
+const MIN_REFLECTORS_FOR_WIDE_BLOCKS: usize = 256;
+/// Most columns of a matrix for the unblocked algorithm.
+const MAX_COLUMNS_UNBLOCKED: usize = 16;
 
-/// `1 / x`, by quotients of real numbers: one by a complex number squares it.
-pub(super) fn inverse<T: Field>(x: T) -> T {
+/// `1 / x` by real divisions: complex division would square `x`.
+pub(super) fn reciprocal<T: Field>(x: T) -> T {
     let size = x.modulus();
     x.conjugate().unscale(size).unscale(size)
 }
 
-/// Squares of smaller numbers may vanish beside each other.
-const SMALL: f64 = 1e-130;
+/// Below this magnitude, squares may underflow.
+const MIN_SAFE_MAGNITUDE: f64 = 1e-130;
 
-/// Turns a column into the axis `v` of a reflection `1 - factor v vᴴ`, with 1 in front, and returns the factor and what the
-/// adjoint of the reflection puts in front of the column, all else being zero. A factor of zero reflects nothing.
-pub(super) fn reflection<T: Field>(axis: &mut [T]) -> (T, T) {
-    let head = axis[0];
-    let tail = squares(T::parts(&axis[1..])).sqrt();
-    if head.modulus().hypot(tail) < SMALL {
-        let most = axis.iter().map(|x| x.modulus()).fold(0.0, f64::max);
-        if most > 0.0 && most < SMALL {
+/// LAPACK's `larfg`: turns a column into the vector `v` (with a leading 1) of a reflector `1 - tau
+/// v vᴴ`. Returns tau, and the first element of the adjoint reflector times the column, whose other
+/// elements are zero. A tau of zero is the identity.
+pub(super) fn make_reflector<T: Field>(reflector: &mut [T]) -> (T, T) {
+    let head = reflector[0];
+    let tail = squares(T::as_reals(&reflector[1..])).sqrt();
+    if head.modulus().hypot(tail) < MIN_SAFE_MAGNITUDE {
+        let most = reflector.iter().map(|x| x.modulus()).fold(0.0, f64::max);
+        if most > 0.0 && most < MIN_SAFE_MAGNITUDE {
             let up = 2f64.powi(500);
-            axis.iter_mut().for_each(|x| *x = x.scale(up));
-            let (factor, turned) = reflection(axis);
-            return (factor, turned.unscale(up));
+            reflector.iter_mut().for_each(|x| *x = x.scale(up));
+            let (tau, beta) = make_reflector(reflector);
+            return (tau, beta.unscale(up));
         }
     }
-    axis[0] = T::one();
+    reflector[0] = T::one();
     if tail == 0.0 && head.imaginary() == 0.0 {
         return (T::zero(), head);
     }
-    let turned = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
-    let unit = inverse(head - turned);
-    axis[1..].iter_mut().for_each(|x| *x *= unit);
-    ((turned - head).unscale(turned.real()), turned)
+    let beta = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
+    let unit = reciprocal(head - beta);
+    reflector[1..].iter_mut().for_each(|x| *x *= unit);
+    ((beta - head).unscale(beta.real()), beta)
 }
 
-/// The product `1 - v t vᴴ` of reflections whose axes are the columns of `v`.
-pub(super) struct Block<T: Field> {
+/// A block reflector `1 - v t vᴴ`: the product of reflectors whose vectors are the columns of `v`.
+pub(super) struct BlockReflector<T: Field> {
     v: DMatrix<T>,
-    across: DMatrix<T>,
+    adjoint_v: DMatrix<T>,
     t: DMatrix<T>,
 }
 
-impl<T: Field> Block<T> {
-    /// The reflections in their order.
-    pub(super) fn new(v: DMatrix<T>, factors: &[T]) -> Block<T> {
-        let (across, k) = (v.adjoint(), factors.len());
+impl<T: Field> BlockReflector<T> {
+    /// From the vectors and taus, in their order.
+    pub(super) fn new(v: DMatrix<T>, taus: &[T]) -> BlockReflector<T> {
+        let (adjoint_v, k) = (v.adjoint(), taus.len());
         let mut overlaps = zeros(k, k);
-        subtract(&mut overlaps.as_view_mut(), across.as_view(), v.as_view());
+        subtract(&mut overlaps.as_view_mut(), adjoint_v.as_view(), v.as_view());
         let mut t = zeros(k, k);
-        for (i, &factor) in factors.iter().enumerate() {
+        for (i, &tau) in taus.iter().enumerate() {
             let (known, column) = t.as_mut_slice().split_at_mut(i * k);
             for (j, known) in known.chunks_exact(k).enumerate() {
-                let part = factor * overlaps[(j, i)];
+                let part = tau * overlaps[(j, i)];
                 column.iter_mut().zip(&known[..=j]).for_each(|(x, t)| *x += *t * part);
             }
-            column[i] = factor;
+            column[i] = tau;
         }
-        Block { v, across, t }
+        BlockReflector { v, adjoint_v, t }
     }
 
-    /// `c` becomes the product, or its adjoint, times itself.
+    /// Multiplies `c` from the left by the block reflector, or by its adjoint.
     pub(super) fn apply(&self, c: &mut DMatrixViewMut<'_, T>, adjoint: bool) {
         let (k, n) = (self.t.nrows(), c.ncols());
-        let mut parts = zeros(k, n);
-        subtract(&mut parts.as_view_mut(), self.across.as_view(), c.as_view());
+        let mut products = zeros(k, n);
+        subtract(&mut products.as_view_mut(), self.adjoint_v.as_view(), c.as_view());
         let mut steps = zeros(k, n);
         let t = if adjoint { self.t.adjoint() } else { self.t.clone() };
-        subtract(&mut steps.as_view_mut(), t.as_view(), parts.as_view());
+        subtract(&mut steps.as_view_mut(), t.as_view(), products.as_view());
         subtract(c, self.v.as_view(), steps.as_view());
     }
 }
 
-/// Blocks of reflections, each with the first row that it changes.
-pub(super) struct Reflections<T: Field>(pub(super) Vec<(usize, Block<T>)>);
+/// Block reflectors, each with the first row that it changes.
+pub(super) struct Reflections<T: Field>(pub(super) Vec<(usize, BlockReflector<T>)>);
 
 impl<T: Field> Reflections<T> {
-    /// Reflections whose axes are columns of a matrix, each from `below` rows below its diagonal on.
-    pub(super) fn of(axes: &DMatrix<T>, below: usize, factors: &[T]) -> Reflections<T> {
-        let n = axes.nrows();
-        let width = if factors.len() > MANY { 2 * WIDTH } else { WIDTH };
-        let block = |(i, factors): (usize, &[T])| {
-            let first = i * width;
-            let mut v = zeros(n - first - below, factors.len());
-            for c in 0..factors.len() {
-                let axis = &axes.as_slice()[(first + c) * n..][first + c + below..n];
-                v.column_mut(c).as_mut_slice()[c..].copy_from_slice(axis);
-            }
-            (first + below, Block::new(v, factors))
+    /// From vectors stored in the columns of a matrix, each beginning `below` rows below the
+    /// diagonal.
+    pub(super) fn of(reflectors: &DMatrix<T>, below: usize, taus: &[T]) -> Reflections<T> {
+        let n = reflectors.nrows();
+        let width = if taus.len() > MIN_REFLECTORS_FOR_WIDE_BLOCKS {
+            2 * PANEL_COLUMNS
+        } else {
+            PANEL_COLUMNS
         };
-        Reflections(factors.chunks(width).enumerate().map(block).collect())
+        let block = |(i, taus): (usize, &[T])| {
+            let first = i * width;
+            let mut v = zeros(n - first - below, taus.len());
+            for c in 0..taus.len() {
+                let reflector = &reflectors.as_slice()[(first + c) * n..][first + c + below..n];
+                v.column_mut(c).as_mut_slice()[c..].copy_from_slice(reflector);
+            }
+            (first + below, BlockReflector::new(v, taus))
+        };
+        Reflections(taus.chunks(width).enumerate().map(block).collect())
     }
 
-    /// `c` becomes the product of all, the first leftmost, times itself.
+    /// Multiplies `c` from the left by the product of all, the first one leftmost.
     pub(super) fn apply(&self, c: &mut DMatrix<T>) {
         for (first, block) in self.0.iter().rev() {
             block.apply(&mut c.rows_range_mut(*first..), false);
         }
     }
 
-    /// The first `k` columns of the product, of `rows` rows.
+    /// The first `k` columns of the product, as a matrix of `rows` rows.
     pub(super) fn columns(&self, rows: usize, k: usize) -> DMatrix<T> {
         let mut q = DMatrix::identity(rows, k);
         for (first, block) in self.0.iter().rev() {
@@ -124,28 +132,28 @@ impl<T: Field> Reflections<T> {
     }
 }
 
-/// Columns of a panel that are changed by one reflection at a time.
-const NARROW: usize = 8;
+/// Columns of a subpanel, updated by one reflector at a time.
+const SUBPANEL_COLUMNS: usize = 8;
 
-/// Eliminates the columns of a panel below their diagonals.
-fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> Block<T> {
+/// QR factorisation of a panel.
+fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> BlockReflector<T> {
     let (m, n) = a.shape();
-    let (mut v, mut factors) = (zeros(m, n), Vec::with_capacity(n));
-    for first in (0..n).step_by(NARROW) {
-        let end = (first + NARROW).min(n);
+    let (mut v, mut taus) = (zeros(m, n), Vec::with_capacity(n));
+    for first in (0..n).step_by(SUBPANEL_COLUMNS) {
+        let end = (first + SUBPANEL_COLUMNS).min(n);
         for i in first..end {
             let (mut column, mut others) = a.columns_range_pair_mut(i, i + 1..end);
-            let axis = &mut v.as_mut_slice()[i * m + i..(i + 1) * m];
-            axis.copy_from_slice(&column.as_slice()[i..]);
-            let (factor, turned) = reflection(axis);
-            column[i] = turned;
+            let reflector = &mut v.as_mut_slice()[i * m + i..(i + 1) * m];
+            reflector.copy_from_slice(&column.as_slice()[i..]);
+            let (tau, beta) = make_reflector(reflector);
+            column[i] = beta;
             let mut others = others.rows_range_mut(i..);
-            if factor != T::zero() && others.ncols() > 0 {
-                let mut steps = adjoint_times(others.as_view(), axis);
-                steps *= factor;
-                subtract_outer(&mut others, axis, steps.as_slice());
+            if tau != T::zero() && others.ncols() > 0 {
+                let mut steps = adjoint_times(others.as_view(), reflector);
+                steps *= tau;
+                subtract_outer(&mut others, reflector, steps.as_slice());
             }
-            factors.push(factor);
+            taus.push(tau);
         }
         if end < n {
             let mut part = zeros(m - first, end - first);
@@ -153,18 +161,19 @@ fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> Block<T> {
                 to.copy_from_slice(&v.as_slice()[from * m + first..(from + 1) * m]);
             }
             let mut rest = a.view_range_mut(first.., end..);
-            Block::new(part, &factors[first..]).apply(&mut rest, true);
+            BlockReflector::new(part, &taus[first..]).apply(&mut rest, true);
         }
     }
-    Block::new(v, &factors)
+    BlockReflector::new(v, &taus)
 }
 
-/// The reflections, and `r` in the upper triangle of `a`; what is below it means nothing.
+/// Blocked QR factorisation: returns the reflectors and leaves `r` in the upper triangle of `a`.
+/// The lower triangle is unspecified.
 pub(super) fn eliminate<T: Field>(a: &mut DMatrix<T>) -> Reflections<T> {
     let size = a.nrows().min(a.ncols());
     let mut blocks = Vec::new();
-    for first in (0..size).step_by(WIDTH) {
-        let end = (first + WIDTH).min(size);
+    for first in (0..size).step_by(PANEL_COLUMNS) {
+        let end = (first + PANEL_COLUMNS).min(size);
         let (mut left, mut right) = a.columns_range_pair_mut(first..end, end..);
         let block = panel(left.rows_range_mut(first..));
         if right.ncols() > 0 {
@@ -175,48 +184,48 @@ pub(super) fn eliminate<T: Field>(a: &mut DMatrix<T>) -> Reflections<T> {
     Reflections(blocks)
 }
 
-/// Columns `from..` of `a` from row `at` on become `(1 - factor v vᴴ)` times themselves.
-fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize, factor: T) {
-    if factor == T::zero() {
+/// Applies a reflector to rows `at..` of the columns `from..` of `a`.
+fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize, tau: T) {
+    if tau == T::zero() {
         return;
     }
     for k in from..a.ncols() {
         let mut column = a.column_mut(k);
         let mut part = column.rows_range_mut(at..);
-        let step = factor * v.dotc(&part);
+        let step = tau * v.dotc(&part);
         part.axpy(-step, v, T::one());
     }
 }
 
-/// Reflects the columns of a narrow matrix, or a low one, one by one; returns the axes and factors.
-fn one_by_one<T: Field>(a: &mut DMatrix<T>) -> Vec<(DVector<T>, T)> {
+/// Unblocked QR factorisation, for few rows or columns. Returns the vectors and taus.
+fn qr_unblocked<T: Field>(a: &mut DMatrix<T>) -> Vec<(DVector<T>, T)> {
     let size = a.nrows().min(a.ncols());
-    let mut axes = Vec::with_capacity(size);
+    let mut reflectors = Vec::with_capacity(size);
     for i in 0..size {
-        let mut axis = a.column(i).rows_range(i..).into_owned();
-        let (factor, turned) = reflection(axis.as_mut_slice());
-        a[(i, i)] = turned;
-        reflect(a, &axis, i, i + 1, factor.conjugate());
-        axes.push((axis, factor));
+        let mut reflector = a.column(i).rows_range(i..).into_owned();
+        let (tau, beta) = make_reflector(reflector.as_mut_slice());
+        a[(i, i)] = beta;
+        reflect(a, &reflector, i, i + 1, tau.conjugate());
+        reflectors.push((reflector, tau));
     }
-    axes
+    reflectors
 }
 
-/// `q`, m by k, and `r`, k by n, with `q r = a`, k being the smaller of m and n; `q` has no rows where it is not wanted. Below the
-/// diagonal `r` means nothing.
-pub(super) fn factors<T: Field>(mut a: DMatrix<T>, wanted: bool) -> (DMatrix<T>, DMatrix<T>) {
+/// Reduced QR factorisation: `q` (m × k) and `r` (k × n) with `q r = a`, k = min(m, n). `q` has no
+/// rows unless `wanted`. `r` is unspecified below the diagonal.
+pub(super) fn qr<T: Field>(mut a: DMatrix<T>, wanted: bool) -> (DMatrix<T>, DMatrix<T>) {
     let m = a.nrows();
     let size = m.min(a.ncols());
     let mut q = DMatrix::identity(if wanted { m } else { 0 }, size);
-    if size > FEW {
+    if size > MAX_COLUMNS_UNBLOCKED {
         let reflections = eliminate(&mut a);
         if wanted {
             q = reflections.columns(m, size);
         }
     } else {
-        let axes = one_by_one(&mut a);
-        for (i, (axis, factor)) in axes.iter().enumerate().rev().filter(|_| wanted) {
-            reflect(&mut q, axis, i, i, *factor);
+        let reflectors = qr_unblocked(&mut a);
+        for (i, (reflector, tau)) in reflectors.iter().enumerate().rev().filter(|_| wanted) {
+            reflect(&mut q, reflector, i, i, *tau);
         }
     }
     (q, a.resize_vertically(size, T::zero()))

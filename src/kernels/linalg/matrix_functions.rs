@@ -1,31 +1,33 @@
-//! Exponential, square root and logarithm of matrices.
+//! Matrix exponential, square root and logarithm.
 //!
-//! Owns: the exponential by a Padé approximant with scaling and squaring, roots by Schur's form, the logarithm by roots
-//! and a Padé approximant. Never chooses another branch than the principal one, on whose cut negative numbers count as seen
-//! from above, whatever rounding says.
-//! Invariant: the function of a real matrix is real, or refused.
-//! Sources: Higham, SIAM J. Matrix Anal. Appl. 26 (2005), for the exponential; Björck and Hammarling, Linear Algebra
-//! Appl. 52 (1983), for the root; Higham, Functions of Matrices (2008), 11.5, for the logarithm.
+//! The exponential by a Padé approximant with scaling and squaring, the root by the Schur form, the
+//! logarithm by inverse scaling and squaring with a Padé approximant. Always the principal branch:
+//! on its cut, negative numbers count as approached from above, whatever rounding says. Invariant:
+//! the function of a real matrix is real, or refused.
+//!
+//! Sources: Higham, SIAM J. Matrix Anal. Appl. 26 (2005), for the exponential; Björck and
+//! Hammarling, Linear Algebra Appl. 52 (1983), for the root; Higham, Functions of Matrices (2008),
+//! 11.5, for the logarithm.
 
 use std::f64::consts::PI;
 
 use nalgebra::{ComplexField, DMatrix};
 
-use super::batch::{Stack, each_of};
+use super::batch::{Stack, for_each_grouped};
 use super::batched_small;
 use super::batched_small::Mask;
-use super::factor::{over, scale};
+use super::factor::{divide_by, power_of_two_scale};
 use super::scalar::{Field, product, with_field, zeros};
-use super::schur::Triangular;
+use super::schur::ComplexSchur;
 use super::triangular_solve;
 use super::triangular_solve::solve_general;
 use crate::dtype::Complex128;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut};
 
-/// A function of matrices.
+/// A matrix function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Function {
+pub enum MatrixFunction {
     /// The exponential.
     Exp,
     /// The principal square root.
@@ -34,18 +36,31 @@ pub enum Function {
     Log,
 }
 
-/// The function of square matrices; the error is the index of a matrix that has none. Every matrix is `copies` times on
-/// the diagonal of itself, with zeros below: the first of them tells the eigenvalues.
-pub fn function(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("matrix_function", [a] => [out];; function_of(which, copies, a, out))
+/// Applies a function to square matrices; the error is the index of a matrix without a result.
+/// Every matrix is block upper triangular with `copies` equal diagonal blocks (for derivatives):
+/// the first block determines the eigenvalues.
+pub fn matrix_function(
+    which: MatrixFunction,
+    copies: usize,
+    a: View,
+    out: ViewMut,
+) -> Result<(), usize> {
+    launch!("matrix_function", [a] => [out];; matrix_function_of(which, copies, a, out))
 }
 
-fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<(), usize> {
+fn matrix_function_of(
+    which: MatrixFunction,
+    copies: usize,
+    a: View,
+    out: ViewMut,
+) -> Result<(), usize> {
     let principal = |which, a| principal(which, copies, a);
     match which {
-        Function::Exp => with_field!(a.dtype, T => by_item::<T>(which, a, out, exponential)),
-        _ if a.dtype.is_complex() => by_item(which, a, out, |x| principal(which, x)),
-        _ => by_item(which, a, out, |x: DMatrix<f64>| {
+        MatrixFunction::Exp => {
+            with_field!(a.dtype, T => map_items::<T>(which, a, out, exponential))
+        }
+        _ if a.dtype.is_complex() => map_items(which, a, out, |x| principal(which, x)),
+        _ => map_items(which, a, out, |x: DMatrix<f64>| {
             let found = principal(which, x.map(|v| Complex128::new(v, 0.0)))?;
             let size = found.iter().fold(0.0f64, |m, z| m.max(z.norm()));
             let real = found.iter().all(|z| z.im.abs() <= 1.5e-8 * size);
@@ -54,37 +69,37 @@ fn function_of(which: Function, copies: usize, a: View, out: ViewMut) -> Result<
     }
 }
 
-fn by_item<T: Field>(
-    which: Function,
+fn map_items<T: Field>(
+    which: MatrixFunction,
     a: View,
     out: ViewMut,
     of: impl Fn(DMatrix<T>) -> Option<DMatrix<T>> + Sync,
 ) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let four = |at| match which {
-        Function::Exp => batched_small::exponential(&a, &out, &PADE, REACH, at),
+    let small = |at| match which {
+        MatrixFunction::Exp => batched_small::exponential(&a, &out, &PADE, PADE_MAX_NORM, at),
         _ => Mask::NONE,
     };
-    each_of::<T>(&[&a], 30 * a.rows.pow(3), four, |index| {
+    for_each_grouped::<T>(&[&a], 30 * a.rows.pow(3), small, |index| {
         let matrix = a.load::<T>(index);
         if !matrix.iter().all(ComplexField::is_finite) {
             return false;
         }
         let Some(found) = of(matrix) else { return false };
-        out.put(index, &found);
+        out.store_matrix(index, &found);
         true
     })
 }
 
-/// Angles up to this one are far from the cut.
-const FAR: f64 = 3.0;
+/// Eigenvalue angles up to this one are far from the branch cut.
+const MAX_ANGLE_WITHOUT_ROTATION: f64 = 3.0;
 
-/// The largest sum of magnitudes in a column.
+/// The 1-norm.
 fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
     a.column_iter().map(|c| c.iter().map(|x| x.modulus()).sum()).fold(0.0, f64::max)
 }
 
-/// Coefficients of the approximant of degree 13.
+/// Coefficients of the Padé approximant of degree 13.
 const PADE: [f64; 14] = [
     64764752532480000.0,
     32382376266240000.0,
@@ -101,12 +116,12 @@ const PADE: [f64; 14] = [
     182.0,
     1.0,
 ];
-/// The norm up to which it is accurate to rounding.
-const REACH: f64 = 5.371920351148152;
+/// 1-norm up to which the approximant is accurate to rounding.
+const PADE_MAX_NORM: f64 = 5.371920351148152;
 
 fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
     let n = a.nrows();
-    let halvings = (norm1(&a) / REACH).log2().ceil().clamp(0.0, 1100.0) as i32;
+    let halvings = (norm1(&a) / PADE_MAX_NORM).log2().ceil().clamp(0.0, 1100.0) as i32;
     let a = a * T::from_real(0.5f64.powi(halvings));
     let squared = product(&a, &a);
     let fourth = product(&squared, &squared);
@@ -128,53 +143,57 @@ fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
     Some(out)
 }
 
-/// Roots and logarithms, through Schur's form, of a matrix that is turned away from the cut.
+/// Principal root or logarithm through the Schur form, after a rotation away from the branch cut.
 fn principal(
-    which: Function,
+    which: MatrixFunction,
     copies: usize,
     a: DMatrix<Complex128>,
 ) -> Option<DMatrix<Complex128>> {
     let first = a.nrows() / copies;
     let first = (copies > 1).then(|| a.view((0, 0), (first, first)).into_owned());
-    let unit = distance(first.as_ref().unwrap_or(&a))?;
-    let Triangular { t, z } = Triangular::of(over(a, unit))?;
+    let unit = extreme_scale(first.as_ref().unwrap_or(&a))?;
+    let ComplexSchur { t, z } = ComplexSchur::of(divide_by(a, unit))?;
     let mut t = t.upper_triangle();
-    let turn = match first {
-        Some(first) => turn(&Triangular::of(over(first, unit))?.t),
-        None => turn(&t),
+    let angle = match first {
+        Some(first) => cut_rotation(&ComplexSchur::of(divide_by(first, unit))?.t),
+        None => cut_rotation(&t),
     };
-    if turn != 0.0 {
-        t *= Complex128::from_polar(1.0, -turn);
+    if angle != 0.0 {
+        t *= Complex128::from_polar(1.0, -angle);
     }
-    let mut found = if which == Function::Sqrt { root(&t)? } else { logarithm(t)? };
+    let mut found = if which == MatrixFunction::Sqrt { root(&t)? } else { logarithm(t)? };
     match which {
-        _ if turn == 0.0 && unit == 1.0 => {}
-        Function::Sqrt => found *= Complex128::from_polar(unit.sqrt(), turn / 2.0),
-        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(unit.ln(), turn))),
+        _ if angle == 0.0 && unit == 1.0 => {}
+        MatrixFunction::Sqrt => found *= Complex128::from_polar(unit.sqrt(), angle / 2.0),
+        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(unit.ln(), angle))),
     }
     Some(product(&product(&z, &found), &z.adjoint()))
 }
 
-/// The scale of a matrix whose elements are so far from 1 that their squares may not fit; 1 for others, whose logarithms
-/// keep their digits near it.
-fn distance(a: &DMatrix<Complex128>) -> Option<f64> {
-    let unit = scale(a)?;
+/// The scale of a matrix with extreme elements, whose squares may overflow; 1 for others, so that
+/// logarithms keep their digits near 1.
+fn extreme_scale(a: &DMatrix<Complex128>) -> Option<f64> {
+    let unit = power_of_two_scale(a)?;
     Some(if unit.log2().abs() > 300.0 { unit } else { 1.0 })
 }
 
-/// The angle by which the eigenvalues of a triangular matrix are to be turned back, so that the cut lies in the middle of the
-/// gap between them and rounding moves none across; 0 where it lies far from all.
-fn turn(t: &DMatrix<Complex128>) -> f64 {
+/// The angle to rotate the eigenvalues of a triangular matrix by, so that the cut lies in the
+/// middle of the gap between them and rounding moves none across; 0 if the cut is far from all.
+fn cut_rotation(t: &DMatrix<Complex128>) -> f64 {
     let noise = 4.0 * f64::EPSILON * t.nrows() as f64 * norm1(t);
     let (mut low, mut high) = (0.0f64, 0.0f64);
     for x in t.diagonal().iter() {
         let angle = if x.re < 0.0 && x.im.abs() <= noise { PI } else { x.arg() };
         (low, high) = (low.min(angle), high.max(angle));
     }
-    if low > -FAR && high < FAR { 0.0 } else { (low + high) / 2.0 }
+    if low > -MAX_ANGLE_WITHOUT_ROTATION && high < MAX_ANGLE_WITHOUT_ROTATION {
+        0.0
+    } else {
+        (low + high) / 2.0
+    }
 }
 
-/// The principal root of an upper triangular matrix.
+/// The principal square root of an upper triangular matrix.
 fn root(t: &DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
     let n = t.nrows();
     let mut r = zeros(n, n);
@@ -194,7 +213,8 @@ fn root(t: &DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
     Some(r)
 }
 
-/// Nodes and weights of Gauss's rule with 7 points on [-1, 1], which gives the approximant of degree 7.
+/// Nodes and weights of the 7-point Gauss-Legendre rule on [-1, 1], which gives the Padé
+/// approximant of degree 7.
 const GAUSS: [(f64, f64); 7] = [
     (-0.949_107_912_342_758_5, 0.129_484_966_168_869_7),
     (-0.741_531_185_599_394_4, 0.279_705_391_489_276_64),

@@ -1,15 +1,17 @@
-//! Matrix factorisations and what follows from them, for stacks of matrices of real and complex numbers.
+//! Linear algebra of stacks of matrices: factorisations, eigenvalues, SVD, solvers and matrix
+//! functions.
 //!
-//! Owns: the algorithms, and stacks of matrices. Never decides what a failure means to a user.
-//! Invariant: an item of a stack that fails is named by its index; items are independent, so any split gives one result.
+//! Failures are returned as the index of the item; the callers turn them into errors. Invariant:
+//! items are independent, so any split over threads gives the same result.
 
-// Elements are named by row and column.
+// Loops index elements by row and column, as the algorithms are written.
 mod batch;
 #[allow(clippy::needless_range_loop)]
 mod batched_small;
 mod cofactor;
 mod divide_conquer;
 mod factor;
+mod gemv;
 mod golub_kahan;
 mod hermitian_eigen;
 mod householder_qr;
@@ -22,14 +24,12 @@ mod schur;
 mod solve;
 #[cfg(test)]
 mod test_matrices;
-// As above.
-mod gemv;
 #[allow(clippy::needless_range_loop)]
 mod triangular_solve;
 
 pub use cofactor::cofactor;
-pub use factor::{cholesky, complete, eigh, qr, qr_upper, singular_values, svd};
-pub use lu_packed::{lu, lu_solve, order, solve_and_keep};
-pub use matrix_functions::{Function, function};
+pub use factor::{cholesky, complete_basis, eigh, qr, qr_upper, singular_values, svd};
+pub use lu_packed::{lu, lu_solve, pivots_to_order, solve_with_factors};
+pub use matrix_functions::{MatrixFunction, matrix_function};
 pub use schur::{eig, eigvals, schur};
 pub use solve::{det, inverse, slogdet, solve, solve_triangular};

@@ -1,24 +1,24 @@
-//! The numbers that factorisations compute with: float64 and complex128.
+//! `Field`: the number types of the factorisations, float64 and complex128.
 //!
-//! Owns: `Field`, which reads and writes them as any inexact dtype and multiplies their matrices; sums over slices of them; and `with_field!`, the
-//! choice by a dtype. Never factorises.
-//! Invariant: a text over `Field` is one algorithm, whose conjugates do nothing to real numbers.
+//! Reads and writes them as any inexact dtype; products and sums of them; `with_field!` for dtype
+//! dispatch. Invariant: code over `Field` is one algorithm; conjugation is the identity for real
+//! numbers.
 
 use nalgebra::{ComplexField, DMatrix, DMatrixView, DMatrixViewMut};
 
 use crate::dtype::{Complex64, Complex128, DType, no_loop};
 use crate::kernels::gemm::{Mat, Size, multiply, multiply_complex};
 
-/// A number of the factorisations.
+/// A number type of the factorisations.
 pub(super) trait Field: ComplexField<RealField = f64> + Copy {
-    /// The real and imaginary parts, as they lie in memory.
-    fn parts(x: &[Self]) -> &[f64];
-    /// The number of this element.
+    /// The interleaved real and imaginary parts.
+    fn as_reals(x: &[Self]) -> &[f64];
+    /// Loads an element of any inexact dtype.
     ///
     /// # Safety
     /// `at` is a readable element of the dtype, counted from `ptr`.
     unsafe fn read(dtype: DType, ptr: *const u8, at: isize) -> Self;
-    /// Writes the number as an element.
+    /// Stores the number as an element of any inexact dtype.
     ///
     /// # Safety
     /// As `read`, for writing.
@@ -37,7 +37,7 @@ pub(super) trait Field: ComplexField<RealField = f64> + Copy {
 }
 
 impl Field for f64 {
-    fn parts(x: &[f64]) -> &[f64] {
+    fn as_reals(x: &[f64]) -> &[f64] {
         x
     }
 
@@ -78,7 +78,7 @@ impl Field for f64 {
 }
 
 impl Field for Complex128 {
-    fn parts(x: &[Complex128]) -> &[f64] {
+    fn as_reals(x: &[Complex128]) -> &[f64] {
         // SAFETY: a complex number is two real ones, without a gap.
         unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), 2 * x.len()) }
     }
@@ -125,7 +125,7 @@ impl Field for Complex128 {
     }
 }
 
-/// Runs a body with `$T` bound to the number that computes with a dtype.
+/// Runs a body with `$T` bound to the number type that computes with a dtype.
 macro_rules! with_field {
     ($dtype:expr, $T:ident => $body:expr) => {
         if $dtype.is_complex() {
@@ -139,17 +139,17 @@ macro_rules! with_field {
 }
 pub(super) use with_field;
 
-/// `c -= a b` for parts of matrices.
+/// `c -= a b` for submatrices.
 pub(super) fn subtract<T: Field>(
     c: &mut DMatrixViewMut<'_, T>,
     a: DMatrixView<'_, T>,
     b: DMatrixView<'_, T>,
 ) {
-    multiplied(c, true, a, b);
+    multiply_views(c, true, a, b);
 }
 
-/// `c -= a b`, or `c = a b` where `c` is zero.
-fn multiplied<T: Field>(
+/// `c -= a b`, or `c = a b` for a zero `c`.
+fn multiply_views<T: Field>(
     c: &mut DMatrixViewMut<'_, T>,
     subtract: bool,
     a: DMatrixView<'_, T>,
@@ -171,21 +171,21 @@ fn multiplied<T: Field>(
 /// `a b`.
 pub(super) fn product<T: Field>(a: &DMatrix<T>, b: &DMatrix<T>) -> DMatrix<T> {
     let mut out = zeros(a.nrows(), b.ncols());
-    multiplied(&mut out.as_view_mut(), false, a.as_view(), b.as_view());
+    multiply_views(&mut out.as_view_mut(), false, a.as_view(), b.as_view());
     out
 }
 
-/// A matrix of zeros. That of the library writes them one by one.
+/// A zero matrix; nalgebra's own writes elements one by one.
 pub(super) fn zeros<T: Field>(rows: usize, columns: usize) -> DMatrix<T> {
     DMatrix::from_vec(rows, columns, vec![T::zero(); rows * columns])
 }
 
-/// Elements added side by side.
+/// Independent accumulators of a sum.
 pub(super) const LANES: usize = 8;
 
-/// The sum of the lanes.
+/// Pairwise sum of the accumulators.
 #[inline(always)]
-pub(super) fn total<T: Field>(s: &[T; LANES]) -> T {
+pub(super) fn sum_lanes<T: Field>(s: &[T; LANES]) -> T {
     ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 
@@ -195,26 +195,26 @@ pub(super) fn dot<T: Field>(x: &[T], y: &[T]) -> T {
     for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
         sums.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, y))| *sum += x.conjugate() * *y);
     }
-    total(&sums)
+    sum_lanes(&sums)
 }
 
-/// The largest magnitude; NaN and infinity make it NaN.
-pub(super) fn largest(x: &[f64]) -> f64 {
-    let (mut most, mut none) = ([0.0f64; LANES], [0.0; LANES]);
-    let mut parts = x.chunks_exact(LANES);
-    for part in &mut parts {
+/// The largest magnitude; NaN if any element is NaN or infinite.
+pub(super) fn max_abs(x: &[f64]) -> f64 {
+    let (mut most, mut nan) = ([0.0f64; LANES], [0.0; LANES]);
+    let mut chunks = x.chunks_exact(LANES);
+    for part in &mut chunks {
         for l in 0..LANES {
             let size = part[l].abs();
             most[l] = if size > most[l] { size } else { most[l] };
         }
-        // Zero for every finite number.
+        // Zero for finite numbers, NaN for others.
         for l in 0..LANES {
-            none[l] += part[l] * 0.0;
+            nan[l] += part[l] * 0.0;
         }
     }
-    for &x in parts.remainder() {
+    for &x in chunks.remainder() {
         most[0] = most[0].max(x.abs());
-        none[0] += x * 0.0;
+        nan[0] += x * 0.0;
     }
-    most.iter().fold(0.0, |m: f64, x| m.max(*x)) + none.iter().sum::<f64>()
+    most.iter().fold(0.0, |m: f64, x| m.max(*x)) + nan.iter().sum::<f64>()
 }

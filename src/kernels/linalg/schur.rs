@@ -1,33 +1,35 @@
-//! Schur's form of any square matrix, and the eigenvalues and eigenvectors read from it.
+//! Schur form, eigenvalues and eigenvectors of square matrices.
 //!
-//! Owns: the shifted QR iteration in complex arithmetic for complex matrices, back substitution for their vectors, and the gauge of all.
-//! Never iterates for ever. Invariant: vectors have length 1 and a largest component that is positive, as LAPACK's have.
-//! Sources: Golub and Van Loan, Matrix Computations, 7.5 and 7.6; the exceptional shifts are those of EISPACK's `comqr`.
+//! Complex matrices use the shifted QR iteration in complex arithmetic, real ones `real_schur`.
+//! Invariant: vectors have length 1 and a positive largest component, as LAPACK's have.
+//!
+//! Sources: Golub and Van Loan, Matrix Computations, 7.5 and 7.6; the exceptional shifts are those
+//! of EISPACK's `comqr`.
 
 use nalgebra::{ComplexField, DMatrix};
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::batch::{Stack, each};
-use super::factor::{over, scale};
+use super::batch::{Stack, for_each_item};
+use super::factor::{divide_by, power_of_two_scale};
 use super::real_schur;
-use super::real_schur::Form;
+use super::real_schur::RealSchur;
 use crate::dtype::Complex128;
 
-/// An upper triangular `t` and a unitary `z` with `z t zᴴ = a`.
-pub(super) struct Triangular {
+/// A complex Schur form: upper triangular `t` and unitary `z` with `z t zᴴ = a`.
+pub(super) struct ComplexSchur {
     pub(super) t: DMatrix<Complex128>,
     pub(super) z: DMatrix<Complex128>,
 }
 
-/// Iterations per eigenvalue.
-const STEPS: usize = 40;
+/// Most iterations per eigenvalue.
+const MAX_STEPS_PER_VALUE: usize = 40;
 
-fn size_of(z: Complex128) -> f64 {
+fn norm1(z: Complex128) -> f64 {
     z.re.abs() + z.im.abs()
 }
 
-/// A rotation `[[c, s], [-s̄, c]]` that takes `(a, b)` to `(r, 0)`.
+/// The Givens rotation `[[c, s], [-s̄, c]]` that maps `(a, b)` to `(r, 0)`.
 fn rotation(a: Complex128, b: Complex128) -> (f64, Complex128) {
     let length = a.norm().hypot(b.norm());
     if b == Complex128::default() {
@@ -39,15 +41,15 @@ fn rotation(a: Complex128, b: Complex128) -> (f64, Complex128) {
     (a.norm() / length, a / a.norm() * b.conj() / length)
 }
 
-impl Triangular {
-    /// The form of a finite matrix; `None` without convergence.
-    pub(super) fn of(a: DMatrix<Complex128>) -> Option<Triangular> {
+impl ComplexSchur {
+    /// The Schur form of a finite matrix; `None` without convergence.
+    pub(super) fn of(a: DMatrix<Complex128>) -> Option<ComplexSchur> {
         let n = a.nrows();
         if n < 2 {
-            return Some(Triangular { t: a, z: DMatrix::identity(n, n) });
+            return Some(ComplexSchur { t: a, z: DMatrix::identity(n, n) });
         }
-        let (z, t) = real_schur::reduce(a).parts(true);
-        let mut form = Triangular { t, z };
+        let (z, t) = real_schur::reduce(a).into_q_h(true);
+        let mut form = ComplexSchur { t, z };
         let (mut last, mut step, mut total) = (n - 1, 0, 0);
         loop {
             while last > 0 && form.negligible(last - 1) {
@@ -57,7 +59,7 @@ impl Triangular {
                 return Some(form);
             }
             (step, total) = (step + 1, total + 1);
-            if total > STEPS * n {
+            if total > MAX_STEPS_PER_VALUE * n {
                 return None;
             }
             let mut first = last - 1;
@@ -69,17 +71,18 @@ impl Triangular {
         }
     }
 
-    /// Whether the element below the diagonal in column `i` counts as zero, which it then becomes.
+    /// Whether the subdiagonal element in column `i` is negligible; if so, sets it to zero.
     fn negligible(&mut self, i: usize) -> bool {
-        let around = size_of(self.t[(i, i)]) + size_of(self.t[(i + 1, i + 1)]);
-        let small = size_of(self.t[(i + 1, i)]) <= f64::EPSILON * around.max(f64::MIN_POSITIVE);
+        let around = norm1(self.t[(i, i)]) + norm1(self.t[(i + 1, i + 1)]);
+        let small = norm1(self.t[(i + 1, i)]) <= f64::EPSILON * around.max(f64::MIN_POSITIVE);
         if small {
             self.t[(i + 1, i)] = Complex128::default();
         }
         small
     }
 
-    /// The eigenvalue of the last two rows that is nearer to the corner.
+    /// The Wilkinson shift: the eigenvalue of the last 2 × 2 block that is nearer to the last
+    /// element.
     fn shift(&self, last: usize, step: usize) -> Complex128 {
         let t = &self.t;
         if step.is_multiple_of(10) {
@@ -95,7 +98,7 @@ impl Triangular {
         if sum == Complex128::default() { d } else { d - b * c / sum }
     }
 
-    /// One step of the iteration with a shift on the rows `first..=last`.
+    /// One shifted QR step on the rows `first..=last`.
     fn chase(&mut self, first: usize, last: usize, shift: Complex128) {
         let n = self.t.nrows();
         let (mut head, mut below) = (self.t[(first, first)] - shift, self.t[(first + 1, first)]);
@@ -106,15 +109,15 @@ impl Triangular {
                 self.t[(i, k)] = x * c + s * y;
                 self.t[(i + 1, k)] = y * c - s.conj() * x;
             }
-            let turn = |m: &mut DMatrix<Complex128>, rows: usize| {
+            let rotate = |m: &mut DMatrix<Complex128>, rows: usize| {
                 for k in 0..rows {
                     let (x, y) = (m[(k, i)], m[(k, i + 1)]);
                     m[(k, i)] = x * c + s.conj() * y;
                     m[(k, i + 1)] = y * c - s * x;
                 }
             };
-            turn(&mut self.t, (i + 2).min(last) + 1);
-            turn(&mut self.z, n);
+            rotate(&mut self.t, (i + 2).min(last) + 1);
+            rotate(&mut self.z, n);
             if i > first {
                 self.t[(i + 1, i - 1)] = Complex128::default();
             }
@@ -124,33 +127,34 @@ impl Triangular {
         }
     }
 
-    /// Eigenvectors as columns.
+    /// Eigenvectors (columns) by back substitution.
     fn vectors(&self) -> DMatrix<Complex128> {
         let n = self.t.nrows();
-        let size = self.t.iter().map(|&x| size_of(x)).fold(f64::MIN_POSITIVE, f64::max);
-        let least = f64::EPSILON * size;
-        let mut within = DMatrix::zeros(n, n);
+        let size = self.t.iter().map(|&x| norm1(x)).fold(f64::MIN_POSITIVE, f64::max);
+        let min_gap = f64::EPSILON * size;
+        let mut schur_vectors = DMatrix::zeros(n, n);
         for k in 0..n {
-            within[(k, k)] = Complex128::new(1.0, 0.0);
+            schur_vectors[(k, k)] = Complex128::new(1.0, 0.0);
             for i in (0..k).rev() {
-                let sum = (i + 1..=k)
-                    .fold(Complex128::default(), |sum, j| sum - self.t[(i, j)] * within[(j, k)]);
+                let sum = (i + 1..=k).fold(Complex128::default(), |sum, j| {
+                    sum - self.t[(i, j)] * schur_vectors[(j, k)]
+                });
                 let gap = self.t[(i, i)] - self.t[(k, k)];
-                let gap = if gap.norm() < least { Complex128::new(least, 0.0) } else { gap };
-                within[(i, k)] = sum / gap;
+                let gap = if gap.norm() < min_gap { Complex128::new(min_gap, 0.0) } else { gap };
+                schur_vectors[(i, k)] = sum / gap;
                 // Vectors of equal eigenvalues grow by 1 / epsilon at each of them.
-                let grown = within[(i, k)].norm();
+                let grown = schur_vectors[(i, k)].norm();
                 if grown > 1e100 {
-                    within.column_mut(k).iter_mut().for_each(|x| *x /= grown);
+                    schur_vectors.column_mut(k).iter_mut().for_each(|x| *x /= grown);
                 }
             }
         }
-        &self.z * within
+        &self.z * schur_vectors
     }
 }
 
-/// Vectors get length 1 and a positive largest component.
-fn lengthen(vectors: &mut DMatrix<Complex128>) {
+/// Scales vectors to length 1 with a positive largest component.
+fn normalize(vectors: &mut DMatrix<Complex128>) {
     for mut column in vectors.column_iter_mut() {
         let largest = column
             .iter()
@@ -161,7 +165,7 @@ fn lengthen(vectors: &mut DMatrix<Complex128>) {
     }
 }
 
-/// Eigenvalues, and eigenvectors as columns if they are wanted.
+/// Eigenvalues, and eigenvectors (columns) if `wanted`.
 fn eigen(
     a: &Stack<'_>,
     index: usize,
@@ -170,27 +174,27 @@ fn eigen(
     let (mut values, mut vectors, unit);
     if a.is_complex() {
         let matrix = a.load(index);
-        unit = scale(&matrix)?;
-        let form = Triangular::of(over(matrix, unit))?;
+        unit = power_of_two_scale(&matrix)?;
+        let form = ComplexSchur::of(divide_by(matrix, unit))?;
         values = form.t.diagonal().iter().copied().collect::<Vec<_>>();
         vectors = if wanted { form.vectors() } else { DMatrix::zeros(0, 0) };
     } else {
         let matrix = a.load(index);
-        unit = scale(&matrix)?;
-        (values, vectors) = real_schur::eigen(over(matrix, unit), wanted)?;
+        unit = power_of_two_scale(&matrix)?;
+        (values, vectors) = real_schur::eigen(divide_by(matrix, unit), wanted)?;
     }
-    lengthen(&mut vectors);
+    normalize(&mut vectors);
     values.iter_mut().for_each(|value| *value *= unit);
     Some((values, vectors))
 }
 
-/// Eigenvalues and eigenvectors (columns) of square matrices, both complex; the error is the index of a matrix with NaN
-/// or infinity, or whose iteration did not converge. The operand may be real.
+/// Eigenvalues and eigenvectors (columns) of real or complex square matrices; both results are
+/// complex. The error is the index of a matrix with NaN or infinity, or without convergence.
 pub fn eig(a: View, w: ViewMut, v: ViewMut) -> Result<(), usize> {
     launch!("eig", [a] => [w, v];; eig_of(a, w, Some(v)))
 }
 
-/// The eigenvalues alone.
+/// Eigenvalues only.
 pub fn eigvals(a: View, w: ViewMut) -> Result<(), usize> {
     launch!("eigvals", [a] => [w];; eig_of(a, w, None))
 }
@@ -198,18 +202,18 @@ pub fn eigvals(a: View, w: ViewMut) -> Result<(), usize> {
 fn eig_of(a: View, w: ViewMut, v: Option<ViewMut>) -> Result<(), usize> {
     let (a, w) = (Stack::matrices(a), Stack::columns_mut(w));
     let v = v.map(Stack::matrices_mut);
-    each(a.count(), 20 * a.rows.pow(3), |index| {
+    for_each_item(a.count(), 20 * a.rows.pow(3), |index| {
         let Some((values, vectors)) = eigen(&a, index, v.is_some()) else { return false };
         w.store(index, |i, _| values[i]);
         if let Some(v) = &v {
-            v.put(index, &vectors);
+            v.store_matrix(index, &vectors);
         }
         true
     })
 }
 
-/// `z t zᴴ = a` with unitary `z` and upper triangular `t`, for real matrices triangular up to blocks of two rows; the
-/// error is as in `eig`.
+/// The Schur form `z t zᴴ = a` with unitary `z` and upper triangular `t`; for real matrices both
+/// are real, and `t` has 2 × 2 blocks for conjugate pairs. The error is as in `eig`.
 pub fn schur(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
     launch!("schur", [a] => [t, z];; schur_of(a, t, z))
 }
@@ -218,23 +222,23 @@ fn schur_of(a: View, t: ViewMut, z: ViewMut) -> Result<(), usize> {
     let real = !a.dtype.is_complex();
     let (a, t) = (Stack::matrices(a), Stack::matrices_mut(t));
     let z = Stack::matrices_mut(z);
-    each(a.count(), 20 * a.rows.pow(3), |index| {
+    for_each_item(a.count(), 20 * a.rows.pow(3), |index| {
         if a.rows == 0 {
             return true;
         }
         if real {
             let matrix = a.load::<f64>(index);
-            let Some(unit) = scale(&matrix) else { return false };
-            let Some(form) = Form::of(over(matrix, unit), true) else { return false };
+            let Some(unit) = power_of_two_scale(&matrix) else { return false };
+            let Some(form) = RealSchur::of(divide_by(matrix, unit), true) else { return false };
             t.store(index, |i, k| form.t[(i, k)] * unit);
-            z.put(index, &form.z);
+            z.store_matrix(index, &form.z);
             return true;
         }
         let matrix = a.load::<Complex128>(index);
-        let Some(unit) = scale(&matrix) else { return false };
-        let Some(form) = Triangular::of(over(matrix, unit)) else { return false };
+        let Some(unit) = power_of_two_scale(&matrix) else { return false };
+        let Some(form) = ComplexSchur::of(divide_by(matrix, unit)) else { return false };
         t.store(index, |i, k| if i > k { Complex128::default() } else { form.t[(i, k)] * unit });
-        z.put(index, &form.z);
+        z.store_matrix(index, &form.z);
         true
     })
 }

@@ -1,21 +1,20 @@
-//! Determinants, inverses and solutions, from the LU factorisation and from triangles.
+//! Determinants, inverses and solutions of linear systems, from LU factors and triangles.
 //!
-//! Owns: which factor is read for which answer. Never decides what a failure means to a user.
-//! Invariant: an item that fails is named by its index, and its output is not read.
+//! Invariant: a failing item is named by its index, and its output is not read.
 
 use nalgebra::DMatrix;
 
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
-use super::batch::{Stack, each_of};
+use super::batch::{Stack, for_each_grouped};
 use super::batched_small;
-use super::factor::over;
-use super::lu::{Lu, divisible};
+use super::factor::divide_by;
+use super::lu::{Lu, scale_complex};
 use super::scalar::{Field, with_field};
 use super::triangular_solve;
 use super::triangular_solve::solve_general;
 
-/// Sign and logarithm of the magnitude of a determinant.
+/// Sign and logarithm of the absolute value of a determinant.
 fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
     let lu = Lu::new(a);
     let (mut sign, mut log) = (lu.sign(), 0.0);
@@ -29,22 +28,22 @@ fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
     (sign, log)
 }
 
-/// Determinants of square matrices; 1 for one without elements.
+/// Determinants of square matrices; 1 for an empty matrix.
 pub fn det(a: View, out: ViewMut) {
     launch!("det", [a] => [out];; with_field!(a.dtype, T => det_of::<T>(a, out)));
 }
 
 fn det_of<T: Field>(a: View, out: ViewMut) {
-    let (a, out) = (Stack::matrices(a), Stack::numbers_mut(out));
-    let four = |at| batched_small::det(&a, &out, at);
-    let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
+    let (a, out) = (Stack::matrices(a), Stack::scalars_mut(out));
+    let small = |at| batched_small::det(&a, &out, at);
+    let _ = for_each_grouped::<T>(&[&a], a.rows.pow(3), small, |index| {
         let product = Lu::<T>::new(a.load(index)).determinant();
         out.store(index, |_, _| product);
         true
     });
 }
 
-/// Signs and logarithms of the magnitudes of determinants; 0 and -inf for a singular matrix.
+/// Signs and logarithms of the absolute values of determinants; 0 and -inf for a singular matrix.
 pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
     launch!(
         "slogdet", [a] => [sign, log];;
@@ -54,9 +53,9 @@ pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
 
 fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
     let a = Stack::matrices(a);
-    let (sign, log) = (Stack::numbers_mut(sign), Stack::numbers_mut(log));
-    let four = |at| batched_small::slogdet(&a, &sign, &log, at);
-    let _ = each_of::<T>(&[&a], a.rows.pow(3), four, |index| {
+    let (sign, log) = (Stack::scalars_mut(sign), Stack::scalars_mut(log));
+    let small = |at| batched_small::slogdet(&a, &sign, &log, at);
+    let _ = for_each_grouped::<T>(&[&a], a.rows.pow(3), small, |index| {
         let (s, l) = log_det::<T>(a.load(index));
         sign.store(index, |_, _| s);
         log.store(index, |_, _| l);
@@ -64,10 +63,10 @@ fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
     });
 }
 
-/// Writes a solution, if there is one.
-fn keep<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMatrix<T>>) -> bool {
+/// Stores a solution if there is one; returns whether there is.
+fn store_solution<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMatrix<T>>) -> bool {
     let Some(x) = solution else { return false };
-    out.put(index, &x);
+    out.store_matrix(index, &x);
     true
 }
 
@@ -78,11 +77,11 @@ pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
 
 fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
-    let four = |at| batched_small::inverse(&a, &out, at);
-    each_of::<T>(&[&a], 2 * a.rows.pow(3), four, |index| {
+    let small = |at| batched_small::inverse(&a, &out, at);
+    for_each_grouped::<T>(&[&a], 2 * a.rows.pow(3), small, |index| {
         let lu = Lu::<T>::new(a.load(index));
         let Some(x) = triangular_solve::inverse(&lu) else { return false };
-        out.put(index, &x);
+        out.store_matrix(index, &x);
         true
     })
 }
@@ -96,14 +95,14 @@ fn solve_of<T: Field>(a: View, b: View, out: ViewMut) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
     let work = a.rows.pow(2) * (a.rows + b.columns);
-    let four = |at| batched_small::solve(&a, &b, &out, at);
-    each_of::<T>(&[&a, &b], work, four, |index| {
-        keep(&out, index, solve_general::<T>(a.load(index), b.load(index)))
+    let small = |at| batched_small::solve(&a, &b, &out, at);
+    for_each_grouped::<T>(&[&a, &b], work, small, |index| {
+        store_solution(&out, index, solve_general::<T>(a.load(index), b.load(index)))
     })
 }
 
-/// `a⁻¹ b` for triangular `a`, of which one triangle is read, or `a⁻ᵀ b`; the error is the index of a
-/// matrix with a zero on its diagonal.
+/// `a⁻¹ b`, or `a⁻ᵀ b`, for triangular `a`, of which one triangle is read. `triangle` is (lower,
+/// transposed, unit diagonal). The error is the index of a matrix with a zero on its diagonal.
 pub fn solve_triangular(
     a: View,
     b: View,
@@ -120,13 +119,13 @@ fn solve_triangular_of<T: Field>(
     a: View,
     b: View,
     out: ViewMut,
-    reading: (bool, bool, bool),
+    triangle: (bool, bool, bool),
 ) -> Result<(), usize> {
     let (a, b) = (Stack::matrices(a), Stack::matrices(b));
     let out = Stack::matrices_mut(out);
-    let (lower, transposed, unit) = reading;
-    let four = |at| batched_small::solve_triangular(&a, &b, &out, reading, at);
-    each_of::<T>(&[&a, &b], a.rows.pow(2) * b.columns, four, |index| {
+    let (lower, transposed, unit) = triangle;
+    let small = |at| batched_small::solve_triangular(&a, &b, &out, triangle, at);
+    for_each_grouped::<T>(&[&a, &b], a.rows.pow(2) * b.columns, small, |index| {
         let (mut a, mut x) = (a.load::<T>(index), b.load(index));
         if transposed {
             a.transpose_mut();
@@ -134,8 +133,8 @@ fn solve_triangular_of<T: Field>(
         if unit {
             a.fill_diagonal(T::one());
         }
-        let (a, unit) = divisible(a);
+        let (a, unit) = scale_complex(a);
         let solved = triangular_solve::solve(&a, lower != transposed, &mut x);
-        keep(&out, index, solved.then(|| over(x, unit)))
+        store_solution(&out, index, solved.then(|| divide_by(x, unit)))
     })
 }

@@ -1,9 +1,7 @@
-//! Numbers for the unit tests of this folder.
-//!
-//! Owns: one xorshift generator. Never part of a build without tests. Invariant: the same numbers in every run.
+//! A random number generator for unit tests: a fixed xorshift sequence.
 
-/// Numbers from 0 on, below 1.
-pub(super) fn draws() -> impl FnMut() -> f64 {
+/// Numbers in [0, 1).
+pub(super) fn uniform_numbers() -> impl FnMut() -> f64 {
     let mut state = 88_172_645_463_325_252_u64;
     move || {
         state ^= state << 13;

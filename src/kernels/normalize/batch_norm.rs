@@ -1,35 +1,34 @@
-//! Batch normalisation of (rows, channels): the sums of neighbouring columns, side by side.
+//! Batch normalisation of (rows, channels) inputs: statistics of columns, many columns at a time.
 //!
-//! Owns: both passes over a block of columns. Invariant: a sum runs over the rows in order, in blocks whose totals are
-//! kept in float64.
+//! Invariant: a sum runs over the rows in order, in blocks whose totals are kept in float64.
 
-use super::channels::{At, LEVELS, reciprocal};
+use super::channels::{ChannelOperands, LEVELS, inverse_std};
 use super::rows::{Number, fill};
 use crate::kernels::multiversion::leveled;
 
 /// Columns of a block.
-pub(super) const WIDTH: usize = 64;
-/// Rows of a running sum.
-const ROWS: usize = 128;
+pub(super) const BLOCK_COLUMNS: usize = 64;
+/// Rows of one running sum.
+const ROWS_PER_SUM: usize = 128;
 
-/// Some columns of (rows, channels).
+/// A block of columns.
 #[derive(Clone, Copy)]
-pub(super) struct Columns {
+pub(super) struct ColumnBlock {
     pub(super) rows: usize,
     pub(super) channels: usize,
     pub(super) first: usize,
-    /// At most `WIDTH`.
+    /// At most `BLOCK_COLUMNS`.
     pub(super) width: usize,
 }
 
 /// The sum of `term(row, column)` over the rows, for every column.
 #[inline(always)]
-fn sums<T: Number>(at: Columns, term: impl Fn(usize, usize) -> T) -> [f64; WIDTH] {
-    let mut totals = [0.0; WIDTH];
-    let width = at.width.min(WIDTH);
-    for start in (0..at.rows).step_by(ROWS) {
-        let mut running = [T::default(); WIDTH];
-        for row in start..at.rows.min(start + ROWS) {
+fn sums<T: Number>(at: ColumnBlock, term: impl Fn(usize, usize) -> T) -> [f64; BLOCK_COLUMNS] {
+    let mut totals = [0.0; BLOCK_COLUMNS];
+    let width = at.width.min(BLOCK_COLUMNS);
+    for start in (0..at.rows).step_by(ROWS_PER_SUM) {
+        let mut running = [T::default(); BLOCK_COLUMNS];
+        for row in start..at.rows.min(start + ROWS_PER_SUM) {
             for (j, sum) in running[..width].iter_mut().enumerate() {
                 *sum = *sum + term(row, j);
             }
@@ -42,19 +41,19 @@ fn sums<T: Number>(at: Columns, term: impl Fn(usize, usize) -> T) -> [f64; WIDTH
 }
 
 leveled! {
-    /// The forward pass of some columns.
+    /// The forward pass of a block of columns.
     pub(super) unsafe fn forward<T: Number>(
-        at: At<T>, columns: Columns, eps: f64,
+        at: ChannelOperands<T>, columns: ColumnBlock, eps: f64,
     ) = forward_body, LEVELS
 }
 
 /// # Safety
 /// `x` and `out` hold the columns, `weight` and `bias` an element for each, `stats` two.
 #[inline(always)]
-unsafe fn forward_body<T: Number>(at: At<T>, columns: Columns, eps: f64) {
-    let Columns { rows, channels, first, .. } = columns;
-    let width = columns.width.min(WIDTH);
-    let (mut mean, mut factor) = ([T::default(); WIDTH], [T::default(); WIDTH]);
+unsafe fn forward_body<T: Number>(at: ChannelOperands<T>, columns: ColumnBlock, eps: f64) {
+    let ColumnBlock { rows, channels, first, .. } = columns;
+    let width = columns.width.min(BLOCK_COLUMNS);
+    let (mut mean, mut factor) = ([T::default(); BLOCK_COLUMNS], [T::default(); BLOCK_COLUMNS]);
     // SAFETY: the caller's contract.
     unsafe {
         let x = at.x.add(first);
@@ -70,7 +69,7 @@ unsafe fn forward_body<T: Number>(at: At<T>, columns: Columns, eps: f64) {
             let (stats, var) = (at.stats.add(2 * (first + j)), squares[j] / rows as f64);
             *stats = mean[j];
             *stats.add(1) = T::from_f64(var);
-            factor[j] = T::from_f64(reciprocal(*stats.add(1), eps)) * *at.weight.add(first + j);
+            factor[j] = T::from_f64(inverse_std(*stats.add(1), eps)) * *at.weight.add(first + j);
         }
         let bias = at.bias.add(first);
         for row in 0..rows {
@@ -81,37 +80,37 @@ unsafe fn forward_body<T: Number>(at: At<T>, columns: Columns, eps: f64) {
 }
 
 leveled! {
-    /// The backward pass of some columns.
+    /// The backward pass of a block of columns.
     pub(super) unsafe fn backward<T: Number>(
-        at: At<T>, columns: Columns, eps: f64,
+        at: ChannelOperands<T>, columns: ColumnBlock, eps: f64,
     ) = backward_body, LEVELS
 }
 
 /// # Safety
 /// As `forward_body`, with `g` like `x`, and `sums` for each column; `out` may be null.
 #[inline(always)]
-unsafe fn backward_body<T: Number>(at: At<T>, columns: Columns, eps: f64) {
-    let Columns { rows, channels, first, .. } = columns;
-    let width = columns.width.min(WIDTH);
-    let [mut mean, mut factor, mut slope, mut shift] = [[T::default(); WIDTH]; 4];
+unsafe fn backward_body<T: Number>(at: ChannelOperands<T>, columns: ColumnBlock, eps: f64) {
+    let ColumnBlock { rows, channels, first, .. } = columns;
+    let width = columns.width.min(BLOCK_COLUMNS);
+    let [mut mean, mut factor, mut slope, mut shift] = [[T::default(); BLOCK_COLUMNS]; 4];
     // SAFETY: the caller's contract.
     unsafe {
         let (x, g) = (at.x.add(first), at.g.add(first));
         for (j, mean) in mean[..width].iter_mut().enumerate() {
             *mean = *at.stats.add(2 * (first + j));
         }
-        let plain = sums(columns, |row, j| *g.add(row * channels + j));
-        let sloped = sums(columns, |row, j| {
+        let grad_sums = sums(columns, |row, j| *g.add(row * channels + j));
+        let grad_dots = sums(columns, |row, j| {
             *g.add(row * channels + j) * (*x.add(row * channels + j) - mean[j])
         });
         for j in 0..width {
-            let r = reciprocal(*at.stats.add(2 * (first + j) + 1), eps);
+            let r = inverse_std(*at.stats.add(2 * (first + j) + 1), eps);
             let weight = *at.weight.add(first + j);
-            *at.sums.add(first + j) = [sloped[j] * r, plain[j]];
+            *at.sums.add(first + j) = [grad_dots[j] * r, grad_sums[j]];
             let scale = weight.to_f64() * r / rows as f64;
             factor[j] = T::from_f64(r) * weight;
-            slope[j] = T::from_f64(scale * r * r * sloped[j]);
-            shift[j] = T::from_f64(scale * plain[j]);
+            slope[j] = T::from_f64(scale * r * r * grad_dots[j]);
+            shift[j] = T::from_f64(scale * grad_sums[j]);
         }
         if at.out.is_null() {
             return;

@@ -1,50 +1,51 @@
-//! Normalisation with one weight and one bias per channel: of groups of channels, and of channels over a batch.
+//! Group and batch normalisation: one weight and one bias per channel, over (n, groups, channels
+//! per group, inner).
 //!
-//! Owns: both passes over (n, groups, channels of a group, inner), in runs of the inner elements. Never copies an operand.
-//! Invariant: the statistics are those of a set, which is a group of one row, or of all rows where `across`; sums of a run
-//! are kept apart and added in the order of the runs, so a result is the same at any number of threads.
+//! A set of statistics is one group of one row, or one channel over all rows if `across`.
+//! Invariant: sums of a run are kept separately and added in the order of the runs, so results do
+//! not depend on the number of threads.
 
 use std::sync::Arc;
 
 use super::super::launch::{self, Run, launch};
 use super::super::view::{View, ViewMut, with_float};
 use super::batch_norm;
-use super::batch_norm::{Columns, WIDTH};
+use super::batch_norm::{BLOCK_COLUMNS, ColumnBlock};
 use super::rows::{Number, fill, sum};
-use super::simd::InVectors;
+use super::simd::SimdNorm;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::kernels::multiversion::{Levels, leveled};
 use crate::threads::parallel_for;
 
-/// Memory is what limits these loops: AVX-512 has no part in it.
+/// These loops are memory-bound: AVX-512 does not help.
 pub(super) const LEVELS: Levels = Levels::UpToAvx2;
-/// Elements per block of a split.
-const SPLIT: usize = 1 << 15;
+/// Elements per parallel block.
+const ELEMENTS_PER_BLOCK: usize = 1 << 15;
 
-/// The runs of a set.
+/// The runs of contiguous elements of a set.
 #[derive(Clone, Copy)]
-pub(super) struct Runs {
+pub(super) struct SetRuns {
     first: usize,
-    /// From run to run.
+    /// Runs from one run of the set to the next.
     step: usize,
     pub(super) count: usize,
     pub(super) inner: usize,
     channels: usize,
 }
 
-impl Runs {
-    fn of(set: usize, dims: &[usize], across: bool) -> Runs {
+impl SetRuns {
+    fn of(set: usize, dims: &[usize], across: bool) -> SetRuns {
         let &[n, groups, own, inner] = dims else { unreachable!("four axes") };
         let channels = groups * own;
         if across {
             assert!(own == 1, "a channel is a group of its own");
-            return Runs { first: set, step: channels, count: n, inner, channels };
+            return SetRuns { first: set, step: channels, count: n, inner, channels };
         }
-        Runs { first: set * own, step: 1, count: own, inner, channels }
+        SetRuns { first: set * own, step: 1, count: own, inner, channels }
     }
 
-    /// Run `i`, and its channel.
+    /// Index of run `i`, and its channel.
     #[inline(always)]
     pub(super) fn run(&self, i: usize) -> (usize, usize) {
         let run = self.first + i * self.step;
@@ -55,9 +56,9 @@ impl Runs {
         (self.count * self.inner) as f64
     }
 
-    /// The same elements in as few runs as can be.
+    /// Offsets and lengths of the set's elements, in as few runs as possible.
     #[inline(always)]
-    pub(super) fn joined(self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn contiguous_runs(self) -> impl Iterator<Item = (usize, usize)> {
         let (runs, len) =
             if self.step == 1 { (1, self.count * self.inner) } else { (self.count, self.inner) };
         (0..runs).map(move |i| ((self.first + i * self.step) * self.inner, len))
@@ -69,24 +70,24 @@ fn sets(dims: &[usize], across: bool) -> usize {
     if across { dims[1] } else { dims[0] * dims[1] }
 }
 
-/// Calls `body` with each set, in blocks.
-fn each_set(dims: &[usize], across: bool, body: impl Fn(usize) + Sync) {
+/// Calls `body` with each set, in parallel blocks.
+fn for_each_set(dims: &[usize], across: bool, body: impl Fn(usize) + Sync) {
     let sets = sets(dims, across);
-    let blocks = (dims.iter().product::<usize>() / SPLIT).clamp(1, sets.max(1));
+    let blocks = (dims.iter().product::<usize>() / ELEMENTS_PER_BLOCK).clamp(1, sets.max(1));
     parallel_for(blocks, &|i| (i * sets / blocks..(i + 1) * sets / blocks).for_each(&body));
 }
 
-/// Whether the runs are single elements, of which the sets are columns.
-fn in_columns(dims: &[usize], across: bool) -> bool {
+/// Whether runs are single elements, so that sets are columns.
+fn sets_are_columns(dims: &[usize], across: bool) -> bool {
     across && dims[3] == 1
 }
 
-/// Calls `body` with blocks of columns.
-fn each_columns(dims: &[usize], body: impl Fn(Columns) + Sync) {
+/// Calls `body` with blocks of columns, in parallel.
+fn for_each_column_block(dims: &[usize], body: impl Fn(ColumnBlock) + Sync) {
     let (rows, channels) = (dims[0], dims[1]);
-    parallel_for(channels.div_ceil(WIDTH), &|i| {
-        let first = i * WIDTH;
-        body(Columns { rows, channels, first, width: WIDTH.min(channels - first) });
+    parallel_for(channels.div_ceil(BLOCK_COLUMNS), &|i| {
+        let first = i * BLOCK_COLUMNS;
+        body(ColumnBlock { rows, channels, first, width: BLOCK_COLUMNS.min(channels - first) });
     });
 }
 
@@ -96,9 +97,9 @@ fn check(x: &View, params: &[View], stats: &[usize], across: bool) {
     assert!(params.iter().all(|p| p.dims == [channels] && p.is_contiguous()));
 }
 
-/// Addresses that blocks share.
+/// Pointers to the operands, shared by threads.
 #[derive(Clone, Copy)]
-pub(super) struct At<T> {
+pub(super) struct ChannelOperands<T> {
     pub(super) x: *const T,
     pub(super) weight: *const T,
     pub(super) bias: *const T,
@@ -108,9 +109,10 @@ pub(super) struct At<T> {
     pub(super) sums: *mut [f64; 2],
 }
 // SAFETY: made from views, which are Send + Sync; sets write disjoint parts.
-unsafe impl<T> Sync for At<T> {}
+unsafe impl<T> Sync for ChannelOperands<T> {}
 
-/// `y = (x - mean) r weight + bias`, with `r = 1 / sqrt(var + eps)`; `stats` (sets, 2) receives the mean and the variance.
+/// `y = (x - mean) r weight + bias`, with `r = 1 / sqrt(var + eps)`; `stats` (sets, 2) receives the
+/// mean and the variance.
 pub fn channels_forward(
     [x, weight, bias]: [View; 3],
     eps: f64,
@@ -126,7 +128,7 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
     check(&x, &[w, b], stats.dims, across);
     assert!(y.dims == x.dims && y.is_contiguous() && stats.is_contiguous());
     with_float!([x, w, b, y, stats], T => {
-        let at = At::<T> {
+        let at = ChannelOperands::<T> {
             x: x.at(0),
             weight: w.at(0),
             bias: b.at(0),
@@ -136,14 +138,14 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
             sums: std::ptr::null_mut(),
         };
         let at = &at;
-        if in_columns(x.dims, across) {
+        if sets_are_columns(x.dims, across) {
             // SAFETY: the views hold the columns, and the parameters an element for every channel.
-            return each_columns(x.dims, |some| unsafe { batch_norm::forward::<T>(*at, some, eps) });
+            return for_each_column_block(x.dims, |some| unsafe { batch_norm::forward::<T>(*at, some, eps) });
         }
-        each_set(x.dims, across, |set| {
+        for_each_set(x.dims, across, |set| {
             // SAFETY: the views hold the runs of every set, and the parameters an element for every channel.
             unsafe {
-                let runs = Runs::of(set, x.dims, across);
+                let runs = SetRuns::of(set, x.dims, across);
                 if !T::forward(*at, set, runs, eps) {
                     forward_set::<T>(*at, set, runs, eps);
                 }
@@ -154,7 +156,7 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
 
 /// # Safety
 /// `x` and `out` hold the runs, `weight` and `bias` an element for every channel, `stats` two for the set.
-unsafe fn forward_set<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
+unsafe fn forward_set<T: Number>(at: ChannelOperands<T>, set: usize, runs: SetRuns, eps: f64) {
     // SAFETY: the caller's contract.
     unsafe {
         let mean = T::from_f64(mean_of(at.x, runs, |x| x));
@@ -164,7 +166,7 @@ unsafe fn forward_set<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
         }));
         *at.stats.add(2 * set) = mean;
         *at.stats.add(2 * set + 1) = var;
-        let r = T::from_f64(reciprocal(var, eps));
+        let r = T::from_f64(inverse_std(var, eps));
         for i in 0..runs.count {
             let (run, channel) = runs.run(i);
             let (x, y) = (at.x.add(run * runs.inner), at.out.add(run * runs.inner));
@@ -179,9 +181,9 @@ unsafe fn forward_set<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
 /// # Safety
 /// `x` holds the runs.
 #[inline(always)]
-unsafe fn mean_of<T: Number>(x: *const T, runs: Runs, term: impl Fn(T) -> T) -> f64 {
+unsafe fn mean_of<T: Number>(x: *const T, runs: SetRuns, term: impl Fn(T) -> T) -> f64 {
     let mut total = 0.0;
-    for (start, len) in runs.joined() {
+    for (start, len) in runs.contiguous_runs() {
         // SAFETY: the caller's contract.
         total += unsafe {
             let x = x.add(start);
@@ -192,12 +194,13 @@ unsafe fn mean_of<T: Number>(x: *const T, runs: Runs, term: impl Fn(T) -> T) -> 
 }
 
 #[inline(always)]
-pub(super) fn reciprocal<T: Number>(var: T, eps: f64) -> f64 {
+pub(super) fn inverse_std<T: Number>(var: T, eps: f64) -> f64 {
     (var.to_f64() + eps).sqrt().recip()
 }
 
-/// The gradients of `channels_forward`: of the weight, the bias and, where wanted, of `x`, which is
-/// `r (h - mean(h) - y mean(h y))` with `h = g weight` and `y` the normalised elements.
+/// The gradients of `channels_forward`: of the weight, the bias and, if there is a third output, of
+/// `x`, which is `r (h - mean(h) - y mean(h y))` with `h = g weight` and `y` the normalised
+/// elements.
 pub fn channels_backward(
     [x, weight, stats, g]: [View; 4],
     eps: f64,
@@ -226,7 +229,7 @@ fn backward([x, w, stats, g]: [View; 4], eps: f64, across: bool, writes: &[ViewM
     }
     sums.resize(x.dims[0] * channels, [0.0; 2]);
     with_float!([x, w, stats, g, params[0], params[1]], T => {
-        let at = At::<T> {
+        let at = ChannelOperands::<T> {
             x: x.at(0),
             weight: w.at(0),
             bias: std::ptr::null(),
@@ -236,13 +239,13 @@ fn backward([x, w, stats, g]: [View; 4], eps: f64, across: bool, writes: &[ViewM
             sums: sums.as_mut_ptr(),
         };
         let at = &at;
-        if in_columns(x.dims, across) {
+        if sets_are_columns(x.dims, across) {
             // SAFETY: as in `forward`; there are sums for every column.
-            each_columns(x.dims, |some| unsafe { batch_norm::backward::<T>(*at, some, eps) });
+            for_each_column_block(x.dims, |some| unsafe { batch_norm::backward::<T>(*at, some, eps) });
         } else {
-            each_set(x.dims, across, |set| {
+            for_each_set(x.dims, across, |set| {
                 // SAFETY: as in `forward`; there are sums for every run.
-                unsafe { backward_set::<T>(*at, set, Runs::of(set, x.dims, across), eps) }
+                unsafe { backward_set::<T>(*at, set, SetRuns::of(set, x.dims, across), eps) }
             });
         }
         for channel in 0..channels {
@@ -260,20 +263,20 @@ fn backward([x, w, stats, g]: [View; 4], eps: f64, across: bool, writes: &[ViewM
 }
 
 leveled! {
-    /// One set.
+    /// The backward pass of one set.
     unsafe fn backward_set<T: Number>(
-        at: At<T>, set: usize, runs: Runs, eps: f64,
+        at: ChannelOperands<T>, set: usize, runs: SetRuns, eps: f64,
     ) = backward_body, LEVELS
 }
 
 /// # Safety
 /// As `forward_set`, with `g` like `x`, and `sums` for every run; `out` may be null.
 #[inline(always)]
-unsafe fn backward_body<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) {
+unsafe fn backward_body<T: Number>(at: ChannelOperands<T>, set: usize, runs: SetRuns, eps: f64) {
     // SAFETY: the caller's contract.
     unsafe {
-        let (mean, r) = (*at.stats.add(2 * set), reciprocal(*at.stats.add(2 * set + 1), eps));
-        let (mut plain, mut sloped) = (0.0, 0.0);
+        let (mean, r) = (*at.stats.add(2 * set), inverse_std(*at.stats.add(2 * set + 1), eps));
+        let (mut grad_sum, mut grad_dot) = (0.0, 0.0);
         for i in 0..runs.count {
             let (run, channel) = runs.run(i);
             let (x, g) = (at.x.add(run * runs.inner), at.g.add(run * runs.inner));
@@ -281,14 +284,14 @@ unsafe fn backward_body<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) 
             let to_weight = sum(runs.inner, |i| *g.add(i) * (*x.add(i) - mean)) * r;
             *at.sums.add(run) = [to_weight, to_bias];
             let weight = (*at.weight.add(channel)).to_f64();
-            plain += weight * to_bias;
-            sloped += weight * to_weight;
+            grad_sum += weight * to_bias;
+            grad_dot += weight * to_weight;
         }
         if at.out.is_null() {
             return;
         }
-        let shift = T::from_f64(r * plain / runs.elements());
-        let slope = T::from_f64(r * r * sloped / runs.elements());
+        let shift = T::from_f64(r * grad_sum / runs.elements());
+        let slope = T::from_f64(r * r * grad_dot / runs.elements());
         for i in 0..runs.count {
             let (run, channel) = runs.run(i);
             let start = run * runs.inner;
@@ -299,7 +302,7 @@ unsafe fn backward_body<T: Number>(at: At<T>, set: usize, runs: Runs, eps: f64) 
     }
 }
 
-/// `y = (x - mean) weight + bias` with one of each for every channel of (n, channels, inner).
+/// `y = (x - mean) weight + bias` with per-channel parameters, for (n, channels, inner).
 pub fn channels_scaled([x, mean, weight, bias]: [View; 4], y: ViewMut) {
     launch!("scale_channels", [x, mean, weight, bias] => [y];;
         scaled([x, mean, weight, bias], &y));
@@ -310,7 +313,7 @@ fn scaled([x, mean, w, b]: [View; 4], y: &ViewMut) {
     assert!(x.is_contiguous() && y.dims == x.dims && y.is_contiguous());
     assert!([mean, w, b].iter().all(|p| p.dims == [channels] && p.is_contiguous()));
     with_float!([x, mean, w, b, y], T => {
-        let at = At::<T> {
+        let at = ChannelOperands::<T> {
             x: x.at(0),
             weight: w.at(0),
             bias: b.at(0),
@@ -320,7 +323,7 @@ fn scaled([x, mean, w, b]: [View; 4], y: &ViewMut) {
             sums: std::ptr::null_mut(),
         };
         let at = &at;
-        let blocks = (n * channels * inner / SPLIT).clamp(1, (n * channels).max(1));
+        let blocks = (n * channels * inner / ELEMENTS_PER_BLOCK).clamp(1, (n * channels).max(1));
         parallel_for(blocks, &|i| {
             let runs = (i * n * channels / blocks, (i + 1) * n * channels / blocks);
             // SAFETY: the views hold these runs, and the parameters an element for every channel.
@@ -330,16 +333,21 @@ fn scaled([x, mean, w, b]: [View; 4], y: &ViewMut) {
 }
 
 leveled! {
-    /// The runs of a range.
+    /// Scales and shifts the runs of a range.
     unsafe fn scaled_runs<T: Number>(
-        at: At<T>, runs: (usize, usize), inner: usize, channels: usize,
+        at: ChannelOperands<T>, runs: (usize, usize), inner: usize, channels: usize,
     ) = scaled_body, LEVELS
 }
 
 /// # Safety
 /// `x` and `out` hold the runs; `stats` (the means), `weight` and `bias` hold an element for every channel.
 #[inline(always)]
-unsafe fn scaled_body<T: Number>(at: At<T>, runs: (usize, usize), inner: usize, channels: usize) {
+unsafe fn scaled_body<T: Number>(
+    at: ChannelOperands<T>,
+    runs: (usize, usize),
+    inner: usize,
+    channels: usize,
+) {
     let mut run = runs.0;
     while run < runs.1 {
         let channel = run % channels;
@@ -347,7 +355,7 @@ unsafe fn scaled_body<T: Number>(at: At<T>, runs: (usize, usize), inner: usize, 
         unsafe {
             let (x, y) = (at.x.add(run * inner), at.out.add(run * inner));
             if inner == 1 {
-                // The channels are neighbours.
+                // Channels are contiguous.
                 let count = (channels - channel).min(runs.1 - run);
                 let [mean, weight, bias] =
                     [at.stats.cast_const(), at.weight, at.bias].map(|p| p.add(channel));

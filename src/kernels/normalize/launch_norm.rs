@@ -1,7 +1,6 @@
-//! Normalisation in a capture: the launches of both passes, whose parameters may be missing.
+//! Launches of row normalisation in a trace, whose parameters are optional.
 //!
-//! Owns: how missing operands are left out of a launch and found again. Never computes.
-//! Invariant: a replay has the operands that were given.
+//! Invariant: a replay has the same operands as the traced call.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::array::capture;
 use crate::kernels::launch::{self, Launch, Run, Work};
 use crate::kernels::view::{View, ViewMut};
 
-/// Records a forward pass.
+/// Launches a forward pass.
 pub(super) fn forward(
     x: View,
     [weight, bias]: [Option<View>; 2],
@@ -21,7 +20,7 @@ pub(super) fn forward(
     let some = [Some(x), weight, bias];
     let given = some.map(|view| view.is_some());
     let run: Run = Arc::new(move |reads, writes, _| {
-        let [x, weight, bias] = spread_out(given, reads);
+        let [x, weight, bias] = restore_optional(given, reads);
         let [y, stats] = writes else { unreachable!("the results of normalize") };
         rows_forward(x.expect("x is given"), [weight, bias], eps, centred, y, stats);
         Ok(())
@@ -34,7 +33,7 @@ pub(super) fn forward(
     })
 }
 
-/// Records a backward pass.
+/// Launches a backward pass.
 pub(super) fn backward(
     [x, stats, g]: [View; 3],
     weight: Option<View>,
@@ -46,7 +45,7 @@ pub(super) fn backward(
     let results = [&out.x, &out.weight, &out.bias];
     let wanted = results.map(Option::is_some);
     let run: Run = Arc::new(move |reads, writes, _| {
-        let [Some(x), weight, Some(stats), Some(g)] = spread_out(given, reads) else {
+        let [Some(x), weight, Some(stats), Some(g)] = restore_optional(given, reads) else {
             unreachable!("the operands of normalize_backward")
         };
         let mut writes = writes.iter_mut();
@@ -63,8 +62,11 @@ pub(super) fn backward(
     })
 }
 
-/// Views in the places where they were given.
-fn spread_out<'a, const N: usize>(given: [bool; N], views: &[View<'a>]) -> [Option<View<'a>>; N] {
+/// Puts the given views back into their optional positions.
+fn restore_optional<'a, const N: usize>(
+    given: [bool; N],
+    views: &[View<'a>],
+) -> [Option<View<'a>>; N] {
     let mut views = views.iter().copied();
     given.map(|given| if given { views.next() } else { None })
 }

@@ -1,7 +1,8 @@
-//! Normalisation: of rows, as layer norm and RMS norm have it, and of channels, as group and batch norm do; variance.
+//! Normalisation of rows (layer norm, RMS norm) and of channels (group norm, batch norm), and
+//! variance.
 //!
-//! Owns: forward passes, first-order backward passes and statistics. Never keeps what follows from input and statistics.
-//! Invariant: sums run over blocks that follow from the shape, so results are the same at any number of threads.
+//! Invariant: sums run over blocks that follow from the shape, so results do not depend on the
+//! number of threads.
 
 mod batch_norm;
 mod channels;

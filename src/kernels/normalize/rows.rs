@@ -1,30 +1,30 @@
-//! Normalisation of rows with one weight and one bias per column, forward and first-order backward.
+//! Layer norm and RMS norm: normalisation of rows with a weight and a bias per column, forward and
+//! backward.
 //!
-//! Owns: both loops and the sums over rows for the parameters. Never keeps the normalised rows: they follow from the
-//! row and its statistics.
-//! Invariant: sums over a row run over fixed blocks in float64, sums over rows over blocks that follow from the shape,
-//! so a result is the same at any number of threads.
+//! Normalised rows are not saved: they are recomputed from the row and its statistics. Invariant:
+//! sums over a row run over fixed blocks in float64, sums over rows over blocks that follow from
+//! the shape, so results do not depend on the number of threads.
 
 use std::hint::black_box;
 use std::ops::{Add, Mul, Sub};
 
 use super::super::view::{View, ViewMut, with_float};
 use super::launch_norm;
-use super::simd::InVectors;
+use super::simd::SimdNorm;
 use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
-/// Running sums that a block has side by side.
+/// Independent running sums of a block.
 const LANES: usize = 32;
 /// Elements per block of a sum.
 const BLOCK: usize = 1024;
-/// Elements per block of a split.
-const SPLIT: usize = 1 << 15;
-/// Rows at most in one running sum for a parameter.
-const MOST_ROWS: usize = 256;
+/// Elements per parallel block.
+const ELEMENTS_PER_BLOCK: usize = 1 << 15;
+/// Most rows in one running sum of a parameter gradient.
+const MAX_ROWS_PER_SUM: usize = 256;
 
 pub(super) trait Number:
     Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default
@@ -41,20 +41,17 @@ pub(super) fn sum<T: Number>(n: usize, term: impl Fn(usize) -> T) -> f64 {
         let end = n.min(start + BLOCK);
         let wide = start + (end - start) / LANES * LANES;
         let narrow = wide + (end - wide) / 8 * 8;
-        total += side_by_side::<T, LANES>(start, wide, &term).to_f64();
-        total += side_by_side::<T, 8>(wide, narrow, &term).to_f64();
+        total += lane_sum::<T, LANES>(start, wide, &term).to_f64();
+        total += lane_sum::<T, 8>(wide, narrow, &term).to_f64();
         total += (narrow..end).fold(T::default(), |sum, i| sum + term(i)).to_f64();
     }
     total
 }
 
-/// The sum of `term(start..end)`, a multiple of `L` terms, in `L` running sums that are then added by halves.
+/// The sum of `term(start..end)`, a multiple of `L` terms, in `L` running sums that are then added
+/// pairwise.
 #[inline(always)]
-fn side_by_side<T: Number, const L: usize>(
-    start: usize,
-    end: usize,
-    term: impl Fn(usize) -> T,
-) -> T {
+fn lane_sum<T: Number, const L: usize>(start: usize, end: usize, term: impl Fn(usize) -> T) -> T {
     let mut lanes = [T::default(); L];
     if start == end {
         return lanes[0];
@@ -65,7 +62,8 @@ fn side_by_side<T: Number, const L: usize>(
         }
     }
     if L == LANES {
-        // Through memory: else the compiler makes the vectors of the loop as short as the last step, two elements.
+        // Forces the sums through memory: otherwise LLVM uses vectors as short as the last step,
+        // two elements.
         lanes = black_box(lanes);
     }
     let mut width = L;
@@ -84,18 +82,18 @@ fn shape(x: &View, others: &[bool]) -> (usize, usize) {
     (x.dims[0], x.dims[1])
 }
 
-/// Whether a parameter has one element per column, of this dtype.
-fn fits(p: Option<View>, n: usize, dtype: DType) -> bool {
+/// Whether a parameter, if given, has one element per column and this dtype.
+fn is_row_parameter(p: Option<View>, n: usize, dtype: DType) -> bool {
     p.is_none_or(|p| p.dims == [n] && p.is_contiguous() && p.dtype == dtype)
 }
 
-/// A pointer that may be missing.
+/// The pointer of a view, or null.
 fn pointer<T: Element>(p: Option<View>) -> *const T {
     p.map_or(std::ptr::null(), |p| p.at(0))
 }
 
-/// `y = (x - mean) r weight + bias` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row; without `centred` the mean
-/// counts as 0. `stats` (rows, 2) receives the mean and `r`.
+/// `y = (x - mean) r weight + bias` with `r = 1 / sqrt(mean((x - mean)²) + eps)` for each row. The
+/// mean is 0 unless `centred` (RMS norm). `stats` (rows, 2) receives the mean and `r`.
 pub fn forward(
     x: View,
     [weight, bias]: [Option<View>; 2],
@@ -121,20 +119,20 @@ pub(super) fn rows_forward(
     assert!(
         y.dims == x.dims
             && stats.dims == [rows, 2]
-            && fits(weight, n, x.dtype)
-            && fits(bias, n, x.dtype)
+            && is_row_parameter(weight, n, x.dtype)
+            && is_row_parameter(bias, n, x.dtype)
     );
-    let blocks = (rows * n / SPLIT).clamp(1, rows.max(1));
+    let blocks = (rows * n / ELEMENTS_PER_BLOCK).clamp(1, rows.max(1));
     parallel_for(blocks, &|i| {
         let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
         with_float!(
             [x, y, stats],
-            T => some_forward::<T>(x, [weight, bias], y, stats, (first, end - first, eps, centred))
+            T => forward_block::<T>(x, [weight, bias], y, stats, (first, end - first, eps, centred))
         );
     });
 }
 
-fn some_forward<T: InVectors>(
+fn forward_block<T: SimdNorm>(
     x: View,
     [weight, bias]: [Option<View>; 2],
     y: &ViewMut,
@@ -142,7 +140,7 @@ fn some_forward<T: InVectors>(
     (first, rows, eps, centred): (usize, usize, f64, bool),
 ) {
     let (n, skip) = (x.dims[1], (first * x.dims[1]) as isize);
-    let at = Forward::<T> {
+    let at = ForwardOperands::<T> {
         x: x.at(skip),
         weight: pointer(weight),
         bias: pointer(bias),
@@ -157,9 +155,9 @@ fn some_forward<T: InVectors>(
     }
 }
 
-/// The operands of some rows; parameters may be null.
+/// Pointers to the operands of some rows; parameters may be null.
 #[derive(Clone, Copy)]
-pub(super) struct Forward<T> {
+pub(super) struct ForwardOperands<T> {
     pub(super) x: *const T,
     pub(super) weight: *const T,
     pub(super) bias: *const T,
@@ -169,8 +167,14 @@ pub(super) struct Forward<T> {
 
 /// # Safety
 /// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements.
-unsafe fn forward_rows<T: Number>(at: Forward<T>, n: usize, rows: usize, eps: f64, centred: bool) {
-    let Forward { weight, bias, .. } = at;
+unsafe fn forward_rows<T: Number>(
+    at: ForwardOperands<T>,
+    n: usize,
+    rows: usize,
+    eps: f64,
+    centred: bool,
+) {
+    let ForwardOperands { weight, bias, .. } = at;
     for row in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
@@ -205,9 +209,10 @@ pub(super) unsafe fn fill<T>(n: usize, y: *mut T, value: impl Fn(usize) -> T) {
     }
 }
 
-/// What a backward computes; what is `None` is not wanted.
+/// The outputs of the backward pass; `None` if not wanted.
 pub struct Gradients<'a> {
-    /// `r (h - mean(h) - y mean(h y))` with `h = g weight` and `y` the normalised row; without `mean(h)` unless `centred`.
+    /// `r (h - mean(h) - y mean(h y))` with `h = g weight` and `y` the normalised row; without
+    /// `mean(h)` unless `centred`.
     pub x: Option<ViewMut<'a>>,
     /// The sum of `g y` over the rows.
     pub weight: Option<ViewMut<'a>>,
@@ -238,17 +243,19 @@ pub(super) fn rows_backward(
     out: Gradients,
 ) -> Result<()> {
     let (_, n) = shape(&x, &[x.is_contiguous(), stats.is_contiguous(), g.is_contiguous()]);
-    assert!(g.dims == x.dims && stats.dims == [x.dims[0], 2] && fits(weight, n, x.dtype));
+    assert!(
+        g.dims == x.dims && stats.dims == [x.dims[0], 2] && is_row_parameter(weight, n, x.dtype)
+    );
     assert!(
         out.x.as_ref().is_none_or(|o| o.dims == x.dims && o.is_contiguous() && o.dtype == x.dtype)
     );
     for sums in [&out.weight, &out.bias].into_iter().flatten() {
         assert!(sums.dims == [n] && sums.is_contiguous() && sums.dtype == x.dtype);
     }
-    with_float!([x, stats, g], T => all_backward::<T>(x, weight, stats, g, centred, out))
+    with_float!([x, stats, g], T => backward_typed::<T>(x, weight, stats, g, centred, out))
 }
 
-fn all_backward<T: Number>(
+fn backward_typed<T: Number>(
     x: View,
     weight: Option<View>,
     stats: View,
@@ -258,18 +265,18 @@ fn all_backward<T: Number>(
 ) -> Result<()> {
     let (rows, n) = (x.dims[0], x.dims[1]);
     let summed = out.weight.is_some() || out.bias.is_some();
-    let most = if summed { rows.div_ceil(MOST_ROWS) } else { 1 };
-    let blocks = (rows * n / SPLIT).max(most).clamp(1, rows.max(1));
+    let most = if summed { rows.div_ceil(MAX_ROWS_PER_SUM) } else { 1 };
+    let blocks = (rows * n / ELEMENTS_PER_BLOCK).max(most).clamp(1, rows.max(1));
     // Per block: the sums for the weight, then those for the bias.
     let mut sums = zeros::<T>(if summed { 2 * n * blocks } else { 0 })?;
-    let partial = Partial(sums.as_mut_ptr());
+    let partial = PartialSums(sums.as_mut_ptr());
     parallel_for(blocks, &|i| {
         let (first, partial) = (i * rows / blocks, &partial);
         let skip = (first * n) as isize;
         let slot = |wanted: bool, part: usize| {
             if wanted { partial.0.wrapping_add((2 * i + part) * n) } else { std::ptr::null_mut() }
         };
-        let at = Backward::<T> {
+        let at = BackwardOperands::<T> {
             x: x.at(skip),
             weight: pointer(weight),
             stats: stats.at(2 * first as isize),
@@ -292,10 +299,10 @@ fn all_backward<T: Number>(
     Ok(())
 }
 
-/// The sums of the blocks, each of which writes its own.
-struct Partial<T>(*mut T);
+/// The partial sums of the blocks, each of which writes its own.
+struct PartialSums<T>(*mut T);
 // SAFETY: blocks write disjoint parts.
-unsafe impl<T> Sync for Partial<T> {}
+unsafe impl<T> Sync for PartialSums<T> {}
 
 fn zeros<T: Number>(len: usize) -> Result<Vec<T>> {
     let mut buffer = Vec::new();
@@ -306,9 +313,9 @@ fn zeros<T: Number>(len: usize) -> Result<Vec<T>> {
     Ok(buffer)
 }
 
-/// The operands of some rows; the weight and what is not wanted are null.
+/// Pointers to the operands of some rows; the weight and unwanted outputs are null.
 #[derive(Clone, Copy)]
-struct Backward<T> {
+struct BackwardOperands<T> {
     x: *const T,
     weight: *const T,
     stats: *const T,
@@ -319,16 +326,21 @@ struct Backward<T> {
 }
 
 leveled! {
-    /// `rows` rows of `n`.
+    /// The backward pass of `rows` rows of `n` elements.
     unsafe fn backward_rows<T: Number>(
-        at: Backward<T>, n: usize, rows: usize, centred: bool,
+        at: BackwardOperands<T>, n: usize, rows: usize, centred: bool,
     ) = backward_rows_body
 }
 
 /// # Safety
 /// `x`, `g` and `out` hold `rows` rows of `n` elements, `stats` two elements per row, the others `n` elements.
 #[inline(always)]
-unsafe fn backward_rows_body<T: Number>(at: Backward<T>, n: usize, rows: usize, centred: bool) {
+unsafe fn backward_rows_body<T: Number>(
+    at: BackwardOperands<T>,
+    n: usize,
+    rows: usize,
+    centred: bool,
+) {
     for row in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
@@ -347,9 +359,9 @@ unsafe fn backward_rows_body<T: Number>(at: Backward<T>, n: usize, rows: usize, 
             }
             let out = at.out.add(row * n);
             if weight.is_null() {
-                slope(n, out, |i| *g.add(i), normal, scale, centred);
+                input_gradient(n, out, |i| *g.add(i), normal, scale, centred);
             } else {
-                slope(n, out, |i| *g.add(i) * *weight.add(i), normal, scale, centred);
+                input_gradient(n, out, |i| *g.add(i) * *weight.add(i), normal, scale, centred);
             }
         }
     }
@@ -360,7 +372,7 @@ unsafe fn backward_rows_body<T: Number>(at: Backward<T>, n: usize, rows: usize, 
 /// # Safety
 /// `out` holds `n` elements.
 #[inline(always)]
-unsafe fn slope<T: Number>(
+unsafe fn input_gradient<T: Number>(
     n: usize,
     out: *mut T,
     h: impl Fn(usize) -> T,
@@ -369,8 +381,8 @@ unsafe fn slope<T: Number>(
     centred: bool,
 ) {
     let mean = if centred { sum(n, &h) / n as f64 } else { 0.0 };
-    let slope = sum(n, |i| h(i) * y(i)) / n as f64;
-    let (mean, slope) = (T::from_f64(mean), T::from_f64(slope));
+    let dot = sum(n, |i| h(i) * y(i)) / n as f64;
+    let (mean, dot) = (T::from_f64(mean), T::from_f64(dot));
     // SAFETY: the caller's contract.
-    unsafe { fill(n, out, |i| ((h(i) - mean) - y(i) * slope) * scale) };
+    unsafe { fill(n, out, |i| ((h(i) - mean) - y(i) * dot) * scale) };
 }

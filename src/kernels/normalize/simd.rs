@@ -1,31 +1,31 @@
-//! Normalisation in vectors: the mean and the variance of a set or a row, and its elements scaled and shifted.
+//! SIMD forward passes of normalisation, for CPU levels with masked vectors.
 //!
-//! Owns: the forward passes at the levels whose vectors can be masked. Never cuts a set.
-//! Invariant: sums run over fixed blocks whose totals are kept in float64, in the order of the runs.
+//! Invariant: sums run over fixed blocks whose totals are kept in float64, in the order of the
+//! runs.
 
-use super::channels::{At, Runs, reciprocal};
-use super::rows::{Forward, Number};
+use super::channels::{ChannelOperands, SetRuns, inverse_std};
+use super::rows::{ForwardOperands, Number};
 use crate::dtype::Element;
 use crate::kernels::simd::Lanes;
 
 /// Elements of a block of a sum.
 const BLOCK: usize = 1024;
-/// Running sums side by side.
-const SUMS: usize = 4;
+/// Vector accumulators of a sum.
+const ACCUMULATORS: usize = 4;
 
-/// A float of which there are vectors.
-pub(super) trait InVectors: Number {
-    /// The forward pass of one set, if the level of this process has vectors.
+/// A float type with SIMD normalisation.
+pub(super) trait SimdNorm: Number {
+    /// The forward pass of one set. Returns false if this CPU has no kernel.
     ///
     /// # Safety
     /// `x` and `out` hold the runs, `weight` and `bias` an element for every channel, `stats` two for the set.
-    unsafe fn forward(at: At<Self>, set: usize, runs: Runs, eps: f64) -> bool;
-    /// The same of some rows.
+    unsafe fn forward(at: ChannelOperands<Self>, set: usize, runs: SetRuns, eps: f64) -> bool;
+    /// The forward pass of some rows. Returns false if this CPU has no kernel.
     ///
     /// # Safety
     /// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements or none.
     unsafe fn rows_forward(
-        at: Forward<Self>,
+        at: ForwardOperands<Self>,
         n: usize,
         rows: usize,
         eps: f64,
@@ -34,42 +34,42 @@ pub(super) trait InVectors: Number {
 }
 
 /// # Safety
-/// As `InVectors::forward`, on a CPU with the vectors.
+/// As `SimdNorm::forward`, on a CPU with these vectors.
 #[inline(always)]
-unsafe fn forward<V: Lanes>(at: At<V::Part>, set: usize, runs: Runs, eps: f64)
+unsafe fn forward<V: Lanes>(at: ChannelOperands<V::Part>, set: usize, runs: SetRuns, eps: f64)
 where
     V::Part: Number,
 {
     // SAFETY: the caller's contract.
     unsafe {
         let mut total = 0.0;
-        for (start, len) in runs.joined() {
+        for (start, len) in runs.contiguous_runs() {
             total += sum::<V, false>(at.x.add(start), len, V::zero());
         }
         let mean = V::Part::from_f64(total / runs.elements());
         let shifted = V::all(V::Part::default() - mean);
         let mut squares = 0.0;
-        for (start, len) in runs.joined() {
+        for (start, len) in runs.contiguous_runs() {
             squares += sum::<V, true>(at.x.add(start), len, shifted);
         }
         let var = V::Part::from_f64(squares / runs.elements());
         *at.stats.add(2 * set) = mean;
         *at.stats.add(2 * set + 1) = var;
-        let r = V::Part::from_f64(reciprocal(var, eps));
+        let r = V::Part::from_f64(inverse_std(var, eps));
         for i in 0..runs.count {
             let (run, channel) = runs.run(i);
             let (x, y) = (at.x.add(run * runs.inner), at.out.add(run * runs.inner));
             let factor = V::all(r * *at.weight.add(channel));
-            scaled(x, y, runs.inner, [shifted, factor, V::all(*at.bias.add(channel))]);
+            scale_shift(x, y, runs.inner, [shifted, factor, V::all(*at.bias.add(channel))]);
         }
     }
 }
 
 /// # Safety
-/// As `InVectors::rows_forward`, on a CPU with the vectors.
+/// As `SimdNorm::rows_forward`, on a CPU with these vectors.
 #[inline(always)]
 unsafe fn rows_forward<V: Lanes>(
-    at: Forward<V::Part>,
+    at: ForwardOperands<V::Part>,
     n: usize,
     rows: usize,
     eps: f64,
@@ -89,18 +89,18 @@ unsafe fn rows_forward<V: Lanes>(
             let scale = V::Part::from_f64((squares / n as f64 + eps).sqrt().recip());
             *at.stats.add(2 * row) = mean;
             *at.stats.add(2 * row + 1) = scale;
-            weighed(x, y, n, [shift, V::all(scale)], [at.weight, at.bias]);
+            normalize_row(x, y, n, [shift, V::all(scale)], [at.weight, at.bias]);
         }
         row += 1;
     }
 }
 
-/// `y = (x + shift) scale weight + bias`, of which the parameters may be missing.
+/// `y = (x + shift) scale weight + bias`, where the parameters may be null.
 ///
 /// # Safety
 /// All hold `n` elements.
 #[inline(always)]
-unsafe fn weighed<V: Lanes>(
+unsafe fn normalize_row<V: Lanes>(
     x: *const V::Part,
     y: *mut V::Part,
     n: usize,
@@ -113,7 +113,7 @@ unsafe fn weighed<V: Lanes>(
     while at < n {
         let mask = V::first(V::LANES.min(n - at));
         let (mut by, mut to) = (V::all(V::Part::from_f64(1.0)), V::zero());
-        // SAFETY: the caller's contract; lanes beyond the row are neither read nor written.
+        // SAFETY: the caller's contract; lanes beyond the row are masked off.
         unsafe {
             let x = V::read_some(x.wrapping_add(at), mask).add(shift).fused(scale, to);
             if !weight.is_null() {
@@ -128,10 +128,10 @@ unsafe fn weighed<V: Lanes>(
     }
 }
 
-/// The sum of `n` elements, or of the squares of what they are with `shift` added.
+/// The sum of `n` elements, or with `SQUARES` of `(x + shift)²`.
 ///
 /// # Safety
-/// There are so many.
+/// `x` holds `n` elements.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn sum<V: Lanes, const SQUARES: bool>(x: *const V::Part, n: usize, shift: V) -> f64
@@ -143,26 +143,26 @@ where
     while start < n {
         let (x, n) = (x.wrapping_add(start), BLOCK.min(n - start));
         start += BLOCK;
-        let mut sums = [V::zero(); SUMS];
-        let whole = n - n % (SUMS * V::LANES);
-        // SAFETY: the caller's contract; lanes beyond the elements are not read.
+        let mut sums = [V::zero(); ACCUMULATORS];
+        let whole = n - n % (ACCUMULATORS * V::LANES);
+        // SAFETY: the caller's contract; lanes beyond the elements are masked off.
         unsafe {
             let mut at = 0;
             while at < whole {
-                for j in 0..SUMS {
+                for j in 0..ACCUMULATORS {
                     let x = V::read(x.wrapping_add(at + j * V::LANES));
-                    sums[j] = added::<V, SQUARES>(sums[j], x, shift, None);
+                    sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, None);
                 }
-                at += SUMS * V::LANES;
+                at += ACCUMULATORS * V::LANES;
             }
-            for j in 0..SUMS {
+            for j in 0..ACCUMULATORS {
                 let at = whole + j * V::LANES;
                 if at >= n {
                     break;
                 }
                 let mask = V::first(V::LANES.min(n - at));
                 let x = V::read_some(x.wrapping_add(at), mask);
-                sums[j] = added::<V, SQUARES>(sums[j], x, shift, Some(mask));
+                sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, Some(mask));
             }
         }
         let [a, b, c, d] = sums;
@@ -172,7 +172,7 @@ where
 }
 
 #[inline(always)]
-fn added<V: Lanes, const SQUARES: bool>(sum: V, x: V, shift: V, mask: Option<V::Mask>) -> V {
+fn accumulate<V: Lanes, const SQUARES: bool>(sum: V, x: V, shift: V, mask: Option<V::Mask>) -> V {
     if !SQUARES {
         return sum.add(x);
     }
@@ -188,14 +188,14 @@ fn added<V: Lanes, const SQUARES: bool>(sum: V, x: V, shift: V, mask: Option<V::
 /// # Safety
 /// Both hold `n` elements.
 #[inline(always)]
-unsafe fn scaled<V: Lanes>(
+unsafe fn scale_shift<V: Lanes>(
     x: *const V::Part,
     y: *mut V::Part,
     n: usize,
     [shift, factor, bias]: [V; 3],
 ) {
     let whole = n - n % V::LANES;
-    // SAFETY: the caller's contract; lanes beyond the elements are neither read nor written.
+    // SAFETY: the caller's contract; lanes beyond the elements are masked off.
     unsafe {
         let mut at = 0;
         while at < whole {
@@ -211,43 +211,43 @@ unsafe fn scaled<V: Lanes>(
     }
 }
 
-macro_rules! in_vectors {
+macro_rules! simd_norm {
     ($($t:ty: $avx512:ident $rows512:ident of $wide:ident, $avx2:ident $rows2:ident of $narrow:ident;)*) => {$(
         /// # Safety
-        /// As `InVectors::rows_forward`.
+        /// As `SimdNorm::rows_forward`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt,bmi2")]
-        unsafe fn $rows512(at: Forward<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
+        unsafe fn $rows512(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
             // SAFETY: the same contract.
             unsafe { rows_forward::<std::arch::x86_64::$wide>(at, n, rows, eps, centred) }
         }
         /// # Safety
-        /// As `InVectors::rows_forward`.
+        /// As `SimdNorm::rows_forward`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn $rows2(at: Forward<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
+        unsafe fn $rows2(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
             // SAFETY: the same contract.
             unsafe { rows_forward::<std::arch::x86_64::$narrow>(at, n, rows, eps, centred) }
         }
         /// # Safety
-        /// As `InVectors::forward`.
+        /// As `SimdNorm::forward`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt,bmi2")]
-        unsafe fn $avx512(at: At<$t>, set: usize, runs: Runs, eps: f64) {
+        unsafe fn $avx512(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) {
             // SAFETY: the same contract.
             unsafe { forward::<std::arch::x86_64::$wide>(at, set, runs, eps) }
         }
         /// # Safety
-        /// As `InVectors::forward`.
+        /// As `SimdNorm::forward`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn $avx2(at: At<$t>, set: usize, runs: Runs, eps: f64) {
+        unsafe fn $avx2(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) {
             // SAFETY: the same contract.
             unsafe { forward::<std::arch::x86_64::$narrow>(at, set, runs, eps) }
         }
-        impl InVectors for $t {
+        impl SimdNorm for $t {
             #[inline]
-            unsafe fn forward(at: At<$t>, set: usize, runs: Runs, eps: f64) -> bool {
+            unsafe fn forward(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) -> bool {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use crate::kernels::isa::{Level, level};
@@ -268,7 +268,7 @@ macro_rules! in_vectors {
                 }
             }
             #[inline]
-            unsafe fn rows_forward(at: Forward<$t>, n: usize, rows: usize, eps: f64, centred: bool) -> bool {
+            unsafe fn rows_forward(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) -> bool {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use crate::kernels::isa::{Level, level};
@@ -291,7 +291,7 @@ macro_rules! in_vectors {
         }
     )*};
 }
-in_vectors! {
+simd_norm! {
     f64: avx512_f64 avx512_f64_rows of __m512d, avx2_f64 avx2_f64_rows of __m256d;
     f32: avx512_f32 avx512_f32_rows of __m512, avx2_f32 avx2_f32_rows of __m256;
 }

@@ -1,8 +1,8 @@
-//! The variance of rows, in one pass over memory.
+//! Variance of rows, in one pass over memory.
 //!
-//! Owns: the moments of a block, which stays in the first-level cache between its two readings, and how they are merged.
-//! Never keeps a difference. Invariant: blocks and pieces follow from the length of a row and are merged in a balanced
-//! tree, so a result is the same at any number of threads.
+//! A block stays in the first cache between the two passes over it (mean, then squares); blocks are
+//! merged pairwise. Invariant: blocks and pieces follow from the length of a row and are merged in
+//! a balanced tree, so results do not depend on the number of threads.
 
 use super::super::launch::launch;
 use super::super::reduce::PairwiseTree;
@@ -12,11 +12,11 @@ use crate::kernels::multiversion::leveled;
 use crate::threads::parallel_for;
 
 /// Elements of a block: 16 KiB of float64.
-const BLOCK: usize = 2048;
-/// Elements of a piece, a unit of a split.
-const PIECE: usize = 1 << 16;
+const BLOCK_ELEMENTS: usize = 2048;
+/// Elements of a piece, the unit of parallel work.
+const PIECE_ELEMENTS: usize = 1 << 16;
 
-/// The number of elements, their mean, and the sum of the squares of their distances from it.
+/// Count, mean, and sum of squared deviations of some elements.
 #[derive(Clone, Copy)]
 struct Moments {
     count: f64,
@@ -25,10 +25,10 @@ struct Moments {
 }
 
 impl Moments {
-    const NONE: Moments = Moments { count: 0.0, mean: 0.0, squares: 0.0 };
+    const EMPTY: Moments = Moments { count: 0.0, mean: 0.0, squares: 0.0 };
 
-    /// Those of both sets of elements, of which neither is empty.
-    fn and(self, other: Moments) -> Moments {
+    /// The moments of the union of two nonempty sets.
+    fn merge(self, other: Moments) -> Moments {
         let count = self.count + other.count;
         let (gap, share) = (other.mean - self.mean, other.count / count);
         Moments {
@@ -47,24 +47,24 @@ pub fn variance(x: View, divisor: f64, out: ViewMut) {
 fn rows_variance(x: View, divisor: f64, out: &ViewMut) {
     let (rows, n) = (x.dims[0], x.dims[1]);
     assert!(x.is_contiguous() && out.dims == [rows] && out.is_contiguous());
-    with_float!([x, out], T => typed::<T>(x.at(0), n, divisor, (out.at(0), rows)));
+    with_float!([x, out], T => variance_typed::<T>(x.at(0), n, divisor, (out.at(0), rows)));
 }
 
-/// The operands as addresses.
+/// Pointers shared by threads.
 #[derive(Clone, Copy)]
-struct Sides<T>(*const T, *mut T);
+struct Pointers<T>(*const T, *mut T);
 // SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
-unsafe impl<T> Sync for Sides<T> {}
+unsafe impl<T> Sync for Pointers<T> {}
 
-fn typed<T: Number>(x: *const T, n: usize, divisor: f64, (out, rows): (*mut T, usize)) {
-    let sides = &Sides(x, out);
-    let pieces = n.div_ceil(PIECE).max(1);
+fn variance_typed<T: Number>(x: *const T, n: usize, divisor: f64, (out, rows): (*mut T, usize)) {
+    let pointers = &Pointers(x, out);
+    let pieces = n.div_ceil(PIECE_ELEMENTS).max(1);
     if pieces == 1 {
-        let blocks = (rows * n / PIECE).clamp(1, rows.max(1));
+        let blocks = (rows * n / PIECE_ELEMENTS).clamp(1, rows.max(1));
         return parallel_for(blocks, &|b| {
             for row in b * rows / blocks..(b + 1) * rows / blocks {
-                let &Sides(x, out) = sides;
-                // SAFETY: the row is inside the operands, and this block's own.
+                let &Pointers(x, out) = pointers;
+                // SAFETY: the row is inside the operands, and only this block writes it.
                 unsafe {
                     let first = x.add(row * n);
                     *out.add(row) = T::from_f64(piece::<T>(first, first, n).squares / divisor);
@@ -72,47 +72,50 @@ fn typed<T: Number>(x: *const T, n: usize, divisor: f64, (out, rows): (*mut T, u
             }
         });
     }
-    let mut partial = vec![Moments::NONE; rows * pieces];
-    let slots = &Sides::<Moments>(std::ptr::null(), partial.as_mut_ptr());
+    let mut partial = vec![Moments::EMPTY; rows * pieces];
+    let slots = &Pointers::<Moments>(std::ptr::null(), partial.as_mut_ptr());
     parallel_for(rows * pieces, &|i| {
-        let (row, start) = (i / pieces, i % pieces * PIECE);
-        let (&Sides(x, _), &Sides(_, slots)) = (sides, slots);
-        // SAFETY: the piece is inside the row; the slot is this block's own.
+        let (row, start) = (i / pieces, i % pieces * PIECE_ELEMENTS);
+        let (&Pointers(x, _), &Pointers(_, slots)) = (pointers, slots);
+        // SAFETY: the piece is inside the row, and only this block writes the slot.
         unsafe {
             let first = x.add(row * n);
-            *slots.add(i) = piece::<T>(first.add(start), first, PIECE.min(n - start));
+            *slots.add(i) = piece::<T>(first.add(start), first, PIECE_ELEMENTS.min(n - start));
         }
     });
     for (row, parts) in partial.chunks_exact(pieces).enumerate() {
         let mut tree = PairwiseTree::new();
-        parts.iter().for_each(|&part| tree.push(part, Moments::and));
-        let all = tree.finish(Moments::and).unwrap_or(Moments::NONE);
+        parts.iter().for_each(|&part| tree.push(part, Moments::merge));
+        let all = tree.finish(Moments::merge).unwrap_or(Moments::EMPTY);
         // SAFETY: the row is inside the output.
         unsafe { *out.add(row) = T::from_f64(all.squares / divisor) };
     }
 }
 
-/// The moments of a piece, about the element at `origin`: distances from an element of the row are exact where it matters,
-/// whatever the mean is.
+/// The moments of a piece, relative to the element at `origin`: differences of elements of one row
+/// are exact where it matters, whatever the mean is.
 ///
 /// # Safety
 /// `n` elements are readable, and so is `origin` if there are any.
 unsafe fn piece<T: Number>(p: *const T, origin: *const T, n: usize) -> Moments {
     // SAFETY: the caller's contract.
     unsafe {
-        if n <= BLOCK {
-            return if n == 0 { Moments::NONE } else { block::<T>(p, *origin, n) };
+        if n <= BLOCK_ELEMENTS {
+            return if n == 0 { Moments::EMPTY } else { block::<T>(p, *origin, n) };
         }
         let mut tree = PairwiseTree::new();
-        for start in (0..n).step_by(BLOCK) {
-            tree.push(block::<T>(p.add(start), *origin, BLOCK.min(n - start)), Moments::and);
+        for start in (0..n).step_by(BLOCK_ELEMENTS) {
+            tree.push(
+                block::<T>(p.add(start), *origin, BLOCK_ELEMENTS.min(n - start)),
+                Moments::merge,
+            );
         }
-        tree.finish(Moments::and).unwrap_or(Moments::NONE)
+        tree.finish(Moments::merge).unwrap_or(Moments::EMPTY)
     }
 }
 
 leveled! {
-    /// The moments of at least one and at most `BLOCK` elements about `origin`.
+    /// The moments of 1 to `BLOCK_ELEMENTS` elements, relative to `origin`.
     unsafe fn block<T: Number>(p: *const T, origin: T, n: usize) -> Moments = block_body
 }
 
@@ -129,7 +132,7 @@ unsafe fn block_body<T: Number>(p: *const T, origin: T, n: usize) -> Moments {
         let gap = unsafe { *p.add(i) } - origin - centre;
         gap * gap
     };
-    // What the mean lost when it was rounded.
+    // Rounding error of the mean.
     let lost = mean - centre.to_f64();
     Moments { count, mean, squares: sum(n, square) - count * lost * lost }
 }

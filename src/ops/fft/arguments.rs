@@ -1,28 +1,29 @@
-//! The arguments that all transforms share: lengths, axes, norms, dtypes.
+//! Arguments shared by all transforms: lengths, axes, norms, dtypes, with NumPy's defaults and
+//! errors.
 //!
-//! Owns: their reading, with NumPy's defaults and errors. Never transforms.
-//! Invariant: what leaves here is a line of at least one point along each axis that exists.
+//! Invariant: every resolved axis exists and has at least one point.
 
 use crate::array::{ShapeVec, normalize_axes, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::Axes;
-use crate::ops::fft::transforms::Way;
+use crate::ops::fft::transforms::TransformSpec;
 use crate::tensor::Tensor;
 
 #[cold]
-pub(super) fn wrong(op: &'static str, what: String, remedy: &str) -> Box<Error> {
+pub(super) fn argument_error(op: &'static str, what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: op.into(), what, remedy: remedy.into() })
 }
 
-/// Complex numbers of the operand's precision; integers count as float64.
+/// Casts to the complex dtype of the operand's precision; integers to complex128.
 pub(super) fn as_complex(x: &Tensor) -> Result<Tensor> {
     let dtype = if x.dtype().is_inexact() { x.dtype().to_complex() } else { DType::C128 };
     astype(x, dtype)
 }
 
-/// Floats of the operand's precision, float16 as float32 and integers as float64; complex numbers are refused.
+/// Casts to the float dtype of the operand's precision: float16 to float32, integers to float64.
+/// Complex numbers are refused.
 pub(super) fn as_real(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let dtype = match x.dtype() {
         complex if complex.is_complex() => {
@@ -38,7 +39,7 @@ pub(super) fn as_real(op: &'static str, x: &Tensor) -> Result<Tensor> {
     astype(x, dtype)
 }
 
-/// How a norm spreads the factor `1/n` over the two directions.
+/// Which direction carries the factor `1/n`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Norm {
     Backward,
@@ -54,29 +55,29 @@ impl Norm {
             Some("forward") => Ok(Norm::Forward),
             Some(other) => {
                 let what = format!("Invalid norm value {other}");
-                Err(wrong(op, what, "it should be \"backward\", \"ortho\" or \"forward\""))
+                Err(argument_error(op, what, "it should be \"backward\", \"ortho\" or \"forward\""))
             }
         }
     }
 
-    /// The way of a transform of so many points.
-    pub(super) fn way(self, forward: bool, points: usize) -> Way {
-        let n = points.max(1) as f64;
+    /// Direction and factor of a transform with this many points.
+    pub(super) fn spec(self, forward: bool, num_points: usize) -> TransformSpec {
+        let n = num_points.max(1) as f64;
         let factor = match self {
             Norm::Ortho => 1.0 / n.sqrt(),
             Norm::Forward if forward => 1.0 / n,
             Norm::Backward if !forward => 1.0 / n,
             _ => 1.0,
         };
-        Way { forward, factor }
+        TransformSpec { forward, factor }
     }
 }
 
-/// A number of points of at least one.
-pub(super) fn points(op: &'static str, n: i64) -> Result<usize> {
+/// Checks that a number of points is at least 1.
+pub(super) fn check_points(op: &'static str, n: i64) -> Result<usize> {
     match usize::try_from(n) {
         Ok(n) if n > 0 => Ok(n),
-        _ => Err(wrong(
+        _ => Err(argument_error(
             op,
             format!("Invalid number of FFT data points ({n}) specified"),
             "give at least 1",
@@ -84,21 +85,21 @@ pub(super) fn points(op: &'static str, n: i64) -> Result<usize> {
     }
 }
 
-/// One axis, and the number of points along it.
-pub(super) fn line(
+/// Resolves one axis and the number of points along it.
+pub(super) fn resolve_axis(
     op: &'static str,
     x: &Tensor,
     n: Option<isize>,
     axis: isize,
 ) -> Result<(usize, usize)> {
     let axis = normalize_axis(op, axis, x.ndim())?;
-    let n = points(op, n.map_or(x.shape()[axis] as i64, |n| n as i64))?;
+    let n = check_points(op, n.map_or(x.shape()[axis] as i64, |n| n as i64))?;
     Ok((axis, n))
 }
 
-/// Several axes and the length along each that was asked for, if one was. Without axes those of the lengths, which are
-/// the last ones, or all; -1 stands for the length that is there.
-pub(super) fn area(
+/// Resolves several axes and the requested length of each. Without `axes`: the last `s.len()` axes,
+/// or all. A length of -1 keeps the axis as it is.
+pub(super) fn resolve_axes(
     op: &'static str,
     x: &Tensor,
     s: Option<&[i64]>,
@@ -114,7 +115,7 @@ pub(super) fn area(
             Some(first) => (first..x.ndim()).collect::<ShapeVec>(),
             None => {
                 let what = format!("{} lengths for {} axes", s.len(), x.ndim());
-                return Err(wrong(op, what, "give at most one length for each axis"));
+                return Err(argument_error(op, what, "give at most one length for each axis"));
             }
         },
     };
@@ -124,30 +125,30 @@ pub(super) fn area(
     };
     if s.len() != axes.len() {
         let what = format!("Shape and axes have different lengths: {} and {}", s.len(), axes.len());
-        return Err(wrong(op, what, "give one length for each axis"));
+        return Err(argument_error(op, what, "give one length for each axis"));
     }
     Ok((axes, s.iter().map(|&n| (n != -1).then_some(n)).collect()))
 }
 
-/// The points along axes: the lengths asked for, or those of the tensor.
-pub(super) fn sizes(
+/// The number of points along each axis: the requested length, or that of the tensor.
+pub(super) fn resolve_lengths(
     op: &'static str,
     x: &Tensor,
     axes: &[usize],
-    asked: &[Option<i64>],
+    requested: &[Option<i64>],
 ) -> Result<ShapeVec> {
     axes.iter()
-        .zip(asked)
-        .map(|(&axis, asked)| points(op, asked.unwrap_or(x.shape()[axis] as i64)))
+        .zip(requested)
+        .map(|(&axis, requested)| check_points(op, requested.unwrap_or(x.shape()[axis] as i64)))
         .collect()
 }
 
-/// Refuses an axis that is named twice where lengths would not say which is meant.
-pub(super) fn each_once(op: &'static str, axes: &[usize]) -> Result<()> {
+/// Refuses repeated axes, for which lengths would be ambiguous.
+pub(super) fn refuse_repeated_axes(op: &'static str, axes: &[usize]) -> Result<()> {
     match axes.iter().enumerate().find(|(i, axis)| axes[..*i].contains(axis)) {
         None => Ok(()),
         Some((_, axis)) => {
-            Err(wrong(op, format!("axis {axis} is named twice"), "name every axis once"))
+            Err(argument_error(op, format!("axis {axis} is named twice"), "name every axis once"))
         }
     }
 }

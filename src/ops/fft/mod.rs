@@ -1,7 +1,8 @@
-//! Discrete Fourier transforms and their kin: what users find under `fft`.
+//! Discrete Fourier, cosine and sine transforms with NumPy's and SciPy's signatures: the functions
+//! of the `fft` namespace.
 //!
-//! Owns: NumPy's and SciPy's signatures, norms, and derivatives, which are transforms again. Never transforms: kernels do.
-//! Invariant: every transform is linear, so its derivative is its adjoint.
+//! Invariant: every transform is linear, so its derivative is its adjoint, which is again a
+//! transform.
 
 mod arguments;
 pub mod dct_dst;

@@ -1,7 +1,6 @@
-//! The zero frequency in the middle of a spectrum, and back.
+//! `fftshift` and `ifftshift`: move the zero frequency to the middle of a spectrum, and back.
 //!
-//! Owns: the declarations. Never copies twice: several axes are rolled at once.
-//! Invariant: the two undo each other for even and odd lengths.
+//! Several axes are rolled in one copy. Invariant: the two are inverses for even and odd lengths.
 
 use crate::array::{ShapeVec, normalize_axis};
 use crate::error::Result;

@@ -1,46 +1,45 @@
-//! The recorded transforms along resolved axes that all names of the family are made of.
+//! The recorded transforms along resolved axes, from which all functions of this module are made.
 //!
-//! Owns: the complex transform, the two between real lines and half spectra, cosines and sines, and lines made longer
-//! or shorter. Never reads arguments as users write them.
-//! Invariant: the derivative of each is one of them, so that every order follows and costs what the forward costs.
+//! Invariant: the derivative of each is one of them, so every order costs the same as the forward.
 
 use crate::array::{ShapeVec, afford, capture};
 use crate::error::Result;
 use crate::kernels::fft::{
-    Edges, Family, complex_to_complex, complex_to_real, real_to_complex, trigonometric,
+    DctType, EdgeWeights, complex_to_complex, complex_to_real, real_to_complex, trigonometric,
     working_bytes,
 };
 use crate::ops::core::structured::{Record, finish, from_end, nothing};
 use crate::ops::core::view::{ViewStep, embed, slice_axis};
 use crate::tensor::Tensor;
 
-/// A transform's direction and its factor.
+/// Direction and factor of a transform.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct TransformSpec {
     pub(super) forward: bool,
     pub(super) factor: f64,
 }
 
-impl Way {
-    fn back(self) -> Way {
-        Way { forward: !self.forward, ..self }
+impl TransformSpec {
+    fn reversed(self) -> TransformSpec {
+        TransformSpec { forward: !self.forward, ..self }
     }
 }
 
-/// Nanoseconds of transforms of so many elements in lines of `n`.
+/// Estimated nanoseconds of transforms of this many elements in lines of `n`.
 fn cost(x: &Tensor, n: usize) -> f32 {
     200.0 + x.size() as f32 * (2 + n.max(1).ilog2()) as f32 * 0.3
 }
 
-/// Refuses lines for which the system has no working memory.
-fn room(x: &Tensor, n: usize, size: usize) -> Result<()> {
+/// Fails if the system lacks workspace for the lines.
+fn check_memory(x: &Tensor, n: usize, size: usize) -> Result<()> {
     let lines = x.size().checked_div(n).unwrap_or(0);
-    // A plan of an awkward length works with lines of up to four times as many points, twice.
+    // Bluestein's algorithm, for lengths with large prime factors, uses two lines of up to four
+    // times as many points.
     afford(working_bytes(n.saturating_mul(4), lines, size))
 }
 
-/// A line of an axis with its first `n` elements, or with zeros behind its own.
-pub(super) fn resized(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
+/// Truncates an axis to `n` elements, or pads it with zeros.
+pub(super) fn resize_axis(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     let len = x.shape()[axis];
     if len >= n {
         return if len == n { Ok(x.clone()) } else { slice_axis(x, axis, 0, 1, n) };
@@ -50,122 +49,138 @@ pub(super) fn resized(x: &Tensor, axis: usize, n: usize) -> Result<Tensor> {
     embed(x, &dims, &[ViewStep::Slice { axis, start: 0, step: 1, len }])
 }
 
-/// The transform of complex lines along axes.
-pub(super) fn complex(x: &Tensor, axes: &[usize], way: Way) -> Result<Tensor> {
+/// The complex transform along axes.
+pub(super) fn fft_along(x: &Tensor, axes: &[usize], spec: TransformSpec) -> Result<Tensor> {
     let longest = axes.iter().map(|&axis| x.shape()[axis]).max().unwrap_or(1);
-    room(x, longest, x.dtype().size())?;
+    check_memory(x, longest, x.dtype().size())?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    complex_to_complex(x.view_of(), axes, way.forward, way.factor, out.view_mut());
+    complex_to_complex(x.view_of(), axes, spec.forward, spec.factor, out.view_mut());
     finish(out, &[x], |out| Record {
         name: "fft",
         cost: cost(out, longest),
-        params: (axes.iter().map(|&axis| from_end(x, axis)).collect::<ShapeVec>(), way),
+        params: (axes.iter().map(|&axis| from_end(x, axis)).collect::<ShapeVec>(), spec),
         saved: nothing(),
-        backward: |(axes, way), g, cx| {
+        backward: |(axes, spec), g, cx| {
             let axes: ShapeVec = axes.iter().map(|&axis| from_end(&g, axis)).collect();
-            cx.give_with(0, |_| complex(&g, &axes, way.back()))
+            cx.give_with(0, |_| fft_along(&g, &axes, spec.reversed()))
         },
     })
 }
 
-/// `complex` of numbers that nobody else sees: where nothing is recorded, in their place.
-pub(super) fn complex_of_own(x: Tensor, axes: &[usize], way: Way) -> Result<Tensor> {
+/// `fft_along` of a tensor owned by the caller: in place, if nothing is recorded or traced.
+pub(super) fn fft_along_owned(x: Tensor, axes: &[usize], spec: TransformSpec) -> Result<Tensor> {
     if x.requires_grad() || capture::active() || !x.storage().is_reusable() {
-        return complex(&x, axes, way);
+        return fft_along(&x, axes, spec);
     }
     let longest = axes.iter().map(|&axis| x.shape()[axis]).max().unwrap_or(1);
-    room(&x, longest, x.dtype().size())?;
-    complex_to_complex(x.view_of(), axes, way.forward, way.factor, x.view_mut());
+    check_memory(&x, longest, x.dtype().size())?;
+    complex_to_complex(x.view_of(), axes, spec.forward, spec.factor, x.view_mut());
     Ok(x)
 }
 
-/// What the rules of the transforms with half spectra need.
+/// Parameters saved for the backward of the half-spectrum transforms.
 #[derive(Clone, Copy)]
-struct Half {
+struct HalfSpectrumParams {
     axis: usize,
     n: usize,
-    way: Way,
-    /// The factor of the frequencies that stand for two.
+    spec: TransformSpec,
+    /// Factor of the frequencies that stand for two.
     interior: f64,
 }
 
-/// Half the spectrum of real lines.
-pub(super) fn to_half(x: &Tensor, axis: usize, way: Way) -> Result<Tensor> {
-    halved(x, axis, way, 1.0)
+/// The half spectrum of real lines.
+pub(super) fn rfft_along(x: &Tensor, axis: usize, spec: TransformSpec) -> Result<Tensor> {
+    rfft_weighted(x, axis, spec, 1.0)
 }
 
-fn halved(x: &Tensor, axis: usize, way: Way, interior: f64) -> Result<Tensor> {
+fn rfft_weighted(x: &Tensor, axis: usize, spec: TransformSpec, interior: f64) -> Result<Tensor> {
     let n = x.shape()[axis];
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = n / 2 + 1;
     let dtype = x.dtype().to_complex();
-    room(x, n, dtype.size())?;
+    check_memory(x, n, dtype.size())?;
     let out = Tensor::empty(&dims, dtype)?;
-    let factors = [way.factor, interior];
-    real_to_complex(x.view_of(), axis, way.forward, factors, out.view_mut());
+    let factors = [spec.factor, interior];
+    real_to_complex(x.view_of(), axis, spec.forward, factors, out.view_mut());
     finish(out, &[x], |_| Record {
         name: "rfft",
         cost: cost(x, n),
-        params: Half { axis: from_end(x, axis), n, way, interior },
+        params: HalfSpectrumParams { axis: from_end(x, axis), n, spec, interior },
         saved: nothing(),
-        // Every number of the spectrum gives a sum of real numbers; the way back counts interior ones twice.
-        backward: |&Half { axis, n, way, interior }, g, cx| {
-            cx.give_with(0, |_| doubled(&g, from_end(&g, axis), n, way.back(), interior / 2.0))
+        // The adjoint counts every number of the half spectrum once; the inverse transform counts
+        // interior ones twice.
+        backward: |&HalfSpectrumParams { axis, n, spec, interior }, g, cx| {
+            cx.give_with(0, |_| {
+                irfft_weighted(&g, from_end(&g, axis), n, spec.reversed(), interior / 2.0)
+            })
         },
     })
 }
 
-/// The real lines of `n` points that belong to half spectra.
-pub(super) fn from_half(x: &Tensor, axis: usize, n: usize, way: Way) -> Result<Tensor> {
-    doubled(x, axis, n, way, 1.0)
+/// The real lines of `n` points from half spectra.
+pub(super) fn irfft_along(
+    x: &Tensor,
+    axis: usize,
+    n: usize,
+    spec: TransformSpec,
+) -> Result<Tensor> {
+    irfft_weighted(x, axis, n, spec, 1.0)
 }
 
-fn doubled(x: &Tensor, axis: usize, n: usize, way: Way, interior: f64) -> Result<Tensor> {
+fn irfft_weighted(
+    x: &Tensor,
+    axis: usize,
+    n: usize,
+    spec: TransformSpec,
+    interior: f64,
+) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(x.shape());
     dims[axis] = n;
-    room(x, n, x.dtype().size())?;
+    check_memory(x, n, x.dtype().size())?;
     let out = Tensor::empty(&dims, x.dtype().real())?;
-    let factors = [way.factor, interior];
-    complex_to_real(x.view_of(), axis, way.forward, factors, out.view_mut());
+    let factors = [spec.factor, interior];
+    complex_to_real(x.view_of(), axis, spec.forward, factors, out.view_mut());
     finish(out, &[x], |out| Record {
         name: "irfft",
         cost: cost(out, n),
-        params: Half { axis: from_end(x, axis), n, way, interior },
+        params: HalfSpectrumParams { axis: from_end(x, axis), n, spec, interior },
         saved: nothing(),
-        backward: |&Half { axis, way, interior, .. }, g, cx| {
-            cx.give_with(0, |_| halved(&g, from_end(&g, axis), way.back(), interior * 2.0))
+        backward: |&HalfSpectrumParams { axis, spec, interior, .. }, g, cx| {
+            cx.give_with(0, |_| {
+                rfft_weighted(&g, from_end(&g, axis), spec.reversed(), interior * 2.0)
+            })
         },
     })
 }
 
-/// A cosine or sine transform of real lines: which, its factor, and the weights of the ends of the lines.
+/// A cosine or sine transform of real lines: type, factor, and weights of the ends of the lines.
 #[derive(Clone, Copy)]
-pub(super) struct Waves {
-    pub(super) family: Family,
+pub(super) struct DctSpec {
+    pub(super) dct_type: DctType,
     pub(super) factor: f64,
-    pub(super) edges: Edges,
+    pub(super) weights: EdgeWeights,
 }
 
-impl Waves {
-    fn transposed(self) -> Waves {
-        let (family, edges) = (self.family.transposed(), self.edges.transposed());
-        Waves { family, edges, ..self }
+impl DctSpec {
+    fn transposed(self) -> DctSpec {
+        let (dct_type, weights) = (self.dct_type.transposed(), self.weights.transposed());
+        DctSpec { dct_type, weights, ..self }
     }
 }
 
 /// The cosine or sine transform of real lines.
-pub(super) fn waves(x: &Tensor, axis: usize, how: Waves) -> Result<Tensor> {
+pub(super) fn dct_or_dst(x: &Tensor, axis: usize, spec: DctSpec) -> Result<Tensor> {
     let n = x.shape()[axis];
-    room(x, n, 2 * x.dtype().size())?;
+    check_memory(x, n, 2 * x.dtype().size())?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
-    trigonometric(x.view_of(), axis, how.family, how.factor, how.edges, out.view_mut());
+    trigonometric(x.view_of(), axis, spec.dct_type, spec.factor, spec.weights, out.view_mut());
     finish(out, &[x], |out| Record {
-        name: if how.family.sine { "dst" } else { "dct" },
+        name: if spec.dct_type.sine { "dst" } else { "dct" },
         cost: cost(out, n),
-        params: (from_end(x, axis), how),
+        params: (from_end(x, axis), spec),
         saved: nothing(),
-        backward: |&(axis, how), g, cx| {
-            cx.give_with(0, |_| waves(&g, from_end(&g, axis), how.transposed()))
+        backward: |&(axis, spec), g, cx| {
+            cx.give_with(0, |_| dct_or_dst(&g, from_end(&g, axis), spec.transposed()))
         },
     })
 }

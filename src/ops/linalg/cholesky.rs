@@ -1,12 +1,12 @@
-//! The Cholesky factor.
+//! Cholesky factorisation and its derivative.
 //!
-//! Owns: `cholesky` and its derivative. Never checks the triangle it does not read.
-//! Invariant: the gradient is Hermitian, as if both triangles held the same variables.
+//! Reads one triangle. Invariant: the gradient is Hermitian, as if both triangles held the same
+//! variables.
 
 use smallvec::smallvec;
 
-use super::helpers::{cost, h, hermitian, mul, refuse, room, square};
-use super::solve::{Reading, solved_triangular};
+use super::helpers::{check_memory, cost, h, hermitian, matrix_error, mul, square};
+use super::solve::{TriangleSpec, triangular_solution};
 use crate::error::Result;
 use crate::kernels;
 use crate::ops::core::structured::{Record, Save, finish};
@@ -15,7 +15,7 @@ use crate::ops::linalg::helpers::mm;
 use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;
 
-/// 1 below the diagonal, 1/2 on it, 0 above it.
+/// The weights φ: 1 below the diagonal, 1/2 on it, 0 above it.
 pub(super) fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
     let weight = |i: usize, k: usize| {
         if i > k {
@@ -32,9 +32,9 @@ pub(super) fn half_diagonal(n: usize, like: &Tensor) -> Result<Tensor> {
 
 fn lower_factor(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
-    room(a, 3)?;
+    check_memory(a, 3)?;
     kernels::linalg::cholesky(a.view_of(), out.view_mut()).map_err(|i| {
-        refuse(
+        matrix_error(
             "cholesky",
             a,
             i,
@@ -51,10 +51,10 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
             let l = cx.saved(0)?;
             let inner =
                 mul(&mm(&h(&l)?, &tril(&g, 0)?)?, &half_diagonal(l.shape()[l.ndim() - 1], &l)?)?;
-            let up = Reading { lower: true, transposed: true, unit: false };
+            let up = TriangleSpec { lower: true, transposed: true, unit: false };
             let l = conjugated(&l)?;
-            let left = solved_triangular(&l, &inner, up)?;
-            cx.give_with(0, |_| hermitian(&h(&solved_triangular(&l, &h(&left)?, up)?)?))
+            let left = triangular_solution(&l, &inner, up)?;
+            cx.give_with(0, |_| hermitian(&h(&triangular_solution(&l, &h(&left)?, up)?)?))
         },
     })
 }

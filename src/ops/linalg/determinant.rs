@@ -1,13 +1,14 @@
-//! Determinants and their logarithms.
+//! `det` and `slogdet` with their derivatives, also at singular matrices.
 //!
-//! Owns: `det`, `slogdet` and their derivatives, also where a determinant is zero.
-//! Never divides by a determinant: at a singular matrix the cofactors come from the singular values, or, to be
-//! differentiated again, from the minors.
-//! Invariant: the gradient of `det` is finite for every finite matrix.
+//! At a singular matrix the cofactors come from the SVD, or, for higher derivatives, from the
+//! minors. Invariant: the gradient of `det` is finite for every finite matrix.
 
 use smallvec::smallvec;
 
-use super::helpers::{add, columns, cost, each, lead, mul, not_converged, room, square, sub, t};
+use super::helpers::{
+    add, batch_dims, check_memory, columns, cost, mul, not_converged_error, per_matrix, square,
+    sub, t,
+};
 use super::solve::{inverse, times_inverse_adjoint};
 use crate::array::afford;
 use crate::dtype::DType;
@@ -21,10 +22,11 @@ use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
 
-/// The largest singular matrix whose minors are differentiated one by one.
-const MINORS: usize = 12;
+/// Most rows of a singular matrix for which the minors are differentiated.
+const MAX_ROWS_FOR_MINORS: usize = 12;
 
-/// Each element's minor with its sign: `det` of what is left without its row and column.
+/// Cofactors by minors: the signed determinant of what remains without the element's row and
+/// column.
 fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
     let n = columns(a) as i64;
     if n == 1 {
@@ -47,40 +49,41 @@ fn cofactors_by_minors(a: &Tensor) -> Result<Tensor> {
     mul(&determinants(&minors)?, &Tensor::from_vec::<f64>(signs, &[n, n])?.cast_like(a)?)
 }
 
-/// Whether every determinant is finite and at least `share` of the product of its rows' lengths.
-fn regular(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
+/// Whether every determinant is finite and at least `share` of the product of its row norms.
+fn is_well_conditioned(a: &Tensor, d: &Tensor, share: f64) -> Result<bool> {
     let n = columns(a);
     let real = |x: &Tensor| astype(&x.detach().abs_()?, DType::F64);
     let (d, a) = (real(d)?, real(a)?);
     afford(a.size().saturating_mul(size_of::<f64>()))?;
-    let regular = decide("det", &[d.view_of(), a.view_of()], move |of| {
+    let is_well_conditioned = decide("det", &[d.view_of(), a.view_of()], move |of| {
         let [values, elements] = [0, 1].map(|i| of[i].to_vec::<f64>());
-        let regular = values.iter().enumerate().all(|(i, v)| {
+        let is_well_conditioned = values.iter().enumerate().all(|(i, v)| {
             let rows = elements[i * n * n..(i + 1) * n * n].chunks_exact(n.max(1));
             let length = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().ln() / 2.0;
             let most: f64 = rows.map(length).sum();
             v.is_finite() && v.abs() > f64::MIN_POSITIVE && v.abs().ln() >= most + share.ln()
         });
-        regular.into()
+        is_well_conditioned.into()
     });
-    Ok(regular == 1)
+    Ok(is_well_conditioned == 1)
 }
 
-/// The derivative of the determinant by the matrix.
-fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
-    if !again {
+/// The cofactors: the derivative of the determinant. `higher_order` if the result is differentiated
+/// again.
+fn cofactors(a: &Tensor, d: &Tensor, higher_order: bool) -> Result<Tensor> {
+    if !higher_order {
         let out = Tensor::empty(a.shape(), a.dtype())?;
-        room(a, 14)?;
+        check_memory(a, 14)?;
         kernels::linalg::cofactor(a.view_of(), out.view_mut())
-            .map_err(|i| not_converged("det", a, i))?;
+            .map_err(|i| not_converged_error("det", a, i))?;
         return Ok(out);
     }
-    // Nearly singular, the derivative of the inverse is inaccurate, since two large terms cancel.
-    let by_minors = columns(a) <= MINORS;
-    if regular(a, d, if by_minors { 1e-3 } else { 0.0 })?
+    // Near singularity, the derivative of the inverse is inaccurate: two large terms cancel.
+    let by_minors = columns(a) <= MAX_ROWS_FOR_MINORS;
+    if is_well_conditioned(a, d, if by_minors { 1e-3 } else { 0.0 })?
         && let Ok(inverse) = inverse("det", a)
     {
-        return mul(&each(d)?, &t(&inverse)?);
+        return mul(&per_matrix(d)?, &t(&inverse)?);
     }
     if by_minors {
         return cofactors_by_minors(a);
@@ -89,14 +92,14 @@ fn cofactors(a: &Tensor, d: &Tensor, again: bool) -> Result<Tensor> {
         op: "det".into(),
         what: format!("the second derivative at a singular matrix of {} rows", columns(a)),
         remedy: format!(
-            "it is computed up to {MINORS} rows; use slogdet away from singular matrices"
+            "it is computed up to {MAX_ROWS_FOR_MINORS} rows; use slogdet away from singular matrices"
         ),
     }))
 }
 
 fn determinants(a: &Tensor) -> Result<Tensor> {
-    let out = Tensor::empty(lead(a), a.dtype())?;
-    room(a, 4)?;
+    let out = Tensor::empty(batch_dims(a), a.dtype())?;
+    check_memory(a, 4)?;
     kernels::linalg::det(a.view_of(), out.view_mut());
     finish(out, &[a], |_| Record {
         name: "det",
@@ -105,13 +108,13 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
         backward: |(), g, cx| {
             let (a, d) = (cx.saved(0)?, cx.saved(1)?);
-            let slopes = cofactors(&a, &d, cx.create_graph())?;
-            cx.give_with(0, |_| mul(&each(&g)?, &conjugated(&slopes)?))
+            let cofactors_of_a = cofactors(&a, &d, cx.create_graph())?;
+            cx.give_with(0, |_| mul(&per_matrix(&g)?, &conjugated(&cofactors_of_a)?))
         },
     })
 }
 
-/// Records sign and logarithm of complex determinants: the sign turns with the matrix.
+/// Records sign and logarithm of complex determinants; the sign is differentiable too.
 fn complex_slogdet(a: &Tensor, sign: Tensor, log: Tensor) -> Result<(Tensor, Tensor)> {
     let mut outs = finish_many(vec![sign, log], &[a], |_| RecordMany {
         name: "slogdet",
@@ -122,14 +125,14 @@ fn complex_slogdet(a: &Tensor, sign: Tensor, log: Tensor) -> Result<(Tensor, Ten
             let (a, sign) = (cx.saved(0)?, cx.saved(1)?);
             let mut total = None;
             if let Some(g) = cx.take_grad(0) {
-                let turn = mul(&g, &conjugated(&sign)?)?;
-                let twice = sub(&turn, &conjugated(&turn)?)?;
+                let rotated = mul(&g, &conjugated(&sign)?)?;
+                let twice = sub(&rotated, &conjugated(&rotated)?)?;
                 total = Some(mul(&twice, &Tensor::from(0.5f64).cast_like(&twice)?)?);
             }
             if let Some(g) = cx.take_grad(1) {
                 let g = g.cast_like(&a)?;
                 total = Some(match total {
-                    Some(turn) => add(&turn, &g)?,
+                    Some(total) => add(&total, &g)?,
                     None => g,
                 });
             }
@@ -155,9 +158,9 @@ crate::operations! { family "linear algebra" [float32];
     [numpy("linalg.slogdet"), namespace("linalg"), fields("sign logabsdet")]
     fn slogdet(x: Tensor) -> (Tensor, Tensor) {
         let a = square("slogdet", x)?;
-        let sign = Tensor::empty(lead(&a), a.dtype())?;
-        let log = Tensor::empty(lead(&a), a.dtype().real())?;
-        room(&a, 4)?;
+        let sign = Tensor::empty(batch_dims(&a), a.dtype())?;
+        let log = Tensor::empty(batch_dims(&a), a.dtype().real())?;
+        check_memory(&a, 4)?;
         kernels::linalg::slogdet(a.view_of(), sign.view_mut(), log.view_mut());
         if a.dtype().is_complex() {
             return complex_slogdet(&a, sign, log);

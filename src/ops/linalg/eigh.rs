@@ -1,12 +1,14 @@
-//! Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
+//! Hermitian eigendecomposition and its derivative.
 //!
-//! Owns: `eigh`, `eigvalsh` and their derivative. Never reads the other triangle.
-//! Invariant: the gradient is Hermitian; that of eigenvalues alone is finite for every matrix.
+//! Reads one triangle. Invariant: the gradient is Hermitian; that of eigenvalues alone is finite
+//! for every matrix.
 
 use smallvec::smallvec;
 
-use super::helpers::{columns, cost, h, hermitian, mm, not_converged, room, square, with_last};
-use super::svd::over_gaps;
+use super::helpers::{
+    check_memory, columns, cost, h, hermitian, mm, not_converged_error, square, with_matrix_dims,
+};
+use super::svd::divide_by_gaps;
 use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -15,7 +17,7 @@ use crate::ops::linalg::helpers::add;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 
-fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Tensor)> {
+fn decompose(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Tensor)> {
     let lower = match triangle {
         "L" | "l" => true,
         "U" | "u" => false,
@@ -28,11 +30,11 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
         }
     };
     let a = square(op, a)?;
-    let w = Tensor::empty(&with_last(&a, &[columns(&a)]), a.dtype().real())?;
+    let w = Tensor::empty(&with_matrix_dims(&a, &[columns(&a)]), a.dtype().real())?;
     let v = Tensor::empty(a.shape(), a.dtype())?;
-    room(&a, 8)?;
+    check_memory(&a, 8)?;
     kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
-        .map_err(|i| not_converged(op, &a, i))?;
+        .map_err(|i| not_converged_error(op, &a, i))?;
     let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {
         name: "eigh",
         cost: cost(&a, 4.0),
@@ -48,7 +50,7 @@ fn decomposed(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, T
             if let Some(gv) = &gv {
                 let mixing = mm(&h(&v)?, gv)?;
                 refuse_phase("eigh", &mixing, gv)?;
-                core = add(&core, &over_gaps(&mixing, &w, &w, &mixing)?)?;
+                core = add(&core, &divide_by_gaps(&mixing, &w, &w, &mixing)?)?;
             }
             cx.give_with(0, |_| hermitian(&mm(&mm(&v, &core)?, &h(&v)?)?))
         },
@@ -63,11 +65,11 @@ crate::operations! { family "linear algebra" [float32];
     /// `(w, v)`: rising eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices, of which the triangle `uplo` is read. Derivative: symmetric (under `ferrograd.numpy`: zero in the triangle that is not read); finite in `w`; NaN in vectors of equal eigenvalues, which have none, unless their gradient is zero. Signs and phases of vectors are arbitrary: a complex gradient that depends on a phase is refused.
     [numpy("linalg.eigh"), namespace("linalg"), fields("eigenvalues eigenvectors"), keywords(("UPLO", "uplo"))]
     fn eigh(x: Tensor, uplo: String = "L".to_owned()) -> (Tensor, Tensor) {
-        decomposed("eigh", x, &uplo)
+        decompose("eigh", x, &uplo)
     }
     /// Rising eigenvalues of symmetric or Hermitian matrices. Derivative: `v diag(g) vᴴ`.
     [numpy("linalg.eigvalsh"), namespace("linalg"), keywords(("UPLO", "uplo"))]
     fn eigvalsh(x: Tensor, uplo: String = "L".to_owned()) -> Tensor {
-        Ok(decomposed("eigvalsh", x, &uplo)?.0)
+        Ok(decompose("eigvalsh", x, &uplo)?.0)
     }
 }

@@ -1,7 +1,8 @@
-//! What the matrix operations share: checks of their operands and the small words of matrix calculus.
+//! Operand checks, error constructors and small matrix expressions of the linear algebra
+//! operations.
 //!
-//! Owns: transposes, columns of numbers as diagonals, batches brought to one shape. Never factorises.
-//! Invariant: operands that leave here are inexact numbers whose last two axes are the matrices.
+//! Invariant: checked operands have an inexact dtype and at least two axes, of which the last two
+//! are the matrices.
 
 use crate::array::{ShapeVec, afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
@@ -16,7 +17,7 @@ use crate::threads::spare_threads;
 
 pub(super) use crate::ops::elementwise::arithmetic::negative;
 
-/// The operand as inexact numbers; it has at least two axes.
+/// Casts the operand to an inexact dtype; fails with fewer than two axes.
 pub(super) fn matrices(op: &'static str, x: &Tensor) -> Result<Tensor> {
     if x.ndim() < 2 {
         return Err(Box::new(Error::Shape {
@@ -28,7 +29,7 @@ pub(super) fn matrices(op: &'static str, x: &Tensor) -> Result<Tensor> {
     astype(x, x.dtype().to_float())
 }
 
-/// The operand as floats; its matrices are square.
+/// As `matrices`; fails unless the matrices are square.
 pub(super) fn square(op: &'static str, x: &Tensor) -> Result<Tensor> {
     let out = matrices(op, x)?;
     if rows(x) == columns(x) {
@@ -41,20 +42,20 @@ pub(super) fn square(op: &'static str, x: &Tensor) -> Result<Tensor> {
     }))
 }
 
-/// Matrices with more rows or columns may be factored by blocks.
-const BLOCKED: usize = 16;
-/// What the operands of a product of blocks take, packed, in bytes.
-const PACKED: usize = 2 << 20;
+/// Sides above this may use blocked algorithms.
+const MAX_UNBLOCKED_SIDE: usize = 16;
+/// Bytes of the packed operands of a blocked product.
+const PACK_BYTES: usize = 2 << 20;
 
 /// Refuses matrices for which the system has no working memory, `copies` of each in double precision on every thread that works:
 /// the factorisations would end the process. Products of blocks pack their operands beside that.
-pub(super) fn room(x: &Tensor, copies: usize) -> Result<()> {
-    let stack = lead(x).iter().product::<usize>().min(1 + spare_threads());
-    let each = rows(x)
+pub(super) fn check_memory(x: &Tensor, copies: usize) -> Result<()> {
+    let stack = batch_dims(x).iter().product::<usize>().min(1 + spare_threads());
+    let per_matrix = rows(x)
         .saturating_mul(columns(x))
         .saturating_mul(8 * copies * if x.dtype().is_complex() { 2 } else { 1 });
-    let packed = if rows(x).max(columns(x)) > BLOCKED { PACKED } else { 0 };
-    afford(each.saturating_add(packed).saturating_mul(stack))
+    let packed = if rows(x).max(columns(x)) > MAX_UNBLOCKED_SIDE { PACK_BYTES } else { 0 };
+    afford(per_matrix.saturating_add(packed).saturating_mul(stack))
 }
 
 pub(super) fn rows(x: &Tensor) -> usize {
@@ -65,22 +66,22 @@ pub(super) fn columns(x: &Tensor) -> usize {
     x.shape()[x.ndim() - 1]
 }
 
-/// The axes in front of the matrices.
-pub(super) fn lead(x: &Tensor) -> &[usize] {
+/// The batch dims.
+pub(super) fn batch_dims(x: &Tensor) -> &[usize] {
     &x.shape()[..x.ndim() - 2]
 }
 
-/// Dims of `x` in front, others behind.
-pub(super) fn with_last(x: &Tensor, last: &[usize]) -> ShapeVec {
-    lead(x).iter().chain(last).copied().collect()
+/// Batch dims of `x`, followed by other dims.
+pub(super) fn with_matrix_dims(x: &Tensor, last: &[usize]) -> ShapeVec {
+    batch_dims(x).iter().chain(last).copied().collect()
 }
 
-/// The transposed matrices, a view.
+/// The transposes, as a view.
 pub(super) fn t(x: &Tensor) -> Result<Tensor> {
     swap_axes(x, x.ndim() - 2, x.ndim() - 1)
 }
 
-/// The conjugates of the transposed matrices; a view of real ones.
+/// The adjoints; a view for real matrices.
 pub(super) fn h(x: &Tensor) -> Result<Tensor> {
     conjugated(&t(x)?)
 }
@@ -111,48 +112,52 @@ pub(super) fn hermitian(x: &Tensor) -> Result<Tensor> {
     mul(&add(x, &h(x)?)?, &Tensor::from(0.5f64).cast_like(x)?)
 }
 
-/// A vector per matrix as columns: it scales rows.
-pub(super) fn down(v: &Tensor) -> Result<Tensor> {
+/// One vector per matrix as a column, which scales rows.
+pub(super) fn as_column(v: &Tensor) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(v.shape());
     dims.push(1);
     reshape_dims(v, &dims)
 }
 
-/// A vector per matrix as rows: it scales columns.
-pub(super) fn across(v: &Tensor) -> Result<Tensor> {
+/// One vector per matrix as a row, which scales columns.
+pub(super) fn as_row(v: &Tensor) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(v.shape());
     dims.insert(v.ndim() - 1, 1);
     reshape_dims(v, &dims)
 }
 
-/// A number per matrix, to scale it.
-pub(super) fn each(v: &Tensor) -> Result<Tensor> {
+/// One scalar per matrix, which scales it.
+pub(super) fn per_matrix(v: &Tensor) -> Result<Tensor> {
     let mut dims = ShapeVec::from_slice(v.shape());
     dims.extend([1, 1]);
     reshape_dims(v, &dims)
 }
 
-/// Some columns of the matrices, a view.
-pub(super) fn some_columns(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
+/// A range of columns, as a view.
+pub(super) fn slice_columns(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
     slice_axis(x, x.ndim() - 1, start, 1, len)
 }
 
-/// Some rows of the matrices, a view.
-pub(super) fn some_rows(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
+/// A range of rows, as a view.
+pub(super) fn slice_rows(x: &Tensor, start: usize, len: usize) -> Result<Tensor> {
     slice_axis(x, x.ndim() - 2, start, 1, len)
 }
 
-/// Two operands of one dtype whose stacks have one shape.
-pub(super) fn paired(op: &'static str, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
+/// Promotes two operands to one dtype and broadcasts their batch dims.
+pub(super) fn broadcast_batch(
+    op: &'static str,
+    a: &Tensor,
+    b: &Tensor,
+) -> Result<(Tensor, Tensor)> {
     let dtype = a.dtype().promote(b.dtype());
     let (a, b) = (astype(a, dtype)?, astype(b, dtype)?);
-    let front = broadcast_shapes(op, &[lead(&a), lead(&b)])?;
-    let spread = |x: &Tensor| {
+    let front = broadcast_shapes(op, &[batch_dims(&a), batch_dims(&b)])?;
+    let expand = |x: &Tensor| {
         let mut dims = front.clone();
         dims.extend([rows(x), columns(x)]);
         broadcast_to(x, &dims)
     };
-    Ok((spread(&a)?, spread(&b)?))
+    Ok((expand(&a)?, expand(&b)?))
 }
 
 impl Tensor {
@@ -162,39 +167,45 @@ impl Tensor {
     }
 }
 
-/// Where in the stack an item stands, for messages.
-fn place(x: &Tensor, index: usize) -> String {
+/// Names an item of a batch in error messages.
+fn item_name(x: &Tensor, index: usize) -> String {
     if x.ndim() == 2 {
         return "the matrix".into();
     }
     let (mut rest, mut at) = (index, Vec::new());
-    for &d in lead(x).iter().rev() {
+    for &d in batch_dims(x).iter().rev() {
         at.insert(0, (rest % d).to_string());
         rest /= d;
     }
     format!("matrix [{}]", at.join(", "))
 }
 
-/// The error of a matrix for which the operation has no answer.
+/// The error for a matrix without a result.
 #[cold]
-pub(super) fn refuse(
+pub(super) fn matrix_error(
     op: &'static str,
     x: &Tensor,
     index: usize,
     is: &str,
     remedy: &'static str,
 ) -> Box<Error> {
-    Box::new(Error::Matrix { op: op.into(), what: format!("{} {is}", place(x, index)), remedy })
+    Box::new(Error::Matrix { op: op.into(), what: format!("{} {is}", item_name(x, index)), remedy })
 }
 
 #[cold]
-pub(super) fn singular(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
-    refuse(op, x, index, "is singular", "use pinv or lstsq, or add a multiple of the identity")
+pub(super) fn singular_error(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
+    matrix_error(
+        op,
+        x,
+        index,
+        "is singular",
+        "use pinv or lstsq, or add a multiple of the identity",
+    )
 }
 
 #[cold]
-pub(super) fn not_converged(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
-    refuse(
+pub(super) fn not_converged_error(op: &'static str, x: &Tensor, index: usize) -> Box<Error> {
+    matrix_error(
         op,
         x,
         index,
@@ -203,7 +214,7 @@ pub(super) fn not_converged(op: &'static str, x: &Tensor, index: usize) -> Box<E
     )
 }
 
-/// Nanoseconds of `n` multiply-adds of a factorisation, about.
+/// Estimated nanoseconds of a factorisation with `factor` times n³ multiply-adds.
 pub(super) fn cost(x: &Tensor, factor: f32) -> f32 {
     100.0 + factor * (x.size() * rows(x).min(columns(x))) as f32 / 4.0
 }

@@ -1,12 +1,11 @@
-//! Least squares.
+//! Least squares: by QR factors at full rank, by the pseudo-inverse (minimum-norm solution)
+//! otherwise.
 //!
-//! Owns: `lstsq`, and which way it goes: triangles where the rank is full, the pseudo-inverse where it is not, which gives
-//! the solution of least norm. Never solves normal equations.
-//! Invariant: the rank is decided by the same cut as the pseudo-inverse.
+//! Normal equations are never used. Invariant: the rank uses the same cutoff as the pseudo-inverse.
 
-use super::helpers::{columns, h, lead, matrices, mm, mul, rows, sub, with_last};
+use super::helpers::{batch_dims, columns, h, matrices, mm, mul, rows, sub, with_matrix_dims};
 use super::qr;
-use super::solve::{Reading, solved_triangular};
+use super::solve::{TriangleSpec, triangular_solution};
 use super::svd::{default_cutoff, pseudo_inverse, values_from};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
@@ -21,7 +20,7 @@ use crate::tensor::Tensor;
 
 fn check(a: &Tensor, b: &Tensor) -> Result<()> {
     let one = a.ndim() == 2 && b.ndim() == 1 && rows(a) == b.size();
-    let many = a.ndim() >= 2 && a.ndim() == b.ndim() && lead(a) == lead(b);
+    let many = a.ndim() >= 2 && a.ndim() == b.ndim() && batch_dims(a) == batch_dims(b);
     if one || (many && rows(a) == rows(b)) {
         return Ok(());
     }
@@ -36,8 +35,8 @@ fn check(a: &Tensor, b: &Tensor) -> Result<()> {
     }))
 }
 
-/// Whether all matrices have this many singular values beyond a cut.
-fn all_above(s: &Tensor, cutoff: f64) -> Result<bool> {
+/// Whether all singular values of all matrices are above the cutoff.
+fn all_values_above(s: &Tensor, cutoff: f64) -> Result<bool> {
     let s = astype(&s.detach(), DType::F64)?;
     let n = s.shape()[s.ndim() - 1];
     let full = decide("lstsq", &[s.view_of()], move |s| {
@@ -48,7 +47,7 @@ fn all_above(s: &Tensor, cutoff: f64) -> Result<bool> {
     Ok(full == 1)
 }
 
-/// The ranks: how many singular values count.
+/// The ranks: the number of singular values above the cutoff.
 fn ranks(s: &Tensor, cutoff: f64) -> Result<Tensor> {
     let s = astype(&s.detach(), DType::F64)?;
     if s.size() == 0 {
@@ -58,18 +57,18 @@ fn ranks(s: &Tensor, cutoff: f64) -> Result<Tensor> {
     astype(&greater(&s, &cut)?.sum(Axes::from(-1), false, None)?, DType::I64)
 }
 
-/// `a = q r`, or `aᴴ = q r` where that is the tall one.
-fn triangles(a: &Tensor) -> Result<(Tensor, Tensor)> {
+/// QR factors of `a`, or of `aᴴ` if `a` is wide.
+fn qr_factors(a: &Tensor) -> Result<(Tensor, Tensor)> {
     if rows(a) >= columns(a) { qr::reduced(a) } else { qr::reduced(&h(a)?) }
 }
 
-/// The solution by these triangles.
-fn by_triangles(a: &Tensor, (q, r): &(Tensor, Tensor), b: &Tensor) -> Result<Tensor> {
-    let upper = Reading { lower: false, transposed: false, unit: false };
+/// The solution by these QR factors.
+fn solve_by_qr(a: &Tensor, (q, r): &(Tensor, Tensor), b: &Tensor) -> Result<Tensor> {
+    let upper = TriangleSpec { lower: false, transposed: false, unit: false };
     if rows(a) >= columns(a) {
-        return solved_triangular(r, &mm(&h(q)?, b)?, upper);
+        return triangular_solution(r, &mm(&h(q)?, b)?, upper);
     }
-    mm(q, &solved_triangular(&conjugated(r)?, b, Reading { transposed: true, ..upper })?)
+    mm(q, &triangular_solution(&conjugated(r)?, b, TriangleSpec { transposed: true, ..upper })?)
 }
 
 crate::operations! { family "linear algebra" [float32];
@@ -79,24 +78,24 @@ crate::operations! { family "linear algebra" [float32];
         check(a, b)?;
         let dtype = a.dtype().to_float().promote(b.dtype().to_float());
         let (a, b) = (matrices("lstsq", &astype(a, dtype)?)?, astype(b, dtype)?);
-        let wide = if b.ndim() == 1 { reshape_dims(&b, &[b.size(), 1])? } else { b.clone() };
+        let matrix_b = if b.ndim() == 1 { reshape_dims(&b, &[b.size(), 1])? } else { b.clone() };
         let noise = default_cutoff(&a);
         let cutoff = rcond.unwrap_or(noise);
-        let factors = triangles(&a)?;
+        let factors = qr_factors(&a)?;
         let s = values_from("lstsq", &a, &factors.1)?;
-        let full = all_above(&s, cutoff)?;
-        let x = if full && a.size() > 0 && (cutoff >= noise || all_above(&s, noise)?) {
-            by_triangles(&a, &factors, &wide)?
+        let full = all_values_above(&s, cutoff)?;
+        let x = if full && a.size() > 0 && (cutoff >= noise || all_values_above(&s, noise)?) {
+            solve_by_qr(&a, &factors, &matrix_b)?
         } else {
-            mm(&pseudo_inverse(&a, cutoff, 0.0)?, &wide)?
+            mm(&pseudo_inverse(&a, cutoff, 0.0)?, &matrix_b)?
         };
         let residuals = if full && rows(&a) > columns(&a) {
-            let gap = sub(&wide, &mm(&a, &x)?)?;
-            sum_over(&real(&mul(&gap, &conjugated(&gap)?)?)?, &[gap.ndim() - 2], false)?
+            let residual = sub(&matrix_b, &mm(&a, &x)?)?;
+            sum_over(&real(&mul(&residual, &conjugated(&residual)?)?)?, &[residual.ndim() - 2], false)?
         } else {
-            Tensor::zeros(&with_last(&a, &[0]), dtype.real())?
+            Tensor::zeros(&with_matrix_dims(&a, &[0]), dtype.real())?
         };
-        // The residuals read `x`: what is given out is a copy that may be changed.
+        // The residuals saved `x`, so return a copy that may be changed in place.
         let x = x.copied("lstsq")?;
         let x = if b.ndim() == 1 { reshape_dims(&x, &[x.size()])? } else { x };
         Ok(OneOrTuple::Tuple(vec![x, residuals, ranks(&s, cutoff)?, s]))

@@ -1,7 +1,6 @@
-//! Linear algebra on stacks of matrices: what users find under `linalg`.
+//! Linear algebra on stacks of matrices, with derivatives: the functions of the `linalg` namespace.
 //!
-//! Owns: factorisations with their derivatives, and what is built on them. Never factorises: kernels do.
-//! Invariant: axes before the last two are a stack, whose items do not depend on each other.
+//! Invariant: axes before the last two are batch axes, whose items are independent.
 
 pub mod cholesky;
 pub mod determinant;

@@ -1,6 +1,6 @@
-//! Products of many matrices: chains in their cheapest order, and powers.
+//! `multi_dot` (matrix chain in the cheapest order) and `matrix_power`.
 //!
-//! Owns: `multi_dot`, `matrix_power`. Never multiplies itself. Invariant: the order follows from shapes alone.
+//! Invariant: the order follows from shapes alone.
 
 use super::helpers::{columns, rows, square};
 use super::solve::inverse;
@@ -10,7 +10,8 @@ use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
 use crate::ops::product::matmul::matmul;
 use crate::tensor::Tensor;
 
-/// Where to split the product of the matrices `i..=k`, for all `i < k`: the least number of multiplications.
+/// Optimal split positions of the product of the matrices `i..=k`, for all `i < k`, by dynamic
+/// programming.
 fn splits(dims: &[f64]) -> Vec<Vec<usize>> {
     let n = dims.len() - 1;
     let (mut cost, mut split) = (vec![vec![0.0f64; n]; n], vec![vec![0; n]; n]);
@@ -37,7 +38,7 @@ fn multiply(xs: &[Tensor], split: &[Vec<usize>], i: usize, k: usize) -> Result<T
     matmul(&multiply(xs, split, i, at)?, &multiply(xs, split, at + 1, k)?)
 }
 
-/// The operands as matrices: the first may be a row, the last a column.
+/// The operands as matrices: a vector in first position is a row, in last position a column.
 fn as_matrices(xs: &[Tensor]) -> Result<Vec<Tensor>> {
     let last = xs.len() - 1;
     let mut out = Vec::with_capacity(xs.len());
@@ -72,20 +73,20 @@ fn as_matrices(xs: &[Tensor]) -> Result<Vec<Tensor>> {
     Ok(out)
 }
 
-/// `x` multiplied `n` times, by squaring.
+/// `x` to the power `n`, by squaring.
 fn power(x: &Tensor, mut n: u64) -> Result<Tensor> {
     let (mut base, mut out) = (x.clone(), None);
     loop {
         if n & 1 == 1 {
             out = Some(match &out {
-                Some(so_far) => matmul(so_far, &base)?,
+                Some(partial) => matmul(partial, &base)?,
                 None => base.clone(),
             });
         }
         n >>= 1;
         match (n, out) {
             (0, Some(done)) => return Ok(done),
-            (_, so_far) => out = so_far,
+            (_, partial) => out = partial,
         }
         base = matmul(&base, &base)?;
     }

@@ -1,15 +1,15 @@
-//! The QR factorisation, and orthonormal columns completed to a basis.
+//! QR factorisation, and completion of orthonormal columns to a basis, with derivatives.
 //!
-//! Owns: `qr`, `complete` and their derivatives. Never pivots.
-//! Invariant: signs are LAPACK's; the derivative wants the first columns independent.
+//! Invariant: signs are LAPACK's; the derivative requires the first columns to be independent.
 
 use smallvec::smallvec;
 
 use super::cholesky::half_diagonal;
 use super::helpers::{
-    add, columns, cost, h, lead, matrices, mm, mul, room, rows, skew, some_columns, sub, with_last,
+    add, batch_dims, check_memory, columns, cost, h, matrices, mm, mul, rows, skew, slice_columns,
+    sub, with_matrix_dims,
 };
-use super::solve::{Reading, solved_triangular};
+use super::solve::{TriangleSpec, triangular_solution};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph;
@@ -25,46 +25,46 @@ use crate::ops::shape::diagonal::triu;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
 
-/// The gradient of a matrix with independent columns, from those of its factors.
+/// The gradient of a matrix with independent columns from those of its factors.
 fn tall_gradient(q: &Tensor, r: &Tensor, gq: &Tensor, gr: &Tensor) -> Result<Tensor> {
     let m = sub(&mm(r, &h(&triu(gr, 0)?)?)?, &mm(&h(gq)?, q)?)?;
-    // The lower triangle of `m` on both sides of the diagonal, which is real: so is that of `r`.
+    // The lower triangle of `m` mirrored at the diagonal, which is real, as that of `r` is.
     let lower = mul(&m, &half_diagonal(columns(r), r)?)?;
     let mirrored = add(&lower, &h(&lower)?)?;
     let right = add(gq, &mm(q, &mirrored)?)?;
-    let plain = Reading { lower: false, transposed: false, unit: false };
-    h(&solved_triangular(r, &h(&right)?, plain)?)
+    let plain = TriangleSpec { lower: false, transposed: false, unit: false };
+    h(&triangular_solution(r, &h(&right)?, plain)?)
 }
 
-/// The gradient of output `k`, or zeros where none arrived.
-fn or_zeros(cx: &mut Cx<'_>, k: usize, like: &Tensor) -> Result<Tensor> {
+/// The gradient of output `k`, or zeros if there is none.
+fn grad_or_zeros(cx: &mut Cx<'_>, k: usize, like: &Tensor) -> Result<Tensor> {
     let g = cx.take_grad(k);
     g.map_or_else(|| Tensor::zeros(&batched_dims(cx, like.shape()), like.dtype()), Ok)
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     let (q, r) = (cx.saved(0)?, cx.saved(1)?);
-    let gq = or_zeros(cx, 0, &q)?;
-    let gr = or_zeros(cx, 1, &r)?;
+    let gq = grad_or_zeros(cx, 0, &q)?;
+    let gr = grad_or_zeros(cx, 1, &r)?;
     let (m, n) = (rows(&r), columns(&r));
     if n <= m {
         return cx.give_with(0, |_| tall_gradient(&q, &r, &gq, &gr));
     }
-    // Wide: the factors of the first columns; the others are `q` times the rest of `r`.
-    let (head, tail) = (some_columns(&r, 0, m)?, some_columns(&r, m, n - m)?);
-    let g_tail = some_columns(&gr, m, n - m)?;
+    // Wide: factors of the first `m` columns; the other columns are `q` times the rest of `r`.
+    let (head, tail) = (slice_columns(&r, 0, m)?, slice_columns(&r, m, n - m)?);
+    let g_tail = slice_columns(&gr, m, n - m)?;
     let gq = add(&gq, &mm(&mm(&q, &tail)?, &h(&g_tail)?)?)?;
-    let left = tall_gradient(&q, &head, &gq, &some_columns(&gr, 0, m)?)?;
+    let left = tall_gradient(&q, &head, &gq, &slice_columns(&gr, 0, m)?)?;
     cx.give_with(0, |_| concatenate(&[left, mm(&q, &g_tail)?], Some(-1)))
 }
 
-/// The reduced factors.
+/// The reduced factors, recorded.
 pub(super) fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = rows(a).min(columns(a));
-    let q = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
-    let r = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
+    let q = Tensor::empty(&with_matrix_dims(a, &[rows(a), k]), a.dtype())?;
+    let r = Tensor::empty(&with_matrix_dims(a, &[k, columns(a)]), a.dtype())?;
     if a.size() > 0 {
-        room(a, 6)?;
+        check_memory(a, 6)?;
         kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
     }
     let mut outs = finish_many(vec![q, r], &[a], |_| RecordMany {
@@ -80,19 +80,20 @@ pub(super) fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
     })
 }
 
-/// Elements of a matrix from which the triangle is computed alone; smaller ones are computed side by side with both factors.
-const MANY: usize = 256;
+/// Elements above which `r` is computed without `q`; smaller matrices use the batched kernel for
+/// both.
+const MIN_ELEMENTS_FOR_R_ONLY: usize = 256;
 
-/// `r` alone, of one matrix and without a derivative.
-fn upper(a: &Tensor) -> Result<Tensor> {
+/// `r` only, of one matrix, not recorded.
+fn r_only(a: &Tensor) -> Result<Tensor> {
     let r = Tensor::empty(&[rows(a).min(columns(a)), columns(a)], a.dtype())?;
-    room(a, 4)?;
+    check_memory(a, 4)?;
     kernels::linalg::qr_upper(a.view_of(), r.view_mut());
     Ok(r.unrecorded([a].into_iter()))
 }
 
-/// Refuses a gradient that tells one basis of the rest from another: `rest` turned within its span would change
-/// the result, and which basis it is nothing decides.
+/// Refuses a gradient that depends on the choice of basis of the complement, which is arbitrary:
+/// rotating `rest` within its span would change the result.
 fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
     if columns(rest) < 2 || g.size() == 0 {
         return Ok(());
@@ -101,10 +102,10 @@ fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
     let wide = DType::F64.promote(rest.dtype());
     let (rest, g) = (astype(&rest.detach(), wide)?, astype(&g.detach(), wide)?);
     let largest = |x: &Tensor| x.abs_()?.max(Axes::All, false);
-    let (turning, whole) = (largest(&skew(&mm(&h(&rest)?, &g)?)?)?, largest(&g)?);
-    let decides = decide(op, &[turning.view_of(), whole.view_of()], move |of| {
-        let [turning, whole] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
-        u64::from(!turning.is_nan() && turning > noise * whole)
+    let (rotation_part, whole) = (largest(&skew(&mm(&h(&rest)?, &g)?)?)?, largest(&g)?);
+    let decides = decide(op, &[rotation_part.view_of(), whole.view_of()], move |of| {
+        let [rotation_part, whole] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
+        u64::from(!rotation_part.is_nan() && rotation_part > noise * whole)
     });
     if decides == 0 {
         return Ok(());
@@ -122,16 +123,16 @@ fn refuse_basis(op: &'static str, rest: &Tensor, g: &Tensor) -> Result<()> {
     }))
 }
 
-/// Orthonormal columns completed to a square orthogonal matrix. The new columns are any basis of the rest, so
-/// only functions of their span have a derivative.
-pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
+/// Completes orthonormal columns to a square orthogonal matrix. The new columns are an arbitrary
+/// basis of the complement, so only functions of their span have a derivative.
+pub(super) fn complete_basis(op: &'static str, u: &Tensor) -> Result<Tensor> {
     let known = columns(u);
     if known == rows(u) {
         return Ok(u.clone());
     }
-    let out = Tensor::empty(&with_last(u, &[rows(u), rows(u)]), u.dtype())?;
-    room(&out, 6)?;
-    kernels::linalg::complete(u.view_of(), out.view_mut());
+    let out = Tensor::empty(&with_matrix_dims(u, &[rows(u), rows(u)]), u.dtype())?;
+    check_memory(&out, 6)?;
+    kernels::linalg::complete_basis(u.view_of(), out.view_mut());
     finish(out, &[u], |out| Record {
         name: "complete",
         cost: cost(out, 2.0),
@@ -140,8 +141,8 @@ pub(super) fn complete(op: &'static str, u: &Tensor) -> Result<Tensor> {
         backward: |&(op, known), g, cx| {
             let out = cx.saved(0)?;
             let others = columns(&out) - known;
-            let (u, rest) = (some_columns(&out, 0, known)?, some_columns(&out, known, others)?);
-            let (gu, g_rest) = (some_columns(&g, 0, known)?, some_columns(&g, known, others)?);
+            let (u, rest) = (slice_columns(&out, 0, known)?, slice_columns(&out, known, others)?);
+            let (gu, g_rest) = (slice_columns(&g, 0, known)?, slice_columns(&g, known, others)?);
             refuse_basis(op, &rest, &g_rest)?;
             cx.give_with(0, |_| sub(&gu, &mm(&rest, &mm(&h(&g_rest)?, &u)?)?))
         },
@@ -154,8 +155,8 @@ crate::operations! { family "linear algebra" [float32];
     fn qr(x: Tensor, mode: String = "reduced".to_owned()) -> OneOrTuple {
         let x = matrices("qr", x)?;
         let records = graph::recording() && x.requires_grad();
-        if mode == "r" && !records && lead(&x).is_empty() && x.size() > MANY {
-            return upper(&x).map(OneOrTuple::One);
+        if mode == "r" && !records && batch_dims(&x).is_empty() && x.size() > MIN_ELEMENTS_FOR_R_ONLY {
+            return r_only(&x).map(OneOrTuple::One);
         }
         let (q, r) = reduced(&x)?;
         match mode.as_str() {
@@ -163,8 +164,8 @@ crate::operations! { family "linear algebra" [float32];
             "r" => Ok(OneOrTuple::One(r)),
             "complete" => {
                 let below = rows(&x) - rows(&r);
-                let zeros = Tensor::zeros(&with_last(&r, &[below, columns(&r)]), r.dtype())?;
-                Ok(OneOrTuple::Tuple(vec![complete("qr", &q)?, concatenate(&[r, zeros], Some(-2))?]))
+                let zeros = Tensor::zeros(&with_matrix_dims(&r, &[below, columns(&r)]), r.dtype())?;
+                Ok(OneOrTuple::Tuple(vec![complete_basis("qr", &q)?, concatenate(&[r, zeros], Some(-2))?]))
             }
             other => Err(Box::new(Error::Argument {
                 op: "qr".into(),

@@ -1,14 +1,16 @@
-//! The derivative of Schur's form `x = z t zᴴ`.
+//! Derivative of the Schur form `x = z t zᴴ`.
 //!
-//! Owns: what gradients of `t` and `z` are for the matrix. Never factorises.
-//! Invariant: a gradient that passes does not depend on the phases of the vectors; it is refused for real forms with blocks of
-//! two rows. With `zᴴ dz = m - mᴴ` for a strictly lower `m` and `e = zᴴ dx z`: `m t - t m` is the part of `e` below the diagonal,
-//! and `dt` what is left of `e` with that change of vectors.
+//! With `zᴴ dz = m - mᴴ` for a strictly lower `m` and `e = zᴴ dx z`: `m t - t m` is the part of `e`
+//! below the diagonal, and `dt` is the rest of `e` after that change of vectors. Invariant: an
+//! accepted gradient does not depend on the phases of the vectors; real forms with 2 × 2 blocks are
+//! refused.
 
 use smallvec::smallvec;
 
-use super::helpers::{add, columns, cost, h, mm, mul, refuse, rows, skew, some_columns, sub};
-use super::solve::{Reading, solved_triangular};
+use super::helpers::{
+    add, columns, cost, h, matrix_error, mm, mul, rows, skew, slice_columns, sub,
+};
+use super::solve::{TriangleSpec, triangular_solution};
 use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -21,8 +23,8 @@ use crate::ops::shape::diagonal::{tril, triu};
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
-/// `t` and `z` with the derivative of the form of `a`.
-pub(super) fn recorded(a: &Tensor, t: Tensor, z: Tensor) -> Result<(Tensor, Tensor)> {
+/// Records `t` and `z` with their derivative.
+pub(super) fn record_schur(a: &Tensor, t: Tensor, z: Tensor) -> Result<(Tensor, Tensor)> {
     let mut outs = finish_many(vec![t, z], &[a], |_| RecordMany {
         name: "schur",
         cost: cost(a, 16.0),
@@ -43,7 +45,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     let upper = gt.as_ref().map(|g| triu(g, 0)).transpose()?;
     let by_form = upper.as_ref().map(|g| sub(&mm(&h(&t)?, g)?, &mm(g, &h(&t)?)?)).transpose()?;
     let by_vectors = gz.as_ref().map(|g| mm(&h(&z)?, g)).transpose()?;
-    let (turning, size) = match (by_form, by_vectors) {
+    let (mixing, size) = match (by_form, by_vectors) {
         (None, None) => return Ok(()),
         (Some(one), None) | (None, Some(one)) => (one.clone(), one),
         (Some(one), Some(other)) => {
@@ -51,15 +53,15 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
             (add(&one, &other)?, astype(&size, one.dtype())?)
         }
     };
-    refuse_phase("schur", &turning, &size)?;
-    let mut core = mixed(&t, &tril(&skew(&turning)?, -1)?)?;
+    refuse_phase("schur", &mixing, &size)?;
+    let mut core = solve_sylvester(&t, &tril(&skew(&mixing)?, -1)?)?;
     if let Some(g) = &upper {
         core = add(&core, g)?;
     }
     cx.give_with(0, |_| mm(&mm(&z, &core)?, &h(&z)?))
 }
 
-/// Refuses a real form whose eigenvalues are not all on the diagonal.
+/// Refuses a real form with 2 × 2 blocks.
 fn refuse_blocks(t: &Tensor) -> Result<()> {
     if t.dtype().is_complex() || t.size() == 0 {
         return Ok(());
@@ -80,27 +82,29 @@ fn identity(n: usize) -> Result<Tensor> {
     Tensor::from_vec::<f64>(elements, &[n, n])
 }
 
-/// A part of the matrices: rows and columns as `(start, length)`.
-fn part(x: &Tensor, rows: (usize, usize), columns: (usize, usize)) -> Result<Tensor> {
-    some_columns(&slice_axis(x, x.ndim() - 2, rows.0, 1, rows.1)?, columns.0, columns.1)
+/// A submatrix: rows and columns as `(start, length)`.
+fn submatrix(x: &Tensor, rows: (usize, usize), columns: (usize, usize)) -> Result<Tensor> {
+    slice_columns(&slice_axis(x, x.ndim() - 2, rows.0, 1, rows.1)?, columns.0, columns.1)
 }
 
-/// The strictly lower `m` with `m tᴴ - tᴴ m = w` for strictly lower `w`, column by column from the last.
-fn mixed(t: &Tensor, w: &Tensor) -> Result<Tensor> {
+/// Solves `m tᴴ - tᴴ m = w` for strictly lower `m` and `w`, column by column from the last (a
+/// triangular Sylvester equation).
+fn solve_sylvester(t: &Tensor, w: &Tensor) -> Result<Tensor> {
     let (n, t) = (rows(w), h(t)?);
     if n == 0 {
         return Ok(w.clone());
     }
-    let how = Reading { lower: true, transposed: false, unit: false };
-    let mut done = some_columns(w, n - 1, 1)?;
+    let how = TriangleSpec { lower: true, transposed: false, unit: false };
+    let mut solved = slice_columns(w, n - 1, 1)?;
     for j in (0..n - 1).rev() {
         let (below, here) = ((j + 1, n - 1 - j), (j, 1));
-        let known = mm(&part(&done, below, (0, columns(&done)))?, &part(&t, below, here)?)?;
-        let rest = sub(&part(w, below, here)?, &known)?;
+        let known =
+            mm(&submatrix(&solved, below, (0, columns(&solved)))?, &submatrix(&t, below, here)?)?;
+        let rest = sub(&submatrix(w, below, here)?, &known)?;
         let eye = identity(below.1)?.cast_like(&t)?;
-        let gaps = sub(&mul(&part(&t, here, here)?, &eye)?, &part(&t, below, below)?)?;
-        let column = solved_triangular(&gaps, &rest, how).map_err(|_| {
-            refuse(
+        let gaps = sub(&mul(&submatrix(&t, here, here)?, &eye)?, &submatrix(&t, below, below)?)?;
+        let column = triangular_solution(&gaps, &rest, how).map_err(|_| {
+            matrix_error(
                 "schur",
                 &t,
                 0,
@@ -108,9 +112,9 @@ fn mixed(t: &Tensor, w: &Tensor) -> Result<Tensor> {
                 "its vectors are not unique; use expm, or the eigenvalues alone",
             )
         })?;
-        let above = part(w, (0, j + 1), here)?;
+        let above = submatrix(w, (0, j + 1), here)?;
         let axis = column.ndim() - 2;
-        done = join(&[join(&[above, column], axis)?, done], axis + 1)?;
+        solved = join(&[join(&[above, column], axis)?, solved], axis + 1)?;
     }
-    Ok(done)
+    Ok(solved)
 }

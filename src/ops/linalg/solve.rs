@@ -1,13 +1,13 @@
-//! Inverses and linear systems, with any or triangular matrices.
+//! Inverses and linear systems, general and triangular, with derivatives.
 //!
-//! Owns: `inv`, `solve`, `solve_triangular` and their derivatives. Never inverts to solve.
-//! Invariant: a derivative solves with the transposed matrix; a triangle's gradient is a triangle.
+//! Invariant: a derivative solves with the adjoint matrix; the gradient of a triangle is a
+//! triangle.
 
 use smallvec::smallvec;
 
 use super::helpers::{
-    columns, cost, each, h, lead, matrices, mm, mul, negative, paired, room, rows, singular,
-    square, t, with_last,
+    batch_dims, broadcast_batch, check_memory, columns, cost, h, matrices, mm, mul, negative,
+    per_matrix, rows, singular_error, square, t, with_matrix_dims,
 };
 use super::lu;
 use crate::array::ShapeVec;
@@ -21,11 +21,11 @@ use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 
-/// The inverse of float matrices; `op` is named when one is singular.
+/// The inverse of float matrices; `op` is named in errors.
 pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
-    room(a, 4)?;
-    kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular(op, a, i))?;
+    check_memory(a, 4)?;
+    kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular_error(op, a, i))?;
     finish(out, &[a], |_| Record {
         name: "inv",
         cost: cost(a, 2.0),
@@ -38,9 +38,9 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// Runs a solver of systems whose stacks have one shape where `b`, a batch of gradients, may have an axis in front:
-/// one matrix takes all as further columns, so that it is factored once.
-pub(super) fn behind_batch(
+/// Runs a solver where `b` may have a leading batch axis of gradients: for a single matrix they
+/// become further columns, so that it is factored once.
+pub(super) fn with_gradient_batch(
     a: &Tensor,
     b: &Tensor,
     solver: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
@@ -49,47 +49,57 @@ pub(super) fn behind_batch(
         return solver(a, b);
     }
     if a.ndim() > 2 {
-        return solver(&broadcast_to(a, &with_last(b, &[rows(a), columns(a)]))?, b);
+        return solver(&broadcast_to(a, &with_matrix_dims(b, &[rows(a), columns(a)]))?, b);
     }
     let (n, m, front) = (rows(b), columns(b), b.shape()[0]);
     let wide = reshape_dims(&permute_axes(b, &[1, 0, 2])?, &[n, front * m])?;
     permute_axes(&reshape_dims(&solver(a, &wide)?, &[n, front, m])?, &[1, 0, 2])
 }
 
-/// Solutions of float systems whose stacks have one shape.
-fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// Solves float systems with equal batch dims.
+fn solution(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(b.shape(), b.dtype())?;
-    room(a, 4)?;
-    room(b, 3)?;
-    if graph::recording() && (a.requires_grad() || b.requires_grad()) && rows(a) >= FACTORED {
-        return solved_once(a, b, out);
+    check_memory(a, 4)?;
+    check_memory(b, 3)?;
+    if graph::recording()
+        && (a.requires_grad() || b.requires_grad())
+        && rows(a) >= MIN_ROWS_TO_SAVE_FACTORS
+    {
+        return solution_saving_factors(a, b, out);
     }
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
-        .map_err(|i| singular("solve", a, i))?;
+        .map_err(|i| singular_error("solve", a, i))?;
     finish(out, &[a, b], |_| Record {
         name: "solve",
         cost: cost(a, 2.0),
         params: (),
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |(), g, cx| {
-            let gb = behind_batch(&h(&cx.saved(0)?)?, &g, solved)?;
-            give(gb, cx)
+            let gb = with_gradient_batch(&h(&cx.saved(0)?)?, &g, solution)?;
+            give_gradients(gb, cx)
         },
     })
 }
 
-/// Smaller matrices are factorised again by the backward, several side by side.
-const FACTORED: usize = 9;
+/// Minimum rows for saving the factors for the backward; smaller matrices are factored again,
+/// several at a time.
+const MIN_ROWS_TO_SAVE_FACTORS: usize = 9;
 
-/// The same with the factors kept for the backward, in the numbers that they were computed in. One that is recorded in turn is a
-/// solution of its own, because factors have no history.
-fn solved_once(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor> {
+/// As `solution`, saving the factors (in double precision) for the backward. With create_graph, the
+/// backward solves again, because factors are not differentiable.
+fn solution_saving_factors(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor> {
     let dtype = if a.dtype().is_complex() { DType::C128 } else { DType::F64 };
-    let lists: ShapeVec = lead(a).iter().copied().chain([rows(a)]).collect();
-    let (factors, order) = (Tensor::empty(a.shape(), dtype)?, Tensor::empty(&lists, DType::I64)?);
+    let order_dims: ShapeVec = batch_dims(a).iter().copied().chain([rows(a)]).collect();
+    let (factors, order) =
+        (Tensor::empty(a.shape(), dtype)?, Tensor::empty(&order_dims, DType::I64)?);
     let views = (factors.view_mut(), order.view_mut());
-    kernels::linalg::solve_and_keep((a.view_of(), b.view_of()), out.view_mut(), views.0, views.1)
-        .map_err(|i| singular("solve", a, i))?;
+    kernels::linalg::solve_with_factors(
+        (a.view_of(), b.view_of()),
+        out.view_mut(),
+        views.0,
+        views.1,
+    )
+    .map_err(|i| singular_error("solve", a, i))?;
     finish(out, &[a, b], |_| Record {
         name: "solve",
         cost: cost(a, 0.5),
@@ -102,50 +112,51 @@ fn solved_once(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor> {
         ],
         backward: |(), g, cx| {
             let gb = if cx.create_graph() {
-                behind_batch(&h(&cx.saved(0)?)?, &g, solved)?
+                with_gradient_batch(&h(&cx.saved(0)?)?, &g, solution)?
             } else {
-                lu::solved(&cx.saved(2)?, &cx.saved(3)?, &g, true)?
+                lu::lu_solution(&cx.saved(2)?, &cx.saved(3)?, &g, true)?
             };
-            give(gb, cx)
+            give_gradients(gb, cx)
         },
     })
 }
 
-/// The gradients of a solution: `gb` is that of the right side.
-fn give(gb: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+/// Passes on the gradients of a solution; `gb` is that of the right-hand side.
+fn give_gradients(gb: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     cx.give_with(0, |cx| negative(&mm(&gb, &h(&cx.saved(1)?)?)?))?;
     cx.give_with(1, |_| Ok(gb))
 }
 
-/// How a triangular matrix is read.
+/// Which triangle is read, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Reading {
+pub(super) struct TriangleSpec {
     pub(super) lower: bool,
     pub(super) transposed: bool,
     pub(super) unit: bool,
 }
 
-/// Solutions of triangular float systems whose stacks have one shape; `b` may have an axis in front.
-pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<Tensor> {
+/// Solves triangular float systems with equal batch dims; `b` may have a leading batch axis of
+/// gradients.
+pub(super) fn triangular_solution(a: &Tensor, b: &Tensor, how: TriangleSpec) -> Result<Tensor> {
     if a.ndim() < b.ndim() {
-        return behind_batch(a, b, |a, b| solved_triangular(a, b, how));
+        return with_gradient_batch(a, b, |a, b| triangular_solution(a, b, how));
     }
     let out = Tensor::empty(b.shape(), b.dtype())?;
     let flags = (how.lower, how.transposed, how.unit);
-    room(a, 2)?;
-    room(b, 3)?;
+    check_memory(a, 2)?;
+    check_memory(b, 3)?;
     kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
-        .map_err(|i| singular("solve_triangular", a, i))?;
+        .map_err(|i| singular_error("solve_triangular", a, i))?;
     finish(out, &[a, b], |_| Record {
         name: "solve_triangular",
         cost: cost(a, 1.0),
         params: how,
         saved: smallvec![Save::input(0, &[0, 1]), Save::output(0, &[0])],
         backward: |&how, g, cx| {
-            let gb = solved_triangular(
+            let gb = triangular_solution(
                 &conjugated(&cx.saved(0)?)?,
                 &g,
-                Reading { transposed: !how.transposed, ..how },
+                TriangleSpec { transposed: !how.transposed, ..how },
             )?;
             cx.give_with(0, |cx| {
                 let x = conjugated(&cx.saved(1)?)?;
@@ -160,7 +171,7 @@ pub(super) fn solved_triangular(a: &Tensor, b: &Tensor, how: Reading) -> Result<
 }
 
 /// Runs a solver on `a` and a right-hand side that is a vector (1 axis) or matrices.
-fn system(
+fn solve_system(
     op: &'static str,
     a: &Tensor,
     b: &Tensor,
@@ -176,12 +187,12 @@ fn system(
             remedy: "b must have as many rows as a",
         }));
     }
-    let (a, b) = paired(op, &a, &b)?;
+    let (a, b) = broadcast_batch(op, &a, &b)?;
     let x = solver(&a, &b)?;
     if !vector {
         return Ok(x);
     }
-    let dims: ShapeVec = lead(&x).iter().copied().chain([rows(&x)]).collect();
+    let dims: ShapeVec = batch_dims(&x).iter().copied().chain([rows(&x)]).collect();
     debug_assert_eq!(columns(&x), 1);
     reshape_dims(&x, &dims)
 }
@@ -196,10 +207,10 @@ crate::operations! { family "linear algebra" [float32];
     [numpy("linalg.solve"), namespace("linalg")]
     fn solve(a: Tensor, b: Tensor, left: bool = true) -> Tensor {
         if left {
-            return system("solve", a, b, solved);
+            return solve_system("solve", a, b, solution);
         }
         let b = if b.ndim() > 1 { t(b)? } else { b.clone() };
-        let x = system("solve", &t(&square("solve", a)?)?, &b, solved)?;
+        let x = solve_system("solve", &t(&square("solve", a)?)?, &b, solution)?;
         if b.ndim() > 1 { t(&x) } else { Ok(x) }
     }
     /// The solution of `a x = b` (of `aᵀ x = b` with trans=1, of `aᴴ x = b` with trans=2) for triangular `a`, of which the other triangle is not read; `upper` is PyTorch's word for not `lower`, left=False is for `x a = b`. Derivatives: as those of `solve`, the triangle of it for `a`.
@@ -216,14 +227,14 @@ crate::operations! { family "linear algebra" [float32];
         };
         let lower = upper.map_or(lower, |upper| !upper);
         // `x a = b` is `aᵀ xᵀ = bᵀ`.
-        let how = Reading { lower, transposed: transposed == left, unit: unit_diagonal };
+        let how = TriangleSpec { lower, transposed: transposed == left, unit: unit_diagonal };
         let a = &if trans == 2 { conjugated(a)? } else { a.clone() };
-        let turn = |x: &Tensor| if left || x.ndim() < 2 { Ok(x.clone()) } else { t(x) };
-        turn(&system("solve_triangular", a, &turn(b)?, |a, b| solved_triangular(a, b, how))?)
+        let transpose_right = |x: &Tensor| if left || x.ndim() < 2 { Ok(x.clone()) } else { t(x) };
+        transpose_right(&solve_system("solve_triangular", a, &transpose_right(b)?, |a, b| triangular_solution(a, b, how))?)
     }
 }
 
-/// `g` of each matrix times the adjoint of the inverse: the derivative of a determinant's logarithm.
+/// `g` of each matrix times the adjoint of its inverse: the derivative of the log-determinant.
 pub(super) fn times_inverse_adjoint(op: &'static str, g: &Tensor, a: &Tensor) -> Result<Tensor> {
-    mul(&each(g)?, &h(&inverse(op, a)?)?)
+    mul(&per_matrix(g)?, &h(&inverse(op, a)?)?)
 }

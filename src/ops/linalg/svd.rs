@@ -1,16 +1,15 @@
-//! Singular values and vectors, and the pseudo-inverse made of them.
+//! SVD, singular values and pseudo-inverse, with derivatives.
 //!
-//! Owns: `svd`, `svdvals`, `pinv`, their derivatives, and what happens where values coincide.
-//! Never guesses: vectors of equal values have no derivative, and get NaN where their gradient is not zero.
+//! Vectors of equal values have no derivative: they get NaN where their gradient is not zero.
 //! Invariant: gradients of the values alone are finite for every matrix.
 
 use smallvec::smallvec;
 
 use super::helpers::{
-    across, add, columns, cost, down, h, matrices, mm, mul, negative, not_converged, room, rows,
-    skew, square, sub, with_last,
+    add, as_column, as_row, check_memory, columns, cost, h, matrices, mm, mul, negative,
+    not_converged_error, rows, skew, square, sub, with_matrix_dims,
 };
-use super::qr::complete;
+use super::qr::complete_basis;
 use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -31,8 +30,8 @@ pub(super) fn epsilon(dtype: DType) -> f64 {
     if dtype.real() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
-/// Which pairs of different positions hold values that cannot be told apart.
-fn coincide(values: &Tensor) -> Result<Tensor> {
+/// The pairs of different positions with values that are equal up to rounding.
+fn near_equal_pairs(values: &Tensor) -> Result<Tensor> {
     let v = astype(&values.detach(), DType::F64.promote(values.dtype()))?;
     let n = v.shape()[v.ndim() - 1];
     let noise = mul(
@@ -40,16 +39,16 @@ fn coincide(values: &Tensor) -> Result<Tensor> {
         &Tensor::from(n as f64 * epsilon(values.dtype())),
     )?;
     let near = crate::ops::elementwise::compare::less_equal(
-        &sub(&down(&v)?, &across(&v)?)?.abs_()?,
-        &down(&noise)?,
+        &sub(&as_column(&v)?, &as_row(&v)?)?.abs_()?,
+        &as_column(&noise)?,
     )?;
     let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
-    logical_and(&near, &not_equal(&down(&positions)?, &across(&positions)?)?)
+    logical_and(&near, &not_equal(&as_column(&positions)?, &as_row(&positions)?)?)
 }
 
-/// `m / (values_k - values_i)` off the diagonal and 0 on it. Where the values coincide: 0 if nothing is asked of
-/// the vectors' mixing there (`asked` is zero both ways), else NaN.
-pub(super) fn over_gaps(
+/// `m / (values_k - values_i)` off the diagonal, 0 on it. For near-equal values: 0 if the vectors'
+/// mixing there has no gradient (`asked` is zero in both directions), else NaN.
+pub(super) fn divide_by_gaps(
     m: &Tensor,
     values: &Tensor,
     distinct_by: &Tensor,
@@ -58,11 +57,11 @@ pub(super) fn over_gaps(
     if m.size() == 0 {
         return Ok(m.clone());
     }
-    let close = coincide(distinct_by)?;
-    let gaps = sub(&across(values)?, &down(values)?)?;
+    let close = near_equal_pairs(distinct_by)?;
+    let gaps = sub(&as_row(values)?, &as_column(values)?)?;
     let n = values.shape()[values.ndim() - 1];
     let positions = Tensor::from((0..n as i64).collect::<Vec<_>>());
-    let skip = logical_or(&close, &equal(&down(&positions)?, &across(&positions)?)?)?;
+    let skip = logical_or(&close, &equal(&as_column(&positions)?, &as_row(&positions)?)?)?;
     let safe = where_(&skip, &Operand::from(1.0), &Operand::Tensor(gaps))?;
     let quotient = where_(&skip, &Operand::from(0.0), &Operand::Tensor(divide(m, &safe)?))?;
     let asked = asked.detach();
@@ -73,42 +72,42 @@ pub(super) fn over_gaps(
     where_(&logical_and(&close, &touched)?, &Operand::from(f64::NAN), &Operand::Tensor(quotient))
 }
 
-/// What reaches the matrix from the vectors on one side: the inner part, and the part outside their span.
-struct Side {
+/// Contributions of the vectors of one side to the gradient: inside their span, and outside it.
+struct SideGradient {
     /// `vᴴ g`.
     mixing: Tensor,
     inner: Tensor,
     outer: Option<Tensor>,
 }
 
-/// `v` the vectors as columns, `g` their gradient.
-fn side(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<Side> {
+/// `v` are the vectors (columns), `g` their gradient.
+fn side_gradient(v: &Tensor, g: &Tensor, s: &Tensor) -> Result<SideGradient> {
     let w = mm(&h(v)?, g)?;
-    let inner = over_gaps(&skew(&w)?, &mul(s, s)?, s, &w)?;
+    let inner = divide_by_gaps(&skew(&w)?, &mul(s, s)?, s, &w)?;
     if rows(v) == columns(v) {
-        return Ok(Side { mixing: w, inner, outer: None });
+        return Ok(SideGradient { mixing: w, inner, outer: None });
     }
     let outside = sub(g, &mm(v, &w)?)?;
-    // A vector of the value 0 that nothing is asked of stays out of the division.
-    let s = across(s)?.cast_like(&w)?;
-    let idle = logical_and(
+    // No division for a vector of value 0 without a gradient.
+    let s = as_row(s)?.cast_like(&w)?;
+    let unused = logical_and(
         &equal(&s.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
         &equal(&outside.detach(), &Tensor::from(0.0f64).cast_like(&s)?)?,
     )?;
-    let safe = where_(&idle, &Operand::from(1.0), &Operand::Tensor(s))?;
-    Ok(Side { mixing: w, inner, outer: Some(divide(&outside, &safe)?) })
+    let safe = where_(&unused, &Operand::from(1.0), &Operand::Tensor(s))?;
+    Ok(SideGradient { mixing: w, inner, outer: Some(divide(&outside, &safe)?) })
 }
 
-/// What the phases of the left vectors add on the diagonal: `i Im(uᴴ g) / s`.
-fn phase_part(mixing: &Tensor, s: &Tensor) -> Result<Tensor> {
+/// The diagonal term of the phases of the left vectors: `i Im(uᴴ g) / s`.
+fn phase_gradient(mixing: &Tensor, s: &Tensor) -> Result<Tensor> {
     let n = columns(mixing);
     let half = (0..n * n).map(|p| if p % (n + 1) == 0 { 0.5 } else { 0.0 }).collect();
     let half = Tensor::from_vec::<f64>(half, &[n, n])?.cast_like(mixing)?;
-    let turning = mul(&skew(mixing)?, &half)?;
-    let still = equal(&turning.detach(), &Tensor::from(0.0f64).cast_like(&turning)?)?;
+    let phase_terms = mul(&skew(mixing)?, &half)?;
+    let unchanged = equal(&phase_terms.detach(), &Tensor::from(0.0f64).cast_like(&phase_terms)?)?;
     let safe =
-        where_(&still, &Operand::from(1.0), &Operand::Tensor(across(s)?.cast_like(mixing)?))?;
-    divide(&turning, &safe)
+        where_(&unchanged, &Operand::from(1.0), &Operand::Tensor(as_row(s)?.cast_like(mixing)?))?;
+    divide(&phase_terms, &safe)
 }
 
 fn gradient(cx: &mut Cx<'_>) -> Result<()> {
@@ -117,10 +116,10 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     let (gu, gs, gvt) = (cx.take_grad(0), cx.take_grad(1), cx.take_grad(2));
     let mut core = match &gs {
         Some(gs) => diag_embed(gs, 0, -2, -1)?.cast_like(&u)?,
-        None => Tensor::zeros(&with_last(&u, &[columns(&u), columns(&u)]), u.dtype())?,
+        None => Tensor::zeros(&with_matrix_dims(&u, &[columns(&u), columns(&u)]), u.dtype())?,
     };
     let mut rest: Option<Tensor> = None;
-    let mut more = |part: Tensor| -> Result<()> {
+    let mut add_term = |part: Tensor| -> Result<()> {
         rest = Some(match rest.take() {
             Some(sum) => add(&sum, &part)?,
             None => part,
@@ -128,21 +127,21 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
         Ok(())
     };
     if let Some(gu) = &gu {
-        let left = side(&u, gu, &s)?;
+        let left = side_gradient(&u, gu, &s)?;
         if u.dtype().is_complex() {
-            core = add(&core, &phase_part(&left.mixing, &s)?)?;
+            core = add(&core, &phase_gradient(&left.mixing, &s)?)?;
         }
-        core = add(&core, &mul(&left.inner, &across(&s)?)?)?;
+        core = add(&core, &mul(&left.inner, &as_row(&s)?)?)?;
         if let Some(outer) = left.outer {
-            more(mm(&outer, &vt)?)?;
+            add_term(mm(&outer, &vt)?)?;
         }
         phases = Some(left.mixing);
     }
     if let Some(gvt) = &gvt {
-        let right = side(&h(&vt)?, &h(gvt)?, &s)?;
-        core = add(&core, &mul(&right.inner, &down(&s)?)?)?;
+        let right = side_gradient(&h(&vt)?, &h(gvt)?, &s)?;
+        core = add(&core, &mul(&right.inner, &as_column(&s)?)?)?;
         if let Some(outer) = right.outer {
-            more(mm(&u, &h(&outer)?)?)?;
+            add_term(mm(&u, &h(&outer)?)?)?;
         }
         phases = Some(match phases {
             Some(left) => add(&left, &right.mixing)?,
@@ -152,28 +151,28 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     if let (Some(phases), Some(g)) = (&phases, gu.as_ref().or(gvt.as_ref())) {
         refuse_phase("svd", phases, g)?;
     }
-    more(mm(&mm(&u, &core)?, &vt)?)?;
+    add_term(mm(&mm(&u, &core)?, &vt)?)?;
     if let Some(total) = rest {
         cx.give(0, total)?;
     }
     Ok(())
 }
 
-/// The reduced factors outside the graph.
-fn factors(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
+/// The reduced factors, not recorded.
+fn svd_unrecorded(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     let k = rows(a).min(columns(a));
-    let u = Tensor::empty(&with_last(a, &[rows(a), k]), a.dtype())?;
-    let s = Tensor::empty(&with_last(a, &[k]), a.dtype().real())?;
-    let vt = Tensor::empty(&with_last(a, &[k, columns(a)]), a.dtype())?;
-    room(a, 14)?;
+    let u = Tensor::empty(&with_matrix_dims(a, &[rows(a), k]), a.dtype())?;
+    let s = Tensor::empty(&with_matrix_dims(a, &[k]), a.dtype().real())?;
+    let vt = Tensor::empty(&with_matrix_dims(a, &[k, columns(a)]), a.dtype())?;
+    check_memory(a, 14)?;
     kernels::linalg::svd(a.view_of(), u.view_mut(), s.view_mut(), vt.view_mut())
-        .map_err(|i| not_converged(op, a, i))?;
+        .map_err(|i| not_converged_error(op, a, i))?;
     Ok([u, s, vt])
 }
 
 /// The reduced factors, recorded.
 pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
-    let outs = finish_many(factors(op, a)?.to_vec(), &[a], |_| RecordMany {
+    let outs = finish_many(svd_unrecorded(op, a)?.to_vec(), &[a], |_| RecordMany {
         name: "svd",
         cost: cost(a, 6.0),
         params: (),
@@ -185,17 +184,17 @@ pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
     })
 }
 
-/// The singular values, recorded; the vectors are computed when a gradient arrives.
+/// The singular values, recorded; the vectors are computed in the backward.
 pub(super) fn values_only(op: &'static str, a: &Tensor) -> Result<Tensor> {
     values_from(op, a, a)
 }
 
-/// The same, computed from `r`, a matrix with the singular values of `a`.
+/// The singular values of `a`, computed from a matrix `r` with the same values.
 pub(super) fn values_from(op: &'static str, a: &Tensor, r: &Tensor) -> Result<Tensor> {
-    let s = Tensor::empty(&with_last(a, &[rows(a).min(columns(a))]), a.dtype().real())?;
-    room(r, 14)?;
+    let s = Tensor::empty(&with_matrix_dims(a, &[rows(a).min(columns(a))]), a.dtype().real())?;
+    check_memory(r, 14)?;
     kernels::linalg::singular_values(r.view_of(), s.view_mut())
-        .map_err(|i| not_converged(op, a, i))?;
+        .map_err(|i| not_converged_error(op, a, i))?;
     finish(s, &[a], |_| Record {
         name: "svdvals",
         cost: cost(a, 12.0),
@@ -203,12 +202,12 @@ pub(super) fn values_from(op: &'static str, a: &Tensor, r: &Tensor) -> Result<Te
         saved: smallvec![Save::input(0, &[0])],
         backward: |&op, g, cx| {
             let [u, _, vt] = reduced(op, &cx.saved(0)?)?;
-            cx.give_with(0, |_| mm(&mul(&u, &across(&g)?.cast_like(&u)?)?, &vt))
+            cx.give_with(0, |_| mm(&mul(&u, &as_row(&g)?.cast_like(&u)?)?, &vt))
         },
     })
 }
 
-/// The singular values; with the vectors where a gradient may ask for these.
+/// The singular values; with the vectors if they may be needed for a gradient.
 fn values(op: &'static str, a: &Tensor) -> Result<Tensor> {
     if graph::recording() && a.requires_grad() {
         return reduced(op, a).map(|[_, s, _]| s);
@@ -216,65 +215,73 @@ fn values(op: &'static str, a: &Tensor) -> Result<Tensor> {
     values_only(op, a)
 }
 
-/// Which matrices keep fewer singular values than `size`, as a mask of shape (…, 1, 1); `None` when none does.
-fn rank_below(kept: &Tensor, size: usize) -> Result<Option<Tensor>> {
-    let rank = kept.sum(Axes::from(-1), true, None)?;
+/// Mask (…, 1, 1) of the matrices with fewer than `size` nonzero singular values; `None` if there
+/// are none.
+fn rank_below(nonzero: &Tensor, size: usize) -> Result<Option<Tensor>> {
+    let rank = nonzero.sum(Axes::from(-1), true, None)?;
     let below = crate::ops::elementwise::compare::less(&rank, &Tensor::from(size as i64))?;
-    Ok(if any_true(&below)? { Some(down(&below)?) } else { None })
+    Ok(if any_true(&below)? { Some(as_column(&below)?) } else { None })
 }
 
-/// The Hermitian matrices of which the lower triangle is given.
-fn mirrored(x: &Tensor) -> Result<Tensor> {
+/// Hermitian matrices from their lower triangles.
+fn hermitian_from_lower(x: &Tensor) -> Result<Tensor> {
     add(&tril(x, 0)?, &h(&tril(x, -1)?)?)
 }
 
-/// The pseudo-inverse of float matrices; singular values up to `cutoff` times the largest, or up to `least`, count as 0.
-pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64, least: f64) -> Result<Tensor> {
-    let [u, s, vt] = factors("pinv", a)?;
+/// The pseudo-inverse of float matrices. Singular values up to `cutoff` times the largest, or up to
+/// `min_value`, count as 0.
+pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64, min_value: f64) -> Result<Tensor> {
+    let [u, s, vt] = svd_unrecorded("pinv", a)?;
     let cut = if s.size() == 0 {
         s.clone()
     } else {
         let cut = mul(&s.max(Axes::from(-1), true)?, &Tensor::from(cutoff).cast_like(&s)?)?;
-        if least > 0.0 { cut.maximum(&Tensor::from(least).cast_like(&cut)?)? } else { cut }
+        if min_value > 0.0 { cut.maximum(&Tensor::from(min_value).cast_like(&cut)?)? } else { cut }
     };
-    let kept = crate::ops::elementwise::compare::greater(&s, &cut)?;
-    let safe = where_(&kept, &Operand::Tensor(s), &Operand::from(1.0))?;
-    let reciprocal = where_(&kept, &Operand::Tensor(safe.reciprocal()?), &Operand::from(0.0))?;
-    let out = mm(&mul(&h(&vt)?, &across(&reciprocal)?)?, &h(&u)?)?;
-    let free = [rank_below(&kept, rows(a))?, rank_below(&kept, columns(a))?];
+    let nonzero = crate::ops::elementwise::compare::greater(&s, &cut)?;
+    let safe = where_(&nonzero, &Operand::Tensor(s), &Operand::from(1.0))?;
+    let reciprocal = where_(&nonzero, &Operand::Tensor(safe.reciprocal()?), &Operand::from(0.0))?;
+    let out = mm(&mul(&h(&vt)?, &as_row(&reciprocal)?)?, &h(&u)?)?;
+    let rank_deficient = [rank_below(&nonzero, rows(a))?, rank_below(&nonzero, columns(a))?];
     finish(out, &[a], |_| Record {
         name: "pinv",
         cost: cost(a, 6.0),
-        params: free,
+        params: rank_deficient,
         saved: smallvec![Save::input(0, &[0]), Save::output(0, &[0])],
-        backward: |[rows_free, columns_free], g, cx| {
+        backward: |[row_deficient, column_deficient], g, cx| {
             let (a, p) = (cx.saved(0)?, cx.saved(1)?);
             let (ph, gh) = (h(&p)?, h(&g)?);
-            // Each triple product through the smaller side: no square of the larger one appears.
+            // Triple products go through the smaller side: no square of the larger side is formed.
             let tall = rows(&a) >= columns(&a);
-            let three = |x: &Tensor, y: &Tensor, z: &Tensor| {
+            let triple_product = |x: &Tensor, y: &Tensor, z: &Tensor| {
                 if tall { mm(x, &mm(y, z)?) } else { mm(&mm(x, y)?, z) }
             };
-            let inner = negative(&three(&ph, &g, &ph)?)?;
-            // What the rank lets through: (1 - a p) gᴴ p pᴴ + pᴴ p gᴴ (1 - p a). At full rank a projector is 0, and
-            // what rounding leaves of it would be noise in the next derivative.
+            let inner = negative(&triple_product(&ph, &g, &ph)?)?;
+            // The rank-deficient terms: (1 - a p) gᴴ p pᴴ + pᴴ p gᴴ (1 - p a). At full rank a
+            // projector is 0, and its rounding error would be noise in the next derivative.
             let mut total = inner;
-            if let Some(free) = rows_free {
-                let left = three(&gh, &p, &ph)?;
-                let left = sub(&left, &three(&a, &p, &left)?)?;
-                total = add(&total, &where_(free, &Operand::Tensor(left), &Operand::from(0.0))?)?;
+            if let Some(rank_deficient) = row_deficient {
+                let left = triple_product(&gh, &p, &ph)?;
+                let left = sub(&left, &triple_product(&a, &p, &left)?)?;
+                total = add(
+                    &total,
+                    &where_(rank_deficient, &Operand::Tensor(left), &Operand::from(0.0))?,
+                )?;
             }
-            if let Some(free) = columns_free {
-                let right = three(&ph, &p, &gh)?;
-                let right = sub(&right, &three(&right, &p, &a)?)?;
-                total = add(&total, &where_(free, &Operand::Tensor(right), &Operand::from(0.0))?)?;
+            if let Some(rank_deficient) = column_deficient {
+                let right = triple_product(&ph, &p, &gh)?;
+                let right = sub(&right, &triple_product(&right, &p, &a)?)?;
+                total = add(
+                    &total,
+                    &where_(rank_deficient, &Operand::Tensor(right), &Operand::from(0.0))?,
+                )?;
             }
             cx.give_with(0, |_| Ok(total))
         },
     })
 }
 
-/// The relative size below which singular values count as zero, unless the caller says otherwise.
+/// Default relative cutoff below which singular values count as zero.
 pub(super) fn default_cutoff(a: &Tensor) -> f64 {
     rows(a).max(columns(a)) as f64 * epsilon(a.dtype())
 }
@@ -291,7 +298,7 @@ crate::operations! { family "linear algebra" [float32];
         if !full_matrices {
             return Ok(OneOrTuple::Tuple(vec![u, s, vt]));
         }
-        Ok(OneOrTuple::Tuple(vec![complete("svd", &u)?, s, h(&complete("svd", &h(&vt)?)?)?]))
+        Ok(OneOrTuple::Tuple(vec![complete_basis("svd", &u)?, s, h(&complete_basis("svd", &h(&vt)?)?)?]))
     }
     /// Singular values, falling. Derivative: `u diag(g) vh`.
     [numpy("linalg.svdvals"), namespace("linalg")]
@@ -303,9 +310,9 @@ crate::operations! { family "linear algebra" [float32];
     fn pinv(x: Tensor, rcond: Option<f64> = None, hermitian: bool = false, atol: Option<f64> = None) -> Tensor {
         let mut x = matrices("pinv", x)?;
         if hermitian {
-            x = mirrored(&square("pinv", &x)?)?;
+            x = hermitian_from_lower(&square("pinv", &x)?)?;
         }
-        // Beside a bound, no bound relative to the largest is meant.
+        // With an absolute bound there is no relative one by default.
         let bounded = atol.is_some_and(|atol| atol > 0.0);
         let relative = rcond.unwrap_or_else(|| if bounded { 0.0 } else { default_cutoff(&x) });
         pseudo_inverse(&x, relative, atol.unwrap_or(0.0))

@@ -1,7 +1,9 @@
-//! The phase of complex eigenvectors and singular vectors, which nothing decides.
+//! Refuses gradients that depend on the arbitrary phase of complex eigenvectors and singular
+//! vectors.
 //!
-//! Owns: the refusal of gradients that depend on it. Never refuses real vectors, whose sign is locally constant.
-//! Invariant: a gradient that passes is the same for every choice of phases.
+//! Real vectors are never refused: their sign is locally constant. Invariant: an accepted gradient
+//! is the same for every choice of phases.
+//!
 //! Source: Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019).
 
 use super::helpers::{mul, rows};
@@ -13,8 +15,8 @@ use crate::ops::core::op_decl::Axes;
 use crate::ops::elementwise::complex::imag;
 use crate::tensor::Tensor;
 
-/// Refuses a gradient `g` of vectors when `mixing`, `vᴴ g` (of pairs of vectors: the sum of both), has a diagonal that is
-/// not real: turning the vectors' phases would change the result.
+/// Refuses a gradient `g` of vectors `v` if `mixing` = `vᴴ g` (for pairs of vectors, the sum of
+/// both) has a diagonal that is not real: rotating the phases would change the result.
 pub(super) fn refuse_phase(op: &'static str, mixing: &Tensor, g: &Tensor) -> Result<()> {
     if !mixing.dtype().is_complex() || g.size() == 0 {
         return Ok(());
@@ -24,13 +26,13 @@ pub(super) fn refuse_phase(op: &'static str, mixing: &Tensor, g: &Tensor) -> Res
     let eye = (0..n * n).map(|p| f64::from(u8::from(p % (n + 1) == 0))).collect();
     let eye = Tensor::from_vec::<f64>(eye, &[n, n])?;
     let mixing = astype(&mixing.detach(), DType::C128)?;
-    let turning = mul(&imag(&mixing)?, &eye)?.abs_()?.max(Axes::All, false)?;
-    let whole = astype(&g.detach(), DType::C128)?.abs_()?.max(Axes::All, false)?;
-    let decides = decide(op, &[turning.view_of(), whole.view_of()], move |of| {
-        let [turning, whole] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
-        u64::from(!turning.is_nan() && turning > noise * whole)
+    let phase_gradient = mul(&imag(&mixing)?, &eye)?.abs_()?.max(Axes::All, false)?;
+    let size = astype(&g.detach(), DType::C128)?.abs_()?.max(Axes::All, false)?;
+    let depends = decide(op, &[phase_gradient.view_of(), size.view_of()], move |of| {
+        let [phase_gradient, size] = [0, 1].map(|i| of[i].to_vec::<f64>()[0]);
+        u64::from(!phase_gradient.is_nan() && phase_gradient > noise * size)
     });
-    if decides == 0 {
+    if depends == 0 {
         return Ok(());
     }
     Err(Box::new(Error::NotDifferentiable {

@@ -1,7 +1,7 @@
-//! Attention and rotary positions.
+//! Scaled dot-product attention and rotary position embeddings.
 //!
-//! Owns: `scaled_dot_product_attention`, `rope`. Never keeps a mask in the graph: masks are constants.
-//! Invariant: a query whose keys are all masked gives NaN, as a softmax of nothing does.
+//! Masks are constants without gradient. Invariant: a query whose keys are all masked gives NaN, as
+//! the softmax of an empty set does.
 
 use crate::array::{afford, checked_numel};
 use crate::dtype::DType;
@@ -20,15 +20,15 @@ use crate::ops::shape::join::{concatenate, stack};
 use crate::tensor::Tensor;
 
 #[cold]
-fn unfit(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+fn shape_error(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: op.into(), what, remedy })
 }
 
-/// Which keys a query may see: those up to its own position.
-fn causal(queries: usize, keys: usize) -> Result<Tensor> {
+/// The causal mask: a query sees the keys up to its own position.
+fn causal_mask(queries: usize, keys: usize) -> Result<Tensor> {
     checked_numel("scaled_dot_product_attention", &[queries, keys])?;
-    let seen = (0..queries * keys).map(|i| i % keys.max(1) <= i / keys.max(1)).collect();
-    Tensor::from_vec::<bool>(seen, &[queries, keys])
+    let visible = (0..queries * keys).map(|i| i % keys.max(1) <= i / keys.max(1)).collect();
+    Tensor::from_vec::<bool>(visible, &[queries, keys])
 }
 
 fn check(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<()> {
@@ -41,18 +41,18 @@ fn check(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<()> {
         return Ok(());
     }
     let dims = |x: &Tensor| Dims::from(x.shape());
-    Err(unfit(
+    Err(shape_error(
         "scaled_dot_product_attention",
         format!("query {}, key {} and value {}", dims(q), dims(k), dims(v)),
         "give query (…, L, E), key (…, S, E) and value (…, S, V)",
     ))
 }
 
-/// Scores with the mask applied: booleans say which keys are seen, numbers are added.
-fn masked(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
+/// Applies a mask to scores: booleans say which keys are visible, floats are added.
+fn apply_mask(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     if mask.dtype() != DType::Bool {
         if !mask.dtype().is_float() {
-            // Ones and zeros that were added would hide nothing.
+            // Adding ones and zeros would mask nothing.
             return Err(Box::new(Error::Unsupported {
                 op: "scaled_dot_product_attention".into(),
                 what: format!("attn_mask of dtype {}", mask.dtype()),
@@ -68,8 +68,13 @@ fn masked(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// Cosines and sines of every position's angles, (positions, pairs).
-fn angles(positions: &Tensor, pairs: usize, base: f64, dtype: DType) -> Result<(Tensor, Tensor)> {
+/// Cosines and sines of the angles of every position, (positions, pairs).
+fn rotary_angles(
+    positions: &Tensor,
+    pairs: usize,
+    base: f64,
+    dtype: DType,
+) -> Result<(Tensor, Tensor)> {
     let rates: Vec<f64> = (0..pairs).map(|i| base.powf(-(i as f64) / pairs as f64)).collect();
     let positions = astype(&positions.detach(), DType::F64)?;
     let column = reshape_dims(&positions, &[positions.size(), 1])?;
@@ -78,7 +83,7 @@ fn angles(positions: &Tensor, pairs: usize, base: f64, dtype: DType) -> Result<(
 }
 
 /// Every other element of the last axis.
-fn alternate(x: &Tensor, start: usize, pairs: usize) -> Result<Tensor> {
+fn every_other(x: &Tensor, start: usize, pairs: usize) -> Result<Tensor> {
     slice_axis(x, x.ndim() - 1, start, 2, pairs)
 }
 
@@ -94,10 +99,10 @@ crate::operations! { family "attention" [float32];
         let q = binary_scalar(&MULTIPLY, &q, Scalar::Float(scale))?;
         let mut scores = matmul(&q, &swap_axes(&k, k.ndim() - 2, k.ndim() - 1)?)?;
         if is_causal {
-            scores = masked(&scores, &causal(q.shape()[q.ndim() - 2], k.shape()[k.ndim() - 2])?)?;
+            scores = apply_mask(&scores, &causal_mask(q.shape()[q.ndim() - 2], k.shape()[k.ndim() - 2])?)?;
         }
         if let Some(mask) = attn_mask {
-            scores = masked(&scores, mask)?;
+            scores = apply_mask(&scores, mask)?;
         }
         matmul(&softmax_axis(&scores, scores.ndim() - 1)?, &v)
     }
@@ -106,20 +111,20 @@ crate::operations! { family "attention" [float32];
     fn rope(x: Tensor, positions: Option<Tensor> = None, base: f64 = 10000.0, interleaved: bool = false) -> Tensor {
         let x = as_real_float("rope", x)?;
         if x.ndim() < 2 || x.shape()[x.ndim() - 1] % 2 == 1 {
-            return Err(unfit("rope", format!("an input of shape {}", Dims::from(x.shape())), "give (…, positions, elements) with an even number of elements"));
+            return Err(shape_error("rope", format!("an input of shape {}", Dims::from(x.shape())), "give (…, positions, elements) with an even number of elements"));
         }
         let (length, pairs, last) = (x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1] / 2, x.ndim() - 1);
         let positions = match positions {
             Some(given) if given.size() == length => given.clone(),
-            Some(given) => return Err(unfit("rope", format!("positions of shape {} for {length} rows", Dims::from(given.shape())), "give one position per row")),
+            Some(given) => return Err(shape_error("rope", format!("positions of shape {} for {length} rows", Dims::from(given.shape())), "give one position per row")),
             None => {
                 afford(length.saturating_mul(8))?;
                 Tensor::from((0..length as i64).collect::<Vec<_>>())
             }
         };
-        let (cos, sin) = angles(&positions, pairs, base, x.dtype())?;
+        let (cos, sin) = rotary_angles(&positions, pairs, base, x.dtype())?;
         let (a, b) = if interleaved {
-            (alternate(&x, 0, pairs)?, alternate(&x, 1, pairs)?)
+            (every_other(&x, 0, pairs)?, every_other(&x, 1, pairs)?)
         } else {
             (slice_axis(&x, last, 0, 1, pairs)?, slice_axis(&x, last, pairs, 1, pairs)?)
         };

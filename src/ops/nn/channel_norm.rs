@@ -1,12 +1,13 @@
-//! Normalisation with one parameter per channel (axis 1): of groups of channels, and of channels over a batch.
+//! Group norm and batch norm: normalisation with one parameter per channel (axis 1), and running
+//! statistics.
 //!
-//! Owns: the recorded form of (n, groups, channels of a group, inner), whose statistics are those of each group of each
-//! row, or of all rows; and the running statistics. Never copies what has runs long enough for the kernel.
-//! Invariant: the derivative in tensor operations starts from the saved input, so it holds at every order.
+//! The recorded form has the dims (n, groups, channels per group, inner); the statistics are those
+//! of each group of each row, or of all rows. Invariant: the composed derivative starts from the
+//! saved input, so it holds at every order.
 
 use smallvec::{SmallVec, smallvec};
 
-use super::normalize::{check_eps, mul, normalized, recorded, unfit};
+use super::normalize::{check_eps, composed_normalize, mul, normalize_rows, shape_error};
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
@@ -21,42 +22,42 @@ use crate::ops::inplace::methods::{Overwrite, overwrite};
 use crate::ops::reduce::reductions::mean_over;
 use crate::tensor::Tensor;
 
-/// Runs of at least so many elements are normalised where they lie.
-const RUN: usize = 8;
+/// Minimum contiguous elements per channel for the kernel to read the input in place.
+const MIN_INNER_FOR_KERNEL: usize = 8;
 
-/// What the backward must know; the parameters follow `x` among the inputs.
+/// Parameters of the backward; weight and bias follow `x` among the inputs.
 struct Params {
     eps: f64,
-    /// Whether the statistics are those of all rows.
-    across: bool,
+    /// Whether the statistics are taken over all rows.
+    over_rows: bool,
     weight: bool,
     bias: bool,
 }
 
 impl Params {
-    fn input_of_bias(&self) -> usize {
+    fn bias_input(&self) -> usize {
         1 + usize::from(self.weight)
     }
 
-    /// The axes of a set of statistics, of the last four of `ndim`.
-    fn set(&self, ndim: usize) -> SmallVec<[usize; 3]> {
+    /// The axes over which one set of statistics is taken, among the last four of `ndim`.
+    fn statistic_axes(&self, ndim: usize) -> SmallVec<[usize; 3]> {
         let (n, own, inner) = (ndim - 4, ndim - 2, ndim - 1);
-        if self.across { smallvec![n, own, inner] } else { smallvec![own, inner] }
+        if self.over_rows { smallvec![n, own, inner] } else { smallvec![own, inner] }
     }
 }
 
 fn gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     if cx.create_graph() || !cx.batch().is_empty() {
-        recorded_gradient(p, &g, cx)
+        composed_gradient(p, &g, cx)
     } else {
         fused_gradient(p, &g, cx)
     }
 }
 
-/// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` by channel.
-fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
+/// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` per channel.
+fn composed_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let x = cx.saved(0)?;
-    let (y, r) = recorded(&x, &p.set(4), p.eps, true)?;
+    let (y, r) = composed_normalize(&x, &p.statistic_axes(4), p.eps, true)?;
     let channels = &x.shape()[1..3];
     cx.give_with(0, |cx| {
         let h = if p.weight {
@@ -64,7 +65,7 @@ fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
         } else {
             g.clone()
         };
-        let axes = p.set(h.ndim());
+        let axes = p.statistic_axes(h.ndim());
         let slope = mul(&y, &mean_over(&mul(&h, &y)?, &axes, true)?)?;
         let rest = binary(&SUBTRACT, &h, &slope)?;
         mul(&binary(&SUBTRACT, &rest, &mean_over(&h, &axes, true)?)?, &r)
@@ -79,7 +80,7 @@ fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
         cx.give_with(1, |_| by_channel(&mul(g, &y)?))?;
     }
     if p.bias {
-        cx.give_with(p.input_of_bias(), |_| by_channel(g))?;
+        cx.give_with(p.bias_input(), |_| by_channel(g))?;
     }
     Ok(())
 }
@@ -88,7 +89,7 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (x, g, stats) = (cx.saved(0)?.contiguous()?, g.contiguous()?, cx.saved(2)?);
     let channels = x.shape()[1] * x.shape()[2];
     let saved = if p.weight { Some(cx.saved(1)?) } else { None };
-    let weight = given_or(saved.as_ref(), 1.0, channels, x.dtype())?;
+    let weight = parameter_or_constant(saved.as_ref(), 1.0, channels, x.dtype())?;
     let of_params =
         [Tensor::empty(&[channels], x.dtype())?, Tensor::empty(&[channels], x.dtype())?];
     let of_x = if cx.wants(0) { Some(Tensor::empty(x.shape(), x.dtype())?) } else { None };
@@ -97,7 +98,7 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     kernels::normalize::channels_backward(
         [x.view_of(), weight.view_of(), stats.view_of(), g.view_of()],
         p.eps,
-        p.across,
+        p.over_rows,
         &mut writes,
     )?;
     drop(writes);
@@ -108,38 +109,44 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     if p.weight && cx.wants(1) {
         cx.give(1, of_weight)?;
     }
-    if p.bias && cx.wants(p.input_of_bias()) {
-        cx.give(p.input_of_bias(), of_bias)?;
+    if p.bias && cx.wants(p.bias_input()) {
+        cx.give(p.bias_input(), of_bias)?;
     }
     Ok(())
 }
 
-/// A parameter for the kernel, which always takes one.
-fn given_or(p: Option<&Tensor>, value: f64, channels: usize, dtype: DType) -> Result<Tensor> {
+/// A parameter, or a constant: the kernel requires one.
+fn parameter_or_constant(
+    p: Option<&Tensor>,
+    value: f64,
+    channels: usize,
+    dtype: DType,
+) -> Result<Tensor> {
     match p {
         Some(p) => p.contiguous(),
         None => Tensor::full(&[channels], Scalar::Float(value), dtype),
     }
 }
 
-/// `x` (n, groups, channels of a group, inner) normalised, and the mean and the variance of each set.
-fn by_channels(
+/// Normalises `x` (n, groups, channels per group, inner); also returns the mean and the variance of
+/// each set.
+fn normalize_channels(
     x: &Tensor,
     [weight, bias]: [Option<&Tensor>; 2],
     eps: f64,
-    across: bool,
+    over_rows: bool,
 ) -> Result<(Tensor, Tensor)> {
     let dims = x.shape();
-    let (channels, sets) = (dims[1] * dims[2], if across { dims[1] } else { dims[0] * dims[1] });
+    let (channels, sets) = (dims[1] * dims[2], if over_rows { dims[1] } else { dims[0] * dims[1] });
     let rows = x.contiguous()?;
-    let w = given_or(weight, 1.0, channels, x.dtype())?;
-    let b = given_or(bias, 0.0, channels, x.dtype())?;
+    let w = parameter_or_constant(weight, 1.0, channels, x.dtype())?;
+    let b = parameter_or_constant(bias, 0.0, channels, x.dtype())?;
     let y = Tensor::empty(dims, x.dtype())?;
     let stats = Tensor::empty(&[sets, 2], x.dtype())?;
     kernels::normalize::channels_forward(
         [rows.view_of(), w.view_of(), b.view_of()],
         eps,
-        across,
+        over_rows,
         y.view_mut(),
         stats.view_mut(),
     );
@@ -147,7 +154,7 @@ fn by_channels(
     let y = finish(y, &inputs, |_| Record {
         name: "normalize",
         cost: 4.0 * move_cost(x),
-        params: Params { eps, across, weight: weight.is_some(), bias: bias.is_some() },
+        params: Params { eps, over_rows, weight: weight.is_some(), bias: bias.is_some() },
         saved: smallvec![
             Save::input(0, &[0, 1, 2]),
             if weight.is_some() { Save::input(1, &[0, 1, 2]) } else { Save::none() },
@@ -170,30 +177,30 @@ fn affine(y: Tensor, weight: Option<Tensor>, bias: Option<Tensor>) -> Result<Ten
     }
 }
 
-/// Refuses a parameter that has not one element per channel (axis 1).
-fn check(op: &'static str, x: &Tensor, params: &[Option<&Tensor>]) -> Result<()> {
-    let unfit_one = params.iter().flatten().find(|p| p.shape() != &x.shape()[1..2]);
-    let Some(p) = unfit_one else { return Ok(()) };
+/// Refuses a parameter that does not have one element per channel (axis 1).
+fn check_parameters(op: &'static str, x: &Tensor, params: &[Option<&Tensor>]) -> Result<()> {
+    let wrong_shape = params.iter().flatten().find(|p| p.shape() != &x.shape()[1..2]);
+    let Some(p) = wrong_shape else { return Ok(()) };
     let what = format!("a parameter of shape {}", Dims::from(p.shape()));
-    Err(unfit(op, x, what, "give one element per channel, axis 1"))
+    Err(shape_error(op, x, what, "give one element per channel, axis 1"))
 }
 
-fn need_channels(op: &'static str, x: &Tensor) -> Result<()> {
+fn check_has_channels(op: &'static str, x: &Tensor) -> Result<()> {
     if x.ndim() >= 2 {
         return Ok(());
     }
-    Err(unfit(op, x, format!("{} dimensions", x.ndim()), "give (rows, channels, …)"))
+    Err(shape_error(op, x, format!("{} dimensions", x.ndim()), "give (rows, channels, …)"))
 }
 
-/// A parameter shaped to broadcast.
+/// A parameter reshaped to broadcast along axis 1.
 fn per_channel(x: &Tensor, p: Option<&Tensor>) -> Result<Option<Tensor>> {
     let Some(p) = p else { return Ok(None) };
     let dims: ShapeVec = (0..x.ndim()).map(|a| if a == 1 { p.size() } else { 1 }).collect();
     reshape_dims(p, &dims).map(Some)
 }
 
-/// Everything in the dtype that it is computed in.
-fn promoted<const N: usize>(
+/// Casts all operands to their common dtype.
+fn promote<const N: usize>(
     x: &Tensor,
     params: [Option<&Tensor>; N],
 ) -> Result<(Tensor, [Option<Tensor>; N])> {
@@ -214,28 +221,28 @@ pub(super) fn group_norm(
 ) -> Result<Tensor> {
     let op = "group_norm";
     check_eps(op, eps)?;
-    need_channels(op, x)?;
+    check_has_channels(op, x)?;
     let x = as_real_float(op, x)?;
     let (n, channels) = (x.shape()[0], x.shape()[1]);
     let Some(groups) = usize::try_from(groups).ok().filter(|&g| g > 0 && channels % g == 0) else {
         let remedy = "give a number of groups that divides the channels, axis 1";
-        return Err(unfit(op, &x, format!("{groups} groups"), remedy));
+        return Err(shape_error(op, &x, format!("{groups} groups"), remedy));
     };
-    check(op, &x, &[weight, bias])?;
+    check_parameters(op, &x, &[weight, bias])?;
     let (own, inner) = (channels / groups, x.shape()[2..].iter().product::<usize>());
-    let (wide, params) = promoted(&x, [weight, bias])?;
-    if inner >= RUN && !wide.dtype().is_complex() {
-        let sets = reshape_dims(&wide, &[n, groups, own, inner])?;
-        let (y, _) = by_channels(&sets, params.each_ref().map(Option::as_ref), eps, false)?;
+    let (cast, params) = promote(&x, [weight, bias])?;
+    if inner >= MIN_INNER_FOR_KERNEL && !cast.dtype().is_complex() {
+        let sets = reshape_dims(&cast, &[n, groups, own, inner])?;
+        let (y, _) = normalize_channels(&sets, params.each_ref().map(Option::as_ref), eps, false)?;
         return reshape_dims(&y, x.shape());
     }
     let rows = reshape_dims(&x, &[n * groups, own * inner])?;
-    let y = reshape_dims(&normalized(&rows, [None, None], eps, true)?, x.shape())?;
+    let y = reshape_dims(&normalize_rows(&rows, [None, None], eps, true)?, x.shape())?;
     affine(y, per_channel(&x, weight)?, per_channel(&x, bias)?)
 }
 
 /// The running statistics of a layer.
-pub(super) struct Running<'a> {
+pub(super) struct RunningStats<'a> {
     pub(super) mean: Option<&'a Tensor>,
     pub(super) var: Option<&'a Tensor>,
     pub(super) momentum: f64,
@@ -243,18 +250,18 @@ pub(super) struct Running<'a> {
 
 pub(super) fn batch_norm(
     x: &Tensor,
-    running: Running<'_>,
+    running: RunningStats<'_>,
     [weight, bias]: [Option<&Tensor>; 2],
     training: bool,
     eps: f64,
 ) -> Result<Tensor> {
     let op = "batch_norm";
     check_eps(op, eps)?;
-    need_channels(op, x)?;
+    check_has_channels(op, x)?;
     let x = as_real_float(op, x)?;
-    check(op, &x, &[running.mean, running.var, weight, bias])?;
+    check_parameters(op, &x, &[running.mean, running.var, weight, bias])?;
     if training {
-        return of_batch(&x, &running, [weight, bias], eps);
+        return batch_norm_training(&x, &running, [weight, bias], eps);
     }
     let (Some(_), Some(_)) = (running.mean, running.var) else {
         return Err(Box::new(Error::Argument {
@@ -263,54 +270,54 @@ pub(super) fn batch_norm(
             remedy: "give both, or training=True".into(),
         }));
     };
-    let (wide, given) = promoted(&x, [running.mean, running.var, weight, bias])?;
+    let (cast, given) = promote(&x, [running.mean, running.var, weight, bias])?;
     let [Some(mean), Some(var), weight, bias] = given else { unreachable!("both are given") };
     let mut scale = rsqrt(&binary_scalar(&ADD, &var, Scalar::Float(eps))?)?;
     if let Some(weight) = weight {
         scale = mul(&scale, &weight)?;
     }
-    scaled(&wide, &mean, &scale, bias.as_ref())
+    scale_channels(&cast, &mean, &scale, bias.as_ref())
 }
 
-/// Normalises with the statistics of the batch, towards which the running ones are moved.
-fn of_batch(
+/// Normalises with the statistics of the batch and updates the running ones.
+fn batch_norm_training(
     x: &Tensor,
-    running: &Running<'_>,
+    running: &RunningStats<'_>,
     [weight, bias]: [Option<&Tensor>; 2],
     eps: f64,
 ) -> Result<Tensor> {
     let (n, channels) = (x.shape()[0], x.shape()[1]);
     let inner: usize = x.shape()[2..].iter().product();
     if x.size() == 0 {
-        // There is nothing to normalise, and nothing that statistics could move towards.
-        let (wide, [weight, bias]) = promoted(x, [weight, bias])?;
+        // Nothing to normalise, and no statistics to update.
+        let (cast, [weight, bias]) = promote(x, [weight, bias])?;
         let [weight, bias] = [weight.as_ref(), bias.as_ref()];
-        let empty = wide.copied("batch_norm")?;
+        let empty = cast.copied("batch_norm")?;
         return affine(empty, per_channel(x, weight)?, per_channel(x, bias)?);
     }
     if n * inner < 2 {
         let remedy = "train with more than one value per channel";
-        return Err(unfit("batch_norm", x, "one value per channel".into(), remedy));
+        return Err(shape_error("batch_norm", x, "one value per channel".into(), remedy));
     }
-    let (wide, params) = promoted(x, [weight, bias])?;
+    let (cast, params) = promote(x, [weight, bias])?;
     let params = params.each_ref().map(Option::as_ref);
-    if (inner >= RUN || inner == 1) && x.is_contiguous() {
-        let sets = reshape_dims(&wide, &[n, channels, 1, inner])?;
-        let (y, stats) = by_channels(&sets, params, eps, true)?;
-        track(&stats, n * inner, running)?;
+    if (inner >= MIN_INNER_FOR_KERNEL || inner == 1) && x.is_contiguous() {
+        let sets = reshape_dims(&cast, &[n, channels, 1, inner])?;
+        let (y, stats) = normalize_channels(&sets, params, eps, true)?;
+        update_running_stats(&stats, n * inner, running)?;
         return reshape_dims(&y, x.shape());
     }
     let mut order: ShapeVec = (0..x.ndim()).collect();
     order.swap(0, 1);
-    let swapped = permute_axes(&wide, &order)?;
+    let swapped = permute_axes(&cast, &order)?;
     let rows = reshape_dims(&swapped, &[1, channels, 1, n * inner])?;
-    let (y, stats) = by_channels(&rows, params, eps, true)?;
-    track(&stats, n * inner, running)?;
+    let (y, stats) = normalize_channels(&rows, params, eps, true)?;
+    update_running_stats(&stats, n * inner, running)?;
     permute_axes(&reshape_dims(&y, swapped.shape())?, &order)
 }
 
 /// `running = (1 - momentum) running + momentum value`, in place.
-fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()> {
+fn update_running(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()> {
     let Some(running) = running else {
         return Ok(());
     };
@@ -319,25 +326,31 @@ fn follow(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Result<()>
     overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Overwrite::ComputedHere)
 }
 
-/// Moves the running mean and (unbiased) variance towards those of this batch, of `count` values per channel.
-fn track(stats: &Tensor, count: usize, running: &Running<'_>) -> Result<()> {
+/// Updates the running mean and (unbiased) variance with those of a batch of `count` values per
+/// channel.
+fn update_running_stats(stats: &Tensor, count: usize, running: &RunningStats<'_>) -> Result<()> {
     let column = |i: isize| -> Result<Tensor> {
         let layout = Layout::strided(&[stats.shape()[0]], &[2], stats.layout().offset() + i)?;
         Ok(stats.with_layout(layout))
     };
-    follow(running.mean, &column(0)?, running.momentum)?;
+    update_running(running.mean, &column(0)?, running.momentum)?;
     let unbiased = count as f64 / (count as f64 - 1.0);
     let var = binary_scalar(&MULTIPLY, &column(1)?, Scalar::Float(unbiased))?;
-    follow(running.var, &var, running.momentum)
+    update_running(running.var, &var, running.momentum)
 }
 
-/// `(x - mean) scale + bias` with one of each per channel.
-fn scaled(x: &Tensor, mean: &Tensor, scale: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+/// `(x - mean) scale + bias` with per-channel parameters.
+fn scale_channels(
+    x: &Tensor,
+    mean: &Tensor,
+    scale: &Tensor,
+    bias: Option<&Tensor>,
+) -> Result<Tensor> {
     let dims = x.shape();
     let (channels, inner) = (dims[1], dims[2..].iter().product());
     let runs = reshape_dims(x, &[dims[0], channels, inner])?;
     let (held, mean, scale) = (runs.contiguous()?, mean.contiguous()?, scale.contiguous()?);
-    let shift = given_or(bias, 0.0, channels, x.dtype())?;
+    let shift = parameter_or_constant(bias, 0.0, channels, x.dtype())?;
     let y = Tensor::empty(runs.shape(), x.dtype())?;
     kernels::normalize::channels_scaled(
         [held.view_of(), mean.view_of(), scale.view_of(), shift.view_of()],
@@ -350,13 +363,13 @@ fn scaled(x: &Tensor, mean: &Tensor, scale: &Tensor, bias: Option<&Tensor>) -> R
         cost: 2.0 * move_cost(x),
         params: bias.is_some(),
         saved: smallvec![Save::input(0, &[2]), Save::input(1, &[2]), Save::input(2, &[0, 1]),],
-        backward: scaled_gradient,
+        backward: scale_channels_gradient,
     })?;
     reshape_dims(&y, dims)
 }
 
-/// `g scale`, and the sums of `-g scale`, `g (x - mean)` and `g` by channel.
-fn scaled_gradient(bias: &bool, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
+/// `g scale`, and the sums of `-g scale`, `g (x - mean)` and `g` per channel.
+fn scale_channels_gradient(bias: &bool, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let column = |p: Tensor| reshape_dims(&p, &[p.size(), 1]);
     let by_channel =
         |terms: &Tensor| sum_over(terms, &[from_end(terms, 3), from_end(terms, 1)], false);

@@ -1,12 +1,14 @@
 //! Convolution of sequences and images, and transposed convolution.
 //!
-//! Owns: the three recorded products of images, kernels and results; each is the derivative of the other two, so
-//! every order follows. Never unfolds an image as a whole: the kernels work in tiles.
-//! Invariant: operands are contiguous, of one float dtype, and agree with the geometry.
+//! Three recorded operations (convolution, transposed convolution, weight correlation), each the
+//! derivative of the other two, so that every order follows. Invariant: kernel operands are
+//! contiguous, of one float dtype, and match the geometry.
 
 use smallvec::{SmallVec, smallvec};
 
-use super::window_geometry::{ConvParams, bad, of_images, pair, reach, unfit};
+use super::window_geometry::{
+    ConvParams, argument_error, convolution_geometry, dilated_extent, shape_error, spatial_pair,
+};
 use crate::error::{Dims, Result};
 use crate::kernels::convolution::{self, Geometry};
 use crate::ops::core::arguments::Padding;
@@ -19,7 +21,7 @@ use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
 
-/// Nanoseconds of one product.
+/// Estimated nanoseconds of one convolution.
 fn cost(g: &Geometry) -> f32 {
     let depth = g.channels[0] / g.groups * g.kernel[0] * g.kernel[1];
     200.0 + (g.batch * g.channels[1] * g.result[0] * g.result[1]) as f32 * depth as f32 / 20.0
@@ -37,16 +39,16 @@ fn result_dims(g: &Geometry) -> [usize; 4] {
     [g.batch, g.channels[1], g.result[0], g.result[1]]
 }
 
-/// A product of images (or results) and kernels for a batch of either: the images of all parts are one batch of images,
-/// several sets of kernels are taken one after the other.
-fn in_parts(
+/// Runs an operation on images (or results) and kernels where one has a leading batch axis of
+/// gradients: batches of images are merged into one, sets of kernels are processed one by one.
+fn with_batch(
     g: &Geometry,
     x: &Tensor,
     w: &Tensor,
     one: impl Fn(&Geometry, &Tensor, &Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     if w.ndim() > 4 {
-        return part_by_part(x, w, |x, w| one(g, x, w));
+        return map_batch_items(x, w, |x, w| one(g, x, w));
     }
     let (front, all) = x.shape().split_at(2);
     let images = front[0] * front[1];
@@ -55,8 +57,8 @@ fn in_parts(
     reshape_dims(&out, &[front, &out.shape()[1..]].concat())
 }
 
-/// What `one` makes of each part of two operands, of which at least one is a batch of parts.
-fn part_by_part(
+/// Runs `one` on each item of two operands, of which at least one has a leading batch axis.
+fn map_batch_items(
     a: &Tensor,
     b: &Tensor,
     one: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
@@ -78,10 +80,10 @@ fn part_by_part(
     join(&rows?, 0)
 }
 
-/// The convolution of images with kernels.
-fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+/// The convolution of images with kernels, recorded.
+fn convolve(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     if x.ndim() > 4 || w.ndim() > 4 {
-        return in_parts(g, x, w, |g, x, w| convolved(g, x, w, bias));
+        return with_batch(g, x, w, |g, x, w| convolve(g, x, w, bias));
     }
     let (x, w) = (x.contiguous()?, w.contiguous()?);
     let bias = bias.map(|b| b.contiguous()).transpose()?;
@@ -101,38 +103,38 @@ fn convolved(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Res
         params: *g,
         saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |g, gy, cx| {
-            cx.give_with(0, |cx| spread(g, &gy, &cx.saved(1)?))?;
-            cx.give_with(1, |cx| correlated(g, &cx.saved(0)?, &gy))?;
+            cx.give_with(0, |cx| convolve_transposed(g, &gy, &cx.saved(1)?))?;
+            cx.give_with(1, |cx| correlate(g, &cx.saved(0)?, &gy))?;
             let axes = [4, 2, 1].map(|axis| from_end(&gy, axis));
             cx.give_with(2, |_| sum_over(&gy, &axes, false))
         },
     })
 }
 
-/// Results spread back over images: the derivative of `convolved` by the images.
-fn spread(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
+/// The transposed convolution: the derivative of `convolve` with respect to the images.
+fn convolve_transposed(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
     if y.ndim() > 4 || w.ndim() > 4 {
-        return in_parts(g, y, w, spread);
+        return with_batch(g, y, w, convolve_transposed);
     }
     let (y, w) = (y.contiguous()?, w.contiguous()?);
     let out = Tensor::empty(&image_dims(g), y.dtype())?;
-    convolution::spread(g, y.view_of(), w.view_of(), out.view_mut())?;
+    convolution::convolve_transposed(g, y.view_of(), w.view_of(), out.view_mut())?;
     finish(out, &[&y, &w], |_| Record {
         name: "conv_transpose2d",
         cost: 2.0 * cost(g),
         params: *g,
         saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |g, gx, cx| {
-            cx.give_with(0, |cx| convolved(g, &gx, &cx.saved(1)?, None))?;
-            cx.give_with(1, |cx| correlated(g, &gx, &cx.saved(0)?))
+            cx.give_with(0, |cx| convolve(g, &gx, &cx.saved(1)?, None))?;
+            cx.give_with(1, |cx| correlate(g, &gx, &cx.saved(0)?))
         },
     })
 }
 
-/// Sums of products of images and results: the derivative of `convolved` by the kernels.
-fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+/// Correlation of images and results: the derivative of `convolve` with respect to the kernels.
+fn correlate(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.ndim() > 4 || y.ndim() > 4 {
-        return part_by_part(x, y, |x, y| correlated(g, x, y));
+        return map_batch_items(x, y, |x, y| correlate(g, x, y));
     }
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
@@ -143,8 +145,8 @@ fn correlated(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         params: *g,
         saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |g, gw, cx| {
-            cx.give_with(0, |cx| spread(g, &cx.saved(1)?, &gw))?;
-            cx.give_with(1, |cx| convolved(g, &cx.saved(0)?, &gw, None))
+            cx.give_with(0, |cx| convolve_transposed(g, &cx.saved(1)?, &gw))?;
+            cx.give_with(1, |cx| convolve(g, &cx.saved(0)?, &gw, None))
         },
     })
 }
@@ -154,7 +156,7 @@ struct Operands {
     x: Tensor,
     w: Tensor,
     bias: Option<Tensor>,
-    /// Axes of the result that were not in the input.
+    /// Whether the input has a batch axis, and its number of spatial axes.
     batched: bool,
     axes: usize,
 }
@@ -174,7 +176,7 @@ impl Operands {
                 Dims::from(x.shape()),
                 Dims::from(w.shape())
             );
-            return Err(unfit(
+            return Err(shape_error(
                 op,
                 what,
                 "give input (batch, channels, …) or (channels, …), and a weight of one more axis than that without the batch",
@@ -197,7 +199,7 @@ impl Operands {
 
     fn check_bias(&self, op: &'static str, channels: usize) -> Result<()> {
         match &self.bias {
-            Some(b) if b.shape() != [channels] => Err(unfit(
+            Some(b) if b.shape() != [channels] => Err(shape_error(
                 op,
                 format!("bias of shape {} for {channels} channels", Dims::from(b.shape())),
                 "give one element per channel of the result",
@@ -206,7 +208,7 @@ impl Operands {
         }
     }
 
-    /// The result with the axes of the input.
+    /// Removes the axes that the input did not have.
     fn restore(&self, out: &Tensor) -> Result<Tensor> {
         let mut dims = out.shape().to_vec();
         if self.axes == 1 {
@@ -219,8 +221,9 @@ impl Operands {
     }
 }
 
-/// The widths of a padding; `"same"` pads the end of the images itself where an axis needs one more there.
-fn widths(
+/// The widths of a padding; for `"same"`, an extra element at the end of an axis is padded onto the
+/// images here.
+fn padding_widths(
     op: &'static str,
     operands: &mut Operands,
     axes: usize,
@@ -229,22 +232,22 @@ fn widths(
     dilation: &Ints,
 ) -> Result<Ints> {
     let rule = match padding {
-        Padding::Widths(widths) => return Ok(widths.clone()),
+        Padding::Widths(given) => return Ok(given.clone()),
         Padding::Rule(rule) if rule == "valid" => return Ok(int(0)),
         Padding::Rule(rule) => rule,
     };
     if rule != "same" || stride.iter().any(|&s| s != 1) {
-        return Err(bad(
+        return Err(argument_error(
             op,
             format!("padding={rule:?} with stride {:?}", stride.as_slice()),
             "use \"valid\", \"same\" with a stride of 1, or widths",
         ));
     }
-    let dilation = pair(op, "dilation", dilation, axes, 1, 1)?;
+    let dilation = spatial_pair(op, "dilation", dilation, axes, 1, 1)?;
     let (mut found, mut ends) = (Ints::new(), Ints::new());
     let kernel = &operands.w.shape()[2..];
     for (&size, &apart) in kernel.iter().zip(&dilation).skip(2 - axes) {
-        let all = reach(size, apart).map_or(0, |r| r - 1);
+        let all = dilated_extent(size, apart).map_or(0, |r| r - 1);
         found.push((all / 2) as i64);
         ends.insert_many(0, [0, (all % 2) as i64]);
     }
@@ -263,15 +266,16 @@ fn forward(
     dilation: &Ints,
     groups: isize,
 ) -> Result<Tensor> {
-    let padding = widths(op, &mut operands, axes, stride, padding, dilation)?;
+    let padding = padding_widths(op, &mut operands, axes, stride, padding, dilation)?;
     let params = ConvParams::of(op, axes, stride, &padding, dilation)?;
-    let geometry = of_images(op, operands.x.shape(), operands.w.shape(), &params, groups)?;
+    let geometry =
+        convolution_geometry(op, operands.x.shape(), operands.w.shape(), &params, groups)?;
     operands.check_bias(op, geometry.channels[1])?;
-    operands.restore(&convolved(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
+    operands.restore(&convolve(&geometry, &operands.x, &operands.w, operands.bias.as_ref())?)
 }
 
-/// The geometry of which a transposed convolution is the adjoint.
-fn transposed(
+/// The geometry of the convolution whose adjoint is this transposed convolution.
+fn transposed_geometry(
     op: &'static str,
     operands: &Operands,
     params: &ConvParams,
@@ -280,7 +284,7 @@ fn transposed(
 ) -> Result<Geometry> {
     let (y, w) = (operands.x.shape(), operands.w.shape());
     let size = |axis: usize| {
-        let whole = reach(w[2 + axis], params.dilation[axis]).and_then(|r| {
+        let whole = dilated_extent(w[2 + axis], params.dilation[axis]).and_then(|r| {
             y[2 + axis]
                 .checked_sub(1)?
                 .checked_mul(params.stride[axis])?
@@ -294,7 +298,7 @@ fn transposed(
                     Dims::from(w),
                     params.padding[axis]
                 );
-                unfit(op, what, "the result would have no elements; use less padding")
+                shape_error(op, what, "the result would have no elements; use less padding")
             },
         )
     };
@@ -306,13 +310,13 @@ fn transposed(
             y[1],
             Dims::from(w)
         );
-        return Err(unfit(
+        return Err(shape_error(
             op,
             what,
             "the weight is (in, out / groups, …), and output_padding is less than stride or dilation",
         ));
     }
-    let mut geometry = of_images(op, &image, w, params, groups)?;
+    let mut geometry = convolution_geometry(op, &image, w, params, groups)?;
     geometry.result = [y[2], y[3]];
     Ok(geometry)
 }
@@ -342,10 +346,10 @@ crate::operations! { family "convolution" [float32];
         let op = "conv_transpose2d";
         let operands = Operands::new(op, x, weight, bias, 2)?;
         let params = ConvParams::of(op, 2, &stride, &padding, &dilation)?;
-        let more = pair(op, "output_padding", &output_padding, 2, 0, 0)?;
-        let geometry = transposed(op, &operands, &params, more, groups)?;
+        let more = spatial_pair(op, "output_padding", &output_padding, 2, 0, 0)?;
+        let geometry = transposed_geometry(op, &operands, &params, more, groups)?;
         operands.check_bias(op, geometry.channels[0])?;
-        let mut out = spread(&geometry, &operands.x, &operands.w)?;
+        let mut out = convolve_transposed(&geometry, &operands.x, &operands.w)?;
         if let Some(bias) = &operands.bias {
             out = binary(&ADD, &out, &reshape_dims(bias, &[1, bias.size(), 1, 1])?)?;
         }

@@ -1,7 +1,7 @@
-//! Distances of all pairs of rows.
+//! Euclidean distances of all pairs of rows.
 //!
-//! Owns: the Euclidean ones as a recorded operation. Never keeps a difference, nor multiplies it out.
-//! Invariant: equal rows have the distance 0, and no derivative.
+//! No difference is stored, and squares are not expanded (which would cancel). Invariant: equal
+//! rows have distance 0 and no derivative.
 
 use smallvec::smallvec;
 
@@ -31,7 +31,7 @@ crate::operations! { family "distances" [float32];
         let x1 = as_real_float(op, x1)?;
         let x2 = match x2 {
             Some(x2) => as_real_float(op, x2)?,
-            None if x1.ndim() == 2 => return root(&squares_within(&x1.contiguous()?)?),
+            None if x1.ndim() == 2 => return root(&squared_distance_within_op(&x1.contiguous()?)?),
             None => {
                 let what = format!("rows of shape {}", Dims::from(x1.shape()));
                 return Err(Box::new(Error::Shape { op: op.into(), what, remedy: "give a matrix (n, d)" }));
@@ -48,25 +48,26 @@ crate::operations! { family "distances" [float32];
             }));
         }
         let (n, m) = (first[first.len() - 2], second[second.len() - 2]);
-        let lead = broadcast_shapes(op, &[&first[..first.len() - 2], &second[..second.len() - 2]])?;
-        let mut dims = lead.clone();
+        let batch = broadcast_shapes(op, &[&first[..first.len() - 2], &second[..second.len() - 2]])?;
+        let mut dims = batch.clone();
         dims.extend([n, m]);
         afford(dims.iter().fold(dtype.size(), |size, &dim| size.saturating_mul(dim)))?;
-        let (a, b) = (sets(&astype(&x1, dtype)?, &lead)?, sets(&astype(&x2, dtype)?, &lead)?);
-        reshape_dims(&root(&squares(&a, &b)?)?, &dims)
+        let (a, b) = (merge(&astype(&x1, dtype)?, &batch)?, merge(&astype(&x2, dtype)?, &batch)?);
+        reshape_dims(&root(&squared_distance_op(&a, &b)?)?, &dims)
     }
 }
 
-/// As one axis of matrices with these leading axes.
-fn sets(x: &Tensor, lead: &[usize]) -> Result<Tensor> {
+/// Broadcasts to these batch dims, merged into one axis.
+fn merge(x: &Tensor, batch: &[usize]) -> Result<Tensor> {
     let own = &x.shape()[x.ndim() - 2..];
-    let (own, count) = ([own[0], own[1]], lead.iter().product::<usize>());
-    let whole = broadcast_to(x, &[lead, &own].concat())?;
+    let (own, count) = ([own[0], own[1]], batch.iter().product::<usize>());
+    let whole = broadcast_to(x, &[batch, &own].concat())?;
     reshape_dims(&whole, &[count, own[0], own[1]])?.contiguous()
 }
 
-/// The squared distances of (b, n, d) from (b, m, d). Derivatives: twice the sums of weighted differences.
-fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+/// Squared distances of (b, n, d) from (b, m, d). Derivatives: twice the weighted sums of
+/// differences.
+fn squared_distance_op(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&[a.shape()[0], a.shape()[1], b.shape()[1]], a.dtype())?;
     squared_distances(a.view_of(), b.view_of(), out.view_mut());
     finish(out, &[a, b], |_| Record {
@@ -77,14 +78,14 @@ fn squares(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         backward: |(), g, cx| {
             let (a, b) = (cx.saved(0)?, cx.saved(1)?);
             let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
-            cx.give_with(0, |_| weighted(&g, &a, &b))?;
-            cx.give_with(1, |_| weighted(&turned(&g)?, &b, &a))
+            cx.give_with(0, |_| weighted_sum(&g, &a, &b))?;
+            cx.give_with(1, |_| weighted_sum(&transpose(&g)?, &b, &a))
         },
     })
 }
 
-/// The squared distances of the rows of (n, d) from later ones. Derivative: as that of `squares`.
-fn squares_within(x: &Tensor) -> Result<Tensor> {
+/// Squared distances of the rows of (n, d) from later rows. Derivative: as that of `squared_distance_op`.
+fn squared_distance_within_op(x: &Tensor) -> Result<Tensor> {
     let n = x.shape()[0];
     let pairs = n.saturating_mul(n.saturating_sub(1)) / 2;
     afford(pairs.saturating_mul(x.dtype().size()))?;
@@ -100,50 +101,52 @@ fn squares_within(x: &Tensor) -> Result<Tensor> {
             let g = binary_scalar(&MULTIPLY, &g, Scalar::Float(2.0))?;
             let mut above = try_vec_with_capacity(g.shape()[g.ndim() - 1])?;
             (0..n).for_each(|i| above.extend((i * n + i + 1) as i64..((i + 1) * n) as i64));
-            let places = RowIndices::from_arrays("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
-            let lead = &g.shape()[..g.ndim() - 1];
-            let g = reshape_dims(&scatter_rows(&g, &places)?, &[lead, &[n, n]].concat())?;
-            let g = binary(&ADD, &g, &turned(&g)?)?;
-            cx.give_with(0, |_| weighted(&g, &x, &x))
+            let positions =
+                RowIndices::from_arrays("pdist", &[n * n], &[0], &[Tensor::from(above)])?;
+            let batch = &g.shape()[..g.ndim() - 1];
+            let g = reshape_dims(&scatter_rows(&g, &positions)?, &[batch, &[n, n]].concat())?;
+            let g = binary(&ADD, &g, &transpose(&g)?)?;
+            cx.give_with(0, |_| weighted_sum(&g, &x, &x))
         },
     })
 }
 
-/// The last two axes the other way round.
-fn turned(x: &Tensor) -> Result<Tensor> {
+/// The transposes.
+fn transpose(x: &Tensor) -> Result<Tensor> {
     swap_axes(x, x.ndim() - 2, x.ndim() - 1)
 }
 
-/// Which sums of the differences `a_i - b_j` of rows.
+/// Which sum of the differences `a_i - b_j` of rows.
 #[derive(Clone, Copy)]
-enum Sums {
-    /// `Σ_j f_ij (a_i - b_j)`, by weights of the pairs.
+enum DifferenceSum {
+    /// `Σ_j f_ij (a_i - b_j)`, weighted per pair.
     Weighted,
-    /// `Σ_k f_ik (a_ik - b_jk)`, along each row.
+    /// `Σ_k f_ik (a_ik - b_jk)`, projected on a vector per row.
     Projected,
 }
 
-fn weighted(w: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    differences(Sums::Weighted, w, a, b)
+fn weighted_sum(w: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    difference_sum(DifferenceSum::Weighted, w, a, b)
 }
 
-/// Sums of differences of rows, with factors. They are linear in each operand, and each is a derivative of the other.
-fn differences(sums: Sums, factors: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let lead = [factors, a, b].map(|x| &x.shape()[..x.ndim() - 2]);
-    let lead = broadcast_shapes("euclidean_distances", &lead)?;
-    let (f, a, b) = (sets(factors, &lead)?, sets(a, &lead)?, sets(b, &lead)?);
+/// Sums of differences of rows, with factors: linear in each operand, each kind the derivative of
+/// the other.
+fn difference_sum(sums: DifferenceSum, factors: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let batch = [factors, a, b].map(|x| &x.shape()[..x.ndim() - 2]);
+    let batch = broadcast_shapes("euclidean_distances", &batch)?;
+    let (f, a, b) = (merge(factors, &batch)?, merge(a, &batch)?, merge(b, &batch)?);
     let (rows, columns, others) = (a.shape()[1], a.shape()[2], b.shape()[1]);
     let last = match sums {
-        Sums::Weighted => columns,
-        Sums::Projected => others,
+        DifferenceSum::Weighted => columns,
+        DifferenceSum::Projected => others,
     };
     let out = Tensor::empty(&[f.shape()[0], rows, last], f.dtype())?;
     let run = match sums {
-        Sums::Weighted => weighted_differences,
-        Sums::Projected => projected_differences,
+        DifferenceSum::Weighted => weighted_differences,
+        DifferenceSum::Projected => projected_differences,
     };
-    // Rows of the other side that lie side by side are computed with together.
-    let columns_of = turned(&b.detach())?.contiguous()?;
+    // The kernel reads the other rows as columns, several at a time.
+    let columns_of = transpose(&b.detach())?.contiguous()?;
     run(f.view_of(), a.view_of(), columns_of.view_of(), out.view_mut());
     let out = finish(out, &[&f, &a, &b], |_| Record {
         name: "differences",
@@ -154,24 +157,24 @@ fn differences(sums: Sums, factors: &Tensor, a: &Tensor, b: &Tensor) -> Result<T
             if cx.wants(0) {
                 let (a, b) = (cx.saved(1)?, cx.saved(2)?);
                 let other = match sums {
-                    Sums::Weighted => Sums::Projected,
-                    Sums::Projected => Sums::Weighted,
+                    DifferenceSum::Weighted => DifferenceSum::Projected,
+                    DifferenceSum::Projected => DifferenceSum::Weighted,
                 };
-                cx.give_with(0, |_| differences(other, &g, &a, &b))?;
+                cx.give_with(0, |_| difference_sum(other, &g, &a, &b))?;
             }
             if !cx.wants(1) && !cx.wants(2) {
                 return Ok(());
             }
             let f = cx.saved(0)?;
-            let (weights, along) = match sums {
-                Sums::Weighted => (&f, &g),
-                Sums::Projected => (&g, &f),
+            let (weights, directions) = match sums {
+                DifferenceSum::Weighted => (&f, &g),
+                DifferenceSum::Projected => (&g, &f),
             };
             cx.give_with(1, |_| {
-                binary(&MULTIPLY, along, &sum_over(weights, &[weights.ndim() - 1], true)?)
+                binary(&MULTIPLY, directions, &sum_over(weights, &[weights.ndim() - 1], true)?)
             })?;
-            cx.give_with(2, |_| negative(&matmul(&turned(weights)?, along)?))
+            cx.give_with(2, |_| negative(&matmul(&transpose(weights)?, directions)?))
         },
     })?;
-    reshape_dims(&out, &[&lead[..], &[rows, last]].concat())
+    reshape_dims(&out, &[&batch[..], &[rows, last]].concat())
 }

@@ -1,12 +1,14 @@
-//! Images and volumes read between their elements: at the places of a grid, and along axes that change their size.
+//! Sampling between elements: `grid_sample` for images and volumes, `interpolate_axis` for
+//! resizing.
 //!
-//! Owns: which elements stand around a place, and the weights as a recorded function of the grid. The sums are those of `taps`.
-//! Invariant: weights are polynomials of the ways beyond the elements below, so every derivative is one as well.
+//! The elements around each point and their weights are computed here, the sums in
+//! `weighted_gather.rs`. Invariant: weights are polynomials of the fractional coordinates, so every
+//! derivative is one too.
 
 use smallvec::smallvec;
 
 use super::weighted_gather;
-use super::window_geometry::{bad, unfit};
+use super::window_geometry::{argument_error, shape_error};
 use crate::array::{ShapeVec, afford, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
@@ -25,10 +27,10 @@ use crate::tensor::Tensor;
 fn corners(lattice: &GridGeometry, grid: &Tensor) -> Result<(Tensor, Tensor)> {
     let grid = grid.contiguous()?;
     let dims = [grid.shape()[0], lattice.taps(), grid.shape()[1]];
-    let (places, w) = (Tensor::empty(&dims, DType::I64)?, Tensor::empty(&dims, grid.dtype())?);
-    grid_points::corner_weights(lattice, grid.view_of(), places.view_mut(), w.view_mut());
+    let (indices, w) = (Tensor::empty(&dims, DType::I64)?, Tensor::empty(&dims, grid.dtype())?);
+    grid_points::corner_weights(lattice, grid.view_of(), indices.view_mut(), w.view_mut());
     if lattice.nearest {
-        return Ok((places, w));
+        return Ok((indices, w));
     }
     let w = finish(w, &[&grid], |w| Record {
         name: "grid_weights",
@@ -39,7 +41,7 @@ fn corners(lattice: &GridGeometry, grid: &Tensor) -> Result<(Tensor, Tensor)> {
             let grid = cx.saved(0)?;
             cx.give_with(0, |cx| {
                 if cx.create_graph() || !cx.batch().is_empty() {
-                    return recorded_slopes(lattice, &grid, &g);
+                    return composed_grid_gradient(lattice, &grid, &g);
                 }
                 let (g, out) = (g.contiguous()?, Tensor::empty(grid.shape(), grid.dtype())?);
                 grid_points::corner_slopes(lattice, grid.view_of(), g.view_of(), out.view_mut());
@@ -47,31 +49,36 @@ fn corners(lattice: &GridGeometry, grid: &Tensor) -> Result<(Tensor, Tensor)> {
             })
         },
     })?;
-    Ok((places, w))
+    Ok((indices, w))
 }
 
-/// One place of an axis.
+/// One index of an axis, as a slice.
 #[cold]
-fn part(x: &Tensor, axis: usize, at: usize) -> Result<Tensor> {
+fn slice_one(x: &Tensor, axis: usize, at: usize) -> Result<Tensor> {
     slice_axis(x, axis, at, 1, 1)
 }
 
 #[cold]
-fn times(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+fn multiply(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     binary(&MULTIPLY, a, b)
 }
 
-/// The lattice of one axis, and the grid's coordinates along it (N, P, 1).
+/// The lattice of one axis, and the grid's coordinates along it, (N, P, 1).
 #[cold]
-fn single(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<(GridGeometry, Tensor)> {
+fn single_axis(
+    lattice: &GridGeometry,
+    grid: &Tensor,
+    axis: usize,
+) -> Result<(GridGeometry, Tensor)> {
     let own = GridGeometry { axes: 1, sizes: [lattice.sizes[axis], 1, 1], ..*lattice };
-    Ok((own, part(grid, 2, lattice.axes - 1 - axis)?.contiguous()?))
+    Ok((own, slice_one(grid, 2, lattice.axes - 1 - axis)?.contiguous()?))
 }
 
-/// How fast the ways beyond the elements grow with the coordinates along an axis, (N, 1, P): constants.
+/// The derivative of the fractional coordinate with respect to the grid along an axis, (N, 1, P):
+/// constants.
 #[cold]
-fn slopes(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<Tensor> {
-    let (own, grid) = single(lattice, grid, axis)?;
+fn coordinate_slopes(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<Tensor> {
+    let (own, grid) = single_axis(lattice, grid, axis)?;
     let dims = [grid.shape()[0], 1, grid.shape()[1]];
     let (zero, one) = (Tensor::zeros(&dims, grid.dtype())?, Tensor::ones(&dims, grid.dtype())?);
     let (next, slope) = (join(&[zero, one], 1)?, Tensor::empty(grid.shape(), grid.dtype())?);
@@ -79,32 +86,32 @@ fn slopes(lattice: &GridGeometry, grid: &Tensor, axis: usize) -> Result<Tensor> 
     reshape_dims(&slope, &dims)
 }
 
-/// The gradient by the grid in recorded operations, for a gradient (…, N, taps, P) by the weights: these are products of the
-/// weights of single axes, of which each follows its coordinate in a line.
+/// The gradient of the grid in recorded operations, for a gradient (…, N, corners, P) of the
+/// weights. Weights are products of per-axis weights, each linear in its coordinate.
 #[cold]
 #[inline(never)]
-fn recorded_slopes(lattice: &GridGeometry, grid: &Tensor, g: &Tensor) -> Result<Tensor> {
+fn composed_grid_gradient(lattice: &GridGeometry, grid: &Tensor, g: &Tensor) -> Result<Tensor> {
     let (axes, taps) = (lattice.axes, g.ndim() - 2);
     let mut lines = Vec::new();
     for axis in (0..axes).filter(|_| axes > 1) {
-        let (own, grid) = single(lattice, grid, axis)?;
+        let (own, grid) = single_axis(lattice, grid, axis)?;
         lines.push(corners(&own, &grid)?.1);
     }
     let mut parts = Vec::with_capacity(axes);
     for axis in (0..axes).rev() {
-        let mut shares = Vec::with_capacity(lattice.taps());
-        // Both signs, the first for the element below.
-        let slope = slopes(lattice, grid, axis)?;
+        let mut corner_terms = Vec::with_capacity(lattice.taps());
+        // Both signs; the first is for the lower element.
+        let slope = coordinate_slopes(lattice, grid, axis)?;
         let signed = [binary_scalar(&MULTIPLY, &slope, Scalar::Int(-1))?, slope];
         for corner in 0..lattice.taps() {
             let bit = |axis: usize| (corner >> axis) & 1;
-            let mut share = times(&part(g, taps, corner)?, &signed[bit(axis)])?;
+            let mut share = multiply(&slice_one(g, taps, corner)?, &signed[bit(axis)])?;
             for other in (0..axes).filter(|&other| other != axis) {
-                share = times(&share, &part(&lines[other], 1, bit(other))?)?;
+                share = multiply(&share, &slice_one(&lines[other], 1, bit(other))?)?;
             }
-            shares.push(share);
+            corner_terms.push(share);
         }
-        parts.push(sum_over(&join(&shares, taps)?, &[taps], true)?);
+        parts.push(sum_over(&join(&corner_terms, taps)?, &[taps], true)?);
     }
     swap_axes(&join(&parts, taps)?, taps, taps + 1)
 }
@@ -126,7 +133,7 @@ fn lattice_of(
         let (x, grid) = (Dims::from(x.shape()), Dims::from(grid.shape()));
         let what = format!("an input of shape {x} and a grid of shape {grid}");
         let remedy = "give (N, C, H, W) and (N, h, w, 2), or (N, C, D, H, W) and (N, d, h, w, 3)";
-        return Err(unfit(op, what, remedy));
+        return Err(shape_error(op, what, remedy));
     }
     let outside = match padding {
         "zeros" => Some(PaddingMode::Zeros),
@@ -142,7 +149,7 @@ fn lattice_of(
             align_corners: corners,
             nearest: mode == "nearest",
         }),
-        None => Err(bad(
+        None => Err(argument_error(
             op,
             format!("mode={mode:?} and padding_mode={padding:?}"),
             "use the mode \"bilinear\" or \"nearest\", and pad with \"zeros\", \"border\" or \"reflection\"",
@@ -150,72 +157,75 @@ fn lattice_of(
     }
 }
 
-/// How elements between others are computed.
+/// Interpolation mode.
 #[derive(Clone, Copy, PartialEq)]
-enum Between {
-    /// The one below, or, if exact, the nearest.
+enum Interpolation {
+    /// Nearest: the lower element, or if exact, the nearest.
     Nearest(bool),
     Linear,
     Cubic,
 }
 
-impl Between {
-    fn named(name: &str) -> Option<Between> {
+impl Interpolation {
+    fn from_name(name: &str) -> Option<Interpolation> {
         match name {
-            "nearest" => Some(Between::Nearest(false)),
-            "nearest-exact" => Some(Between::Nearest(true)),
-            "linear" => Some(Between::Linear),
-            "cubic" => Some(Between::Cubic),
+            "nearest" => Some(Interpolation::Nearest(false)),
+            "nearest-exact" => Some(Interpolation::Nearest(true)),
+            "linear" => Some(Interpolation::Linear),
+            "cubic" => Some(Interpolation::Cubic),
             _ => None,
         }
     }
 
-    /// How many elements stand for a place.
+    /// Number of elements that contribute to a point.
     fn taps(self) -> usize {
         match self {
-            Between::Nearest(_) => 1,
-            Between::Linear => 2,
-            Between::Cubic => 4,
+            Interpolation::Nearest(_) => 1,
+            Interpolation::Linear => 2,
+            Interpolation::Cubic => 4,
         }
     }
 }
 
-/// The elements around each place of a new axis and their weights, (taps, places).
-fn around(
+/// The indices of the elements around each point of the resized axis, and their weights, (taps,
+/// points).
+fn interpolation_taps(
     old: usize,
     new: usize,
     scale: f64,
     corners: bool,
-    between: Between,
+    interpolation: Interpolation,
 ) -> (Vec<i64>, Vec<f64>) {
-    let (last, taps) = (old as i64 - 1, between.taps());
+    let (last, taps) = (old as i64 - 1, interpolation.taps());
     let step = if new > 1 { last as f64 / (new as f64 - 1.0) } else { 0.0 };
-    let (mut numbers, mut shares) = (vec![0; taps * new], vec![1.0; taps * new]);
+    let (mut numbers, mut weights_out) = (vec![0; taps * new], vec![1.0; taps * new]);
     for i in 0..new {
         let place = if corners { i as f64 * step } else { (i as f64 + 0.5) * scale - 0.5 };
-        let (first, weights) = match between {
-            Between::Nearest(exact) => {
-                // PyTorch computes these places in single precision, which decides some of them.
+        let (first, weights) = match interpolation {
+            Interpolation::Nearest(exact) => {
+                // PyTorch computes these positions in single precision, which decides some of them.
                 let start = if exact { 0.5 } else { 0.0 };
                 (((i as f32 + start) * scale as f32).floor() as i64, [1.0; 4])
             }
-            Between::Linear => {
+            Interpolation::Linear => {
                 let place = place.max(0.0);
                 let below = (place.floor() as i64).min(last);
                 let t = place - below as f64;
                 (below, [1.0 - t, t, 0.0, 0.0])
             }
-            Between::Cubic => (place.floor() as i64 - 1, cubic_weights(place - place.floor())),
+            Interpolation::Cubic => {
+                (place.floor() as i64 - 1, cubic_weights(place - place.floor()))
+            }
         };
         for (k, &weight) in weights[..taps].iter().enumerate() {
             numbers[k * new + i] = first.saturating_add(k as i64).clamp(0, last);
-            shares[k * new + i] = weight;
+            weights_out[k * new + i] = weight;
         }
     }
-    (numbers, shares)
+    (numbers, weights_out)
 }
 
-/// Cubic convolution with the factor -0.75 (Keys, 1981).
+/// Cubic convolution weights with a = -0.75 (Keys, 1981).
 fn cubic_weights(t: f64) -> [f64; 4] {
     let a = -0.75;
     let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
@@ -234,11 +244,11 @@ crate::operations! { family "sampling" [float32];
         let lattice = lattice_of(op, &x, &grid, (&mode, &padding_mode), align_corners.unwrap_or(false))?;
         let axes = lattice.axes;
         let count = grid.shape()[1..=axes].iter().product();
-        let (places, w) = corners(&lattice, &reshape_dims(&grid, &[grid.shape()[0], count, axes])?)?;
+        let (indices, w) = corners(&lattice, &reshape_dims(&grid, &[grid.shape()[0], count, axes])?)?;
         let flat = reshape_dims(&x, &[x.shape()[0], x.shape()[1], lattice.sizes[..axes].iter().product(), 1])?;
         let mut dims = ShapeVec::from_slice(&x.shape()[..2]);
         dims.extend_from_slice(&grid.shape()[1..=axes]);
-        reshape_dims(&weighted_gather::gather(&flat, &places, &w)?, &dims)
+        reshape_dims(&weighted_gather::gather(&flat, &indices, &w)?, &dims)
     }
     /// One axis with `size` elements, each `scale` of the old ones wide: the nearest of these ("nearest", or "nearest-exact" from the middle), lines between them ("linear") or cubic convolution ("cubic"); with `align_corners` the first and last elements keep their places. Derivative: the transposed weights of `g`.
     [namespace("nn.functional")]
@@ -247,21 +257,21 @@ crate::operations! { family "sampling" [float32];
         let x = as_real_float(op, x)?;
         let axis = normalize_axis(op, axis, x.ndim())?;
         let (old, Ok(new @ 1..)) = (x.shape()[axis], usize::try_from(size)) else {
-            return Err(bad(op, format!("size={size}"), "give at least 1"));
+            return Err(argument_error(op, format!("size={size}"), "give at least 1"));
         };
-        let (Some(between), 1.., true) = (Between::named(&mode), old, scale.is_finite()) else {
+        let (Some(interpolation), 1.., true) = (Interpolation::from_name(&mode), old, scale.is_finite()) else {
             let what = format!("an axis of {old} elements, mode={mode:?} and scale={scale}");
-            return Err(bad(op, what, "give elements, a number, and \"nearest\", \"nearest-exact\", \"linear\" or \"cubic\""));
+            return Err(argument_error(op, what, "give elements, a number, and \"nearest\", \"nearest-exact\", \"linear\" or \"cubic\""));
         };
-        afford(new.saturating_mul(between.taps() * 16))?;
-        let (numbers, shares) = around(old, new, scale, align_corners, between);
-        let dims = [1, between.taps(), new];
+        afford(new.saturating_mul(interpolation.taps() * 16))?;
+        let (numbers, weights_out) = interpolation_taps(old, new, scale, align_corners, interpolation);
+        let dims = [1, interpolation.taps(), new];
         let numbers = Tensor::from_vec::<i64>(numbers, &dims)?;
-        let w = astype(&Tensor::from_vec::<f64>(shares, &dims)?, x.dtype())?;
+        let w = astype(&Tensor::from_vec::<f64>(weights_out, &dims)?, x.dtype())?;
         let (outer, inner) = (x.shape()[..axis].iter().product(), x.shape()[axis + 1..].iter().product());
-        let found = weighted_gather::gather(&reshape_dims(&x, &[1, outer, old, inner])?, &numbers, &w)?;
+        let sampled = weighted_gather::gather(&reshape_dims(&x, &[1, outer, old, inner])?, &numbers, &w)?;
         let mut dims = ShapeVec::from_slice(x.shape());
         dims[axis] = new;
-        reshape_dims(&found, &dims)
+        reshape_dims(&sampled, &dims)
     }
 }

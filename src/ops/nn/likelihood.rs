@@ -1,10 +1,10 @@
-//! Losses of probabilities and log-probabilities.
+//! Losses of probabilities and log-probabilities: binary cross entropies and the Kullback-Leibler
+//! divergence.
 //!
-//! Owns: binary cross entropies, Kullback-Leibler divergence. Never takes the logarithm of what it can avoid:
-//! logits stay logits.
-//! Invariant: a target of 0 or 1 gives a finite loss for finite logits.
+//! Logits stay logits: no logarithm of a sigmoid is taken. Invariant: a target of 0 or 1 gives a
+//! finite loss for finite logits.
 
-use super::loss::{alike, reduce};
+use super::loss::{reduce, same_shape_floats};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
@@ -27,7 +27,7 @@ elementwise_specs! {
     /// `bernoulli(sigmoid(a), b)` without the sigmoid. Derivatives: `g (sigmoid(a) - b)` and `-g a`.
     fn bernoulli_logits(a, b) = BERNOULLI_LOGITS {
         forward { float: |a, b| {
-            // A certain and right answer costs nothing, also at an infinite logit.
+            // A certain correct prediction has loss 0, also at an infinite logit.
             let wrong = R::select(a.gt(R::lit(0.0)), 1.0 - b, b);
             R::select(wrong.eq(R::lit(0.0)), R::lit(0.0), a.abs() * wrong) + (-a.abs()).exp().log1p()
         }; cost: 2.0; }
@@ -54,16 +54,16 @@ elementwise_specs! {
     }
 }
 
-/// The losses, multiplied by weights that broadcast to them.
-fn weighted(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+/// Multiplies losses by broadcast weights.
+fn apply_weight(losses: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     match weight {
         Some(weight) => binary(&MULTIPLY, &losses, weight),
         None => Ok(losses),
     }
 }
 
-/// Refuses what is no probability; a NaN passes, and shows in the loss.
-fn refuse_outside(x: &Tensor) -> Result<()> {
+/// Refuses values outside 0..1; NaN passes and shows in the loss.
+fn check_probabilities(x: &Tensor) -> Result<()> {
     let x = astype(&x.detach(), DType::F64)?;
     let outside = |p: f64| !(p.is_nan() || (0.0..=1.0).contains(&p));
     let index = decide("binary_cross_entropy", &[x.view_of()], move |x| {
@@ -83,22 +83,23 @@ crate::operations! { family "losses" [float32];
     /// Cross entropy of probabilities `x` against targets in 0..1; logarithms are limited to -100; an `x` outside 0..1 is refused. Derivative: `g (x - target) / (x (1 - x))`.
     [namespace("nn.functional")]
     fn binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned()) -> Tensor {
-        let (x, target) = alike("binary_cross_entropy", x, target)?;
-        refuse_outside(&x)?;
-        let losses = weighted(binary(&BERNOULLI, &x, &target)?, weight)?;
+        let (x, target) = same_shape_floats("binary_cross_entropy", x, target)?;
+        check_probabilities(&x)?;
+        let losses = apply_weight(binary(&BERNOULLI, &x, &target)?, weight)?;
         reduce("binary_cross_entropy", &losses, &reduction)
     }
     /// Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`.
     [namespace("nn.functional")]
     fn binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned(), pos_weight: Option<Tensor> = None) -> Tensor {
-        let (x, target) = alike("binary_cross_entropy_with_logits", x, target)?;
+        let (x, target) = same_shape_floats("binary_cross_entropy_with_logits", x, target)?;
         let mut losses = binary(&BERNOULLI_LOGITS, &x, &target)?;
         if let Some(pos_weight) = pos_weight {
-            // The positive part once more, pos_weight - 1 times.
+            // The loss of positive targets once more, pos_weight - 1 times.
             let extra = binary(&MULTIPLY, &target, &binary_scalar(&SUBTRACT, pos_weight, Scalar::Float(1.0))?)?;
             let positive = unary(&SOFTPLUS, &x.negative()?)?;
             let more = binary(&MULTIPLY, &extra, &positive)?;
-            // 0 times infinity alone is left out: a finite loss keeps its derivatives by target and weight.
+            // Only 0 times infinity is replaced by 0, so that a finite loss keeps its derivatives
+            // with respect to target and weight.
             let none = binary(
                 &LOGICAL_AND,
                 &binary_scalar(&EQUAL, &extra.detach(), Scalar::Float(0.0))?,
@@ -107,12 +108,12 @@ crate::operations! { family "losses" [float32];
             let zero = Operand::Scalar(Scalar::Float(0.0));
             losses = binary(&ADD, &losses, &where_(&none, &zero, &Operand::Tensor(more))?)?;
         }
-        reduce("binary_cross_entropy_with_logits", &weighted(losses, weight)?, &reduction)
+        reduce("binary_cross_entropy_with_logits", &apply_weight(losses, weight)?, &reduction)
     }
     /// Kullback-Leibler divergence of log-probabilities `x` from `target`, probabilities or (log_target) their logarithms; "batchmean" divides the sum by the first dimension, where there is one. Derivative: `-g target`.
     [namespace("nn.functional")]
     fn kl_div(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), log_target: bool = false) -> Tensor {
-        let (x, target) = alike("kl_div", x, target)?;
+        let (x, target) = same_shape_floats("kl_div", x, target)?;
         let losses = binary(if log_target { &LOG_DIVERGENCE } else { &DIVERGENCE }, &x, &target)?;
         if reduction != "batchmean" {
             return reduce("kl_div", &losses, &reduction);

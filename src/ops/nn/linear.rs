@@ -1,8 +1,7 @@
-//! Dense layers and dropout.
+//! `linear` and `dropout_mask`.
 //!
-//! Owns: `linear`, `dropout_mask`. Never draws a random number: the mask comes from the caller, so that the core
-//! stays deterministic.
-//! Invariant: weights are [in, out].
+//! Dropout masks come from the caller, so the core draws no random numbers. Invariant: weights are
+//! [in, out].
 
 use crate::error::{Dims, Error};
 use crate::ops::core::broadcast::astype;

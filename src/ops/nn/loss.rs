@@ -1,8 +1,8 @@
-//! Losses of differences: squared, absolute, and what lies between.
+//! Regression losses (squared, absolute, Huber, smooth L1), cosine similarity, and `reduce`, which
+//! all losses use.
 //!
-//! Owns: their formulas, the check of their operands, and `reduce`, which every loss ends with.
-//! Never broadcasts: a loss of unequal shapes is nearly always a mistake.
-//! Invariant: "none" keeps the shape, "sum" and "mean" give one number.
+//! Losses do not broadcast: unequal shapes are nearly always a mistake. Invariant: "none" keeps the
+//! shape; "sum" and "mean" give a scalar.
 
 use crate::array::normalize_axis;
 use crate::error::{Dims, Error, Result};
@@ -63,8 +63,12 @@ pub(crate) fn unknown_reduction(op: &'static str, reduction: &str) -> Box<Error>
     })
 }
 
-/// Two operands of one shape, in their common float dtype.
-pub(super) fn alike(op: &'static str, x: &Tensor, target: &Tensor) -> Result<(Tensor, Tensor)> {
+/// Checks that two operands have one shape and casts them to their common float dtype.
+pub(super) fn same_shape_floats(
+    op: &'static str,
+    x: &Tensor,
+    target: &Tensor,
+) -> Result<(Tensor, Tensor)> {
     if x.shape() != target.shape() {
         return Err(Box::new(Error::Shape {
             op: op.into(),
@@ -80,8 +84,14 @@ pub(super) fn alike(op: &'static str, x: &Tensor, target: &Tensor) -> Result<(Te
     Ok((astype(x, dtype)?, astype(target, dtype)?))
 }
 
-/// A parameter that must not be below a bound.
-fn at_least(op: &'static str, name: &str, value: f64, bound: f64, strict: bool) -> Result<()> {
+/// Refuses a parameter below a bound (or equal to it, if `strict`).
+fn check_at_least(
+    op: &'static str,
+    name: &str,
+    value: f64,
+    bound: f64,
+    strict: bool,
+) -> Result<()> {
     if value > bound || (!strict && value == bound) {
         return Ok(());
     }
@@ -92,8 +102,8 @@ fn at_least(op: &'static str, name: &str, value: f64, bound: f64, strict: bool) 
     }))
 }
 
-/// The length of vectors along an axis, at least `eps`.
-fn length(x: &Tensor, axis: usize, eps: f64) -> Result<Tensor> {
+/// The norm of vectors along an axis, at least `eps`.
+fn clamped_norm(x: &Tensor, axis: usize, eps: f64) -> Result<Tensor> {
     let squares = sum_over(&binary(&MULTIPLY, x, x)?, &[axis], false)?;
     binary_scalar(&MAXIMUM, &root(&squares)?, Scalar::Float(eps))
 }
@@ -102,30 +112,30 @@ crate::operations! { family "losses" [float32];
     /// Squared differences: their mean, their sum, or all of them. Derivative: `2 g (x - target)`, over n for the mean.
     [namespace("nn.functional")]
     fn mse_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned()) -> Tensor {
-        let (x, target) = alike("mse_loss", x, target)?;
+        let (x, target) = same_shape_floats("mse_loss", x, target)?;
         reduce("mse_loss", &binary(&SQUARED_ERROR, &x, &target)?, &reduction)
     }
     /// Absolute differences: their mean, their sum, or all of them. Derivative: `g sign(x - target)`, 0 where they are equal, over n for the mean.
     [namespace("nn.functional")]
     fn l1_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned()) -> Tensor {
-        let (x, target) = alike("l1_loss", x, target)?;
+        let (x, target) = same_shape_floats("l1_loss", x, target)?;
         reduce("l1_loss", &binary(&ABSOLUTE_ERROR, &x, &target)?, &reduction)
     }
     /// `d² / 2` up to `delta` and `delta (|d| - delta / 2)` beyond, `d = x - target`. Derivative: `g` times `d` limited to ±delta.
     [namespace("nn.functional")]
     fn huber_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), delta: f64 = 1.0) -> Tensor {
-        at_least("huber_loss", "delta", delta, 0.0, true)?;
-        let (x, target) = alike("huber_loss", x, target)?;
+        check_at_least("huber_loss", "delta", delta, 0.0, true)?;
+        let (x, target) = same_shape_floats("huber_loss", x, target)?;
         reduce("huber_loss", &unary_with(&HUBER, &binary(&SUBTRACT, &x, &target)?, &[delta])?, &reduction)
     }
     /// `d² / (2 beta)` below `beta` and `|d| - beta / 2` from there, `d = x - target`. Derivative: `g d / beta`, and `g sign(d)`.
     [namespace("nn.functional")]
     fn smooth_l1_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), beta: f64 = 1.0) -> Tensor {
-        at_least("smooth_l1_loss", "beta", beta, 0.0, false)?;
+        check_at_least("smooth_l1_loss", "beta", beta, 0.0, false)?;
         if beta == 0.0 {
             return l1_loss(x, target, reduction);
         }
-        let (x, target) = alike("smooth_l1_loss", x, target)?;
+        let (x, target) = same_shape_floats("smooth_l1_loss", x, target)?;
         reduce("smooth_l1_loss", &unary_with(&SMOOTH_L1, &binary(&SUBTRACT, &x, &target)?, &[beta])?, &reduction)
     }
     /// The cosine of the angle between vectors along an axis; lengths count as at least `eps`. Derivative: that of `x1·x2 / (|x1| |x2|)`, finite at zero.
@@ -135,8 +145,8 @@ crate::operations! { family "losses" [float32];
         let (a, b) = (astype(x1, dtype)?, astype(x2, dtype)?);
         let product = binary(&MULTIPLY, &a, &b)?;
         let axis = normalize_axis("cosine_similarity", axis, product.ndim())?;
-        let spread = |x: &Tensor| crate::ops::core::broadcast::broadcast_to(x, product.shape());
-        let lengths = binary(&MULTIPLY, &length(&spread(&a)?, axis, eps)?, &length(&spread(&b)?, axis, eps)?)?;
+        let expand = |x: &Tensor| crate::ops::core::broadcast::broadcast_to(x, product.shape());
+        let lengths = binary(&MULTIPLY, &clamped_norm(&expand(&a)?, axis, eps)?, &clamped_norm(&expand(&b)?, axis, eps)?)?;
         binary(&DIVIDE, &sum_over(&product, &[axis], false)?, &lengths)
     }
 }

@@ -1,7 +1,7 @@
-//! Functions of neural networks: what users find under `nn.functional`.
+//! Functions of the `nn.functional` namespace: layers and losses, most with fused kernels.
 //!
-//! Owns: layers and losses with kernels of their own. Never holds a parameter.
-//! Invariant: beside every fused kernel stands the recorded text that gives higher derivatives.
+//! Invariant: every fused backward has a composed counterpart in tensor operations for higher
+//! derivatives.
 
 pub mod attention;
 mod channel_norm;

@@ -1,13 +1,11 @@
-//! Normalisation: of rows (layer, rms, groups) and over batches.
+//! Layer norm and RMS norm, and the entry points of group norm and batch norm (`channel_norm.rs`).
 //!
-//! Owns: `normalized`, the recorded form of those with a parameter per column; `channels` has the others.
-//! Never divides by a deviation without its `eps`.
-//! Invariant: the derivative in tensor operations starts from the saved input, so it holds at every order.
+//! Invariant: the composed derivative starts from the saved input, so it holds at every order.
 
 use smallvec::{SmallVec, smallvec};
 
 use super::channel_norm;
-use super::channel_norm::Running;
+use super::channel_norm::RunningStats;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
@@ -23,8 +21,9 @@ pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     binary(&MULTIPLY, a, b)
 }
 
-/// What is normalised over some axes and its reciprocal deviations in tensor operations, for derivatives of the derivative.
-pub(super) fn recorded(
+/// Normalises over some axes in tensor operations; also returns the reciprocal deviations. For
+/// higher derivatives.
+pub(super) fn composed_normalize(
     x: &Tensor,
     axes: &[usize],
     eps: f64,
@@ -37,7 +36,7 @@ pub(super) fn recorded(
     Ok((mul(&centre, &r)?, r))
 }
 
-/// What the backward of `normalized` must know; the parameters follow `x` among the inputs.
+/// Parameters of the backward; weight and bias follow `x` among the inputs.
 struct Params {
     eps: f64,
     centred: bool,
@@ -46,22 +45,23 @@ struct Params {
 }
 
 impl Params {
-    fn input_of_bias(&self) -> usize {
+    fn bias_input(&self) -> usize {
         1 + usize::from(self.weight)
     }
 }
 
 fn gradient(p: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
     if cx.create_graph() || !cx.batch().is_empty() {
-        recorded_gradient(p, &g, cx)
+        composed_gradient(p, &g, cx)
     } else {
         fused_gradient(p, &g, cx)
     }
 }
 
-/// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` over the rows.
-fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
-    let (y, r) = recorded(&cx.saved(0)?, &[1], p.eps, p.centred)?;
+/// `r (h - mean(h) - y mean(h y))` with `h = g weight`, and the sums of `g y` and `g` over the
+/// rows.
+fn composed_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
+    let (y, r) = composed_normalize(&cx.saved(0)?, &[1], p.eps, p.centred)?;
     let (row, column) = (from_end(g, 2), from_end(g, 1));
     cx.give_with(0, |cx| {
         let h = if p.weight { mul(g, &cx.saved(1)?)? } else { g.clone() };
@@ -76,7 +76,7 @@ fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
         cx.give_with(1, |_| sum_over(&mul(g, &y)?, &[row], false))?;
     }
     if p.bias {
-        cx.give_with(p.input_of_bias(), |_| sum_over(g, &[row], false))?;
+        cx.give_with(p.bias_input(), |_| sum_over(g, &[row], false))?;
     }
     Ok(())
 }
@@ -84,14 +84,14 @@ fn recorded_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
 fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (x, g, stats) = (cx.saved(0)?.contiguous()?, g.contiguous()?, cx.saved(2)?);
     let weight = if p.weight && cx.wants(0) { Some(cx.saved(1)?.contiguous()?) } else { None };
-    let room = |wanted: bool, dims: &[usize]| {
+    let empty_if = |wanted: bool, dims: &[usize]| {
         if wanted { Tensor::empty(dims, x.dtype()).map(Some) } else { Ok(None) }
     };
     let columns = &x.shape()[1..];
     let outs = [
-        room(cx.wants(0), x.shape())?,
-        room(p.weight && cx.wants(1), columns)?,
-        room(p.bias && cx.wants(p.input_of_bias()), columns)?,
+        empty_if(cx.wants(0), x.shape())?,
+        empty_if(p.weight && cx.wants(1), columns)?,
+        empty_if(p.bias && cx.wants(p.bias_input()), columns)?,
     ];
     let [to_x, to_weight, to_bias] = outs.each_ref().map(|out| out.as_ref().map(Tensor::view_mut));
     kernels::normalize::backward(
@@ -102,7 +102,7 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
         p.centred,
         kernels::normalize::Gradients { x: to_x, weight: to_weight, bias: to_bias },
     )?;
-    for (input, out) in [0, 1, p.input_of_bias()].into_iter().zip(outs) {
+    for (input, out) in [0, 1, p.bias_input()].into_iter().zip(outs) {
         if let Some(out) = out {
             cx.give(input, out)?;
         }
@@ -110,9 +110,9 @@ fn fused_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Rows (rows, n) with mean 0 (if `centred`) and mean square 1, but for `eps`, times `weight` plus `bias`, which have one
-/// element per column.
-pub(super) fn normalized(
+/// Normalises rows (rows, n) to mean 0 (if `centred`) and mean square 1 (up to `eps`), then applies
+/// the column parameters `weight` and `bias`.
+pub(super) fn normalize_rows(
     x: &Tensor,
     [weight, bias]: [Option<&Tensor>; 2],
     eps: f64,
@@ -145,7 +145,7 @@ pub(super) fn normalized(
 }
 
 #[cold]
-pub(super) fn unfit(
+pub(super) fn shape_error(
     op: &'static str,
     x: &Tensor,
     what: String,
@@ -158,7 +158,7 @@ pub(super) fn unfit(
     })
 }
 
-/// Refuses an `eps` that could make a negative number of a variance.
+/// Refuses a negative (or NaN) `eps`.
 pub(super) fn check_eps(op: &'static str, eps: f64) -> Result<()> {
     if eps >= 0.0 {
         return Ok(());
@@ -167,8 +167,8 @@ pub(super) fn check_eps(op: &'static str, eps: f64) -> Result<()> {
     Err(Box::new(Error::Argument { op: op.into(), what: format!("eps={eps}"), remedy }))
 }
 
-/// Normalises over the last axes, whose shape is `shape`, with parameters of that shape.
-fn over_last(
+/// Normalises over the last axes, which must have the shape `shape`, with parameters of that shape.
+fn normalize_last(
     op: &'static str,
     x: &Tensor,
     shape: &[i64],
@@ -181,7 +181,7 @@ fn over_last(
     if shape.is_empty()
         || tail.is_none_or(|tail| tail.iter().zip(shape).any(|(&d, &s)| s != d as i64))
     {
-        return Err(unfit(
+        return Err(shape_error(
             op,
             x,
             format!("normalized_shape {shape:?}"),
@@ -190,19 +190,19 @@ fn over_last(
     }
     let n: usize = shape.iter().map(|&d| d as usize).product();
     let rows: usize = x.shape()[..x.ndim() - shape.len()].iter().product();
-    let [weight, bias] = parameters.map(|p| like_last(op, x, p, shape));
+    let [weight, bias] = parameters.map(|p| check_parameter(op, x, p, shape));
     let (weight, bias) = (weight?, bias?);
     let given = [weight, bias].into_iter().flatten();
     let dtype = given.fold(real_float(op, x.dtype())?, |dtype, p| dtype.promote(p.dtype()));
     let row = |p: Option<&Tensor>| p.map(|p| reshape_dims(&astype(p, dtype)?, &[n])).transpose();
     let (weight, bias) = (row(weight)?, row(bias)?);
     let rows = reshape_dims(&astype(x, dtype)?, &[rows, n])?;
-    let y = normalized(&rows, [weight.as_ref(), bias.as_ref()], eps, centred)?;
+    let y = normalize_rows(&rows, [weight.as_ref(), bias.as_ref()], eps, centred)?;
     reshape_dims(&y, x.shape())
 }
 
-/// A parameter with the shape of what was normalised.
-fn like_last<'p>(
+/// Checks that a parameter has the normalised shape.
+fn check_parameter<'p>(
     op: &'static str,
     x: &Tensor,
     p: Option<&'p Tensor>,
@@ -213,7 +213,7 @@ fn like_last<'p>(
             if p.shape().len() != shape.len()
                 || p.shape().iter().zip(shape).any(|(&d, &s)| s != d as i64) =>
         {
-            Err(unfit(
+            Err(shape_error(
                 op,
                 x,
                 format!("a parameter of shape {}", Dims::from(p.shape())),
@@ -228,14 +228,14 @@ crate::operations! { family "normalisation" [float32];
     /// `(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions, whose sizes are `normalized_shape`. Derivative: `r (g - mean(g) - y mean(g y))` with `r` the reciprocal deviation and `y` the normalised rows.
     [namespace("nn.functional")]
     fn layer_norm(x: Tensor, normalized_shape: Ints, weight: Option<Tensor> = None, bias: Option<Tensor> = None, eps: f64 = 1e-5) -> Tensor {
-        over_last("layer_norm", x, &normalized_shape, [weight, bias], eps, true)
+        normalize_last("layer_norm", x, &normalized_shape, [weight, bias], eps, true)
     }
     /// `x / sqrt(mean(x²) + eps) weight` over the last dimensions, whose sizes are `normalized_shape`; eps is the machine epsilon unless given. Derivative: `r (g - y mean(g y))`.
     [namespace("nn.functional")]
     fn rms_norm(x: Tensor, normalized_shape: Ints, weight: Option<Tensor> = None, eps: Option<f64> = None) -> Tensor {
         let single = x.dtype().to_float() == crate::dtype::DType::F32;
         let eps = eps.unwrap_or(if single { f64::from(f32::EPSILON) } else { f64::EPSILON });
-        over_last("rms_norm", x, &normalized_shape, [weight, None], eps, false)
+        normalize_last("rms_norm", x, &normalized_shape, [weight, None], eps, false)
     }
     /// `layer_norm` of groups of channels (axis 1) of each row, then one weight and bias per channel. Derivative: as that of `layer_norm`.
     [namespace("nn.functional")]
@@ -245,7 +245,7 @@ crate::operations! { family "normalisation" [float32];
     /// Normalises each channel (axis 1) over all rows: with the batch's mean and variance while training, moving the running ones (in place) towards them, else with the running ones; then one weight and bias per channel. Derivative: as that of `layer_norm` while training, else `g weight / sqrt(var + eps)`.
     [namespace("nn.functional")]
     fn batch_norm(x: Tensor, running_mean: Option<Tensor> = None, running_var: Option<Tensor> = None, weight: Option<Tensor> = None, bias: Option<Tensor> = None, training: bool = false, momentum: f64 = 0.1, eps: f64 = 1e-5) -> Tensor {
-        let running = Running { mean: running_mean, var: running_var, momentum };
+        let running = RunningStats { mean: running_mean, var: running_var, momentum };
         channel_norm::batch_norm(x, running, [weight, bias], training, eps)
     }
 }

@@ -1,8 +1,8 @@
-//! Gated recurrent layers over time: every step in one node.
+//! LSTM and GRU over all time steps as one node, with fused first-order backward passes.
 //!
-//! Owns: `lstm_sequence`, `gru_sequence` and their first-order backward in fused steps. The same in tensor operations, for
-//! derivatives of the derivative and for batches of gradients: `recurrent_recorded.rs`.
-//! Invariant: the gradient of the recurrent weight is one product over all steps.
+//! `recurrent_composed.rs` has the backward in tensor operations, for higher derivatives and
+//! batched gradients. Invariant: the gradient of the recurrent weight is one product over all
+//! steps.
 
 use smallvec::smallvec;
 
@@ -16,20 +16,20 @@ use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::activation::SIGMOID;
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::elementwise::unary::TANH;
-use crate::ops::nn::recurrent_composed::{gru_recorded, lstm_recorded};
+use crate::ops::nn::recurrent_composed::{gru_composed, lstm_composed};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 
-/// The steps in the order in which they are taken.
+/// The order of the time steps.
 #[derive(Clone, Copy)]
-pub(super) struct Order {
+pub(super) struct StepOrder {
     pub(super) steps: usize,
     reverse: bool,
 }
 
-impl Order {
-    /// The place in time of step `k`.
-    pub(super) fn at(self, k: usize) -> usize {
+impl StepOrder {
+    /// The time index of step `k`.
+    pub(super) fn time_index(self, k: usize) -> usize {
         if self.reverse { self.steps - 1 - k } else { k }
     }
 }
@@ -39,13 +39,14 @@ fn loops(dtype: DType) -> Activations {
     Activations { sigmoid: of(&SIGMOID), tanh: of(&TANH) }
 }
 
-/// What stands at one place in time, without a history.
+/// The values at one time index, detached.
 fn at(x: &Tensor, t: usize) -> Tensor {
     x.with_layout(x.layout().select(0, t))
 }
 
-/// Operands of one float dtype and of the shapes (T, N, gates H), (N, H), (gates H, H), and the shape of `last`.
-fn fitted<const N: usize>(
+/// Checks the shapes (T, N, gates H), (N, H), (gates H, H) and that of the last operand, and casts
+/// to one float dtype.
+fn check_operands<const N: usize>(
     op: &'static str,
     gates: usize,
     operands: [&Tensor; N],
@@ -80,49 +81,60 @@ fn fitted<const N: usize>(
     Ok(cast)
 }
 
-/// The values of a tensor in C order, without a history.
-fn plain(x: &Tensor) -> Result<Tensor> {
+/// The contiguous values of a tensor, detached.
+fn detached_contiguous(x: &Tensor) -> Result<Tensor> {
     x.detach().contiguous()
 }
 
-/// Zeros of this shape, or the gradient that arrived.
-fn arrived(g: Option<Tensor>, like: &Tensor) -> Result<Tensor> {
+/// The gradient, or zeros if there is none.
+fn grad_or_zeros(g: Option<Tensor>, like: &Tensor) -> Result<Tensor> {
     match g {
         Some(g) => g.contiguous(),
         None => Tensor::zeros(like.shape(), like.dtype()),
     }
 }
 
-/// The gradient of the recurrent weight: the sum of `slopesᵀ h` over all steps, each with the state before it.
-fn weight_gradient(order: Order, slopes: &Tensor, out: &Tensor, first: &Tensor) -> Result<Tensor> {
-    let lone = product(&swap_axes(&at(slopes, order.at(0)), 0, 1)?, first)?;
+/// The gradient of the recurrent weight: the sum of `slopesᵀ h` over all steps, each with the state
+/// before it.
+fn weight_gradient(
+    order: StepOrder,
+    pre_activation_grads: &Tensor,
+    out: &Tensor,
+    first: &Tensor,
+) -> Result<Tensor> {
+    let first_step =
+        product(&swap_axes(&at(pre_activation_grads, order.time_index(0)), 0, 1)?, first)?;
     let rest = order.steps - 1;
     if rest == 0 {
-        return Ok(lone);
+        return Ok(first_step);
     }
     let flat = |x: &Tensor, start: usize| {
         let part = x.with_layout(x.layout().slice(0, start, 1, rest));
         reshape_dims(&part, &[rest * x.shape()[1], x.shape()[2]])
     };
     let (after, before) = if order.reverse { (0, 1) } else { (1, 0) };
-    let many = product(&swap_axes(&flat(slopes, after)?, 0, 1)?, &flat(out, before)?)?;
-    binary(&ADD, &many, &lone)
+    let other_steps =
+        product(&swap_axes(&flat(pre_activation_grads, after)?, 0, 1)?, &flat(out, before)?)?;
+    binary(&ADD, &other_steps, &first_step)
 }
 
-/// All outputs and all cells of an LSTM from operands of one dtype, and the values of its gates.
-fn lstm_steps([x, h, weight, c]: [&Tensor; 4], order: Order) -> Result<[Tensor; 3]> {
-    let (dtype, x) = (x.dtype(), plain(x)?);
-    let (mut h, mut c, turned) =
-        (plain(h)?, plain(c)?, plain(&swap_axes(&weight.detach(), 0, 1)?)?);
+/// Forward pass of an LSTM: all outputs, all cell states, and the gate values.
+fn lstm_steps([x, h, weight, c]: [&Tensor; 4], order: StepOrder) -> Result<[Tensor; 3]> {
+    let (dtype, x) = (x.dtype(), detached_contiguous(x)?);
+    let (mut h, mut c, weight_t) = (
+        detached_contiguous(h)?,
+        detached_contiguous(c)?,
+        detached_contiguous(&swap_axes(&weight.detach(), 0, 1)?)?,
+    );
     let (steps, rows, n) = (order.steps, h.shape()[0], h.shape()[1]);
     let gates = Tensor::empty(&[steps, 5, rows, n], dtype)?;
     let (out, cells) =
         (Tensor::empty(&[steps, rows, n], dtype)?, Tensor::empty(&[steps, rows, n], dtype)?);
     let projected = Tensor::empty(&[rows, 4 * n], dtype)?;
     for k in 0..steps {
-        let t = order.at(k);
+        let t = order.time_index(k);
         let (x, gates, cell, state) = (at(&x, t), at(&gates, t), at(&cells, t), at(&out, t));
-        kernels::matmul(h.view_of(), turned.view_of(), &projected.view_mut())?;
+        kernels::matmul(h.view_of(), weight_t.view_of(), &projected.view_mut())?;
         kernels::recurrent::lstm(
             loops(dtype),
             x.view_of(),
@@ -137,21 +149,28 @@ fn lstm_steps([x, h, weight, c]: [&Tensor; 4], order: Order) -> Result<[Tensor; 
     Ok([out, cells, gates])
 }
 
-fn lstm_gradient(order: &Order, cx: &mut Cx<'_>) -> Result<()> {
+fn lstm_gradient(order: &StepOrder, cx: &mut Cx<'_>) -> Result<()> {
     if cx.create_graph() || !cx.batch().is_empty() {
-        return lstm_recorded(*order, cx);
+        return lstm_composed(*order, cx);
     }
-    let (h, weight, c) = (plain(&cx.saved(1)?)?, plain(&cx.saved(2)?)?, plain(&cx.saved(3)?)?);
-    let [out, cells, gates] = [plain(&cx.saved(4)?)?, plain(&cx.saved(5)?)?, cx.saved(6)?];
-    let (g, g_cells) = (arrived(cx.take_grad(0), &out)?, arrived(cx.take_grad(1), &cells)?);
+    let (h, weight, c) = (
+        detached_contiguous(&cx.saved(1)?)?,
+        detached_contiguous(&cx.saved(2)?)?,
+        detached_contiguous(&cx.saved(3)?)?,
+    );
+    let [out, cells, gates] =
+        [detached_contiguous(&cx.saved(4)?)?, detached_contiguous(&cx.saved(5)?)?, cx.saved(6)?];
+    let (g, g_cells) =
+        (grad_or_zeros(cx.take_grad(0), &out)?, grad_or_zeros(cx.take_grad(1), &cells)?);
     let (steps, rows, n) = (order.steps, h.shape()[0], h.shape()[1]);
-    let slopes = Tensor::empty(&[steps, rows, 4 * n], h.dtype())?;
+    let pre_activation_grads = Tensor::empty(&[steps, rows, 4 * n], h.dtype())?;
     let to_out = Tensor::zeros(h.shape(), h.dtype())?;
     let to_cells = Tensor::zeros(h.shape(), h.dtype())?;
     for k in (0..steps).rev() {
-        let t = order.at(k);
-        let before = if k == 0 { c.clone() } else { at(&cells, order.at(k - 1)) };
-        let [gates, g, g_cells, slope] = [&gates, &g, &g_cells, &slopes].map(|x| at(x, t));
+        let t = order.time_index(k);
+        let before = if k == 0 { c.clone() } else { at(&cells, order.time_index(k - 1)) };
+        let [gates, g, g_cells, slope] =
+            [&gates, &g, &g_cells, &pre_activation_grads].map(|x| at(x, t));
         kernels::recurrent::lstm_backward(
             [gates.view_of(), before.view_of()],
             [g.view_of(), to_out.view_of(), g_cells.view_of()],
@@ -162,24 +181,25 @@ fn lstm_gradient(order: &Order, cx: &mut Cx<'_>) -> Result<()> {
             kernels::matmul(slope.view_of(), weight.view_of(), &to_out.view_mut())?;
         }
     }
-    cx.give_with(2, |_| weight_gradient(*order, &slopes, &out, &h))?;
-    cx.give_with(0, |_| Ok(slopes))?;
+    cx.give_with(2, |_| weight_gradient(*order, &pre_activation_grads, &out, &h))?;
+    cx.give_with(0, |_| Ok(pre_activation_grads))?;
     cx.give_with(1, |_| Ok(to_out))?;
     cx.give_with(3, |_| Ok(to_cells))
 }
 
-/// All outputs of a GRU from operands of one dtype, and what its gates hold.
-fn gru_steps([x, h, weight, bias]: [&Tensor; 4], order: Order) -> Result<[Tensor; 2]> {
-    let (dtype, x, bias) = (x.dtype(), plain(x)?, plain(bias)?);
-    let (mut h, turned) = (plain(h)?, plain(&swap_axes(&weight.detach(), 0, 1)?)?);
+/// Forward pass of a GRU: all outputs, and the gate values.
+fn gru_steps([x, h, weight, bias]: [&Tensor; 4], order: StepOrder) -> Result<[Tensor; 2]> {
+    let (dtype, x, bias) = (x.dtype(), detached_contiguous(x)?, detached_contiguous(bias)?);
+    let (mut h, weight_t) =
+        (detached_contiguous(h)?, detached_contiguous(&swap_axes(&weight.detach(), 0, 1)?)?);
     let (steps, rows, n) = (order.steps, h.shape()[0], h.shape()[1]);
     let gates = Tensor::empty(&[steps, 4, rows, n], dtype)?;
     let out = Tensor::empty(&[steps, rows, n], dtype)?;
     let projected = Tensor::empty(&[rows, 3 * n], dtype)?;
     for k in 0..steps {
-        let t = order.at(k);
+        let t = order.time_index(k);
         let (x, gates, state) = (at(&x, t), at(&gates, t), at(&out, t));
-        kernels::matmul(h.view_of(), turned.view_of(), &projected.view_mut())?;
+        kernels::matmul(h.view_of(), weight_t.view_of(), &projected.view_mut())?;
         kernels::recurrent::gru(
             loops(dtype),
             x.view_of(),
@@ -194,22 +214,22 @@ fn gru_steps([x, h, weight, bias]: [&Tensor; 4], order: Order) -> Result<[Tensor
     Ok([out, gates])
 }
 
-fn gru_gradient(order: &Order, cx: &mut Cx<'_>) -> Result<()> {
+fn gru_gradient(order: &StepOrder, cx: &mut Cx<'_>) -> Result<()> {
     if cx.create_graph() || !cx.batch().is_empty() {
-        return gru_recorded(*order, cx);
+        return gru_composed(*order, cx);
     }
-    let (h, weight) = (plain(&cx.saved(1)?)?, plain(&cx.saved(2)?)?);
-    let (out, gates) = (plain(&cx.saved(4)?)?, cx.saved(5)?);
-    let g = arrived(cx.take_grad(0), &out)?;
+    let (h, weight) = (detached_contiguous(&cx.saved(1)?)?, detached_contiguous(&cx.saved(2)?)?);
+    let (out, gates) = (detached_contiguous(&cx.saved(4)?)?, cx.saved(5)?);
+    let g = grad_or_zeros(cx.take_grad(0), &out)?;
     let (steps, rows, n) = (order.steps, h.shape()[0], h.shape()[1]);
-    let slopes = [(); 2].map(|()| Tensor::empty(&[steps, rows, 3 * n], h.dtype()));
-    let [to_x, to_product] = slopes;
+    let pre_activation_grads = [(); 2].map(|()| Tensor::empty(&[steps, rows, 3 * n], h.dtype()));
+    let [to_x, to_product] = pre_activation_grads;
     let (to_x, to_product) = (to_x?, to_product?);
     let to_out = Tensor::zeros(h.shape(), h.dtype())?;
     let carried = Tensor::zeros(h.shape(), h.dtype())?;
     for k in (0..steps).rev() {
-        let t = order.at(k);
-        let before = if k == 0 { h.clone() } else { at(&out, order.at(k - 1)) };
+        let t = order.time_index(k);
+        let before = if k == 0 { h.clone() } else { at(&out, order.time_index(k - 1)) };
         let [gates, g, to_x, to_product] = [&gates, &g, &to_x, &to_product].map(|x| at(x, t));
         kernels::recurrent::gru_backward(
             [gates.view_of(), before.view_of()],
@@ -232,8 +252,8 @@ crate::operations! { family "recurrent" [float32];
     /// All steps of an LSTM: `i, f, g, o` are the parts of `x_t + h weightᵀ`, `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`. x is (T, N, 4H), the states (N, H), the weight (4H, H); the results are h' and c' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step.
     [namespace("nn.functional")]
     fn lstm_sequence(x: Tensor, h: Tensor, weight: Tensor, c: Tensor, reverse: bool = false) -> Vec<Tensor> {
-        let [x, h, weight, c] = fitted("lstm_sequence", 4, [x, h, weight, c], |rows, n| *c.shape() == [rows, n])?;
-        let order = Order { steps: x.shape()[0], reverse };
+        let [x, h, weight, c] = check_operands("lstm_sequence", 4, [x, h, weight, c], |rows, n| *c.shape() == [rows, n])?;
+        let order = StepOrder { steps: x.shape()[0], reverse };
         let [out, cells, gates] = lstm_steps([&x, &h, &weight, &c], order)?;
         finish_many(vec![out, cells], &[&x, &h, &weight, &c], |_| RecordMany {
             name: "lstm_sequence",
@@ -254,8 +274,8 @@ crate::operations! { family "recurrent" [float32];
     /// All steps of a GRU: `r` and `z` are sigmoids of the first parts of `x_t + h weightᵀ`, `n = tanh(x_n + r (h weightᵀ_n + bias))`, `h' = n + z (h - n)`. x is (T, N, 3H), h (N, H), the weight (3H, H), the bias (H); the result is h' at all times, (T, N, H). `reverse` begins with the last. Derivative: the chain rule from step to step.
     [namespace("nn.functional")]
     fn gru_sequence(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor, reverse: bool = false) -> Tensor {
-        let [x, h, weight, bias] = fitted("gru_sequence", 3, [x, h, weight, bias], |_, n| *bias.shape() == [n])?;
-        let order = Order { steps: x.shape()[0], reverse };
+        let [x, h, weight, bias] = check_operands("gru_sequence", 3, [x, h, weight, bias], |_, n| *bias.shape() == [n])?;
+        let order = StepOrder { steps: x.shape()[0], reverse };
         let [out, gates] = gru_steps([&x, &h, &weight, &bias], order)?;
         let outs = finish_many(vec![out], &[&x, &h, &weight, &bias], |_| RecordMany {
             name: "gru_sequence",

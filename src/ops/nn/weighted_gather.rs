@@ -1,7 +1,7 @@
-//! Sums of a few weighted elements, chosen by position, as recorded operations.
+//! Weighted sums of gathered elements, recorded: gather, scatter and dot, each the derivative of
+//! the others.
 //!
-//! Owns: the sums and their two adjoints, each of which is the derivative of the others, as one node. Never computes a place.
-//! Invariant: a place of -1 stands for a zero.
+//! Invariant: an index of -1 stands for a zero.
 
 use smallvec::smallvec;
 
@@ -13,10 +13,10 @@ use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::tensor::Tensor;
 
-/// A tensor that may have a batch of gradients before its own axes, of which it has so many, as one batch of `n` times as
-/// many images; as it is without a batch.
-fn merged(t: &Tensor, ndim: usize, many: Option<usize>) -> Result<Tensor> {
-    let Some(n) = many else { return t.contiguous() };
+/// Merges a leading batch of `n` gradients into the images; without a batch, only makes the tensor
+/// contiguous. `ndim` is the number of the tensor's own axes.
+fn merge(t: &Tensor, ndim: usize, batch: Option<usize>) -> Result<Tensor> {
+    let Some(n) = batch else { return t.contiguous() };
     let own = &t.shape()[t.ndim() - ndim..];
     let whole = broadcast_to(t, &[&[n], own].concat())?;
     reshape_dims(&whole, &[&[n * own[0]], &own[1..]].concat())?.contiguous()
@@ -27,23 +27,24 @@ pub(super) fn gather(x: &Tensor, places: &Tensor, w: &Tensor) -> Result<Tensor> 
     sum(Sum::Gather, x, w, places, x.shape()[x.ndim() - 2])
 }
 
-/// One of the three sums, from two of `x`, `y` and `w`, where `x` has so many places. The derivatives are the two others.
+/// One of the three sums, from two of `x`, `y` and `w`, where `x` has `source` elements per plane.
+/// The derivatives are the two others.
 fn sum(kind: Sum, a: &Tensor, b: &Tensor, places: &Tensor, source: usize) -> Result<Tensor> {
     let second = if kind == Sum::Dot { 4 } else { 3 };
     let all = [(a, 4), (b, second), (places, 3)];
-    let many = all.iter().find(|(t, ndim)| t.ndim() > *ndim).map(|(t, _)| t.shape()[0]);
-    let (a, b, places) = (merged(a, 4, many)?, merged(b, second, many)?, merged(places, 3, many)?);
+    let batch = all.iter().find(|(t, ndim)| t.ndim() > *ndim).map(|(t, _)| t.shape()[0]);
+    let (a, b, places) = (merge(a, 4, batch)?, merge(b, second, batch)?, merge(places, 3, batch)?);
     let dims = a.shape();
-    let wanted = match kind {
+    let out_dims = match kind {
         Sum::Gather => ShapeVec::from_slice(&[dims[0], dims[1], places.shape()[2], dims[3]]),
         Sum::Scatter => ShapeVec::from_slice(&[dims[0], dims[1], source, dims[3]]),
         Sum::Dot => ShapeVec::from_slice(places.shape()),
     };
-    let empty = a.size() == 0 || b.size() == 0 || wanted.contains(&0);
+    let empty = a.size() == 0 || b.size() == 0 || out_dims.contains(&0);
     let out = if empty || kind == Sum::Scatter {
-        Tensor::zeros(&wanted, a.dtype())?
+        Tensor::zeros(&out_dims, a.dtype())?
     } else {
-        Tensor::empty(&wanted, a.dtype())?
+        Tensor::empty(&out_dims, a.dtype())?
     };
     if !empty {
         weighted_gather::sum(kind, places.view_of(), a.view_of(), b.view_of(), out.view_mut());
@@ -73,7 +74,7 @@ fn sum(kind: Sum, a: &Tensor, b: &Tensor, places: &Tensor, source: usize) -> Res
             })
         },
     })?;
-    let Some(n) = many else { return Ok(out) };
+    let Some(n) = batch else { return Ok(out) };
     let mut dims = ShapeVec::from_slice(&[n, out.shape()[0] / n.max(1)]);
     dims.extend_from_slice(&out.shape()[1..]);
     reshape_dims(&out, &dims)

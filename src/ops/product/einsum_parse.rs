@@ -1,7 +1,7 @@
-//! The text of an Einstein summation, read against the shapes of its operands.
+//! Parses einsum subscripts against the shapes of the operands, with all error messages.
 //!
-//! Owns: labels, their sizes, and every complaint about the text. Never touches an element.
-//! Invariant: in a finished plan each label has one size, and the output's labels are distinct and known.
+//! Invariant: in a finished plan each label has one size, and the output's labels are distinct and
+//! known.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::array::ShapeVec;
 use crate::error::{Dims, Error, Result};
 use crate::tensor::Tensor;
 
-/// An axis: a letter, or a place in the `...` counted from its end.
+/// An axis: a letter, or a position in `...` counted from its end.
 pub(super) type Label = u32;
 pub(super) type Labels = SmallVec<[Label; 6]>;
 
-/// The last axis of `...`; the one before it is one more.
+/// Label of the last axis of `...`; the axis before it has the next number.
 const ELLIPSIS: Label = 256;
 
-/// What a text says.
-pub(super) struct Plan {
+/// Parsed subscripts.
+pub(super) struct EinsumPlan {
     /// One label per axis of each operand.
     pub(super) inputs: SmallVec<[Labels; 2]>,
     /// One label per axis of the result.
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     sizes: SmallVec<[(Label, usize); 6]>,
 }
 
-impl Plan {
+impl EinsumPlan {
     pub(super) fn size(&self, label: Label) -> usize {
         self.sizes.iter().find(|(l, _)| *l == label).map_or(1, |(_, size)| *size)
     }
@@ -40,8 +40,8 @@ impl Plan {
         labels.iter().map(|&l| self.size(l)).product()
     }
 
-    /// Notes the sizes of one operand's axes; size 1 broadcasts.
-    fn measure(&mut self, index: usize, dims: &[usize]) -> Result<()> {
+    /// Records the sizes of one operand's labels; size 1 broadcasts.
+    fn record_sizes(&mut self, index: usize, dims: &[usize]) -> Result<()> {
         let labels = self.inputs[index].clone();
         for (i, (&label, &d)) in labels.iter().zip(dims).enumerate() {
             if let Some(k) = labels[..i].iter().position(|&l| l == label)
@@ -49,10 +49,10 @@ impl Plan {
             {
                 let what = format!(
                     "{} repeats in operand {index} on axes of size {} and {d}",
-                    spell(label),
+                    label_name(label),
                     dims[k]
                 );
-                return Err(refuse(
+                return Err(shape_error(
                     what,
                     "a repeated label reads a diagonal: its axes must have one size",
                 ));
@@ -64,10 +64,10 @@ impl Plan {
                 Some((_, size)) => {
                     let what = format!(
                         "{} has size {size} and, in operand {index} of shape {}, {d}",
-                        spell(label),
+                        label_name(label),
                         Dims::from(dims)
                     );
-                    return Err(refuse(what, "axes of one label must have one size, or 1"));
+                    return Err(shape_error(what, "axes of one label must have one size, or 1"));
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Plan {
     }
 }
 
-fn spell(label: Label) -> String {
+fn label_name(label: Label) -> String {
     match char::from_u32(label).filter(|_| label < ELLIPSIS) {
         Some(letter) => format!("label \"{letter}\""),
         None => "an axis of \"...\"".into(),
@@ -83,7 +83,7 @@ fn spell(label: Label) -> String {
 }
 
 #[cold]
-fn refuse(what: String, remedy: &'static str) -> Box<Error> {
+fn shape_error(what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: "einsum".into(), what, remedy })
 }
 
@@ -100,36 +100,39 @@ fn labels_of(term: &str, rest: usize) -> Result<Labels> {
             left = &left[1..];
         } else {
             let what = format!("{letter:?} in the term \"{term}\"");
-            return Err(refuse(what, "use letters, commas, one \"...\" per term and one \"->\""));
+            return Err(shape_error(
+                what,
+                "use letters, commas, one \"...\" per term and one \"->\"",
+            ));
         }
     }
     Ok(labels)
 }
 
-/// How many `...` there are. Most terms have none, which needs no search.
-fn dots(term: &str) -> usize {
+/// Number of `...` in a term. Most terms have none, which needs no search.
+fn count_ellipses(term: &str) -> usize {
     if term.as_bytes().contains(&b'.') { term.matches("...").count() } else { 0 }
 }
 
-/// How many axes the `...` of a term covers, if it has one.
-fn ellipsis(term: &str, index: usize, ndim: usize) -> Result<Option<usize>> {
+/// Number of axes that the `...` of a term covers, if it has one.
+fn ellipsis_ndim(term: &str, index: usize, ndim: usize) -> Result<Option<usize>> {
     let named = term.bytes().filter(u8::is_ascii_alphabetic).count();
-    let found = dots(term);
+    let found = count_ellipses(term);
     if found > 1 {
-        return Err(refuse(
+        return Err(shape_error(
             format!("the term \"{term}\" has {found} \"...\""),
             "write \"...\" once per term",
         ));
     }
     if (found == 0 && named != ndim) || named > ndim {
         let what = format!("the term \"{term}\" names {named} axes and operand {index} has {ndim}");
-        return Err(refuse(what, "name every axis, or stand \"...\" for the others"));
+        return Err(shape_error(what, "name every axis, or stand \"...\" for the others"));
     }
     Ok((found == 1).then_some(ndim - named))
 }
 
-/// The labels of a result that the text does not name: the `...`, then what appears once.
-fn implicit(inputs: &[Labels], rest: usize) -> Labels {
+/// The implicit output: `...`, then the labels that appear once.
+fn implicit_output(inputs: &[Labels], rest: usize) -> Labels {
     let all: Vec<Label> = inputs.iter().flatten().copied().filter(|&l| l < ELLIPSIS).collect();
     let mut once: Labels =
         all.iter().copied().filter(|l| all.iter().filter(|k| *k == l).count() == 1).collect();
@@ -137,23 +140,26 @@ fn implicit(inputs: &[Labels], rest: usize) -> Labels {
     (0..rest as Label).rev().map(|k| ELLIPSIS + k).chain(once).collect()
 }
 
-fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
-    let dots = dots(text);
-    if dots > 1 {
-        let what = format!("the output \"{text}\" has {dots} \"...\"");
-        return Err(refuse(what, "write \"...\" once in the output, or not at all to sum over it"));
+fn explicit_output(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
+    let found = count_ellipses(text);
+    if found > 1 {
+        let what = format!("the output \"{text}\" has {found} \"...\"");
+        return Err(shape_error(
+            what,
+            "write \"...\" once in the output, or not at all to sum over it",
+        ));
     }
     let labels = labels_of(text, rest)?;
     for (i, label) in labels.iter().enumerate() {
         if labels[..i].contains(label) {
-            return Err(refuse(
-                format!("{} appears twice in the output", spell(*label)),
+            return Err(shape_error(
+                format!("{} appears twice in the output", label_name(*label)),
                 "name each axis of the result once",
             ));
         }
         if !inputs.iter().any(|input| input.contains(label)) {
-            return Err(refuse(
-                format!("{} of the output is in no operand", spell(*label)),
+            return Err(shape_error(
+                format!("{} of the output is in no operand", label_name(*label)),
                 "use labels of the operands",
             ));
         }
@@ -161,8 +167,8 @@ fn explicit(text: &str, inputs: &[Labels], rest: usize) -> Result<Labels> {
     Ok(labels)
 }
 
-/// Reads a text against its operands.
-pub(super) fn plan(text: &str, operands: &[Tensor]) -> Result<Plan> {
+/// Parses subscripts against their operands.
+pub(super) fn parse(text: &str, operands: &[Tensor]) -> Result<EinsumPlan> {
     let spaced = text.chars().any(char::is_whitespace);
     let text = match spaced {
         true => Cow::Owned(text.chars().filter(|c| !c.is_whitespace()).collect::<String>()),
@@ -175,19 +181,20 @@ pub(super) fn plan(text: &str, operands: &[Tensor]) -> Result<Plan> {
     let terms: SmallVec<[&str; 4]> = left.split(',').collect();
     if terms.len() != operands.len() || operands.is_empty() {
         let what = format!("\"{text}\" has {} terms for {} operands", terms.len(), operands.len());
-        return Err(refuse(what, "give one term per operand, separated by commas"));
+        return Err(shape_error(what, "give one term per operand, separated by commas"));
     }
-    let mut plan = Plan { inputs: SmallVec::new(), output: Labels::new(), sizes: SmallVec::new() };
+    let mut plan =
+        EinsumPlan { inputs: SmallVec::new(), output: Labels::new(), sizes: SmallVec::new() };
     let mut rest = 0;
     for (index, (term, x)) in terms.iter().zip(operands).enumerate() {
-        let covered = ellipsis(term, index, x.ndim())?.unwrap_or(0);
+        let covered = ellipsis_ndim(term, index, x.ndim())?.unwrap_or(0);
         rest = rest.max(covered);
         plan.inputs.push(labels_of(term, covered)?);
-        plan.measure(index, x.shape())?;
+        plan.record_sizes(index, x.shape())?;
     }
     plan.output = match right {
-        Some(right) => explicit(right, &plan.inputs, rest)?,
-        None => implicit(&plan.inputs, rest),
+        Some(right) => explicit_output(right, &plan.inputs, rest)?,
+        None => implicit_output(&plan.inputs, rest),
     };
     Ok(plan)
 }

@@ -1,6 +1,6 @@
-//! Fibers: one axis of a tensor beside its trailing batch axes.
+//! `Fiber`: one axis of a tensor together with its trailing batch axes; shape checks and
+//! broadcasting.
 //!
-//! Owns: where a fiber lies, the shape it has there, and its repetition along the other axes. Never computes.
 //! Invariant: a checked axis comes before the batch axes.
 
 use smallvec::smallvec;
@@ -11,21 +11,21 @@ use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
 use crate::tensor::Tensor;
 
 #[cold]
-pub(crate) fn refuse(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
+pub(crate) fn shape_error(op: &'static str, what: String, remedy: &'static str) -> Box<Error> {
     Box::new(Error::Shape { op: Op::Borrowed(op), what, remedy })
 }
 
-/// One axis of a tensor, beside its trailing batch axes.
+/// One axis of a tensor, together with its trailing batch axes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fiber {
     /// The axis.
     pub axis: usize,
-    /// How many trailing axes are batch axes.
+    /// Number of trailing batch axes.
     pub batch_ndim: usize,
 }
 
 impl Fiber {
-    /// Checks that the axis lies before the batch axes of a tensor with these dims.
+    /// Checks that the axis is before the batch axes of a tensor with these dims.
     pub(crate) fn check(self, op: &'static str, dims: &[usize]) -> Result<()> {
         let (ndim, batch) = (dims.len(), self.batch_ndim);
         if batch < ndim && self.axis < ndim - batch {
@@ -33,7 +33,7 @@ impl Fiber {
         }
         let what =
             format!("axis {} with batch_ndim {batch} for a tensor of {ndim} dimensions", self.axis);
-        Err(refuse(op, what, "need 0 <= axis < ndim - batch_ndim"))
+        Err(shape_error(op, what, "need 0 <= axis < ndim - batch_ndim"))
     }
 
     /// The shape of the fiber: its axis, then the batch axes.
@@ -43,27 +43,27 @@ impl Fiber {
         own
     }
 
-    /// The fiber's shape among the tensor's axes, 1 elsewhere.
-    fn spread_dims(self, dims: &[usize]) -> ShapeVec {
+    /// The fiber's shape in the tensor's rank, 1 on the other axes.
+    fn broadcast_dims(self, dims: &[usize]) -> ShapeVec {
         let first_batch = dims.len() - self.batch_ndim;
         let keep = |i: usize| i == self.axis || i >= first_batch;
         dims.iter().enumerate().map(|(i, &d)| if keep(i) { d } else { 1 }).collect()
     }
 
-    /// The fibers of a batch, whose `front` axes stay, repeated along the tensor's other axes; a view.
-    pub(crate) fn spread_behind(
+    /// Broadcasts fibers with `front` leading batch axes along the tensor's other axes; a view.
+    pub(crate) fn broadcast_batched(
         self,
         fiber: &Tensor,
         dims: &[usize],
         front: usize,
     ) -> Result<Tensor> {
-        let own = [&dims[..front], &self.spread_dims(dims)[front..]].concat();
+        let own = [&dims[..front], &self.broadcast_dims(dims)[front..]].concat();
         broadcast_to(&reshape_dims(fiber, &own)?, dims)
     }
 
-    /// The fiber repeated along the tensor's other axes; a view.
-    pub(crate) fn spread(self, fiber: &Tensor, dims: &[usize]) -> Result<Tensor> {
-        broadcast_to(&reshape_dims(fiber, &self.spread_dims(dims))?, dims)
+    /// Broadcasts a fiber along the tensor's other axes; a view.
+    pub(crate) fn broadcast(self, fiber: &Tensor, dims: &[usize]) -> Result<Tensor> {
+        broadcast_to(&reshape_dims(fiber, &self.broadcast_dims(dims))?, dims)
     }
 
     /// Checks that a fiber has the shape that belongs to a tensor with these dims.
@@ -73,7 +73,7 @@ impl Fiber {
             return Ok(());
         }
         let (got, want) = (Dims::from(fiber.shape()), Dims::from(&want[..]));
-        Err(refuse(
+        Err(shape_error(
             "add_fiber",
             format!("the fiber has shape {got} but must have {want}"),
             "give a fiber of the axis and the trailing batch axes of the tensor",

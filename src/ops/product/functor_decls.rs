@@ -1,6 +1,5 @@
-//! The functors of document 001 as operations of the registry.
+//! Declarations of the functors of the CustomFunction spec (document 001).
 //!
-//! Owns: their signatures and the check of counts. Never computes: `functor` does.
 //! Invariant: a functor's attributes are the arguments of its call, and its name may follow them.
 
 use crate::error::{Error, Result};
@@ -11,8 +10,8 @@ use crate::ops::product::functor_ops;
 use crate::ops::product::functor_ops::Gemm;
 use crate::tensor::Tensor;
 
-/// A count or an axis, which is counted from the front only.
-fn count(op: &'static str, name: &str, given: isize) -> Result<usize> {
+/// A count, or an axis counted from the front.
+fn check_count(op: &'static str, name: &str, given: isize) -> Result<usize> {
     usize::try_from(given).map_err(|_| {
         let what = format!("{name} is {given}");
         Box::new(Error::Argument { op: op.into(), what, remedy: "use 0 or more".into() })
@@ -20,7 +19,10 @@ fn count(op: &'static str, name: &str, given: isize) -> Result<usize> {
 }
 
 fn fiber(op: &'static str, axis: isize, batch_ndim: isize) -> Result<Fiber> {
-    Ok(Fiber { axis: count(op, "axis", axis)?, batch_ndim: count(op, "batch_ndim", batch_ndim)? })
+    Ok(Fiber {
+        axis: check_count(op, "axis", axis)?,
+        batch_ndim: check_count(op, "batch_ndim", batch_ndim)?,
+    })
 }
 
 crate::operations! { family "functors" [namespace("functors"), named, float32];
@@ -30,7 +32,7 @@ crate::operations! { family "functors" [namespace("functors"), named, float32];
     }
     /// `C[M…, N…, B…] = alpha Σ_K A[M…, K…, B…] · B[K…, N…, B…]`: `ndim` axes are contracted, the last `batch_ndim` axes are batch axes; with `trans_a`, a is `[K…, M…, B…]`, with `trans_b`, b is `[N…, K…, B…]`. Nothing broadcasts. Derivatives: `g` contracted with the other operand, times alpha.
     fn gemm(a: Input, b: Input, alpha: f64 = 1.0, trans_a: bool = false, trans_b: bool = false, ndim: isize = 1, batch_ndim: isize = 0) -> Tensor {
-        let (ndim, batch_ndim) = (count("gemm", "ndim", ndim)?, count("gemm", "batch_ndim", batch_ndim)?);
+        let (ndim, batch_ndim) = (check_count("gemm", "ndim", ndim)?, check_count("gemm", "batch_ndim", batch_ndim)?);
         functor_ops::gemm(a, b, Gemm { alpha, trans_a, trans_b, ndim, batch_ndim })
     }
     /// `beta tensor[i] + alpha fiber[i_axis, i_batch…]`: the fiber has the size of one axis, then the last `batch_ndim` axes of the tensor. With `beta` 0 the tensor's values are not read. Derivatives: `sum_fiber` of `alpha g`, and `beta g`.

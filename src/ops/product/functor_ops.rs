@@ -1,7 +1,6 @@
 //! The functors of document 001: scaled sum, general contraction, and fibers along one axis.
 //!
-//! Owns: `axpby`, `gemm`, `add_fiber`, `sum_fiber`, their exact axis rules, and the attribute record of their nodes.
-//! Never broadcasts: shapes agree or the call fails. Batch axes are the last ones, as the document has it.
+//! Shapes must match: nothing broadcasts. Batch axes are the last ones, as in the document.
 //! Invariant: one call is one node, and each derivative is written with these functors and views.
 
 use std::borrow::Cow;
@@ -19,16 +18,16 @@ use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Cx, Record, Save, batched_dims, finish, move_cost, nothing};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::ops::elementwise::conjugate::conjugated;
-use crate::ops::product::contract::{contract, scale};
+use crate::ops::product::contract::{contract, scale_in_place};
 pub use crate::ops::product::fibers::Fiber;
-use crate::ops::product::fibers::refuse;
+use crate::ops::product::fibers::shape_error;
 use crate::tensor::Tensor;
 
 static AXPBY: LoopTable =
     crate::loop_table!(float: |a, b; alpha, beta| alpha * a + beta * b; cost: 0.25;);
 static SCALED: LoopTable = crate::loop_table!(float: |a; alpha| alpha * a; cost: 0.22;);
 
-/// What a functor's node remembers of its call, for introspection.
+/// The attributes of a functor's node, for introspection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Attributes {
     /// `z = alpha x + beta y`.
@@ -46,14 +45,14 @@ pub enum Attributes {
         alpha: f64,
         /// The factor of the tensor.
         beta: f64,
-        /// Where the fiber lies.
+        /// The axis of the fiber.
         fiber: Fiber,
     },
     /// `y = alpha Σ x`.
     SumFiber {
         /// The factor of the sum.
         alpha: f64,
-        /// Where the fiber lies.
+        /// The axis of the fiber.
         fiber: Fiber,
     },
 }
@@ -113,7 +112,7 @@ fn float(x: &Tensor, dtype: DType) -> Result<Cow<'_, Tensor>> {
 }
 
 /// `alpha g`, recorded.
-fn times(g: &Tensor, alpha: f64) -> Result<Tensor> {
+fn scale_recorded(g: &Tensor, alpha: f64) -> Result<Tensor> {
     if alpha == 1.0 { Ok(g.clone()) } else { binary_scalar(&MULTIPLY, g, Scalar::Float(alpha)) }
 }
 
@@ -139,7 +138,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
     if x.shape() != y.shape() {
         let (a, b) = (Dims::from(x.shape()), Dims::from(y.shape()));
         let remedy = "give equal shapes, or use x + y, which broadcasts";
-        return Err(refuse("add", format!("x has shape {a} and y has shape {b}"), remedy));
+        return Err(shape_error("add", format!("x has shape {a} and y has shape {b}"), remedy));
     }
     let (x, y) = promote_to_float(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
@@ -153,8 +152,8 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
             let Attributes::Add { alpha, beta } = params.attributes else {
                 return Ok(());
             };
-            cx.give_with(0, |_| times(&g, alpha))?;
-            cx.give_with(1, |_| times(&g, beta))
+            cx.give_with(0, |_| scale_recorded(&g, alpha))?;
+            cx.give_with(1, |_| scale_recorded(&g, beta))
         },
     })
 }
@@ -202,33 +201,34 @@ fn gemm_backward(params: &Params, g: Tensor, cx: &mut Cx<'_>) -> Result<()> {
         return Ok(());
     };
     let (m_ndim, n_ndim) = (params.dims[0], params.dims[1]);
-    // The axis of a batch of gradients counts as one of those that stay: it stands among them and goes to the front.
+    // A leading batch axis of gradients is treated as one of the M or N axes: moved among them,
+    // then back to the front.
     let front = cx.batch().len();
-    let moved = |x: &Tensor, from: usize, to: usize| {
-        if front == 0 { Ok(x.clone()) } else { moved_axis(x, from, to) }
+    let move_batch_axis = |x: &Tensor, from: usize, to: usize| {
+        if front == 0 { Ok(x.clone()) } else { move_axis(x, from, to) }
     };
     cx.give_with(0, |cx| {
         let b = conjugated(&cx.saved(1)?)?;
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: n_ndim, ..rule };
         if rule.trans_a {
-            moved(&gemm(&b, &g, over(rule.trans_b, true))?, rule.ndim, 0)
+            move_batch_axis(&gemm(&b, &g, over(rule.trans_b, true))?, rule.ndim, 0)
         } else {
             gemm(&g, &b, over(false, !rule.trans_b))
         }
     })?;
     cx.give_with(1, |cx| {
-        let (a, g) = (conjugated(&cx.saved(0)?)?, moved(&g, 0, m_ndim)?);
+        let (a, g) = (conjugated(&cx.saved(0)?)?, move_batch_axis(&g, 0, m_ndim)?);
         let over = |trans_a, trans_b| Gemm { trans_a, trans_b, ndim: m_ndim, ..rule };
         if rule.trans_b {
             gemm(&g, &a, over(true, rule.trans_a))
         } else {
-            moved(&gemm(&a, &g, over(!rule.trans_a, false))?, rule.ndim, 0)
+            move_batch_axis(&gemm(&a, &g, over(!rule.trans_a, false))?, rule.ndim, 0)
         }
     })
 }
 
 /// One axis moved to another place; a view.
-fn moved_axis(x: &Tensor, from: usize, to: usize) -> Result<Tensor> {
+fn move_axis(x: &Tensor, from: usize, to: usize) -> Result<Tensor> {
     let mut order: SmallVec<[usize; 8]> = (0..x.ndim()).filter(|&axis| axis != from).collect();
     order.insert(to, from);
     permute_axes(x, &order)
@@ -266,12 +266,12 @@ pub fn add_fiber(
     place.check_fiber(fiber, tensor.shape())?;
     let (fiber, tensor) = promote_to_float(fiber, tensor)?;
     let out = Tensor::empty(tensor.shape(), tensor.dtype())?;
-    let spread = place.spread(&fiber.detach(), tensor.shape())?;
+    let expanded = place.broadcast(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {
-        let (spread, out) = (unrecorded_pairs(spread), unrecorded_pairs(out.detach()));
-        apply(&SCALED, &[In::View(spread.view_of())], out.view_mut(), &[alpha]);
+        let (expanded, out) = (unrecorded_pairs(expanded), unrecorded_pairs(out.detach()));
+        apply(&SCALED, &[In::View(expanded.view_of())], out.view_mut(), &[alpha]);
     } else {
-        add_scaled(alpha, &spread, beta, &tensor, &out);
+        add_scaled(alpha, &expanded, beta, &tensor, &out);
     }
     finish(out, &[&fiber, &tensor], |out| Record {
         name: "add_fiber",
@@ -285,20 +285,20 @@ pub fn add_fiber(
             let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else {
                 return Ok(());
             };
-            cx.give_with(0, |cx| fiber_sums(&g, fiber, alpha, cx.batch().len()))?;
-            cx.give_with(1, |_| times(&g, beta))
+            cx.give_with(0, |cx| sum_fiber_batched(&g, fiber, alpha, cx.batch().len()))?;
+            cx.give_with(1, |_| scale_recorded(&g, beta))
         },
     })
 }
 
-/// `sum_fiber` of each part of a batch with so many axes in front.
-fn fiber_sums(x: &Tensor, place: Fiber, alpha: f64, front: usize) -> Result<Tensor> {
+/// `sum_fiber` of a batch with `front` leading axes.
+fn sum_fiber_batched(x: &Tensor, place: Fiber, alpha: f64, front: usize) -> Result<Tensor> {
     if front == 0 {
         return sum_fiber(x, place, alpha);
     }
     let axes: SmallVec<[usize; 4]> =
         (front..x.ndim() - place.batch_ndim).filter(|&axis| axis != front + place.axis).collect();
-    times(&sum_over(x, &axes, false)?, alpha)
+    scale_recorded(&sum_over(x, &axes, false)?, alpha)
 }
 
 /// Fills `out` with `alpha x + beta y`; operands and `out` agree in shape and dtype. Real factors scale each part of
@@ -341,7 +341,7 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
     let axes: SmallVec<[usize; 4]> =
         (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
     let out = sum_over(&x.detach(), &axes, false)?;
-    scale(&out, alpha);
+    scale_in_place(&out, alpha);
     finish(out, &[&x], |_| Record {
         name: "sum_fiber",
         cost: move_cost(&x),
@@ -357,7 +357,11 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
             let front = cx.batch().len();
             let fiber = Fiber { axis: front + fiber.axis, ..fiber };
             cx.give_with(0, |cx| {
-                fiber.spread_behind(&times(&g, alpha)?, &batched_dims(cx, &params.dims), front)
+                fiber.broadcast_batched(
+                    &scale_recorded(&g, alpha)?,
+                    &batched_dims(cx, &params.dims),
+                    front,
+                )
             })
         },
     })

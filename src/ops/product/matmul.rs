@@ -1,7 +1,7 @@
-//! Matrix products with NumPy's rules for vectors and batches.
+//! `matmul` with NumPy's rules for vectors and batches, and its derivative.
 //!
-//! Owns: `matmul` and its derivative. Never materialises a transpose: swapped strides reach the kernel.
-//! Invariant: the rule sees at least two axes per operand; vectors are reshaped around it.
+//! Transposes are strides, never copies. Invariant: the recorded product sees at least two axes per
+//! operand; vectors are reshaped around it.
 
 use smallvec::smallvec;
 
@@ -18,22 +18,22 @@ use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::elementwise::conjugate::conjugated;
 use crate::tensor::Tensor;
 
-/// Multiply-adds that one nanosecond of one core does in float64, about.
+/// Estimated multiply-adds per nanosecond of one core in float64.
 const FLOPS_PER_NS: f32 = 40.0;
 
-fn mismatch(a: &Tensor, b: &Tensor) -> Box<Error> {
+fn shape_mismatch(a: &Tensor, b: &Tensor) -> Box<Error> {
     Box::new(Error::MatmulShapes { a: a.shape().into(), b: b.shape().into() })
 }
 
-/// The product's dims and the nanoseconds it takes.
+/// The dims of a product, and its estimated nanoseconds.
 fn product_dims(a: &Tensor, b: &Tensor) -> Result<(ShapeVec, f32)> {
     let (m, k) = (a.shape()[a.ndim() - 2], a.shape()[a.ndim() - 1]);
     let (k2, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
     if k != k2 {
-        return Err(mismatch(a, b));
+        return Err(shape_mismatch(a, b));
     }
     let lead = [&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]];
-    let mut dims = broadcast_shapes("matmul", &lead).map_err(|_| mismatch(a, b))?;
+    let mut dims = broadcast_shapes("matmul", &lead).map_err(|_| shape_mismatch(a, b))?;
     let batch: usize = dims.iter().product();
     dims.push(m);
     dims.push(n);
@@ -47,23 +47,24 @@ fn transposed(x: &Tensor) -> Result<Tensor> {
     swap_axes(x, x.ndim() - 2, x.ndim() - 1)
 }
 
-/// The conjugates, transposed.
+/// The adjoints.
 fn adjoint(x: &Tensor) -> Result<Tensor> {
     transposed(&conjugated(x)?)
 }
 
-/// `g bᴴ` and `aᴴ g`, unrecorded, on two threads where it pays.
+/// `g bᴴ` and `aᴴ g`, not recorded, on two threads where it pays.
 fn both_gradients(a: &Tensor, b: &Tensor, g: &Tensor) -> Result<[Tensor; 2]> {
     let (a, b) = (adjoint(a)?, adjoint(b)?);
     let (ga, gb) = (product_dims(g, &b)?.0, product_dims(&a, g)?.0);
     let outs = [Tensor::empty(&ga, g.dtype())?, Tensor::empty(&gb, g.dtype())?];
     let [ga, gb] = outs.each_ref().map(Tensor::view_mut);
     let (a, b, g_view) = (a.view_of(), b.view_of(), g.view_of());
-    kernels::matmul_both([(g_view, b, ga), (a, g_view, gb)])?;
+    kernels::matmul_pair([(g_view, b, ga), (a, g_view, gb)])?;
     Ok(outs)
 }
 
-/// The gradients from a batch of them: one tall product where the other operand is a single matrix.
+/// The gradients from a batch of gradients: one tall product if the other operand is a single
+/// matrix.
 fn batched_gradients(
     cx: &mut Cx<'_>,
     g: &Tensor,
@@ -98,10 +99,10 @@ fn batched_gradients(
     Ok(())
 }
 
-/// The product of operands of one float or integer dtype with at least two axes each.
+/// The recorded product of operands of one dtype with at least two axes each.
 pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (dims, cost) = product_dims(a, b)?;
-    // Columns times rows: nothing is summed.
+    // Outer products: nothing is summed.
     if dims.len() > 2 && a.shape()[a.ndim() - 1] == 1 {
         return binary(&MULTIPLY, a, b);
     }
@@ -146,11 +147,11 @@ crate::operations! { family "matmul" [float32];
             }));
         }
         let common = a.dtype().promote(b.dtype());
-        // The kernel multiplies numbers; booleans are matched as int64 and read as truth again.
+        // Booleans are multiplied as int64 and cast back.
         let dtype = if common == DType::Bool { DType::I64 } else { common };
         let (mut x, mut y) = (astype(a, dtype)?, astype(b, dtype)?);
         if x.shape()[x.ndim() - 1] != y.shape()[y.ndim().saturating_sub(2)] {
-            return Err(mismatch(a, b));
+            return Err(shape_mismatch(a, b));
         }
         if a.ndim() == 1 {
             x = reshape_dims(&x, &[1, x.size()])?;
@@ -158,7 +159,7 @@ crate::operations! { family "matmul" [float32];
         if b.ndim() == 1 {
             y = reshape_dims(&y, &[y.size(), 1])?;
         }
-        // One matrix for a whole batch: a single tall product, whose derivative by it is one as well.
+        // One matrix for a whole batch: a single tall product, whose weight gradient is one too.
         let mut dims = product_dims(&x, &y)?.0;
         if y.ndim() == 2 && x.ndim() > 2 && x.is_contiguous() {
             let rows = x.shape()[..x.ndim() - 1].iter().product();

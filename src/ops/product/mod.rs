@@ -1,6 +1,5 @@
-//! Sums of products: matrices, tensors, functors.
+//! Products: matmul, einsum, dot and cross products, tensordot, and the functors.
 //!
-//! Owns: matmul, einsum, dot and cross products, and the functors. Never factorises a matrix.
 //! Invariant: operands reach the product kernel as at most one batch and two matrices.
 
 pub(crate) mod contract;

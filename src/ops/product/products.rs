@@ -1,8 +1,7 @@
-//! Products of tensors over chosen axes: dot, vdot, inner, outer, tensordot, kron, cross.
+//! NumPy's products over chosen axes: dot, vdot, inner, outer, tensordot, kron, cross.
 //!
-//! Owns: the reading of their axes, and `contract`, which brings any contraction to one matrix product.
-//! Never multiplies itself: `matmul::product` and the element-wise product do, and record.
-//! Invariant: operands are permuted views; a copy is made only where axes do not merge into one.
+//! `contract` reduces any contraction to one matrix product. Invariant: operands are permuted
+//! views; a copy is made only where axes do not merge into one.
 
 use smallvec::SmallVec;
 
@@ -19,15 +18,15 @@ use crate::ops::product::matmul::product;
 use crate::ops::shape::join::stack;
 use crate::tensor::Tensor;
 
-/// Two operands in the dtype they are multiplied in, and the dtype of the result.
+/// Casts two operands to the dtype of the product; also returns the dtype of the result.
 pub(crate) fn promote(a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor, DType)> {
     let common = a.dtype().promote(b.dtype());
-    // The kernels add numbers; a boolean product is read as truth again at the end.
+    // Booleans are multiplied as int64 and cast back.
     let dtype = if common == DType::Bool { DType::I64 } else { common };
     Ok((astype(a, dtype)?, astype(b, dtype)?, common))
 }
 
-/// `x` as a matrix: the axes of `first` merged into its rows, those of `second` into its columns.
+/// `x` as a matrix: rows are the axes of `first`, columns those of `second`.
 fn matrix(x: &Tensor, first: &[usize], second: &[usize]) -> Result<Tensor> {
     let size = |axes: &[usize]| axes.iter().map(|&a| x.shape()[a]).product::<usize>();
     let (rows, columns) = (size(first), size(second));
@@ -39,11 +38,11 @@ fn matrix(x: &Tensor, first: &[usize], second: &[usize]) -> Result<Tensor> {
 }
 
 /// The axes of `x` that are not in `axes`.
-fn others(x: &Tensor, axes: &[usize]) -> ShapeVec {
+fn other_axes(x: &Tensor, axes: &[usize]) -> ShapeVec {
     (0..x.ndim()).filter(|a| !axes.contains(a)).collect()
 }
 
-/// The sum of products over pairs of axes; what is left of `a`, then of `b`, makes the result.
+/// Contracts pairs of axes; the result has the other axes of `a`, then those of `b`.
 pub(crate) fn contract(
     op: &'static str,
     a: &Tensor,
@@ -67,14 +66,14 @@ pub(crate) fn contract(
         }));
     }
     let (x, y, common) = promote(a, b)?;
-    let (left, right) = (others(&x, a_axes), others(&y, b_axes));
+    let (left, right) = (other_axes(&x, a_axes), other_axes(&y, b_axes));
     let mut dims: ShapeVec = left.iter().map(|&i| x.shape()[i]).collect();
     dims.extend(right.iter().map(|&i| y.shape()[i]));
     let out = product(&matrix(&x, &left, a_axes)?, &matrix(&y, b_axes, &right)?)?;
     astype(&reshape_dims(&out, &dims)?, common)
 }
 
-/// The pairs of axes that `tensordot` sums over.
+/// The pairs of axes that `tensordot` contracts.
 fn tensordot_axes(a: &Tensor, b: &Tensor, axes: &Nested) -> Result<(ShapeVec, ShapeVec)> {
     let bad = |what: String| {
         Box::new(Error::Argument {
@@ -120,8 +119,9 @@ fn components(x: &Tensor, axis: isize, name: &str) -> Result<[Tensor; 3]> {
     Ok([part(0)?, part(1)?, part(2)?])
 }
 
-/// Dims of `x` with ones in front, up to `ndim`, and a 1 before (`after` = 0) or after each.
-fn spread(x: &Tensor, ndim: usize, after: usize) -> ShapeVec {
+/// Dims of `x` padded with leading ones to `ndim`, with a 1 inserted before (`after` = 0) or after
+/// each.
+fn interleave_ones(x: &Tensor, ndim: usize, after: usize) -> ShapeVec {
     let own = std::iter::repeat_n(1, ndim - x.ndim()).chain(x.shape().iter().copied());
     own.flat_map(|d| if after == 1 { [d, 1] } else { [1, d] }).collect()
 }
@@ -163,7 +163,7 @@ crate::operations! { family "products" [float32];
     [numpy("kron")]
     fn kron(a: Tensor, b: Tensor) -> Tensor {
         let ndim = a.ndim().max(b.ndim());
-        let (left, right) = (reshape_dims(a, &spread(a, ndim, 1))?, reshape_dims(b, &spread(b, ndim, 0))?);
+        let (left, right) = (reshape_dims(a, &interleave_ones(a, ndim, 1))?, reshape_dims(b, &interleave_ones(b, ndim, 0))?);
         let blocks = binary(&MULTIPLY, &left, &right)?;
         let dims: ShapeVec = blocks.shape().chunks(2).map(|pair| pair[0] * pair[1]).collect();
         reshape_dims(&blocks, &dims)

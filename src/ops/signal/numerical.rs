@@ -1,7 +1,7 @@
-//! Numerical recipes along an axis: differences, integrals, interpolation, convolution, polynomials.
+//! diff, trapezoid, interp, convolve, polyval.
 //!
-//! Owns: diff, trapezoid, interp, convolve, polyval. All but the correlation are compositions.
-//! Never loops over elements itself. Invariant: each is differentiable in every float operand, to any order.
+//! All but the correlations are compositions. Invariant: each is differentiable in every float
+//! operand, to any order.
 
 use smallvec::smallvec;
 
@@ -40,15 +40,15 @@ fn empty_input(op: &'static str) -> Box<Error> {
     })
 }
 
-/// Neighbours joined: `x[1:]` with `x[:-1]` along an axis.
-fn neighbours(x: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
+/// Adjacent elements: `x[1:]` and `x[:-1]` along an axis.
+fn adjacent(x: &Tensor, axis: usize) -> Result<(Tensor, Tensor)> {
     let n = x.shape()[axis];
     let len = n.saturating_sub(1);
     Ok((slice_axis(x, axis, n - len, 1, len)?, slice_axis(x, axis, 0, 1, len)?))
 }
 
-/// What `diff` puts before or after: one slice of a number, or a tensor as it is.
-fn border(x: &Tensor, value: &Operand, axis: usize) -> Result<Tensor> {
+/// The `prepend` or `append` of `diff`: a scalar becomes one slice.
+fn as_border(x: &Tensor, value: &Operand, axis: usize) -> Result<Tensor> {
     let value = match value {
         Operand::Scalar(s) => Tensor::full(&[], *s, x.dtype().promote_weak(s.weak()))?,
         Operand::Tensor(t) => t.clone(),
@@ -61,7 +61,8 @@ fn border(x: &Tensor, value: &Operand, axis: usize) -> Result<Tensor> {
     broadcast_to(&value, &dims)
 }
 
-/// `out[k] = sum_j a[k + j] v[j]` for all `k` where `v` lies inside `a`; vectors of one dtype, `v` not longer.
+/// `out[k] = sum_j a[k + j] v[j]` for all `k` where `v` is inside `a` ("valid"); vectors of one
+/// dtype, `v` not longer than `a`.
 fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (n, m) = (a.size(), v.size());
     let windows = a.with_layout(a.layout().unfold(0, m, 1));
@@ -76,8 +77,10 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
         saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
         backward: |(), g, cx| {
             if !cx.batch().is_empty() {
-                cx.give_with(0, |cx| full_rows(&g, &conjugated(&cx.saved(1)?)?))?;
-                return cx.give_with(1, |cx| correlate_with_rows(&conjugated(&cx.saved(0)?)?, &g));
+                cx.give_with(0, |cx| convolve_full_rows(&g, &conjugated(&cx.saved(1)?)?))?;
+                return cx.give_with(1, |cx| {
+                    correlate_with_kernel_rows(&conjugated(&cx.saved(0)?)?, &g)
+                });
             }
             cx.give_with(0, |cx| convolve_full(&g, &conjugated(&cx.saved(1)?)?))?;
             cx.give_with(1, |cx| correlate(&conjugated(&cx.saved(0)?)?, &g))
@@ -86,7 +89,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
 }
 
 /// `correlate` of `a` with each row of `v`.
-fn correlate_with_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+fn correlate_with_kernel_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let windows = windows(a, 0, v.shape()[1], 1)?;
     product(v, &swap_axes(&windows, 0, 1)?)
 }
@@ -99,14 +102,14 @@ fn correlate_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
 }
 
 /// `convolve_full` of each row of `a` with `v`.
-fn full_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
-    let (rows, n, border) = (a.shape()[0], a.shape()[1], v.size() - 1);
-    let inner = ViewStep::Slice { axis: 1, start: border, step: 1, len: n };
-    let wide = embed(a, &[rows, n + 2 * border], &[inner])?;
+fn convolve_full_rows(a: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let (rows, n, margin) = (a.shape()[0], a.shape()[1], v.size() - 1);
+    let inner = ViewStep::Slice { axis: 1, start: margin, step: 1, len: n };
+    let wide = embed(a, &[rows, n + 2 * margin], &[inner])?;
     correlate_rows(&wide, &reverse_axis(v, 0)?)
 }
 
-/// `out[k] = sum_j a[k - j] v[j]` wherever both have elements.
+/// `out[k] = sum_j a[k - j] v[j]` wherever both have elements ("full").
 fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (n, m) = (a.size(), v.size());
     let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
@@ -126,7 +129,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The knots and values left of each place, as pairs `(x0, x1)`, `(f0, f1)`.
+/// The knots and values around each point, as pairs `(x0, x1)`, `(f0, f1)`.
 fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     let most = xp.size() as i64 - 2;
     let right = reshape_dims(&search(xp, x, true)?, &[x.size()])?;
@@ -138,40 +141,40 @@ fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
     Ok([at(xp, &left)?, at(xp, &next)?, at(fp, &left)?, at(fp, &next)?])
 }
 
-/// The line through the knots left and right of each place; where that is not a number, what NumPy
-/// settles for: the value at a knot itself, the line from the right, or the value both knots share.
-fn between(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
+/// Linear interpolation at each point. Where the result is NaN, as NumPy: the value at a knot
+/// itself, the line from the right knot, or the value both knots share.
+fn interpolate(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
     let [x0, x1, f0, f1] = segments(x, xp, fp)?;
     let slope = binary(&DIVIDE, &binary(&SUBTRACT, &f1, &f0)?, &binary(&SUBTRACT, &x1, &x0)?)?;
     let from = |knot: &Tensor, f: &Tensor| {
         binary(&ADD, f, &binary(&MULTIPLY, &slope, &binary(&SUBTRACT, x, knot)?)?)
     };
     let line = from(&x0, &f0)?;
-    let lost = isnan(&line.detach())?;
-    if !any_true(&lost)? {
+    let is_nan = isnan(&line.detach())?;
+    if !any_true(&is_nan)? {
         return Ok(line);
     }
     let place = x.detach();
     let right = from(&x1, &f1)?;
-    let level = binary(&EQUAL, &f0.detach(), &f1.detach())?;
-    let level = binary(&LOGICAL_AND, &level, &isnan(&right.detach())?)?;
-    let level = binary(&LOGICAL_AND, &level, &logical_not(&isnan(&place)?)?)?;
+    let same_values = binary(&EQUAL, &f0.detach(), &f1.detach())?;
+    let same_values = binary(&LOGICAL_AND, &same_values, &isnan(&right.detach())?)?;
+    let same_values = binary(&LOGICAL_AND, &same_values, &logical_not(&isnan(&place)?)?)?;
     let tensor = |t: &Tensor| Operand::Tensor(t.clone());
-    let mut inside = where_(&level, &tensor(&f0), &tensor(&right))?;
+    let mut inside = where_(&same_values, &tensor(&f0), &tensor(&right))?;
     for (knot, value) in [(&x0, &f0), (&x1, &f1)] {
-        let met = binary(&EQUAL, &place, &knot.detach())?;
-        inside = where_(&met, &tensor(value), &tensor(&inside))?;
+        let at_knot = binary(&EQUAL, &place, &knot.detach())?;
+        inside = where_(&at_knot, &tensor(value), &tensor(&inside))?;
     }
-    where_(&lost, &tensor(&inside), &tensor(&line))
+    where_(&is_nan, &tensor(&inside), &tensor(&line))
 }
 
 /// One end of a vector, 0-d.
-fn end(x: &Tensor, index: usize) -> Result<Tensor> {
+fn element(x: &Tensor, index: usize) -> Result<Tensor> {
     view_through(x, "index", [ViewStep::Select { axis: 0, index }])
 }
 
-/// `outside` (or the nearest value) where a place lies beyond the knots.
-fn beyond(
+/// `outside` (or the nearest value) for points beyond the knots.
+fn outside_knots(
     value: &Tensor,
     x: &Tensor,
     test: &'static crate::ops::core::elementwise::Elementwise,
@@ -184,8 +187,13 @@ fn beyond(
     where_(&mask, outside.unwrap_or(&nearest), &Operand::Tensor(value.clone()))
 }
 
-/// RowIndices and knots within one period, in order, with one more knot on either side.
-fn wrapped(x: &Tensor, xp: &Tensor, fp: &Tensor, period: f64) -> Result<(Tensor, Tensor, Tensor)> {
+/// Points and knots reduced to one period and sorted, with one more knot on either side.
+fn wrap_period(
+    x: &Tensor,
+    xp: &Tensor,
+    fp: &Tensor,
+    period: f64,
+) -> Result<(Tensor, Tensor, Tensor)> {
     if period == 0.0 || !period.is_finite() {
         return Err(Box::new(Error::Argument {
             op: "interp".into(),
@@ -218,12 +226,12 @@ crate::operations! { family "numerical" [float32];
             return Ok(x.clone());
         }
         let axis = normalize_axis("diff", axis, x.ndim())?;
-        let before = prepend.map(|value| border(x, value, axis)).transpose()?;
-        let after = append.map(|value| border(x, value, axis)).transpose()?;
+        let before = prepend.map(|value| as_border(x, value, axis)).transpose()?;
+        let after = append.map(|value| as_border(x, value, axis)).transpose()?;
         let pieces: Vec<Tensor> = before.into_iter().chain([x.clone()]).chain(after).collect();
         let mut out = if pieces.len() == 1 { x.clone() } else { concatenate(&pieces, Some(axis as isize))? };
         for _ in 0..n.min(out.shape()[axis] as isize) {
-            let (high, low) = neighbours(&out, axis)?;
+            let (high, low) = adjacent(&out, axis)?;
             out = binary(if out.dtype() == DType::Bool { &NOT_EQUAL } else { &SUBTRACT }, &high, &low)?;
         }
         Ok(out)
@@ -234,7 +242,7 @@ crate::operations! { family "numerical" [float32];
         let wide = x.map_or(y.dtype(), |x| y.dtype().promote(x.dtype()));
         let y = astype(y, wide.to_float())?;
         let axis = normalize_axis("trapezoid", axis, y.ndim())?;
-        let (high, low) = neighbours(&y, axis)?;
+        let (high, low) = adjacent(&y, axis)?;
         let sums = binary(&ADD, &high, &low)?;
         let steps = match x {
             None => {
@@ -275,19 +283,20 @@ crate::operations! { family "numerical" [float32];
         }
         let (x, xp, fp) = match period {
             None => (x, xp, fp),
-            Some(period) => wrapped(&x, &xp, &fp, period)?,
+            Some(period) => wrap_period(&x, &xp, &fp, period)?,
         };
         let (left, right) = if period.is_some() { (None, None) } else { (left, right) };
-        let (first, last) = (end(&fp, 0)?, end(&fp, fp.size() - 1)?);
+        let (first, last) = (element(&fp, 0)?, element(&fp, fp.size() - 1)?);
         let inside = if xp.size() == 1 {
-            // One knot has no slope: zero times a finite place keeps the shape, and a gradient of 0.
+            // One knot has no slope: zero times a finite point keeps the shape, and a gradient of
+            // 0.
             let place = nan_to_num(&x, 0.0, None, None)?;
             binary(&ADD, &first, &binary_scalar(&MULTIPLY, &place, Scalar::Float(0.0))?)?
         } else {
-            between(&x, &xp, &fp)?
+            interpolate(&x, &xp, &fp)?
         };
-        let value = beyond(&inside, &x, &LESS, &end(&xp, 0)?, left, &first)?;
-        beyond(&value, &x, &GREATER, &end(&xp, xp.size() - 1)?, right, &last)
+        let value = outside_knots(&inside, &x, &LESS, &element(&xp, 0)?, left, &first)?;
+        outside_knots(&value, &x, &GREATER, &element(&xp, xp.size() - 1)?, right, &last)
     }
     /// Discrete convolution of two vectors, `sum_j a[j] v[k - j]`: `"full"`, `"same"` as the longer, or `"valid"`, where they overlap wholly. Derivatives: correlations of `g`.
     [numpy("convolve")]
@@ -320,7 +329,7 @@ crate::operations! { family "numerical" [float32];
         require_readable("polyval", p)?;
         let mut y = Tensor::zeros(x.shape(), x.dtype())?;
         for i in 0..p.size() {
-            y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &end(p, i)?)?;
+            y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &element(p, i)?)?;
         }
         Ok(y)
     }

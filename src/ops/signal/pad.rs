@@ -1,8 +1,6 @@
-//! Padding.
+//! NumPy's `pad` and PyTorch's `nn.functional.pad`: a constant border, or a gather along each axis.
 //!
-//! Owns: NumPy's pad and PyTorch's, as one mechanism: a constant border, or a gather along each axis.
-//! Never pads an axis that both widths leave as it is.
-//! Invariant: the gradient of an element is the sum over the places that show it.
+//! Invariant: the gradient of an element is the sum over its copies.
 
 use crate::array::{Layout, ShapeVec, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
@@ -15,29 +13,29 @@ use crate::ops::core::view::{ViewStep, ViewSteps, slice_axis, view_through, view
 use crate::ops::shape::create::try_vec_with_capacity;
 use crate::ops::shape::join::join;
 use crate::ops::shape::repeat::add_along;
-use crate::ops::signal::pad_modes::{Statistic, filled, ramped, turned};
+use crate::ops::signal::pad_modes::{Statistic, pad_odd_reflect, pad_ramp, pad_statistic};
 use crate::tensor::Tensor;
 
-/// What lies beyond the border.
+/// How elements beyond the border are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beyond {
+enum BorderMode {
     Edge,
-    /// Mirrored about the last element.
+    /// Mirrored at the last element.
     Reflect,
-    /// Mirrored about the border.
+    /// Mirrored at the border.
     Symmetric,
     Wrap,
 }
 
-impl Beyond {
-    /// The element of `0..n` shown at position `at`, which may lie outside.
-    fn source(self, at: i64, n: i64) -> i64 {
+impl BorderMode {
+    /// The source index in `0..n` of position `at`, which may be outside.
+    fn source_index(self, at: i64, n: i64) -> i64 {
         match self {
-            Beyond::Edge => at.clamp(0, n - 1),
-            Beyond::Wrap => at.rem_euclid(n),
-            Beyond::Reflect if n == 1 => 0,
-            Beyond::Reflect => n - 1 - (at.rem_euclid(2 * (n - 1)) - (n - 1)).abs(),
-            Beyond::Symmetric => {
+            BorderMode::Edge => at.clamp(0, n - 1),
+            BorderMode::Wrap => at.rem_euclid(n),
+            BorderMode::Reflect if n == 1 => 0,
+            BorderMode::Reflect => n - 1 - (at.rem_euclid(2 * (n - 1)) - (n - 1)).abs(),
+            BorderMode::Symmetric => {
                 let at = at.rem_euclid(2 * n);
                 at.min(2 * n - 1 - at)
             }
@@ -45,14 +43,14 @@ impl Beyond {
     }
 }
 
-fn bad(what: String, remedy: &str) -> Box<Error> {
+fn argument_error(what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: "pad".into(), what, remedy: remedy.into() })
 }
 
 type Widths = Vec<(usize, usize)>;
 
 /// The padded dims and the view of the result that shows `x`.
-fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<ViewStep>)> {
+fn padded_frame(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<ViewStep>)> {
     let mut dims = ShapeVec::new();
     let mut steps = Vec::new();
     for (axis, (&(before, after), &len)) in widths.iter().zip(x.shape()).enumerate() {
@@ -67,9 +65,9 @@ fn framed(x: &Tensor, widths: &Widths) -> Result<(ShapeVec, Vec<ViewStep>)> {
     Ok((dims, steps))
 }
 
-/// A border of one value, a constant of the graph.
-fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
-    let (dims, steps) = framed(x, widths)?;
+/// Pads with one value without gradient.
+fn pad_constant(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
+    let (dims, steps) = padded_frame(x, widths)?;
     let out = Tensor::empty(&dims, x.dtype())?;
     let inner = out
         .with_layout(steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout)));
@@ -89,8 +87,8 @@ fn bordered(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// A border with a value per axis and side, `values` of shape `(axes, 2)`; later axes own the corners.
-fn bordered_each(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor> {
+/// Pads with a value per axis and side, `values` of shape `(axes, 2)`; later axes own the corners.
+fn pad_per_side(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor> {
     let mut out = x.clone();
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let block = |side: usize, len: usize| {
@@ -107,10 +105,10 @@ fn bordered_each(x: &Tensor, widths: &Widths, values: &Tensor) -> Result<Tensor>
     Ok(out)
 }
 
-/// For each padded axis, the elements of `x` that the result shows along it.
-type Shown = Vec<(usize, Tensor)>;
+/// For each padded axis, the source indices along it.
+type SourceIndices = Vec<(usize, Tensor)>;
 
-fn shown(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Shown> {
+fn source_indices(x: &Tensor, widths: &Widths, border_mode: BorderMode) -> Result<SourceIndices> {
     let mut all = Vec::new();
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let n = x.shape()[axis] as i64;
@@ -118,27 +116,27 @@ fn shown(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Shown> {
             continue;
         }
         if n == 0 {
-            return Err(bad(
+            return Err(argument_error(
                 format!("axis {axis} has no element to show beyond its border"),
                 "use mode=\"constant\"",
             ));
         }
         let mut rows =
             try_vec_with_capacity(before.saturating_add(after).saturating_add(n as usize))?;
-        rows.extend((-(before as i64)..n + after as i64).map(|at| beyond.source(at, n)));
+        rows.extend((-(before as i64)..n + after as i64).map(|at| border_mode.source_index(at, n)));
         all.push((axis, Tensor::from(rows)));
     }
     Ok(all)
 }
 
-/// A border that shows elements of `x`, written slice by slice.
-fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
-    let shown = shown(x, widths, beyond)?;
-    let (dims, steps) = framed(x, widths)?;
+/// Pads with elements of `x`, copied slice by slice.
+fn pad_gathered(x: &Tensor, widths: &Widths, border_mode: BorderMode) -> Result<Tensor> {
+    let source_indices = source_indices(x, widths, border_mode)?;
+    let (dims, steps) = padded_frame(x, widths)?;
     let out = Tensor::empty(&dims, x.dtype())?;
     let mut whole = steps.iter().fold(out.layout().clone(), |layout, step| step.apply(&layout));
     kernels::copy(x.view_of(), out.with_layout(whole.clone()).view_mut());
-    for (axis, rows) in &shown {
+    for (axis, rows) in &source_indices {
         // What is complete so far, with this axis in its full length.
         let wider: Vec<ViewStep> =
             steps.iter().copied().filter(|step| step.axis() > *axis).collect();
@@ -148,19 +146,19 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
         for (at, &row) in
             rows.to_vec::<i64>()?.iter().enumerate().filter(|(at, _)| !inside.contains(at))
         {
-            let source = out.with_layout(whole.select(*axis, before + row as usize));
+            let source_index = out.with_layout(whole.select(*axis, before + row as usize));
             let target = out.with_layout(whole.select(*axis, at));
-            kernels::copy(source.view_of(), target.view_mut());
+            kernels::copy(source_index.view_of(), target.view_mut());
         }
     }
     finish(out, &[x], |out| Record {
         name: "pad",
         cost: 2.0 * move_cost(out),
-        params: (shown, ShapeVec::from_slice(x.shape())),
+        params: (source_indices, ShapeVec::from_slice(x.shape())),
         saved: nothing(),
-        backward: |(shown, dims), mut g, cx| {
+        backward: |(source_indices, dims), mut g, cx| {
             let front = g.ndim() - dims.len();
-            for (axis, rows) in shown.iter().rev() {
+            for (axis, rows) in source_indices.iter().rev() {
                 g = add_along("pad", &g, front + axis, rows, dims[*axis])?;
             }
             cx.give_with(0, |_| Ok(g))
@@ -168,30 +166,31 @@ fn extended(x: &Tensor, widths: &Widths, beyond: Beyond) -> Result<Tensor> {
     })
 }
 
-/// `(before, after)` for every axis, from what broadcasts to one row per axis.
+/// `(before, after)` for every axis, from a value that broadcasts to `(axes, 2)`.
 fn per_axis(what: &str, given: &Tensor, ndim: usize) -> Result<Tensor> {
     let target = [ndim, 2];
     if broadcast_shapes("pad", &[given.shape(), &target]).is_ok_and(|dims| dims[..] == target) {
         return broadcast_to(given, &target);
     }
-    Err(bad(
+    Err(argument_error(
         format!("{what} of shape {} for {ndim} axes", Dims::from(given.shape())),
         "give one number, (before, after), or one such pair per axis",
     ))
 }
 
-fn widths_of(given: &Tensor, ndim: usize) -> Result<Widths> {
+fn read_widths(given: &Tensor, ndim: usize) -> Result<Widths> {
     let flat = per_axis("pad_width", &as_int64("pad", given)?, ndim)?.to_vec::<i64>()?;
     if let Some(n) = flat.iter().find(|&&n| !(0..=isize::MAX as i64 / 64).contains(&n)) {
-        return Err(bad(format!("a width of {n}"), "give widths of 0 or more"));
+        return Err(argument_error(format!("a width of {n}"), "give widths of 0 or more"));
     }
     Ok(flat.chunks_exact(2).map(|w| (w[0] as usize, w[1] as usize)).collect())
 }
 
-/// What PyTorch's pairs, from the last axis on, add to each axis, and what negative widths take from it.
-fn pairs(x: &Tensor, pad: &[i64]) -> Result<(Widths, Widths)> {
+/// Paddings and crops (from negative widths) per axis, from PyTorch's pairs, which begin with the
+/// last axis.
+fn read_pairs(x: &Tensor, pad: &[i64]) -> Result<(Widths, Widths)> {
     if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.ndim() {
-        return Err(bad(
+        return Err(argument_error(
             format!("{} widths for {} axes", pad.len(), x.ndim()),
             "give two per axis, for the last axis first",
         ));
@@ -202,7 +201,7 @@ fn pairs(x: &Tensor, pad: &[i64]) -> Result<(Widths, Widths)> {
         let axis = x.ndim() - 1 - i;
         let size = x.shape()[axis] as i64;
         if size.saturating_add(pair[0]).saturating_add(pair[1]) < 0 {
-            return Err(bad(
+            return Err(argument_error(
                 format!("widths {} and {} on axis {axis} of size {size}", pair[0], pair[1]),
                 "crop no more than there is",
             ));
@@ -214,13 +213,13 @@ fn pairs(x: &Tensor, pad: &[i64]) -> Result<(Widths, Widths)> {
     Ok((widths, crops))
 }
 
-/// `x` without so many elements at the ends of each axis.
-fn cropped(x: &Tensor, crops: &Widths) -> Result<Tensor> {
+/// Removes elements at the ends of each axis.
+fn crop(x: &Tensor, crops: &Widths) -> Result<Tensor> {
     let mut out = x.clone();
     for (axis, &(front, back)) in crops.iter().enumerate() {
         let size = out.shape()[axis];
         let Some(kept) = size.checked_sub(front).and_then(|rest| rest.checked_sub(back)) else {
-            return Err(bad(
+            return Err(argument_error(
                 format!("{front} and {back} elements less on axis {axis} of size {size}"),
                 "crop no more than there is",
             ));
@@ -232,12 +231,12 @@ fn cropped(x: &Tensor, crops: &Widths) -> Result<Tensor> {
     Ok(out)
 }
 
-/// PyTorch's limit: a mirror or a turn shows each element at most once more.
-fn within_once(x: &Tensor, widths: &Widths, spare: usize) -> Result<()> {
+/// PyTorch's limit: reflect and circular padding repeat each element at most once.
+fn check_repeats(x: &Tensor, widths: &Widths, spare: usize) -> Result<()> {
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let most = x.shape()[axis].saturating_sub(spare);
         if before.max(after) > most {
-            return Err(bad(
+            return Err(argument_error(
                 format!(
                     "a width of {} on axis {axis} of size {}",
                     before.max(after),
@@ -250,7 +249,7 @@ fn within_once(x: &Tensor, widths: &Widths, spare: usize) -> Result<()> {
     Ok(())
 }
 
-/// The modes that summarise elements.
+/// The modes that pad with a statistic.
 const STATISTICS: &[(&str, Statistic)] = &[
     ("maximum", Statistic::Largest),
     ("minimum", Statistic::Smallest),
@@ -258,75 +257,75 @@ const STATISTICS: &[(&str, Statistic)] = &[
     ("median", Statistic::Median),
 ];
 
-/// Refuses an argument that another mode has.
-fn belongs(name: &str, given: bool, mode: &str, fits: bool) -> Result<()> {
+/// Refuses an argument that belongs to another mode.
+fn check_mode_argument(name: &str, given: bool, mode: &str, fits: bool) -> Result<()> {
     if !given || fits {
         return Ok(());
     }
-    Err(bad(format!("{name} with mode {mode:?}"), "use it with the mode that reads it"))
+    Err(argument_error(format!("{name} with mode {mode:?}"), "use it with the mode that reads it"))
 }
 
-/// A border of given values, zeros by default.
-fn constant(x: &Tensor, widths: &Widths, values: Option<&Tensor>) -> Result<Tensor> {
+/// Pads with given values, zeros by default.
+fn pad_with_values(x: &Tensor, widths: &Widths, values: Option<&Tensor>) -> Result<Tensor> {
     let values = match values {
         None => Tensor::zeros(&[], x.dtype())?,
         Some(values) => astype(values, x.dtype())?,
     };
     if values.size() == 1 && !values.requires_grad() {
-        return bordered(x, widths, &values);
+        return pad_constant(x, widths, &values);
     }
-    bordered_each(x, widths, &per_axis("constant_values", &values, x.ndim())?)
+    pad_per_side(x, widths, &per_axis("constant_values", &values, x.ndim())?)
 }
 
 crate::operations! { family "padding";
     /// NumPy's pad: `pad_width` is one number, `(before, after)`, or a pair per axis; `mode` is constant (of `constant_values`), edge, reflect, symmetric, wrap, linear_ramp (to `end_values`), maximum, minimum, mean, median (of `stat_length` elements), or empty. Derivative: `g` summed over the places that show an element.
     [numpy("pad")]
     fn pad(x: Tensor, pad_width: Tensor, mode: String = "constant".to_owned(), constant_values: Option<Tensor> = None, end_values: Option<Tensor> = None, stat_length: Option<Tensor> = None, reflect_type: String = "even".to_owned()) -> Tensor {
-        let widths = widths_of(pad_width, x.ndim())?;
+        let widths = read_widths(pad_width, x.ndim())?;
         let statistic = STATISTICS.iter().find(|(name, _)| *name == mode).map(|(_, kind)| *kind);
-        belongs("constant_values", constant_values.is_some(), &mode, mode == "constant")?;
-        belongs("end_values", end_values.is_some(), &mode, mode == "linear_ramp")?;
-        belongs("stat_length", stat_length.is_some(), &mode, statistic.is_some())?;
-        belongs("reflect_type", reflect_type != "even", &mode, reflect_type == "odd" && (mode == "reflect" || mode == "symmetric"))?;
+        check_mode_argument("constant_values", constant_values.is_some(), &mode, mode == "constant")?;
+        check_mode_argument("end_values", end_values.is_some(), &mode, mode == "linear_ramp")?;
+        check_mode_argument("stat_length", stat_length.is_some(), &mode, statistic.is_some())?;
+        check_mode_argument("reflect_type", reflect_type != "even", &mode, reflect_type == "odd" && (mode == "reflect" || mode == "symmetric"))?;
         if let Some(kind) = statistic {
             let lengths = stat_length.map(|given| per_axis("stat_length", &as_int64("pad", given)?, x.ndim())?.to_vec::<i64>()).transpose()?;
-            return filled(x, &widths, kind, lengths.as_deref());
+            return pad_statistic(x, &widths, kind, lengths.as_deref());
         }
-        let beyond = match mode.as_str() {
-            "constant" | "empty" => return constant(x, &widths, constant_values),
+        let border_mode = match mode.as_str() {
+            "constant" | "empty" => return pad_with_values(x, &widths, constant_values),
             "linear_ramp" => {
                 let zero = Tensor::zeros(&[], x.dtype())?;
-                return ramped(x, &widths, &per_axis("end_values", end_values.unwrap_or(&zero), x.ndim())?);
+                return pad_ramp(x, &widths, &per_axis("end_values", end_values.unwrap_or(&zero), x.ndim())?);
             }
-            "reflect" | "symmetric" if reflect_type == "odd" => return turned(x, &widths, mode == "symmetric"),
-            "edge" => Beyond::Edge,
-            "reflect" => Beyond::Reflect,
-            "symmetric" => Beyond::Symmetric,
-            "wrap" => Beyond::Wrap,
-            other => return Err(bad(format!("mode {other:?}"), "use constant, edge, reflect, symmetric, wrap, linear_ramp, maximum, minimum, mean, median or empty")),
+            "reflect" | "symmetric" if reflect_type == "odd" => return pad_odd_reflect(x, &widths, mode == "symmetric"),
+            "edge" => BorderMode::Edge,
+            "reflect" => BorderMode::Reflect,
+            "symmetric" => BorderMode::Symmetric,
+            "wrap" => BorderMode::Wrap,
+            other => return Err(argument_error(format!("mode {other:?}"), "use constant, edge, reflect, symmetric, wrap, linear_ramp, maximum, minimum, mean, median or empty")),
         };
-        extended(x, &widths, beyond)
+        pad_gathered(x, &widths, border_mode)
     }
     /// PyTorch's pad: widths in pairs, the last axis first, of which negative ones crop; `mode` is constant, reflect, replicate or circular.
     [namespace("nn.functional")]
     fn pad_(x: Tensor, pad: Ints, mode: String = "constant".to_owned(), value: Option<f64> = None) -> Tensor {
-        let (widths, crops) = pairs(x, &pad)?;
+        let (widths, crops) = read_pairs(x, &pad)?;
         if mode != "constant" && value.is_some_and(|v| v != 0.0) {
-            return Err(bad(format!("a value with mode {mode:?}"), "use it with mode=\"constant\""));
+            return Err(argument_error(format!("a value with mode {mode:?}"), "use it with mode=\"constant\""));
         }
-        // A mirror and an edge are those of the whole axis; a turn goes on with what is left of it.
+        // Reflect and replicate pad before cropping; circular pads the cropped axis.
         match mode.as_str() {
-            "constant" => bordered(&cropped(x, &crops)?, &widths, &Tensor::full(&[], Scalar::Float(value.unwrap_or(0.0)), x.dtype())?),
-            "replicate" => cropped(&extended(x, &widths, Beyond::Edge)?, &crops),
+            "constant" => pad_constant(&crop(x, &crops)?, &widths, &Tensor::full(&[], Scalar::Float(value.unwrap_or(0.0)), x.dtype())?),
+            "replicate" => crop(&pad_gathered(x, &widths, BorderMode::Edge)?, &crops),
             "reflect" => {
-                within_once(x, &widths, 1)?;
-                cropped(&extended(x, &widths, Beyond::Reflect)?, &crops)
+                check_repeats(x, &widths, 1)?;
+                crop(&pad_gathered(x, &widths, BorderMode::Reflect)?, &crops)
             }
             "circular" => {
-                let x = cropped(x, &crops)?;
-                within_once(&x, &widths, 0).and_then(|()| extended(&x, &widths, Beyond::Wrap))
+                let x = crop(x, &crops)?;
+                check_repeats(&x, &widths, 0).and_then(|()| pad_gathered(&x, &widths, BorderMode::Wrap))
             }
-            other => Err(bad(format!("mode {other:?}"), "use constant, reflect, replicate or circular")),
+            other => Err(argument_error(format!("mode {other:?}"), "use constant, reflect, replicate or circular")),
         }
     }
 }

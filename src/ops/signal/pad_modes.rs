@@ -1,7 +1,7 @@
-//! Borders that are computed from what they frame: ramps, statistics, odd reflections.
+//! Modes of NumPy's `pad` that compute the border: linear ramps, statistics, odd reflections.
 //!
-//! Owns: NumPy's remaining modes of `pad`, one axis after the other, each a composition.
-//! Never writes in place. Invariant: a later axis sees what earlier ones added, as in NumPy.
+//! Compositions, one axis after the other. Invariant: a later axis sees what earlier ones added, as
+//! in NumPy.
 
 use crate::array::ShapeVec;
 use crate::dtype::DType;
@@ -22,12 +22,12 @@ use crate::tensor::Tensor;
 /// Widths before and after, for every axis.
 type Widths = [(usize, usize)];
 
-fn bad(what: String, remedy: &str) -> Box<Error> {
+fn argument_error(what: String, remedy: &str) -> Box<Error> {
     Box::new(Error::Argument { op: "pad".into(), what, remedy: remedy.into() })
 }
 
-/// Each axis in turn framed by what `border(so far, axis, side, width)` makes.
-fn framed(
+/// Pads each axis in turn with `border(padded so far, axis, side, width)`.
+fn pad_axes(
     x: &Tensor,
     widths: &Widths,
     border: impl Fn(&Tensor, usize, usize, usize) -> Result<Tensor>,
@@ -39,7 +39,7 @@ fn framed(
         }
         if out.shape()[axis] == 0 {
             let what = format!("axis {axis} has no element to make a border of");
-            return Err(bad(what, "use mode=\"constant\""));
+            return Err(argument_error(what, "use mode=\"constant\""));
         }
         let side = |side: usize, width: usize| -> Result<Tensor> {
             let made = if width == 0 {
@@ -54,32 +54,32 @@ fn framed(
     Ok(out)
 }
 
-/// The outermost slice of a side, with its axis.
-fn edge(x: &Tensor, axis: usize, side: usize) -> Result<Tensor> {
+/// The outermost slice of a side, keeping the axis.
+fn edge_slice(x: &Tensor, axis: usize, side: usize) -> Result<Tensor> {
     slice_axis(x, axis, if side == 0 { 0 } else { x.shape()[axis] - 1 }, 1, 1)
 }
 
-/// Straight lines from the edges to `ends`, of shape `(axes, 2)`.
-pub(crate) fn ramped(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tensor> {
+/// Pads with linear ramps from the edges to `ends`, of shape `(axes, 2)`.
+pub(crate) fn pad_ramp(x: &Tensor, widths: &Widths, ends: &Tensor) -> Result<Tensor> {
     let wide = x.dtype().promote(DType::F64);
-    framed(x, widths, |x, axis, side, width| {
+    pad_axes(x, widths, |x, axis, side, width| {
         let at =
             [ViewStep::Select { axis: 0, index: axis }, ViewStep::Select { axis: 0, index: side }];
         let end = astype(&view_through(ends, "pad", at)?, wide)?;
-        let near = astype(&edge(x, axis, side)?, wide)?;
+        let adjacent = astype(&edge_slice(x, axis, side)?, wide)?;
         let mut dims = ShapeVec::from_elem(1, x.ndim());
         dims[axis] = width;
         let shares: Vec<f64> = (0..width)
             .map(|i| (if side == 0 { i } else { width - 1 - i }) as f64 / width as f64)
             .collect();
         let shares = reshape_dims(&Tensor::from(shares), &dims)?;
-        let rise = binary(&MULTIPLY, &binary(&SUBTRACT, &near, &end)?, &shares)?;
+        let rise = binary(&MULTIPLY, &binary(&SUBTRACT, &adjacent, &end)?, &shares)?;
         let line = binary(&ADD, &rise, &end)?;
-        if holds_integers(x) { floor(&line) } else { Ok(line) }
+        if rounds(x) { floor(&line) } else { Ok(line) }
     })
 }
 
-/// Which statistic fills a border.
+/// The statistic that fills a border.
 #[derive(Clone, Copy)]
 pub(crate) enum Statistic {
     Largest,
@@ -88,25 +88,27 @@ pub(crate) enum Statistic {
     Median,
 }
 
-/// A statistic of the `lengths` elements next to the border, all by default.
-pub(crate) fn filled(
+/// Pads with a statistic of the `lengths` elements next to the border, all by default.
+pub(crate) fn pad_statistic(
     x: &Tensor,
     widths: &Widths,
     kind: Statistic,
     lengths: Option<&[i64]>,
 ) -> Result<Tensor> {
     if let Some(n) = lengths.and_then(|all| all.iter().find(|&&n| n < 1)) {
-        return Err(bad(format!("stat_length {n}"), "give at least 1"));
+        return Err(argument_error(format!("stat_length {n}"), "give at least 1"));
     }
-    framed(x, widths, |x, axis, side, width| {
+    pad_axes(x, widths, |x, axis, side, width| {
         let size = x.shape()[axis];
         let n = lengths.map_or(size, |all| (all[2 * axis + side] as usize).min(size));
-        let near = slice_axis(x, axis, if side == 0 { 0 } else { size - n }, 1, n)?;
+        let adjacent = slice_axis(x, axis, if side == 0 { 0 } else { size - n }, 1, n)?;
         let value = match kind {
-            Statistic::Largest => extreme_over(Reduction::Max, "max", &near, &[axis])?,
-            Statistic::Smallest => extreme_over(Reduction::Min, "min", &near, &[axis])?,
-            Statistic::Mean => whole(x, mean_over(&near, &[axis], true)?)?,
-            Statistic::Median => whole(x, median(&near, Axes::from(axis as isize), true)?)?,
+            Statistic::Largest => extreme_over(Reduction::Max, "max", &adjacent, &[axis])?,
+            Statistic::Smallest => extreme_over(Reduction::Min, "min", &adjacent, &[axis])?,
+            Statistic::Mean => round_like(x, mean_over(&adjacent, &[axis], true)?)?,
+            Statistic::Median => {
+                round_like(x, median(&adjacent, Axes::from(axis as isize), true)?)?
+            }
         };
         let mut dims = ShapeVec::from_slice(x.shape());
         dims[axis] = width;
@@ -114,29 +116,30 @@ pub(crate) fn filled(
     })
 }
 
-/// Rounded if `x` holds integers.
-fn whole(x: &Tensor, value: Tensor) -> Result<Tensor> {
-    if holds_integers(x) { rint(&value) } else { Ok(value) }
+/// Rounds if `x` has an integer dtype.
+fn round_like(x: &Tensor, value: Tensor) -> Result<Tensor> {
+    if rounds(x) { rint(&value) } else { Ok(value) }
 }
 
-/// Whether NumPy rounds what it computes for `x`: not for booleans, where anything but 0 is true.
-fn holds_integers(x: &Tensor) -> bool {
+/// Whether NumPy rounds the border: for integers, not for booleans, where anything but 0 is true.
+fn rounds(x: &Tensor) -> bool {
     x.dtype().is_integer()
 }
 
-/// Reflected about the edge (or the border, if `shared`) and turned upside down there.
-pub(crate) fn turned(x: &Tensor, widths: &Widths, shared: bool) -> Result<Tensor> {
-    framed(x, widths, |x, axis, side, width| {
+/// Pads with the reflection at the edge (or at the border, if `shared`), negated about the edge
+/// value.
+pub(crate) fn pad_odd_reflect(x: &Tensor, widths: &Widths, shared: bool) -> Result<Tensor> {
+    pad_axes(x, widths, |x, axis, side, width| {
         let (size, skip) = (x.shape()[axis], usize::from(!shared));
         if width + skip > size {
-            return Err(bad(
+            return Err(argument_error(
                 format!("a width of {width} on axis {axis} of size {size}"),
                 "reflect_type=\"odd\" turns each element once: give a smaller width",
             ));
         }
         let start = if side == 0 { skip } else { size - skip - width };
-        let near = reverse_axis(&slice_axis(x, axis, start, 1, width)?, axis)?;
-        let twice = binary_scalar(&MULTIPLY, &edge(x, axis, side)?, Scalar::Int(2))?;
-        binary(&SUBTRACT, &twice, &near)
+        let adjacent = reverse_axis(&slice_axis(x, axis, start, 1, width)?, axis)?;
+        let twice = binary_scalar(&MULTIPLY, &edge_slice(x, axis, side)?, Scalar::Int(2))?;
+        binary(&SUBTRACT, &twice, &adjacent)
     })
 }

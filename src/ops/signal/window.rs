@@ -1,7 +1,6 @@
-//! Windows that slide along axes.
+//! Sliding windows along axes, as views: `unfold`, `sliding_window_view`.
 //!
-//! Owns: unfold, sliding_window_view. Never copies. Invariant: the gradient of an element is the sum over the
-//! windows that contain it.
+//! Invariant: the gradient of an element is the sum over the windows that contain it.
 
 use smallvec::SmallVec;
 
@@ -14,18 +13,18 @@ use crate::ops::core::structured::{Record, finish, move_cost, nothing};
 use crate::ops::core::view::{ViewStep, view_through};
 use crate::tensor::Tensor;
 
-/// What the rule of a window needs.
-struct Windows {
+/// Parameters of the backward.
+struct WindowParams {
     dims: ShapeVec,
     axis: usize,
     size: usize,
     step: usize,
 }
 
-impl Windows {
-    /// The windows' gradients added up where they overlap.
-    fn fold(&self, g: &Tensor) -> Result<Tensor> {
-        // A batch of gradients has an axis before those of the windows.
+impl WindowParams {
+    /// Adds up the gradients of overlapping windows.
+    fn add_overlapping(&self, g: &Tensor) -> Result<Tensor> {
+        // A batch of gradients has leading axes.
         let front = g.ndim() - 1 - self.dims.len();
         let axis = front + self.axis;
         let dims = [&g.shape()[..front], &self.dims].concat();
@@ -41,21 +40,21 @@ impl Windows {
     }
 }
 
-/// Windows along one axis; their elements are a new last axis.
+/// Windows along one axis, whose elements form a new last axis.
 pub(crate) fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
     let out = x.with_layout(x.layout().unfold(axis, size, step));
     checked_numel("unfold", out.shape())?;
     finish(out, &[x], |out| Record {
         name: "unfold",
         cost: 2.0 * move_cost(out),
-        params: Windows { dims: x.shape().into(), axis, size, step },
+        params: WindowParams { dims: x.shape().into(), axis, size, step },
         saved: nothing(),
-        backward: |windows, g, cx| cx.give_with(0, |_| windows.fold(&g)),
+        backward: |windows, g, cx| cx.give_with(0, |_| windows.add_overlapping(&g)),
     })
 }
 
-/// A window length that fits an axis.
-fn length(op: &'static str, x: &Tensor, axis: usize, size: i64) -> Result<usize> {
+/// Checks a window length against an axis.
+fn window_length(op: &'static str, x: &Tensor, axis: usize, size: i64) -> Result<usize> {
     let have = x.shape()[axis];
     match usize::try_from(size) {
         Ok(size) if size <= have => Ok(size),
@@ -75,7 +74,7 @@ crate::operations! { family "windows";
             return view_through(&unfold(&reshape_dims(x, &[1])?, axis, size, step)?, "unfold", [ViewStep::Select { axis: 0, index: 0 }]);
         }
         let axis = normalize_axis("unfold", axis, x.ndim())?;
-        let size = length("unfold", x, axis, size as i64)?;
+        let size = window_length("unfold", x, axis, size as i64)?;
         if step < 1 {
             return Err(Box::new(Error::Argument {
                 op: "unfold".into(),
@@ -102,7 +101,7 @@ crate::operations! { family "windows";
         let mut out = x.clone();
         for (&axis, &size) in named.iter().zip(&window_shape) {
             let axis = normalize_axis("sliding_window_view", axis, x.ndim())?;
-            let size = length("sliding_window_view", &out, axis, size)?;
+            let size = window_length("sliding_window_view", &out, axis, size)?;
             out = windows(&out, axis, size, 1)?;
         }
         Ok(out)

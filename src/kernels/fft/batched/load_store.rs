@@ -1,38 +1,39 @@
-//! The ways of lines side by side to rows and back, which are the first and the last pass where a radix allows it.
+//! Loads and stores adjacent lines as rows of vectors, fused with the first or last FFT pass where
+//! the radix allows it.
 //!
-//! Owns: reading and writing vectors as they stand in memory. Never cuts lines into strips.
-//! Invariant: what a line becomes does not depend on the lines beside it. The inverse transform is the forward one whose
-//! results are written in the reverse order, all but the first.
+//! Invariant: the result of a line does not depend on the lines beside it. The inverse transform is
+//! the forward one with results stored in reverse order, all but the first.
 
 use std::mem::MaybeUninit;
 
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
-use super::passes::{Passes, Radix, Row, eight, five, times, turned};
+use super::passes::{Passes, RadixPass, Row, dft5, dft8, scale_row, times_twiddle};
 use super::simd::Vector;
 use super::transform::Strip;
 use super::transpose::{gather, scatter};
 
-/// How many positions ahead memory is called for: each is on a page of its own, where the processor predicts nothing.
-const AHEAD: isize = 8;
+/// Positions to prefetch ahead: each is on another page, where the hardware prefetcher does not
+/// help.
+const PREFETCH_POSITIONS: isize = 8;
 
-/// Lines side by side, and their rows.
+/// Layout of adjacent lines in memory (as columns) and of their rows in the workspace.
 #[derive(Clone, Copy)]
-pub(super) struct Beside {
-    /// The positions of a line, and how far they are apart.
+pub(super) struct ColumnLayout {
+    /// Positions of a line, and their stride.
     pub(super) n: usize,
     pub(super) step: isize,
     pub(super) lines: usize,
-    /// How many rows a group of lines is behind the group before it.
-    pub(super) apart: usize,
-    /// Whether they are written to another place than they were read from.
-    pub(super) elsewhere: bool,
+    /// Rows between one group of lines and the next.
+    pub(super) group_rows: usize,
+    /// Whether input and output are different memory.
+    pub(super) out_of_place: bool,
 }
 
-/// Calls for `bytes` at each of some places, which need not be some.
+/// Prefetches `bytes` at each of some addresses, which need not be valid.
 #[inline(never)]
-fn call_for(at: *const i8, hop: isize, places: usize, bytes: usize) {
+fn prefetch_rows(at: *const i8, hop: isize, places: usize, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for place in 0..places {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -46,70 +47,75 @@ fn call_for(at: *const i8, hop: isize, places: usize, bytes: usize) {
     let _ = (at, hop, places, bytes);
 }
 
-/// Calls for the lines at each of some places.
+/// Prefetches the lines at each of some positions.
 #[inline(always)]
-fn call<T>(at: *const Complex<T>, hop: isize, places: usize, lines: usize) {
+fn prefetch_lines<T>(at: *const Complex<T>, hop: isize, places: usize, lines: usize) {
     let size = size_of::<Complex<T>>();
-    call_for(at.cast(), hop * size as isize, places, lines * size);
+    prefetch_rows(at.cast(), hop * size as isize, places, lines * size);
 }
 
-/// The parts of as many numbers as there are lanes.
+/// Loads a row: the real and the imaginary parts of one number per lane.
 ///
 /// # Safety
 /// The numbers are readable.
 #[inline(always)]
-unsafe fn row<V: Vector>(from: *const Complex<V::Part>) -> Row<V> {
+unsafe fn load_row<V: Vector>(from: *const Complex<V::Part>) -> Row<V> {
     // SAFETY: the caller's contract.
     let [a, b] = unsafe { from.cast::<[V; 2]>().read_unaligned() };
     V::split(a, b)
 }
 
-/// Writes the numbers of a row.
+/// Stores the numbers of a row.
 ///
 /// # Safety
-/// The places are writable.
+/// The positions are writable.
 #[inline(always)]
-unsafe fn write<V: Vector>(row: Row<V>, to: *mut Complex<V::Part>) {
+unsafe fn store_row<V: Vector>(row: Row<V>, to: *mut Complex<V::Part>) {
     // SAFETY: the caller's contract.
     unsafe { to.cast::<[V; 2]>().write_unaligned(V::join(row)) };
 }
 
-/// Copies lines to rows; lanes without a line are zero.
+/// Copies lines to rows; unused lanes are zero.
 ///
 /// # Safety
-/// The lines are readable, and there are rows.
+/// The lines are readable, and the rows are writable.
 #[inline(always)]
-unsafe fn take<V: Vector>(from: *const Complex<V::Part>, rows: *mut Row<V>, beside: Beside) {
-    let Beside { n, step, lines, apart, .. } = beside;
+unsafe fn load_columns<V: Vector>(
+    from: *const Complex<V::Part>,
+    rows: *mut Row<V>,
+    layout: ColumnLayout,
+) {
+    let ColumnLayout { n, step, lines, group_rows, .. } = layout;
     let (whole, left) = (lines / V::LANES, lines % V::LANES);
     // SAFETY: the caller's contract; zeros are numbers.
     unsafe {
         for i in 0..n {
             let from = from.wrapping_offset(i as isize * step);
-            call(from.wrapping_offset(AHEAD * step), 0, 1, lines);
+            prefetch_lines(from.wrapping_offset(PREFETCH_POSITIONS * step), 0, 1, lines);
             for group in 0..whole {
-                *rows.add(i + group * apart) = row(from.add(group * V::LANES));
+                *rows.add(i + group * group_rows) = load_row(from.add(group * V::LANES));
             }
             if left > 0 {
                 let mut last = MaybeUninit::<[V; 2]>::zeroed();
                 let numbers = last.as_mut_ptr().cast::<Complex<V::Part>>();
                 numbers.copy_from_nonoverlapping(from.add(whole * V::LANES), left);
-                *rows.add(i + whole * apart) = row(numbers);
+                *rows.add(i + whole * group_rows) = load_row(numbers);
             }
         }
     }
 }
 
-/// The reverse of `take`, times a factor; all but the first position in the reverse order where it is not `forward`.
+/// Copies rows to lines, times a factor; unless `forward`, all but the first position in reverse
+/// order.
 ///
 /// # Safety
-/// There are rows, and the lines are writable.
+/// The rows are readable, and the lines are writable.
 #[inline(always)]
-unsafe fn put<V: Vector>(
+unsafe fn store_columns<V: Vector>(
     rows: *const Row<V>,
     to: *mut Complex<V::Part>,
     (factor, forward): (V::Part, bool),
-    Beside { n, step, lines, apart, elsewhere }: Beside,
+    ColumnLayout { n, step, lines, group_rows, out_of_place }: ColumnLayout,
 ) {
     let (whole, left) = (lines / V::LANES, lines % V::LANES);
     let factor = V::all(factor);
@@ -118,16 +124,16 @@ unsafe fn put<V: Vector>(
         for i in 0..n {
             let at = if forward || i == 0 { i } else { n - i };
             let to = to.wrapping_offset(at as isize * step);
-            if elsewhere {
-                let ahead = if forward { AHEAD } else { -AHEAD };
-                call(to.wrapping_offset(ahead * step), 0, 1, lines);
+            if out_of_place {
+                let ahead = if forward { PREFETCH_POSITIONS } else { -PREFETCH_POSITIONS };
+                prefetch_lines(to.wrapping_offset(ahead * step), 0, 1, lines);
             }
             for group in 0..whole {
-                let row = times(*rows.add(i + group * apart), factor);
-                write(row, to.add(group * V::LANES));
+                let row = scale_row(*rows.add(i + group * group_rows), factor);
+                store_row(row, to.add(group * V::LANES));
             }
             if left > 0 {
-                let last = V::join(times(*rows.add(i + whole * apart), factor));
+                let last = V::join(scale_row(*rows.add(i + whole * group_rows), factor));
                 let numbers = (&raw const last).cast::<Complex<V::Part>>();
                 to.add(whole * V::LANES).copy_from_nonoverlapping(numbers, left);
             }
@@ -135,35 +141,35 @@ unsafe fn put<V: Vector>(
     }
 }
 
-/// First passes, from memory to rows, of whole groups of lines.
+/// First passes that read whole groups of lines from memory into rows.
 macro_rules! first {
     ($($p:literal $transform:ident [$($j:literal)*]: $first:ident;)*) => {$(
         /// # Safety
-        /// As `take`.
+        /// As `load_columns`.
         #[inline(always)]
         unsafe fn $first<V: Vector>(
-            pass: &Radix<V::Part>,
+            pass: &RadixPass<V::Part>,
             from: *const Complex<V::Part>,
             rows: *mut Row<V>,
-            Beside { step, lines, apart, .. }: Beside,
+            ColumnLayout { step, lines, group_rows, .. }: ColumnLayout,
         ) {
             let hop = pass.after as isize * step;
             // SAFETY: the caller's contract.
             unsafe {
                 for k in 0..pass.after {
                     let from = from.wrapping_offset(k as isize * step);
-                    call(from.wrapping_offset(step), hop, $p, lines);
+                    prefetch_lines(from.wrapping_offset(step), hop, $p, lines);
                     for group in 0..lines / V::LANES {
                         let from = from.add(group * V::LANES);
-                        let to = rows.add(k + group * apart);
-                        let x = [row(from) $(, row(from.wrapping_offset($j * hop)))*];
+                        let to = rows.add(k + group * group_rows);
+                        let x = [load_row(from) $(, load_row(from.wrapping_offset($j * hop)))*];
                         let y = $transform(x);
                         *to = y[0];
                         if k == 0 {
                             $(*to.add(pass.after * $j) = y[$j];)*
                         } else {
-                            let turns = pass.turns.as_ptr().add(($p - 1) * k);
-                            $(*to.add(pass.after * $j) = turned(y[$j], *turns.add($j - 1));)*
+                            let twiddles = pass.twiddles.as_ptr().add(($p - 1) * k);
+                            $(*to.add(pass.after * $j) = times_twiddle(y[$j], *twiddles.add($j - 1));)*
                         }
                     }
                 }
@@ -172,25 +178,25 @@ macro_rules! first {
     )*};
 }
 first! {
-    8 eight [1 2 3 4 5 6 7]: first_eight;
+    8 dft8 [1 2 3 4 5 6 7]: load_dft8;
 }
 
-/// Last passes, from rows to memory, of whole groups of lines.
+/// Last passes that write whole groups of lines from rows to memory.
 macro_rules! last {
     ($($p:literal $transform:ident [$($j:literal)*]: $last:ident;)*) => {$(
         /// # Safety
-        /// As `put`.
+        /// As `store_columns`.
         #[inline(always)]
         unsafe fn $last<V: Vector>(
-            pass: &Radix<V::Part>,
+            pass: &RadixPass<V::Part>,
             rows: *const Row<V>,
             to: *mut Complex<V::Part>,
             (factor, forward): (V::Part, bool),
-            Beside { n, step, lines, apart, elsewhere }: Beside,
+            ColumnLayout { n, step, lines, group_rows, out_of_place }: ColumnLayout,
         ) {
             let step = if forward { step } else { -step };
             let hop = pass.before as isize * step;
-            // What precedes the first position is the end of the line.
+            // In reverse order, positions before the first are at the end of the line.
             let end = to.wrapping_offset(if forward { 0 } else { -step * n as isize });
             let scaled = factor != V::Part::one();
             let factor = V::all(factor);
@@ -199,19 +205,19 @@ macro_rules! last {
                 for b in 0..pass.before {
                     let others = end.wrapping_offset(b as isize * step);
                     let first = if b == 0 { to } else { others };
-                    if elsewhere {
-                        call(others.wrapping_offset(step), hop, $p, lines);
+                    if out_of_place {
+                        prefetch_lines(others.wrapping_offset(step), hop, $p, lines);
                     }
                     for group in 0..lines / V::LANES {
-                        let from = rows.add($p * b + group * apart);
+                        let from = rows.add($p * b + group * group_rows);
                         let mut y = $transform([*from $(, *from.add($j))*]);
                         if scaled {
-                            y[0] = times(y[0], factor);
-                            $(y[$j] = times(y[$j], factor);)*
+                            y[0] = scale_row(y[0], factor);
+                            $(y[$j] = scale_row(y[$j], factor);)*
                         }
                         let at = group * V::LANES;
-                        write(y[0], first.add(at));
-                        $(write(y[$j], others.wrapping_offset($j * hop).add(at));)*
+                        store_row(y[0], first.add(at));
+                        $(store_row(y[$j], others.wrapping_offset($j * hop).add(at));)*
                     }
                 }
             }
@@ -219,57 +225,59 @@ macro_rules! last {
     )*};
 }
 last! {
-    8 eight [1 2 3 4 5 6 7]: last_eight;
-    5 five [1 2 3 4]: last_five;
+    8 dft8 [1 2 3 4 5 6 7]: dft8_store;
+    5 dft5 [1 2 3 4]: dft5_store;
 }
 
-/// Transforms a strip. Of lines side by side, whole groups of as many as a vector has lanes come before those that are left.
+/// Transforms a strip. Adjacent lines: first the full groups of as many as a vector has lanes, then
+/// the rest.
 ///
 /// # Safety
-/// The lines of both places are valid, and there are places `apart` for the rows of every group and one more.
+/// The input and output lines are valid, and the workspace has `group_rows` rows for every group and one
+/// more.
 #[inline(always)]
 pub(super) unsafe fn transform<V: Vector>(
     passes: &Passes<V::Part>,
     strip: Strip<V::Part>,
     rows: *mut Row<V>,
-    apart: usize,
+    group_rows: usize,
 ) {
-    let (n, Strip { from, to, lines, beside, factor, forward }) = (passes.n, strip);
-    let whole = if beside.is_some() { lines - lines % V::LANES } else { 0 };
+    let (n, Strip { from, to, lines, column_steps, factor, forward }) = (passes.n, strip);
+    let whole = if column_steps.is_some() { lines - lines % V::LANES } else { 0 };
     let (all, last) = (&passes.passes[..], passes.passes.len() - 1);
     for (start, lines) in [(0, whole), (whole, lines - whole)] {
         if lines == 0 {
             continue;
         }
-        let begun = start < whole && all[0].p == 8;
-        let ended = start < whole && last > 0 && matches!(all[last].p, 5 | 8);
-        let middle = &all[usize::from(begun)..all.len() - usize::from(ended)];
+        let fused_load = start < whole && all[0].p == 8;
+        let fused_store = start < whole && last > 0 && matches!(all[last].p, 5 | 8);
+        let middle = &all[usize::from(fused_load)..all.len() - usize::from(fused_store)];
         let (from, to) = (from.wrapping_add(start), to.wrapping_add(start));
-        let elsewhere = from != to.cast_const();
-        let place = |step| Beside { n, step, lines, apart, elsewhere };
-        // SAFETY: the caller's contract. The rows of a group stand behind a place that is free: for the first one, and once
-        // the group before it has moved down.
+        let out_of_place = from != to.cast_const();
+        let layout = |step| ColumnLayout { n, step, lines, group_rows, out_of_place };
+        // SAFETY: the caller's contract. The group before the rows of a group is free: for the
+        // first one, and once the group before has moved down.
         unsafe {
-            let own = rows.add(apart);
-            match beside {
-                Some([step, _]) if begun => first_eight::<V>(&all[0], from, own, place(step)),
-                Some([step, _]) => take::<V>(from, own, place(step)),
+            let own = rows.add(group_rows);
+            match column_steps {
+                Some([step, _]) if fused_load => load_dft8::<V>(&all[0], from, own, layout(step)),
+                Some([step, _]) => load_columns::<V>(from, own, layout(step)),
                 None => gather::<V>(n, from, lines, own, forward),
             }
             let odd = !middle.len().is_multiple_of(2);
             for group in 0..lines.div_ceil(V::LANES) {
-                let own = own.add(apart * group);
-                Passes::run::<V>(middle, own, if odd { own.sub(apart) } else { rows });
+                let own = own.add(group_rows * group);
+                Passes::run::<V>(middle, own, if odd { own.sub(group_rows) } else { rows });
             }
             let (out, scaled) = (if odd { rows } else { own }, (factor, forward));
-            match (beside, &all[last]) {
-                (Some([_, step]), pass) if ended && pass.p == 8 => {
-                    last_eight::<V>(pass, out, to, scaled, place(step));
+            match (column_steps, &all[last]) {
+                (Some([_, step]), pass) if fused_store && pass.p == 8 => {
+                    dft8_store::<V>(pass, out, to, scaled, layout(step));
                 }
-                (Some([_, step]), pass) if ended => {
-                    last_five::<V>(pass, out, to, scaled, place(step));
+                (Some([_, step]), pass) if fused_store => {
+                    dft5_store::<V>(pass, out, to, scaled, layout(step));
                 }
-                (Some([_, step]), _) => put::<V>(out, to, scaled, place(step)),
+                (Some([_, step]), _) => store_columns::<V>(out, to, scaled, layout(step)),
                 (None, _) => scatter::<V>(n, out, to, lines, forward),
             }
         }

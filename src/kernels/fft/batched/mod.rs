@@ -1,7 +1,6 @@
-//! Transforms of as many lines at once as a vector has lanes.
+//! Batched FFT: transforms as many lines at once as a vector has lanes.
 //!
-//! Owns: the passes over rows of vectors, and the ways of lines to the lanes and back. Never plans which transforms a length is made of.
-//! Invariant: a line has the same bits in whichever lane it stands.
+//! Invariant: a line has the same bits in any lane.
 
 mod load_store;
 mod passes;
@@ -10,5 +9,8 @@ mod transform;
 mod transpose;
 
 pub(super) use passes::Passes;
-pub(super) use simd::Pairs;
-pub(super) use transform::{Lanes, Strip, Together, group, passes, room_bytes, room_of, unusual};
+pub(super) use simd::ComplexPairs;
+pub(super) use transform::{
+    BatchedFft, BatchedPlan, Strip, lines_per_call, passes, prefers_batched, workspace_bytes,
+    workspace_len,
+};

@@ -1,12 +1,11 @@
-//! Vectors of floats for loops whose steps the compiler would cut in another way.
+//! SIMD vector operations of the batched FFT for AVX2 and AVX-512.
 //!
-//! Owns: products, parts and transposes of vectors of AVX2 and AVX-512. Never branches.
 //! Invariant: a lane of a sum or a product depends on the same lane of the operands.
 
 use crate::kernels::fft::float::Real;
 use crate::kernels::simd::Lanes;
 
-/// Floats that are computed with together, beside what all loops over lanes do.
+/// SIMD vectors, with what FFTs need beside `Lanes`.
 ///
 /// # Safety
 /// As `Lanes`.
@@ -17,11 +16,12 @@ pub(in crate::kernels::fft) unsafe trait Vector:
     fn mul(self, o: Self) -> Self;
     /// `self * by - from`.
     fn fused_sub(self, by: Self, from: Self) -> Self;
-    /// The real and the imaginary parts of as many complex numbers as there are lanes, in an order of its own.
+    /// Deinterleaves complex numbers: the real and the imaginary parts of as many as there are
+    /// lanes, in an unspecified order.
     fn split(a: Self, b: Self) -> [Self; 2];
-    /// The reverse of `split`.
+    /// The inverse of `split`.
     fn join(parts: [Self; 2]) -> [Self; 2];
-    /// Of as many vectors as one has complex numbers: the first numbers of all, the second ones, and so on.
+    /// Transposes a tile of complex numbers with as many vectors as a vector has complex numbers.
     fn transposed(tile: [Self; 8]) -> [Self; 8];
 }
 
@@ -29,11 +29,11 @@ macro_rules! vectors {
     ($($v:ident: $sub:ident $mul:ident $fused_sub:ident [$($re:tt)*] [$($im:tt)*] $low:ident $high:ident
         |$t:ident| $transposed:expr;)*) => {$(
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a register of as many floats.
+        // SAFETY: a register of this many floats.
         unsafe impl Vector for std::arch::x86_64::$v {
             #[inline(always)]
             fn sub(self, o: Self) -> Self {
-                // SAFETY: the CPU has them, as the trait says; so for the others.
+                // SAFETY: the CPU has the instructions, as the trait requires; the same below.
                 unsafe { std::arch::x86_64::$sub(self, o) }
             }
             #[inline(always)]
@@ -73,7 +73,7 @@ vectors! {
     __m512d: _mm512_sub_pd _mm512_mul_pd _mm512_fmsub_pd
         [_mm512_unpacklo_pd] [_mm512_unpackhi_pd] _mm512_unpacklo_pd _mm512_unpackhi_pd
         |t| {
-            let [a, b, c, d] = quarters([t[0], t[1], t[2], t[3]]);
+            let [a, b, c, d] = transpose_quarters([t[0], t[1], t[2], t[3]]);
             [a, b, c, d, a, b, c, d]
         };
     __m512: _mm512_sub_ps _mm512_mul_ps _mm512_fmsub_ps
@@ -84,7 +84,7 @@ vectors! {
                 let (a, b) = (_mm512_castps_pd(t[2 * i]), _mm512_castps_pd(t[2 * i + 1]));
                 (even[i], odd[i]) = (_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
             }
-            (even, odd) = (quarters(even), quarters(odd));
+            (even, odd) = (transpose_quarters(even), transpose_quarters(odd));
             let mut out = t;
             for i in 0..4 {
                 (out[2 * i], out[2 * i + 1]) = (_mm512_castpd_ps(even[i]), _mm512_castpd_ps(odd[i]));
@@ -114,12 +114,12 @@ vectors! {
         };
 }
 
-/// The first quarters of four vectors, the second ones, and so on.
+/// Transposes the quarters of four vectors.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64::__m512d; 4] {
+fn transpose_quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64::__m512d; 4] {
     use std::arch::x86_64::_mm512_shuffle_f64x2 as shuffle;
-    // SAFETY: whoever has such vectors has their instructions.
+    // SAFETY: a value of this vector type exists only on a CPU with its instructions.
     unsafe {
         let (a, b) = (shuffle::<0x44>(t[0], t[1]), shuffle::<0xee>(t[0], t[1]));
         let (c, d) = (shuffle::<0x44>(t[2], t[3]), shuffle::<0xee>(t[2], t[3]));
@@ -127,63 +127,65 @@ fn quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64::__m512d; 
     }
 }
 
-/// Complex numbers that are computed with as they lie: their parts side by side.
+/// Vectors of interleaved complex numbers.
 ///
 /// # Safety
 /// As `Vector`.
-pub(in crate::kernels::fft) unsafe trait Pairs: Vector {
-    /// The last number first.
+pub(in crate::kernels::fft) unsafe trait ComplexPairs:
+    Vector
+{
+    /// Reverses the order of the numbers.
     fn reversed(self) -> Self;
-    /// The real part of each number in both its places.
-    fn reals(self) -> Self;
-    /// The imaginary part in both.
-    fn imags(self) -> Self;
-    /// Each part in the place of the other.
-    fn swapped(self) -> Self;
-    /// `self * by - apart` in the places of real parts, `self * by + apart` in those of imaginary ones.
-    fn fused_apart(self, by: Self, apart: Self) -> Self;
+    /// Duplicates the real part of each number.
+    fn dup_real(self) -> Self;
+    /// Duplicates the imaginary part of each number.
+    fn dup_imag(self) -> Self;
+    /// Swaps the real and the imaginary part of each number.
+    fn swap_parts(self) -> Self;
+    /// `self * by - other` for real parts, `self * by + other` for imaginary parts.
+    fn fmaddsub(self, by: Self, other: Self) -> Self;
 
-    /// The same number everywhere.
+    /// One complex number, repeated.
     #[inline(always)]
-    fn both(re: Self::Part, im: Self::Part) -> Self {
+    fn splat_complex(re: Self::Part, im: Self::Part) -> Self {
         Self::join([Self::all(re), Self::all(im)])[0]
     }
 }
 
 macro_rules! pairs {
     ($($v:ident: |$x:ident| $reversed:expr,
-        $reals:ident [$($imags:tt)*] [$($swapped:tt)*] $apart:ident;)*) => {$(
+        $dup_real:ident [$($dup_imag:tt)*] [$($swap_parts:tt)*] $other:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a register of as many floats.
-        unsafe impl Pairs for std::arch::x86_64::$v {
+        // SAFETY: a register of this many floats.
+        unsafe impl ComplexPairs for std::arch::x86_64::$v {
             #[inline(always)]
             fn reversed(self) -> Self {
                 use std::arch::x86_64::*;
                 let $x = self;
-                // SAFETY: the CPU has them, as the trait says; so for the others.
+                // SAFETY: the CPU has the instructions, as the trait requires; the same below.
                 unsafe { $reversed }
             }
             #[inline(always)]
-            fn reals(self) -> Self {
+            fn dup_real(self) -> Self {
                 // SAFETY: as above.
-                unsafe { std::arch::x86_64::$reals(self) }
+                unsafe { std::arch::x86_64::$dup_real(self) }
             }
             #[inline(always)]
-            fn imags(self) -> Self {
+            fn dup_imag(self) -> Self {
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
-                unsafe { $($imags)*(self) }
+                unsafe { $($dup_imag)*(self) }
             }
             #[inline(always)]
-            fn swapped(self) -> Self {
+            fn swap_parts(self) -> Self {
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
-                unsafe { $($swapped)*(self) }
+                unsafe { $($swap_parts)*(self) }
             }
             #[inline(always)]
-            fn fused_apart(self, by: Self, apart: Self) -> Self {
+            fn fmaddsub(self, by: Self, other: Self) -> Self {
                 // SAFETY: as above.
-                unsafe { std::arch::x86_64::$apart(self, by, apart) }
+                unsafe { std::arch::x86_64::$other(self, by, other) }
             }
         }
     )*};

@@ -1,8 +1,8 @@
-//! Transforms of as many lines at once as a vector has lanes.
+//! Batched FFT plans: which lengths use them, their CPU dispatch, and an adapter to rustfft's `Fft`
+//! trait.
 //!
-//! Owns: the choice of lengths for it, and the plan. Never passes: `rows` does, and `ends` around it. Factors such as
-//! 13 or 31, for which rustfft computes with single numbers, find vectors this way, and fives with little beside them, such as
-//! 500; other lengths have faster ways.
+//! Batching pays for prime factors without a SIMD butterfly in rustfft, such as 13 or 31, and for
+//! fives with a small cofactor, such as 500; rustfft is faster for other contiguous lines.
 //! Invariant: how a line is transformed follows from the shapes, not from the threads.
 
 use std::sync::Arc;
@@ -16,70 +16,77 @@ use super::simd::Vector;
 use crate::kernels::fft::float::Real;
 use crate::kernels::isa::{Level, level};
 
-/// The longest lines: their rows take 2 MB.
-const LONGEST: usize = 8192;
-/// Rows between both places, so that what is read and written at a time differs in the lower bits of its address.
-const APART: usize = 16;
-/// Bytes of a row of the widest vectors, and of their alignment.
-const ROW: usize = 128;
-const ALIGNED: usize = 64;
+/// Most points of a line: the rows then take 2 MB.
+const MAX_POINTS: usize = 8192;
+/// Rows of padding between the two buffers, so that simultaneous reads and writes differ in the low
+/// bits of the address.
+const ROW_PADDING: usize = 16;
+/// Bytes of a row of the widest vectors, and the alignment of rows.
+const MAX_ROW_BYTES: usize = 128;
+const ROW_ALIGNMENT: usize = 64;
 
-/// Lines that are transformed together: one after the other in memory, at most as many as there are lanes, or side by side.
+/// Lines transformed together: contiguous ones, at most as many as there are lanes, or adjacent
+/// ones (columns).
 #[derive(Clone, Copy)]
 pub(in crate::kernels::fft) struct Strip<T> {
     pub(in crate::kernels::fft) from: *const Complex<T>,
     pub(in crate::kernels::fft) to: *mut Complex<T>,
     pub(in crate::kernels::fft) lines: usize,
-    /// Of lines side by side, how far their positions are apart.
-    pub(in crate::kernels::fft) beside: Option<[isize; 2]>,
-    /// What lines side by side are multiplied with.
+    /// For adjacent lines, the strides of their positions in input and output.
+    pub(in crate::kernels::fft) column_steps: Option<[isize; 2]>,
+    /// Factor of the results, for adjacent lines only.
     pub(in crate::kernels::fft) factor: T,
     pub(in crate::kernels::fft) forward: bool,
 }
 
-/// A float type with vectors.
-pub(in crate::kernels::fft) trait Lanes: Sized {
-    /// The lanes of a vector on this CPU, 0 where there are none.
+/// A float type with batched FFTs on some CPUs.
+pub(in crate::kernels::fft) trait BatchedFft: Sized {
+    /// Lanes of a vector on this CPU, 0 without SIMD support.
     fn lanes() -> usize;
-    /// Transforms a strip. The places may be the same.
+    /// Transforms a strip, possibly in place.
     ///
     /// # Safety
-    /// The lines of both places are valid, there are lanes, and the room has `room_of` numbers.
-    unsafe fn strip(passes: &Passes<Self>, strip: Strip<Self>, room: *mut Complex<Self>);
+    /// The input and output lines are valid, `lanes` is not 0, and the workspace has
+    /// `workspace_len` numbers.
+    unsafe fn transform_strip(
+        passes: &Passes<Self>,
+        strip: Strip<Self>,
+        workspace: *mut Complex<Self>,
+    );
 }
 
 macro_rules! lanes {
     ($($t:ty: $avx512:ident $avx2:ident;)*) => {$(
-        impl Lanes for $t {
+        impl BatchedFft for $t {
             fn lanes() -> usize {
                 match level() {
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => ALIGNED / size_of::<$t>(),
+                    Level::Avx512 => ROW_ALIGNMENT / size_of::<$t>(),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => ALIGNED / 2 / size_of::<$t>(),
+                    Level::Avx2 => ROW_ALIGNMENT / 2 / size_of::<$t>(),
                     _ => 0,
                 }
             }
 
-            unsafe fn strip(passes: &Passes<$t>, strip: Strip<$t>, room: *mut Complex<$t>) {
+            unsafe fn transform_strip(passes: &Passes<$t>, strip: Strip<$t>, workspace: *mut Complex<$t>) {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use std::arch::x86_64::{$avx2, $avx512};
                     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-                    unsafe fn avx512(p: &Passes<$t>, s: Strip<$t>, room: *mut Complex<$t>) {
+                    unsafe fn avx512(p: &Passes<$t>, s: Strip<$t>, workspace: *mut Complex<$t>) {
                         // SAFETY: the caller's contract.
-                        unsafe { transform::<$avx512>(p, s, room) }
+                        unsafe { transform::<$avx512>(p, s, workspace) }
                     }
                     #[target_feature(enable = "avx2,fma")]
-                    unsafe fn avx2(p: &Passes<$t>, s: Strip<$t>, room: *mut Complex<$t>) {
+                    unsafe fn avx2(p: &Passes<$t>, s: Strip<$t>, workspace: *mut Complex<$t>) {
                         // SAFETY: the caller's contract.
-                        unsafe { transform::<$avx2>(p, s, room) }
+                        unsafe { transform::<$avx2>(p, s, workspace) }
                     }
                     // SAFETY: the CPU has the instructions of its level; the rest is the caller's contract.
                     unsafe {
                         match level() {
-                            Level::Avx512 => avx512(passes, strip, room),
-                            _ => avx2(passes, strip, room),
+                            Level::Avx512 => avx512(passes, strip, workspace),
+                            _ => avx2(passes, strip, workspace),
                         }
                     }
                 }
@@ -94,57 +101,62 @@ lanes! {
     f32: __m512 __m256;
 }
 
-/// The passes of lines of `n` points, kept for the process, where there are vectors for them.
+/// The cached passes for lines of `n` points, if this CPU and length support them.
 pub(in crate::kernels::fft) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
-    if T::lanes() == 0 || n > LONGEST {
+    if T::lanes() == 0 || n > MAX_POINTS {
         return Arc::new(None);
     }
-    T::passes().get((n, 0), || Arc::new(Passes::new(n)))
+    T::pass_plans().get((n, 0), || Arc::new(Passes::new(n)))
 }
 
-/// Whether lines of `n` points that follow on each other are transformed together too.
-pub(in crate::kernels::fft) fn unusual<T: Real>(n: usize) -> bool {
-    passes::<T>(n).as_ref().as_ref().is_some_and(Passes::unusual)
+/// Whether contiguous lines of `n` points are batched too.
+pub(in crate::kernels::fft) fn prefers_batched<T: Real>(n: usize) -> bool {
+    passes::<T>(n).as_ref().as_ref().is_some_and(Passes::prefers_batched)
 }
 
-/// How many lines that follow on each other are transformed together.
-pub(in crate::kernels::fft) fn group<T: Real>(n: usize) -> usize {
-    if unusual::<T>(n) { T::lanes() } else { 1 }
+/// How many contiguous lines are transformed together.
+pub(in crate::kernels::fft) fn lines_per_call<T: Real>(n: usize) -> usize {
+    if prefers_batched::<T>(n) { T::lanes() } else { 1 }
 }
 
-/// The bytes of working memory for groups of lines of `n` points.
-pub(in crate::kernels::fft) fn room_bytes(n: usize, groups: usize) -> usize {
-    if n > LONGEST { 0 } else { (groups + 1) * (n + APART) * ROW + ALIGNED }
+/// Bytes of workspace for groups of lines of `n` points.
+pub(in crate::kernels::fft) fn workspace_bytes(n: usize, groups: usize) -> usize {
+    if n > MAX_POINTS {
+        0
+    } else {
+        (groups + 1) * (n + ROW_PADDING) * MAX_ROW_BYTES + ROW_ALIGNMENT
+    }
 }
 
-/// The same in complex numbers.
-pub(in crate::kernels::fft) fn room_of<T>(n: usize, groups: usize) -> usize {
-    room_bytes(n, groups) / size_of::<Complex<T>>() + 1
+/// `workspace_bytes` in complex numbers.
+pub(in crate::kernels::fft) fn workspace_len<T>(n: usize, groups: usize) -> usize {
+    workspace_bytes(n, groups) / size_of::<Complex<T>>() + 1
 }
 
 /// # Safety
-/// As `Lanes::strip`, on a CPU with the instructions of the vector.
+/// As `BatchedFft::transform_strip`, on a CPU with the instructions of the vector.
 #[inline(always)]
 unsafe fn transform<V: Vector>(
     passes: &Passes<V::Part>,
     strip: Strip<V::Part>,
-    room: *mut Complex<V::Part>,
+    workspace: *mut Complex<V::Part>,
 ) {
-    let room = room.cast::<u8>();
-    let rows = room.wrapping_add(room.align_offset(ALIGNED)).cast::<Row<V>>();
-    // SAFETY: the caller's contract: the room holds the rows of the groups, as many, the distances and the alignment.
-    unsafe { load_store::transform(passes, strip, rows, passes.n + APART) };
+    let workspace = workspace.cast::<u8>();
+    let rows = workspace.wrapping_add(workspace.align_offset(ROW_ALIGNMENT)).cast::<Row<V>>();
+    // SAFETY: the caller's contract: the workspace holds the rows of the groups, one group more,
+    // the padding and the alignment.
+    unsafe { load_store::transform(passes, strip, rows, passes.n + ROW_PADDING) };
 }
 
-/// A plan for lines that follow on each other and whose length has factors for which rustfft has no vectors.
-pub(in crate::kernels::fft) struct Together<T: Real> {
+/// A rustfft-compatible plan that transforms contiguous lines in batches.
+pub(in crate::kernels::fft) struct BatchedPlan<T: Real> {
     pub(in crate::kernels::fft) passes: Arc<Option<Passes<T>>>,
-    /// For lines that are too few.
-    pub(in crate::kernels::fft) few: Arc<dyn Fft<T>>,
+    /// For fewer lines than half the lanes.
+    pub(in crate::kernels::fft) single: Arc<dyn Fft<T>>,
 }
 
-impl<T: Real> Together<T> {
-    /// Transforms lines at `from` to `to`, as many as fit at a time; `few` has those that fill no half of the lanes.
+impl<T: Real> BatchedPlan<T> {
+    /// Transforms lines in batches; `few` transforms remainders of less than half the lanes.
     fn run(
         &self,
         from: *const Complex<T>,
@@ -153,8 +165,8 @@ impl<T: Real> Together<T> {
         scratch: &mut [Complex<T>],
         few: impl Fn(usize, usize, &mut [Complex<T>]),
     ) {
-        let (n, lanes) = (self.few.len(), T::lanes());
-        assert!(scratch.len() >= room_of::<T>(n, 1), "fft: scratch");
+        let (n, lanes) = (self.single.len(), T::lanes());
+        assert!(scratch.len() >= workspace_len::<T>(n, 1), "fft: scratch");
         let Some(passes) = self.passes.as_ref() else {
             return few(0, len, scratch);
         };
@@ -165,37 +177,37 @@ impl<T: Real> Together<T> {
                 continue;
             }
             let (from, to) = (from.wrapping_add(start * n), to.wrapping_add(start * n));
-            let forward = self.few.fft_direction() == FftDirection::Forward;
-            let strip = Strip { from, to, lines, beside: None, factor: T::one(), forward };
-            // SAFETY: the lines lie in slices that the callers borrow, and the scratch was asserted.
-            unsafe { T::strip(passes, strip, scratch.as_mut_ptr()) };
+            let forward = self.single.fft_direction() == FftDirection::Forward;
+            let strip = Strip { from, to, lines, column_steps: None, factor: T::one(), forward };
+            // SAFETY: the lines are in slices that the callers borrow, and the scratch was checked.
+            unsafe { T::transform_strip(passes, strip, scratch.as_mut_ptr()) };
         }
     }
 
     fn scratch(&self, few: usize) -> usize {
-        few.max(room_of::<T>(self.few.len(), 1))
+        few.max(workspace_len::<T>(self.single.len(), 1))
     }
 }
 
-impl<T: Real> Length for Together<T> {
+impl<T: Real> Length for BatchedPlan<T> {
     fn len(&self) -> usize {
-        self.few.len()
+        self.single.len()
     }
 }
 
-impl<T: Real> Direction for Together<T> {
+impl<T: Real> Direction for BatchedPlan<T> {
     fn fft_direction(&self) -> FftDirection {
-        self.few.fft_direction()
+        self.single.fft_direction()
     }
 }
 
-impl<T: Real> Fft<T> for Together<T> {
+impl<T: Real> Fft<T> for BatchedPlan<T> {
     fn process_with_scratch(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let (at, len) = (buffer.as_mut_ptr(), buffer.len());
         self.run(at, at, len, scratch, |start, len, scratch| {
-            // SAFETY: the buffer is borrowed alone, and this is a part of it.
+            // SAFETY: the buffer is borrowed mutably, and this is a part of it.
             let lines = unsafe { std::slice::from_raw_parts_mut(at.add(start), len) };
-            self.few.process_with_scratch(lines, scratch);
+            self.single.process_with_scratch(lines, scratch);
         });
     }
 
@@ -217,14 +229,14 @@ impl<T: Real> Fft<T> for Together<T> {
         assert!(input.len() == output.len(), "fft: lengths");
         let (to, len) = (output.as_mut_ptr(), output.len());
         self.run(input.as_ptr(), to, len, scratch, |start, len, scratch| {
-            // SAFETY: the output is borrowed alone, and this is a part of it.
+            // SAFETY: the output is borrowed mutably, and this is a part of it.
             let lines = unsafe { std::slice::from_raw_parts_mut(to.add(start), len) };
-            self.few.process_immutable_with_scratch(&input[start..][..len], lines, scratch);
+            self.single.process_immutable_with_scratch(&input[start..][..len], lines, scratch);
         });
     }
 
     fn get_inplace_scratch_len(&self) -> usize {
-        self.scratch(self.few.get_inplace_scratch_len())
+        self.scratch(self.single.get_inplace_scratch_len())
     }
 
     fn get_outofplace_scratch_len(&self) -> usize {
@@ -232,6 +244,6 @@ impl<T: Real> Fft<T> for Together<T> {
     }
 
     fn get_immutable_scratch_len(&self) -> usize {
-        self.scratch(self.few.get_immutable_scratch_len())
+        self.scratch(self.single.get_immutable_scratch_len())
     }
 }

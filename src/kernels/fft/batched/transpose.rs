@@ -1,7 +1,6 @@
-//! The ways of lines that follow on each other to the lanes of rows and back, by transposes of tiles.
+//! Loads and stores contiguous lines as rows of vectors, by transposes of tiles.
 //!
-//! Owns: these ways. Never passes: `rows` does.
-//! Invariant: the same line has the same lane at every position.
+//! Invariant: a line has the same lane at every position.
 
 use std::mem::MaybeUninit;
 
@@ -10,16 +9,17 @@ use rustfft::num_complex::Complex;
 use super::passes::Row;
 use super::simd::Vector;
 
-/// The numbers of a vector, which are the lines and the positions of a tile.
+/// Complex numbers in a vector: the side of a tile.
 #[inline(always)]
-const fn near<V: Vector>() -> usize {
+const fn tile_side<V: Vector>() -> usize {
     V::LANES / 2
 }
 
-/// Copies lines to rows; lanes without a line are as the last one. Parts change places where it is not `forward`.
+/// Copies lines to rows; unused lanes repeat the last line. Unless `forward`, swaps real and
+/// imaginary parts.
 ///
 /// # Safety
-/// The lines are readable, and there are `n` rows.
+/// The lines are readable, and the `n` rows are writable.
 #[inline(always)]
 pub(super) unsafe fn gather<V: Vector>(
     n: usize,
@@ -28,18 +28,18 @@ pub(super) unsafe fn gather<V: Vector>(
     rows: *mut Row<V>,
     forward: bool,
 ) {
-    let whole = n - n % near::<V>();
+    let whole = n - n % tile_side::<V>();
     let parts = |[re, im]: Row<V>| if forward { [re, im] } else { [im, re] };
     // SAFETY: the caller's contract; zeros are numbers.
     unsafe {
-        for start in (0..whole).step_by(near::<V>()) {
+        for start in (0..whole).step_by(tile_side::<V>()) {
             let mut tiles = [[V::zero(); 8]; 2];
             for line in 0..V::LANES {
                 let from = from.add(line.min(lines - 1) * n + start);
-                tiles[line / near::<V>()][line % near::<V>()] = V::read(from.cast());
+                tiles[line / tile_side::<V>()][line % tile_side::<V>()] = V::read(from.cast());
             }
             let [a, b] = [V::transposed(tiles[0]), V::transposed(tiles[1])];
-            for i in 0..near::<V>() {
+            for i in 0..tile_side::<V>() {
                 *rows.add(start + i) = parts(V::split(a[i], b[i]));
             }
         }
@@ -55,10 +55,10 @@ pub(super) unsafe fn gather<V: Vector>(
     }
 }
 
-/// The reverse of `gather`.
+/// The inverse of `gather`.
 ///
 /// # Safety
-/// There are `n` rows, and the lines are writable.
+/// The `n` rows are readable, and the lines are writable.
 #[inline(always)]
 pub(super) unsafe fn scatter<V: Vector>(
     n: usize,
@@ -67,22 +67,22 @@ pub(super) unsafe fn scatter<V: Vector>(
     lines: usize,
     forward: bool,
 ) {
-    let whole = n - n % near::<V>();
+    let whole = n - n % tile_side::<V>();
     let numbers = |[re, im]: Row<V>| V::join(if forward { [re, im] } else { [im, re] });
     // SAFETY: the caller's contract.
     unsafe {
-        for start in (0..whole).step_by(near::<V>()) {
+        for start in (0..whole).step_by(tile_side::<V>()) {
             let mut tiles = [[V::zero(); 8]; 2];
-            // A loop over indices is unrolled, so that tiles stay in registers.
+            // LLVM unrolls a loop over indices, which keeps the tiles in registers.
             #[allow(clippy::needless_range_loop)]
-            for i in 0..near::<V>() {
+            for i in 0..tile_side::<V>() {
                 [tiles[0][i], tiles[1][i]] = numbers(*rows.add(start + i));
             }
             let tiles = [V::transposed(tiles[0]), V::transposed(tiles[1])];
             for line in 0..V::LANES {
                 if line < lines {
                     let to = to.add(line * n + start);
-                    tiles[line / near::<V>()][line % near::<V>()].write(to.cast());
+                    tiles[line / tile_side::<V>()][line % tile_side::<V>()].write(to.cast());
                 }
             }
         }

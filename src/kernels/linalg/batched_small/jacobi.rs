@@ -1,48 +1,60 @@
-//! Eigenvalues and singular values of matrices side by side, by rotations of pairs of columns.
+//! Jacobi eigenvalue iteration and one-sided Jacobi (Hestenes) SVD of four small matrices at once.
 //!
-//! Owns: Jacobi's iteration for symmetric matrices, and Hestenes' for the columns of any. Never decides what to do about a lane that
-//! has not converged: a mask names the ones that have.
-//! Invariant: values are sorted, vectors orthonormal to rounding with a positive first large component.
-//! Sources: Golub and Van Loan, Matrix Computations, 8.5 and 8.6.
+//! A mask returns the lanes that converged. Invariant: values are sorted; vectors are orthonormal
+//! to rounding and have a positive first large component.
+//!
+//! Source: Golub and Van Loan, Matrix Computations, 8.5 and 8.6.
 
-use super::lanes::{Block, Lane, Mask, ONE, SIDE, ZERO};
+use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO};
 use super::lu::identity;
 use crate::kernels::multiversion::leveled;
 
-/// Rising eigenvalues and the eigenvectors (columns of `v`) of a symmetric matrix of about 1; the lanes that converged.
-pub(super) fn symmetric(a: &mut Block, n: usize, v: &mut Block, w: &mut [Lane; SIDE]) -> Mask {
-    // SAFETY: the body asks for nothing.
-    unsafe { symmetric_by_level(a, n, v, w) }
+/// Ascending eigenvalues, and eigenvectors (columns of `v`), of a symmetric matrix with elements of
+/// about 1. Returns the lanes that converged.
+pub(super) fn symmetric_eigen(
+    a: &mut LaneMatrix,
+    n: usize,
+    v: &mut LaneMatrix,
+    w: &mut [F64x4; MAX_SIDE],
+) -> Mask {
+    // SAFETY: the body has no contract.
+    unsafe { symmetric_eigen_by_level(a, n, v, w) }
 }
 
-/// `u` of about 1 becomes its left singular vectors, times their values without `vectors`, `v` the right ones (columns), `w` the
-/// falling values. The lanes that converged.
-pub(super) fn singular(
-    u: &mut Block,
+/// Singular value decomposition of `u`, whose elements are of about 1. `u` becomes the left
+/// singular vectors (scaled by their values without `vectors`), `v` the right ones (columns), `w`
+/// the descending values. Returns the lanes that converged.
+pub(super) fn svd(
+    u: &mut LaneMatrix,
     size: (usize, usize),
-    v: &mut Block,
-    w: &mut [Lane; SIDE],
+    v: &mut LaneMatrix,
+    w: &mut [F64x4; MAX_SIDE],
     vectors: bool,
 ) -> Mask {
-    // SAFETY: the body asks for nothing.
-    unsafe { singular_by_level(u, size, v, w, vectors) }
+    // SAFETY: the body has no contract.
+    unsafe { svd_by_level(u, size, v, w, vectors) }
 }
 
 leveled! {
-    unsafe fn symmetric_by_level(a: &mut Block, n: usize, v: &mut Block, w: &mut [Lane; SIDE])
-        -> Mask = symmetric_body, Levels::UpToAvx2
+    unsafe fn symmetric_eigen_by_level(a: &mut LaneMatrix, n: usize, v: &mut LaneMatrix, w: &mut [F64x4; MAX_SIDE])
+        -> Mask = symmetric_eigen_body, Levels::UpToAvx2
 }
 leveled! {
-    unsafe fn singular_by_level(
-        u: &mut Block, size: (usize, usize), v: &mut Block, w: &mut [Lane; SIDE], vectors: bool,
-    ) -> Mask = singular_body, Levels::UpToAvx2
+    unsafe fn svd_by_level(
+        u: &mut LaneMatrix, size: (usize, usize), v: &mut LaneMatrix, w: &mut [F64x4; MAX_SIDE], vectors: bool,
+    ) -> Mask = svd_body, Levels::UpToAvx2
 }
 
 /// # Safety
-/// None is asked for.
+/// No contract.
 #[inline(always)]
-unsafe fn symmetric_body(a: &mut Block, n: usize, v: &mut Block, w: &mut [Lane; SIDE]) -> Mask {
-    let n = n.min(SIDE);
+unsafe fn symmetric_eigen_body(
+    a: &mut LaneMatrix,
+    n: usize,
+    v: &mut LaneMatrix,
+    w: &mut [F64x4; MAX_SIDE],
+) -> Mask {
+    let n = n.min(MAX_SIDE);
     let done = diagonalise(a, n, v);
     for (k, w) in w.iter_mut().enumerate().take(n) {
         *w = a[k][k];
@@ -52,16 +64,16 @@ unsafe fn symmetric_body(a: &mut Block, n: usize, v: &mut Block, w: &mut [Lane; 
 }
 
 /// # Safety
-/// None is asked for.
+/// No contract.
 #[inline(always)]
-unsafe fn singular_body(
-    u: &mut Block,
+unsafe fn svd_body(
+    u: &mut LaneMatrix,
     (m, n): (usize, usize),
-    v: &mut Block,
-    w: &mut [Lane; SIDE],
+    v: &mut LaneMatrix,
+    w: &mut [F64x4; MAX_SIDE],
     vectors: bool,
 ) -> Mask {
-    let (m, n) = (m.min(SIDE), n.min(SIDE));
+    let (m, n) = (m.min(MAX_SIDE), n.min(MAX_SIDE));
     let rows = if vectors { n } else { 0 };
     let done = orthogonalise(u, (m, n), v, rows);
     for k in 0..n {
@@ -76,33 +88,35 @@ unsafe fn singular_body(
     done
 }
 
-/// Sweeps over all pairs.
-const SWEEPS: usize = 16;
+/// Most sweeps over all pairs of columns.
+const MAX_SWEEPS: usize = 16;
 
-/// Cosine and sine of the rotation that a quotient of twice its angle's cotangent asks for, where a mask says so.
+/// Cosine and sine of the Jacobi rotation whose cotangent of twice the angle is `half / product`,
+/// in the lanes of `wanted`; the identity in others.
 #[inline(always)]
-fn rotation(half: Lane, product: Lane, wanted: Mask) -> (Lane, Lane) {
-    let safe = wanted.pick(product, ONE);
+fn rotation(half: F64x4, product: F64x4, wanted: Mask) -> (F64x4, F64x4) {
+    let safe = wanted.select(product, ONE);
     let cotangent = half / safe;
     let root = (cotangent * cotangent + ONE).sqrt();
-    let tangent = wanted.pick(ONE / (cotangent + root.signed(cotangent)), ZERO);
+    let tangent = wanted.select(ONE / (cotangent + root.copysign(cotangent)), ZERO);
     let cosine = ONE / (tangent * tangent + ONE).sqrt();
     (cosine, tangent * cosine)
 }
 
 /// Rotates columns `p` and `q`.
 #[inline(always)]
-fn turn_columns(x: &mut Block, rows: usize, (p, q): (usize, usize), (c, s): (Lane, Lane)) {
+fn rotate_columns(x: &mut LaneMatrix, rows: usize, (p, q): (usize, usize), (c, s): (F64x4, F64x4)) {
     for row in x.iter_mut().take(rows) {
         (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
     }
 }
 
-/// Eigenvalues onto the diagonal of a symmetric matrix, vectors as columns of `v`, neither sorted; the lanes that converged.
+/// Diagonalises a symmetric matrix; the eigenvectors are the columns of `v`, unsorted. Returns the
+/// lanes that converged.
 #[inline(always)]
-fn diagonalise(a: &mut Block, n: usize, v: &mut Block) -> Mask {
+fn diagonalise(a: &mut LaneMatrix, n: usize, v: &mut LaneMatrix) -> Mask {
     *v = identity(n);
-    for _ in 0..SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         let (mut off, mut whole) = (ZERO, ZERO);
         for i in 0..n {
             for j in 0..n {
@@ -111,36 +125,43 @@ fn diagonalise(a: &mut Block, n: usize, v: &mut Block) -> Mask {
                 off = if i < j { off + square } else { off };
             }
         }
-        let open = off.above(whole * Lane::all(1e-34));
-        if !open.any() {
+        let unfinished = off.gt(whole * F64x4::splat(1e-34));
+        if !unfinished.any() {
             return Mask::ALL;
         }
         for p in 0..n {
             for q in p + 1..n {
                 let product = a[p][q];
-                let half = (a[q][q] - a[p][p]) * Lane::all(0.5);
-                // Beside a difference that it vanishes in, nothing is turned; else its square might overflow.
-                let wanted = product.abs().above(half.abs() * Lane::all(1e-150));
+                let half = (a[q][q] - a[p][p]) * F64x4::splat(0.5);
+                // No rotation where the product is negligible: the square of the cotangent could
+                // overflow.
+                let wanted = product.abs().gt(half.abs() * F64x4::splat(1e-150));
                 let (c, s) = rotation(half, product, wanted);
-                turn_columns(a, n, (p, q), (c, s));
+                rotate_columns(a, n, (p, q), (c, s));
                 for k in 0..n {
                     (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
                 }
-                a[p][q] = wanted.pick(ZERO, a[p][q]);
+                a[p][q] = wanted.select(ZERO, a[p][q]);
                 a[q][p] = a[p][q];
-                turn_columns(v, n, (p, q), (c, s));
+                rotate_columns(v, n, (p, q), (c, s));
             }
         }
     }
     Mask::NONE
 }
 
-/// The columns of `u` become orthogonal, and `rows` rows of `v` what they were turned by; the lanes that converged.
+/// Makes the columns of `u` orthogonal, and accumulates the rotations in `rows` rows of `v`.
+/// Returns the lanes that converged.
 #[inline(always)]
-fn orthogonalise(u: &mut Block, (m, n): (usize, usize), v: &mut Block, rows: usize) -> Mask {
+fn orthogonalise(
+    u: &mut LaneMatrix,
+    (m, n): (usize, usize),
+    v: &mut LaneMatrix,
+    rows: usize,
+) -> Mask {
     *v = identity(n);
-    for _ in 0..SWEEPS {
-        let mut turned = Mask::NONE;
+    for _ in 0..MAX_SWEEPS {
+        let mut rotated = Mask::NONE;
         for p in 0..n {
             for q in p + 1..n {
                 let (mut one, mut two, mut product) = (ZERO, ZERO, ZERO);
@@ -149,34 +170,39 @@ fn orthogonalise(u: &mut Block, (m, n): (usize, usize), v: &mut Block, rows: usi
                     two = two + row[q] * row[q];
                     product = product + row[p] * row[q];
                 }
-                // Below this, columns are rounding, which is never orthogonal to anything.
-                let floor = Lane::all(1e-30);
-                let wanted = product.abs().above((one * two).sqrt() * Lane::all(1e-15))
-                    & one.above(floor)
-                    & two.above(floor);
+                // Below this, a column is rounding error and never becomes orthogonal to another.
+                let floor = F64x4::splat(1e-30);
+                let wanted = product.abs().gt((one * two).sqrt() * F64x4::splat(1e-15))
+                    & one.gt(floor)
+                    & two.gt(floor);
                 if !wanted.any() {
                     continue;
                 }
-                turned = turned | wanted;
-                let cs = rotation((two - one) * Lane::all(0.5), product, wanted);
-                turn_columns(u, m, (p, q), cs);
-                turn_columns(v, rows, (p, q), cs);
+                rotated = rotated | wanted;
+                let cs = rotation((two - one) * F64x4::splat(0.5), product, wanted);
+                rotate_columns(u, m, (p, q), cs);
+                rotate_columns(v, rows, (p, q), cs);
             }
         }
-        if !turned.any() {
+        if !rotated.any() {
             return Mask::ALL;
         }
     }
     Mask::NONE
 }
 
-/// Sorts values, and columns with them: rising, or falling.
+/// Sorts values, ascending or `descending`, and columns with them.
 #[inline(always)]
-fn sort(w: &mut [Lane; SIDE], n: usize, falling: bool, with: [(&mut Block, usize); 2]) {
+fn sort(
+    w: &mut [F64x4; MAX_SIDE],
+    n: usize,
+    descending: bool,
+    with: [(&mut LaneMatrix, usize); 2],
+) {
     let [(u, m), (v, k)] = with;
     for i in 0..n {
         for j in i + 1..n {
-            let mask = if falling { w[j].above(w[i]) } else { w[i].above(w[j]) };
+            let mask = if descending { w[j].gt(w[i]) } else { w[i].gt(w[j]) };
             if !mask.any() {
                 continue;
             }
@@ -191,17 +217,22 @@ fn sort(w: &mut [Lane; SIDE], n: usize, falling: bool, with: [(&mut Block, usize
     }
 }
 
-/// Turns the sign of columns whose first large component is negative, and the same columns of `v`.
-pub(super) fn signs(u: &mut Block, (m, n): (usize, usize), v: &mut Block, rows: usize) {
-    for k in 0..n.min(SIDE) {
-        let mut most = ZERO;
+/// Flips columns whose first large component is negative, and the same columns of `v`.
+pub(super) fn normalize_signs(
+    u: &mut LaneMatrix,
+    (m, n): (usize, usize),
+    v: &mut LaneMatrix,
+    rows: usize,
+) {
+    for k in 0..n.min(MAX_SIDE) {
+        let mut largest = ZERO;
         for row in u.iter().take(m) {
-            most = most.most(row[k].abs());
+            largest = largest.max(row[k].abs());
         }
-        let least = most * Lane::all(0.37);
+        let threshold = largest * F64x4::splat(0.37);
         let mut sign = ONE;
         for row in u.iter().take(m).rev() {
-            sign = row[k].abs().above(least).pick(ONE.signed(row[k]), sign);
+            sign = row[k].abs().gt(threshold).select(ONE.copysign(row[k]), sign);
         }
         for row in u.iter_mut().take(m) {
             row[k] = row[k] * sign;

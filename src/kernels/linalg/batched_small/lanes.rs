@@ -1,45 +1,45 @@
-//! Numbers of several matrices side by side.
+//! SIMD types of `batched_small`: `F64x4` holds one number of each of four matrices.
 //!
-//! Owns: `Lane`, one number of each of `LANES` matrices, its arithmetic, and masks of lanes. Never branches.
-//! Invariant: a lane is computed from its own numbers alone, and every instruction set computes the same bits.
+//! Invariant: a lane is computed from its own numbers alone, and every instruction set computes the
+//! same bits.
 
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
-/// Matrices that are computed with together.
+/// Matrices computed together.
 pub(in crate::kernels::linalg) const LANES: usize = 4;
-/// The most rows and columns of such a matrix.
-pub(in crate::kernels::linalg) const SIDE: usize = 8;
+/// Most rows and columns of such a matrix.
+pub(in crate::kernels::linalg) const MAX_SIDE: usize = 8;
 
-/// A number of each matrix.
+/// One number of each matrix.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(in crate::kernels::linalg) struct Lane(pub(in crate::kernels::linalg) [f64; LANES]);
+pub(in crate::kernels::linalg) struct F64x4(pub(in crate::kernels::linalg) [f64; LANES]);
 
-/// Which matrices: all bits or none.
+/// A mask of lanes: all bits set, or none.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 pub(in crate::kernels::linalg) struct Mask([u64; LANES]);
 
-/// The numbers of matrices of at most `SIDE` rows and columns.
-pub(in crate::kernels::linalg) type Block = [[Lane; SIDE]; SIDE];
+/// Four matrices of at most `MAX_SIDE` rows and columns, interleaved.
+pub(in crate::kernels::linalg) type LaneMatrix = [[F64x4; MAX_SIDE]; MAX_SIDE];
 
-pub(in crate::kernels::linalg) const ZERO: Lane = Lane([0.0; LANES]);
-pub(in crate::kernels::linalg) const ONE: Lane = Lane([1.0; LANES]);
-pub(in crate::kernels::linalg) const EMPTY: Block = [[ZERO; SIDE]; SIDE];
+pub(in crate::kernels::linalg) const ZERO: F64x4 = F64x4([0.0; LANES]);
+pub(in crate::kernels::linalg) const ONE: F64x4 = F64x4([1.0; LANES]);
+pub(in crate::kernels::linalg) const ZERO_MATRIX: LaneMatrix = [[ZERO; MAX_SIDE]; MAX_SIDE];
 
-/// What `of` says of every lane, written out: a loop over them would stay one in some builds.
+/// `of(lane)` of every lane, unrolled by hand: LLVM leaves a loop in some builds.
 #[inline(always)]
-fn each<T>(of: impl Fn(usize) -> T) -> [T; LANES] {
+fn per_lane<T>(of: impl Fn(usize) -> T) -> [T; LANES] {
     [of(0), of(1), of(2), of(3)]
 }
 
-macro_rules! by_lane {
+macro_rules! lanewise {
     ($($name:ident $method:ident |$a:ident, $b:ident| $body:expr;)*) => {$(
-        impl $name for Lane {
-            type Output = Lane;
+        impl $name for F64x4 {
+            type Output = F64x4;
             #[inline(always)]
-            fn $method(self, other: Lane) -> Lane {
-                Lane(each(|l| {
+            fn $method(self, other: F64x4) -> F64x4 {
+                F64x4(per_lane(|l| {
                     let ($a, $b) = (self.0[l], other.0[l]);
                     $body
                 }))
@@ -47,60 +47,59 @@ macro_rules! by_lane {
         }
     )*};
 }
-by_lane! {
+lanewise! {
     Add add |a, b| a + b;
     Sub sub |a, b| a - b;
     Mul mul |a, b| a * b;
     Div div |a, b| a / b;
 }
 
-impl Lane {
+impl F64x4 {
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn all(x: f64) -> Lane {
-        Lane([x; LANES])
+    pub(in crate::kernels::linalg) fn splat(x: f64) -> F64x4 {
+        F64x4([x; LANES])
     }
 
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn map(self, of: impl Fn(f64) -> f64) -> Lane {
-        Lane(each(|l| of(self.0[l])))
+    pub(in crate::kernels::linalg) fn map(self, of: impl Fn(f64) -> f64) -> F64x4 {
+        F64x4(per_lane(|l| of(self.0[l])))
     }
 
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn abs(self) -> Lane {
+    pub(in crate::kernels::linalg) fn abs(self) -> F64x4 {
         self.map(f64::abs)
     }
 
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn sqrt(self) -> Lane {
+    pub(in crate::kernels::linalg) fn sqrt(self) -> F64x4 {
         self.map(f64::sqrt)
     }
 
-    /// The magnitude with the sign of another.
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn signed(self, sign: Lane) -> Lane {
-        Lane(each(|l| self.0[l].copysign(sign.0[l])))
+    pub(in crate::kernels::linalg) fn copysign(self, sign: F64x4) -> F64x4 {
+        F64x4(per_lane(|l| self.0[l].copysign(sign.0[l])))
     }
 
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn above(self, other: Lane) -> Mask {
-        Mask(each(|l| if self.0[l] > other.0[l] { u64::MAX } else { 0 }))
+    pub(in crate::kernels::linalg) fn gt(self, other: F64x4) -> Mask {
+        Mask(per_lane(|l| if self.0[l] > other.0[l] { u64::MAX } else { 0 }))
     }
 
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn equals(self, other: Lane) -> Mask {
-        Mask(each(|l| if self.0[l] == other.0[l] { u64::MAX } else { 0 }))
+    pub(in crate::kernels::linalg) fn equals(self, other: F64x4) -> Mask {
+        Mask(per_lane(|l| if self.0[l] == other.0[l] { u64::MAX } else { 0 }))
     }
 
-    /// The larger of two, neither of which is NaN.
+    /// The larger of two numbers that are not NaN.
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn most(self, other: Lane) -> Lane {
-        self.above(other).pick(self, other)
+    pub(in crate::kernels::linalg) fn max(self, other: F64x4) -> F64x4 {
+        self.gt(other).select(self, other)
     }
 
-    /// Where the number is finite.
+    /// The lanes with a finite number.
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn finite(self) -> Mask {
-        Mask(each(|l| if self.0[l].is_finite() { u64::MAX } else { 0 }))
+    pub(in crate::kernels::linalg) fn is_finite(self) -> Mask {
+        Mask(per_lane(|l| if self.0[l].is_finite() { u64::MAX } else { 0 }))
     }
 }
 
@@ -110,23 +109,23 @@ impl Mask {
 
     /// `a` in the lanes of the mask, else `b`.
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn pick(self, a: Lane, b: Lane) -> Lane {
-        Lane(each(|l| {
+    pub(in crate::kernels::linalg) fn select(self, a: F64x4, b: F64x4) -> F64x4 {
+        F64x4(per_lane(|l| {
             let (a, b) = (a.0[l].to_bits() & self.0[l], b.0[l].to_bits() & !self.0[l]);
             f64::from_bits(a | b)
         }))
     }
 
-    /// Exchanges two numbers in the lanes of the mask.
+    /// Swaps two numbers in the lanes of the mask.
     #[inline(always)]
-    pub(in crate::kernels::linalg) fn swap(self, (a, b): (Lane, Lane)) -> (Lane, Lane) {
-        (self.pick(b, a), self.pick(a, b))
+    pub(in crate::kernels::linalg) fn swap(self, (a, b): (F64x4, F64x4)) -> (F64x4, F64x4) {
+        (self.select(b, a), self.select(a, b))
     }
 
-    /// Whether there is a lane in it.
+    /// Whether any lane is set.
     #[inline(always)]
     pub(in crate::kernels::linalg) fn any(self) -> bool {
-        self.0.iter().fold(0, |all, x| all | x) != 0
+        self.0.iter().fold(0, |bits, x| bits | x) != 0
     }
 
     #[inline(always)]
@@ -139,7 +138,7 @@ impl BitAnd for Mask {
     type Output = Mask;
     #[inline(always)]
     fn bitand(self, o: Mask) -> Mask {
-        Mask(each(|l| self.0[l] & o.0[l]))
+        Mask(per_lane(|l| self.0[l] & o.0[l]))
     }
 }
 
@@ -147,7 +146,7 @@ impl BitOr for Mask {
     type Output = Mask;
     #[inline(always)]
     fn bitor(self, o: Mask) -> Mask {
-        Mask(each(|l| self.0[l] | o.0[l]))
+        Mask(per_lane(|l| self.0[l] | o.0[l]))
     }
 }
 
@@ -155,6 +154,6 @@ impl Not for Mask {
     type Output = Mask;
     #[inline(always)]
     fn not(self) -> Mask {
-        Mask(each(|l| !self.0[l]))
+        Mask(per_lane(|l| !self.0[l]))
     }
 }

@@ -1,8 +1,8 @@
-//! Small real matrices side by side: each lane of a vector computes one of them.
+//! Factorisations of stacks of small real matrices: each SIMD lane holds one matrix, four at a
+//! time.
 //!
-//! Owns: factorisations of matrices of few rows, and their answers for four items of a stack at once. Never decides what a failure means, nor
-//! refuses a matrix: items that are not done are for the way that takes one at a time.
-//! Invariant: an item has the same bits in whichever lane and beside whichever others it lies.
+//! Items that are not done (singular, rank-deficient, not finite) are left to the one-at-a-time
+//! path. Invariant: an item has the same bits in any lane and beside any other items.
 
 mod factors;
 mod householder;
@@ -12,5 +12,5 @@ mod lu;
 mod solve;
 
 pub(super) use factors::{cholesky, eigh, qr, singular_values, svd};
-pub(super) use lanes::{Block, EMPTY, LANES, Lane, Mask, SIDE};
+pub(super) use lanes::{F64x4, LANES, LaneMatrix, MAX_SIDE, Mask, ZERO_MATRIX};
 pub(super) use solve::{cofactor, det, exponential, inverse, slogdet, solve, solve_triangular};

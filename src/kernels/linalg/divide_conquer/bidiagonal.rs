@@ -1,33 +1,39 @@
-//! Square matrices reduced to real upper bidiagonal ones.
+//! Reduction of a square matrix to real upper bidiagonal form.
 //!
-//! Owns: the reduction by panels, half of whose work is matrix products; the other half reads the matrix once for each
-//! column, for the reflection on the left and for the one on the right. Never pivots.
-//! Invariant: `q b pᴴ` is the matrix, `q` and `p` the products of the reflections on the left and on the right.
-//! Sources: LAPACK's `labrd` and `gebrd` (Dongarra, Sorensen and Hammarling, J. Comput. Appl. Math. 27, 1989); Howell,
-//! Demmel, Fulton, Hammarling and Marmol, ACM Trans. Math. Softw. 34 (2008), for the single reading.
+//! By panels: half of the work is matrix products. The other half reads the matrix once per column,
+//! for the left and the right reflector together. Invariant: `q b pᴴ` is the matrix, where `q` and
+//! `p` are the products of the left and the right reflectors.
+//!
+//! Sources: LAPACK's `labrd` and `gebrd` (Dongarra, Sorensen and Hammarling, J. Comput. Appl. Math.
+//! 27, 1989); Howell, Demmel, Fulton, Hammarling and Marmol, ACM Trans. Math. Softw. 34 (2008), for
+//! the single pass.
 
 use nalgebra::DMatrix;
 
 use crate::kernels::linalg::gemv::{
-    Pending, Pulled, columns_of, pull_and_push, without, without_row,
+    AdjointOutput, Pending, fused_gemv_pair, strided_columns, subtract_times_adjoint,
+    subtract_times_row,
 };
-use crate::kernels::linalg::householder_qr::{Reflections, WIDTH, inverse, reflection};
+use crate::kernels::linalg::householder_qr::{
+    PANEL_COLUMNS, Reflections, make_reflector, reciprocal,
+};
 use crate::kernels::linalg::scalar::{Field, dot, subtract, zeros};
 
-/// Rows up to which what a step changes is taken off together with the products of the next one.
-const FEW: usize = 256;
+/// Rows up to which the update of a step is fused with the products of the next step.
+const MAX_ROWS_UNBLOCKED: usize = 256;
 
-/// The diagonal, what is above it, and the reflections on the left and on the right: their axes from the diagonal on, and below
-/// it.
+/// The diagonals, and the Householder vectors: of the left reflectors from the diagonal on, of the
+/// right ones below it.
 pub(in crate::kernels::linalg) struct Bidiagonal<T: Field> {
     pub(in crate::kernels::linalg) diagonal: Vec<f64>,
     pub(in crate::kernels::linalg) above: Vec<f64>,
-    axes: [DMatrix<T>; 2],
-    factors: [Vec<T>; 2],
+    reflectors: [DMatrix<T>; 2],
+    taus: [Vec<T>; 2],
 }
 
-/// What a panel takes off the rest, `left rightᴴ`: axes `v` and columns `x` by turns on the left, `y` and axes `u` on the
-/// right. Rows and columns are those of the matrix from `first` on.
+/// The delayed update `a -= left rightᴴ` of a panel. `left` alternates the vectors `v` with columns
+/// `x`, `right` columns `y` with the vectors `u`. Both begin at row (or column) `first` of the
+/// matrix.
 struct Panel<T: Field> {
     first: usize,
     left: DMatrix<T>,
@@ -35,88 +41,89 @@ struct Panel<T: Field> {
 }
 
 impl<T: Field> Bidiagonal<T> {
-    /// The product of the reflections on the left.
+    /// The product of the left reflectors.
     pub(in crate::kernels::linalg) fn q(&self) -> Reflections<T> {
-        Reflections::of(&self.axes[0], 0, &self.factors[0])
+        Reflections::of(&self.reflectors[0], 0, &self.taus[0])
     }
 
-    /// The product of the reflections on the right.
+    /// The product of the right reflectors.
     pub(in crate::kernels::linalg) fn p(&self) -> Reflections<T> {
-        Reflections::of(&self.axes[1], 1, &self.factors[1])
+        Reflections::of(&self.reflectors[1], 1, &self.taus[1])
     }
 
-    /// Reflects a column, which becomes the axis; returns the factor.
-    fn left(&mut self, v: &mut [T]) -> T {
-        let (factor, diagonal) = reflection(v);
+    /// Turns a column into the vector of a left reflector; returns tau.
+    fn reflect_left(&mut self, v: &mut [T]) -> T {
+        let (tau, diagonal) = make_reflector(v);
         self.diagonal.push(diagonal.real());
-        self.factors[0].push(factor);
-        factor
+        self.taus[0].push(tau);
+        tau
     }
 
-    /// The reflection on the right that `u` asks for, where `x` is the rest times `u`, and `head` the first column of the rest:
-    /// `u` becomes the axis and `x` the rest times it. Returns the factor.
-    fn across(&mut self, u: &mut [T], x: &mut [T], head: &[T]) -> T {
+    /// Turns `u` into the vector of a right reflector. On entry `x` is the rest times `u` and
+    /// `head` the first column of the rest; on return `x` is the rest times the vector. Returns
+    /// tau.
+    fn reflect_right(&mut self, u: &mut [T], x: &mut [T], head: &[T]) -> T {
         let before = u[0];
-        let (factor, above) = reflection(u);
+        let (tau, above) = make_reflector(u);
         self.above.push(above.real());
-        self.factors[1].push(factor);
-        // The axis is what `u` was, less `above` in front, over that difference.
-        let unit = if factor == T::zero() { T::zero() } else { inverse(before - above) };
+        self.taus[1].push(tau);
+        // The vector is `u`, less `above` in its first element, over that difference.
+        let unit = if tau == T::zero() { T::zero() } else { reciprocal(before - above) };
         x.iter_mut().zip(head).for_each(|(x, head)| *x = (*x - above * *head) * unit);
-        factor
+        tau
     }
 
-    /// Takes in the next column of a panel, and the row behind its diagonal.
+    /// Reduces the next column of a panel and the row right of its diagonal.
     fn panel_step(&mut self, panel: &mut Panel<T>) {
         let i = self.diagonal.len();
         let Panel { first, left, right } = panel;
         let k = i - *first;
-        let [mut a, mut axes] = std::mem::take(&mut self.axes);
+        let [mut a, mut reflectors] = std::mem::take(&mut self.reflectors);
         let (mut column, mut rest) = a.columns_range_pair_mut(i, i + 1..);
         let v = &mut column.as_mut_slice()[i..];
-        without_row(v, (left, k), (right, k), 2 * k);
-        let factor = self.left(v);
+        subtract_times_row(v, (left, k), (right, k), 2 * k);
+        let tau = self.reflect_left(v);
         left.column_mut(2 * k).as_mut_slice()[k..].copy_from_slice(v);
         let mut rest = rest.rows_range_mut(i..);
-        let mut axis = axes.column_mut(i);
-        let u = &mut axis.as_mut_slice()[i + 1..];
+        let mut reflector = reflectors.column_mut(i);
+        let u = &mut reflector.as_mut_slice()[i + 1..];
         u.iter_mut().zip(rest.row(0).iter()).for_each(|(u, x)| *u = x.conjugate());
-        without_row(u, (right, k + 1), (left, k), 2 * k);
+        subtract_times_row(u, (right, k + 1), (left, k), 2 * k);
         let (mut y, mut x) = (vec![T::zero(); u.len()], vec![T::zero(); v.len()]);
-        without(&mut y, (right, k + 1), (left, v), 2 * k);
-        pull_and_push(rest.as_view_mut(), None, (v, factor), Pulled { y: &mut y, u }, &mut x);
+        subtract_times_adjoint(&mut y, (right, k + 1), (left, v), 2 * k);
+        fused_gemv_pair(rest.as_view_mut(), None, (v, tau), AdjointOutput { y: &mut y, u }, &mut x);
         right.column_mut(2 * k).as_mut_slice()[k + 1..].copy_from_slice(&y);
         let x = &mut x[1..];
-        let factor = self.across(u, x, &rest.column(0).as_slice()[1..]);
+        let tau = self.reflect_right(u, x, &rest.column(0).as_slice()[1..]);
         right.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(u);
-        without(x, (left, k + 1), (right, u), 2 * k + 1);
-        x.iter_mut().for_each(|x| *x *= factor);
+        subtract_times_adjoint(x, (left, k + 1), (right, u), 2 * k + 1);
+        x.iter_mut().for_each(|x| *x *= tau);
         left.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(x);
-        self.axes = [a, axes];
+        self.reflectors = [a, reflectors];
     }
 
-    /// Takes in all columns and rows that are left, one by one.
-    fn steps(&mut self) {
-        let (first, n) = (self.diagonal.len(), self.axes[0].nrows());
-        let [mut x, mut y, mut last_x, mut last_y] = [(); 4].map(|()| vec![T::zero(); n]);
-        let [mut a, mut axes] = std::mem::take(&mut self.axes);
+    /// Reduces all remaining columns and rows, one by one.
+    fn unblocked_steps(&mut self) {
+        let (first, n) = (self.diagonal.len(), self.reflectors[0].nrows());
+        let [mut x, mut y, mut previous_x, mut previous_y] = [(); 4].map(|()| vec![T::zero(); n]);
+        let [mut a, mut reflectors] = std::mem::take(&mut self.reflectors);
         for i in first..n {
             let (done, rest) = a.as_mut_slice().split_at_mut(i * n);
             let (v, rest) = rest.split_at_mut(n);
             let v = &mut v[i..];
-            let (done_u, u) = axes.as_mut_slice().split_at_mut(i * n);
+            let (done_u, u) = reflectors.as_mut_slice().split_at_mut(i * n);
             let u = &mut u[i + 1..n];
             let pending = (i > first).then(|| {
                 let at = (i - 1) * n + i..i * n;
                 Pending {
-                    left: [&done[at.clone()], &last_x[i..]],
-                    right: [&last_y[i..], &done_u[at]],
+                    left: [&done[at.clone()], &previous_x[i..]],
+                    right: [&previous_y[i..], &done_u[at]],
                 }
             });
             if let Some(pending) = pending {
-                pending.leave(v, 0, 0);
+                pending.apply(v, 0, 0);
             }
-            let factor = self.left(v);
+            let tau = self.reflect_left(v);
             if u.is_empty() {
                 break;
             }
@@ -124,41 +131,42 @@ impl<T: Field> Bidiagonal<T> {
             for (k, (u, column)) in u.iter_mut().zip(rest.chunks_exact(n)).enumerate() {
                 let mut head = [column[i]];
                 if let Some(pending) = pending {
-                    pending.leave(&mut head, 0, k);
+                    pending.apply(&mut head, 0, k);
                 }
                 *u = head[0].conjugate();
             }
             let (x, y) = (&mut x[i..], &mut y[i + 1..]);
             y.fill(T::zero());
-            let part = columns_of(&mut rest[i..], (v.len(), u.len()), n);
-            pull_and_push(part, pending, (v, factor), Pulled { y, u }, x);
-            let factor = self.across(u, &mut x[1..], &rest[i + 1..n]);
+            let part = strided_columns(&mut rest[i..], (v.len(), u.len()), n);
+            fused_gemv_pair(part, pending, (v, tau), AdjointOutput { y, u }, x);
+            let tau = self.reflect_right(u, &mut x[1..], &rest[i + 1..n]);
             let both = dot(y, u);
-            for ((last, x), v) in last_x[i + 1..].iter_mut().zip(&x[1..]).zip(&v[1..]) {
-                *last = factor * (*x - *v * both);
+            for ((last, x), v) in previous_x[i + 1..].iter_mut().zip(&x[1..]).zip(&v[1..]) {
+                *last = tau * (*x - *v * both);
             }
-            last_y[i + 1..].copy_from_slice(y);
+            previous_y[i + 1..].copy_from_slice(y);
         }
-        self.axes = [a, axes];
+        self.reflectors = [a, reflectors];
     }
 }
 
-/// Reduces a square matrix.
+/// Reduces a square matrix to bidiagonal form.
 pub(in crate::kernels::linalg) fn reduce<T: Field>(a: DMatrix<T>) -> Bidiagonal<T> {
     let n = a.nrows();
     let [diagonal, above] = [(); 2].map(|()| Vec::with_capacity(n));
-    let factors = [(); 2].map(|()| Vec::with_capacity(n));
-    let mut form = Bidiagonal { diagonal, above, axes: [a, zeros(n, n)], factors };
-    for first in (0..n.saturating_sub(FEW)).step_by(WIDTH) {
-        let [left, right] = [(); 2].map(|()| zeros(n - first, 2 * WIDTH));
+    let taus = [(); 2].map(|()| Vec::with_capacity(n));
+    let mut form = Bidiagonal { diagonal, above, reflectors: [a, zeros(n, n)], taus };
+    for first in (0..n.saturating_sub(MAX_ROWS_UNBLOCKED)).step_by(PANEL_COLUMNS) {
+        let [left, right] = [(); 2].map(|()| zeros(n - first, 2 * PANEL_COLUMNS));
         let mut panel = Panel { first, left, right };
-        for _ in 0..WIDTH {
+        for _ in 0..PANEL_COLUMNS {
             form.panel_step(&mut panel);
         }
-        let across = panel.right.rows_range(WIDTH..).adjoint();
-        let mut rest = form.axes[0].view_range_mut(first + WIDTH.., first + WIDTH..);
-        subtract(&mut rest, panel.left.rows_range(WIDTH..), across.as_view());
+        let right_adjoint = panel.right.rows_range(PANEL_COLUMNS..).adjoint();
+        let mut rest =
+            form.reflectors[0].view_range_mut(first + PANEL_COLUMNS.., first + PANEL_COLUMNS..);
+        subtract(&mut rest, panel.left.rows_range(PANEL_COLUMNS..), right_adjoint.as_view());
     }
-    form.steps();
+    form.unblocked_steps();
     form
 }

@@ -1,48 +1,51 @@
-//! Eigenvalues and eigenvectors of real symmetric tridiagonal matrices, and singular values and vectors of bidiagonal ones, by
-//! dividing them in halves.
+//! Divide and conquer for eigenvalues and vectors of symmetric tridiagonal matrices, and singular
+//! values and vectors of bidiagonal ones.
 //!
-//! Owns: the division, which values of the halves need no work, and the vectors put together by matrix products; for
-//! few rows of a symmetric matrix the implicit QL iteration. Never iterates for ever.
-//! Invariant: values rise, and vectors are orthonormal to rounding.
-//! Sources: Cuppen, Numer. Math. 36 (1981); Gu and Eisenstat, SIAM J. Matrix Anal. Appl. 16 (1995), for bidiagonal matrices;
-//! LAPACK's `laed2` and `lasd2` for the deflation; EISPACK's `tql2` for the iteration.
+//! Deflates values of the halves that need no work, and combines vectors by matrix products. Small
+//! symmetric matrices use the implicit QL iteration. Invariant: values ascend, and vectors are
+//! orthonormal to rounding.
+//!
+//! Sources: Cuppen, Numer. Math. 36 (1981); Gu and Eisenstat, SIAM J. Matrix Anal. Appl. 16 (1995),
+//! for bidiagonal matrices; LAPACK's `laed2` and `lasd2` for the deflation; EISPACK's `tql2` for
+//! the iteration.
 
 use nalgebra::DMatrix;
 
 use super::secular::Secular;
-use crate::kernels::linalg::gemv::turn;
+use crate::kernels::linalg::gemv::rotate;
 use crate::kernels::linalg::scalar::{subtract, zeros};
 use crate::kernels::sort::argsort_by;
 
-/// Rows up to which a symmetric matrix is not divided.
-const LEAF: usize = 24;
-/// Steps of the iteration per eigenvalue.
-const STEPS: usize = 60;
-/// What counts as zero in a bidiagonal matrix with elements of about 1: squares of what is more do not vanish.
-const ZERO: f64 = 1e-60;
+/// Most rows of a symmetric matrix for the QL iteration.
+const QL_ROWS: usize = 24;
+/// Most QL steps per eigenvalue.
+const MAX_QL_STEPS: usize = 60;
+/// Magnitude below which elements of a bidiagonal matrix of about 1 are set to zero: the squares of
+/// larger ones do not underflow.
+const MIN_MAGNITUDE: f64 = 1e-60;
 
-/// Rising eigenvalues and the eigenvectors (columns).
+/// Ascending eigenvalues and the eigenvectors (columns).
 pub(in crate::kernels::linalg) struct Eigen {
     pub(in crate::kernels::linalg) values: Vec<f64>,
     pub(in crate::kernels::linalg) vectors: DMatrix<f64>,
 }
 
-/// Rising singular values with the vectors (columns) of an upper bidiagonal matrix; where it has a column more than rows,
-/// what it maps to zero is the last one on the right.
-pub(in crate::kernels::linalg) struct Pairs {
+/// Ascending singular values and vectors (columns) of an upper bidiagonal matrix. If it has one
+/// more column than rows, the last right vector spans its null space.
+pub(in crate::kernels::linalg) struct BidiagonalSvd {
     pub(in crate::kernels::linalg) values: Vec<f64>,
     pub(in crate::kernels::linalg) left: DMatrix<f64>,
     pub(in crate::kernels::linalg) right: DMatrix<f64>,
 }
 
-/// Turns two columns, of which the first comes first: `c x - s y` and `s x + c y`.
-fn turn_columns(z: &mut DMatrix<f64>, first: usize, second: usize, c: f64, s: f64) {
+/// Rotates columns `first < second`: `c x - s y` and `s x + c y`.
+fn rotate_columns(z: &mut DMatrix<f64>, first: usize, second: usize, c: f64, s: f64) {
     let n = z.nrows();
     let (left, right) = z.as_mut_slice().split_at_mut(second * n);
-    turn(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
+    rotate(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
 }
 
-/// One step of the iteration with an implicit shift on the rows `first..=last`; `z` turns with it.
+/// One implicitly shifted QL step on the rows `first..=last`, accumulated in `z`.
 fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix<f64>) {
     let half = (d[first + 1] - d[first]) / (2.0 * e[first]);
     let length = half.hypot(1.0).copysign(half);
@@ -64,18 +67,19 @@ fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix
         p = s * t;
         d[i + 1] = g + p;
         g = c * t - b;
-        turn_columns(z, i, i + 1, c, s);
+        rotate_columns(z, i, i + 1, c, s);
     }
     d[first] -= p;
     e[first] = g;
 }
 
-/// The iteration: eigenvalues in `d`, in no order, and `z` times the eigenvectors; false without convergence.
+/// QL iteration: eigenvalues in `d`, unsorted, and `z` times the eigenvectors. False without
+/// convergence.
 fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
     let size = d.iter().chain(e.iter()).fold(0.0f64, |m, x| m.max(x.abs()));
     for first in 0..d.len() {
-        for turn in 0.. {
-            // What is small beside the whole matrix counts as zero too: values may all be zero here.
+        for tried in 0.. {
+            // Relative to the whole matrix too: the diagonal may be all zeros here.
             let small = |i: usize| {
                 e[i].abs() <= f64::EPSILON * (size / 2.0).max(d[i].abs() + d[i + 1].abs())
             };
@@ -83,7 +87,7 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
             if last == first {
                 break;
             }
-            if turn == STEPS {
+            if tried == MAX_QL_STEPS {
                 return false;
             }
             step(d, e, first, last, z);
@@ -93,105 +97,111 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
 }
 
 /// The order in which values rise.
-fn rising(values: &[f64]) -> Vec<usize> {
+fn ascending_order(values: &[f64]) -> Vec<usize> {
     argsort_by(values.len(), &|i, k| values[i].total_cmp(&values[k]))
 }
 
-/// The eigenvalues and eigenvectors of a diagonal and what is beside it; `None` without convergence.
+/// Eigenvalues and eigenvectors of the tridiagonal matrix with diagonal `d` and off-diagonal `e`;
+/// `None` without convergence.
 pub(in crate::kernels::linalg) fn eigen(d: &mut [f64], e: &[f64]) -> Option<Eigen> {
     let n = d.len();
-    if n <= LEAF {
+    if n <= QL_ROWS {
         let (mut e, mut z) = (e.to_vec(), DMatrix::identity(n, n));
         if !iterate(d, &mut e, &mut z) {
             return None;
         }
-        let order = rising(d);
+        let order = ascending_order(d);
         let values = order.iter().map(|&i| d[i]).collect();
         return Some(Eigen { values, vectors: z.select_columns(&order) });
     }
     let half = n / 2;
-    let tie = e[half - 1];
-    d[half - 1] -= tie.abs();
-    d[half] -= tie.abs();
+    let coupling = e[half - 1];
+    d[half - 1] -= coupling.abs();
+    d[half] -= coupling.abs();
     let (left, right) = d.split_at_mut(half);
     let left = eigen(left, &e[..half - 1])?;
     let right = eigen(right, &e[half..])?;
-    let (values, [vectors]) = tied(left, right, tie).finish();
+    let (values, [vectors]) = merge_tridiagonal(left, right, coupling).finish();
     Some(Eigen { values, vectors })
 }
 
-/// The singular values and vectors of a diagonal, with elements of about 1 at most, and what is above it.
-pub(in crate::kernels::linalg) fn pairs(diagonal: &[f64], above: &[f64]) -> Pairs {
-    let clean = |x: &[f64]| x.iter().map(|&x| if x.abs() < ZERO { 0.0 } else { x }).collect();
+/// Singular values and vectors of the bidiagonal matrix with this diagonal and superdiagonal, whose
+/// elements are of about 1 at most.
+pub(in crate::kernels::linalg) fn bidiagonal_svd(diagonal: &[f64], above: &[f64]) -> BidiagonalSvd {
+    let clean =
+        |x: &[f64]| x.iter().map(|&x| if x.abs() < MIN_MAGNITUDE { 0.0 } else { x }).collect();
     let (d, e): (Vec<f64>, Vec<f64>) = (clean(diagonal), clean(above));
-    divided(&d, &e, d.len())
+    divide(&d, &e, d.len())
 }
 
-/// The same of a matrix with so many columns, of which the row in the middle ties two others.
-fn divided(d: &[f64], e: &[f64], columns: usize) -> Pairs {
+/// The recursion. `columns` is the number of rows or one more; the middle row couples the two
+/// halves.
+fn divide(d: &[f64], e: &[f64], columns: usize) -> BidiagonalSvd {
     let n = d.len();
     if n == 0 {
         let right = DMatrix::identity(columns, columns);
-        return Pairs { values: Vec::new(), left: zeros(0, 0), right };
+        return BidiagonalSvd { values: Vec::new(), left: zeros(0, 0), right };
     }
     let half = n / 2;
-    let tie = [d[half], e.get(half).copied().unwrap_or(0.0)];
-    let upper = divided(&d[..half], &e[..half], half + 1);
-    let lower = divided(&d[half + 1..], e.get(half + 1..).unwrap_or(&[]), columns - half - 1);
-    let (values, [right, left]) = joined(&upper, &lower, tie).finish();
-    Pairs { values, left, right }
+    let coupling = [d[half], e.get(half).copied().unwrap_or(0.0)];
+    let upper = divide(&d[..half], &e[..half], half + 1);
+    let lower = divide(&d[half + 1..], e.get(half + 1..).unwrap_or(&[]), columns - half - 1);
+    let (values, [right, left]) = merge_bidiagonal(&upper, &lower, coupling).finish();
+    BidiagonalSvd { values, left, right }
 }
 
-/// Where the column of a vector of the halves is not zero.
+/// The rows in which a column is nonzero.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Support {
     Top,
     Bottom,
     Both,
 }
 
-/// Vectors (columns) of two halves, and where they are not zero.
-struct Basis {
+/// Vectors (columns) of the two halves, and their nonzero rows.
+struct MergeBasis {
     q: DMatrix<f64>,
-    parts: Vec<Part>,
+    supports: Vec<Support>,
 }
 
-/// Two halves `d` of a matrix that weights `z` tie, in terms of their vectors. Of a symmetric one, `diag(d) + rho z zᵀ` with one
-/// basis; of a bidiagonal one, whose first `d` is zero, `diag(d)` with `z` for its first row, the vectors on the right and on
-/// the left, and a `rho` of 1.
+/// A problem of two halves with values `d`, coupled by weights `z`, in the basis of their vectors.
+/// Symmetric: `diag(d) + rho z zᵀ`, with one basis. Bidiagonal: `diag(d)` with first row `z` (and
+/// first `d` zero), a basis of right and one of left vectors, and `rho` = 1.
 struct Merge<const SIDES: usize> {
     half: usize,
     d: Vec<f64>,
     z: Vec<f64>,
     rho: f64,
-    bases: [Basis; SIDES],
+    bases: [MergeBasis; SIDES],
 }
 
-/// A symmetric matrix of two halves.
-fn tied(left: Eigen, right: Eigen, tie: f64) -> Merge<1> {
+/// Sets up the merge of two halves of a tridiagonal matrix.
+fn merge_tridiagonal(left: Eigen, right: Eigen, coupling: f64) -> Merge<1> {
     let (half, n) = (left.values.len(), left.values.len() + right.values.len());
     let mut q = zeros(n, n);
     q.view_range_mut(..half, ..half).copy_from(&left.vectors);
     q.view_range_mut(half.., half..).copy_from(&right.vectors);
     let root = std::f64::consts::FRAC_1_SQRT_2;
     let last = (0..half).map(|k| q[(half - 1, k)] * root);
-    let first = (half..n).map(|k| q[(half, k)] * root.copysign(tie));
+    let first = (half..n).map(|k| q[(half, k)] * root.copysign(coupling));
     let z = last.chain(first).collect();
     let d = left.values.into_iter().chain(right.values).collect();
-    let part = |i: usize| if i < half { Part::Top } else { Part::Bottom };
-    let basis = Basis { q, parts: (0..n).map(part).collect() };
-    Merge { half, d, z, rho: 2.0 * tie.abs(), bases: [basis] }
+    let support = |i: usize| if i < half { Support::Top } else { Support::Bottom };
+    let basis = MergeBasis { q, supports: (0..n).map(support).collect() };
+    Merge { half, d, z, rho: 2.0 * coupling.abs(), bases: [basis] }
 }
 
-/// A bidiagonal matrix of an upper and a lower one with the row `tie` between them, which stands first.
-fn joined(upper: &Pairs, lower: &Pairs, tie: [f64; 2]) -> Merge<2> {
+/// Sets up the merge of two bidiagonal halves with the row `coupling` between them, which comes first.
+fn merge_bidiagonal(upper: &BidiagonalSvd, lower: &BidiagonalSvd, coupling: [f64; 2]) -> Merge<2> {
     let (k, below) = (upper.values.len(), lower.values.len());
     let (n, half) = (k + 1 + below, k + 1);
     let columns = half + lower.right.ncols();
     let last = lower.right.ncols() > below;
-    // What both map to zero is turned until the row has no part in one of the two.
-    let weights =
-        [tie[0] * upper.right[(k, k)], if last { tie[1] * lower.right[(0, below)] } else { 0.0 }];
+    // Rotate the two null vectors so that the coupling row is zero in one of them.
+    let weights = [
+        coupling[0] * upper.right[(k, k)],
+        if last { coupling[1] * lower.right[(0, below)] } else { 0.0 },
+    ];
     let length = weights[0].hypot(weights[1]);
     let [c, s] = if length > 0.0 { weights.map(|w| w / length) } else { [1.0, 0.0] };
     let (mut q, mut u) = (zeros(columns, columns), zeros(n, n));
@@ -207,46 +217,47 @@ fn joined(upper: &Pairs, lower: &Pairs, tie: [f64; 2]) -> Merge<2> {
     u.view_range_mut(..k, 1..half).copy_from(&upper.left);
     u.view_range_mut(half.., half..).copy_from(&lower.left);
     let mut z = vec![length];
-    z.extend((0..k).map(|i| tie[0] * upper.right[(k, i)]));
-    z.extend((0..below).map(|i| tie[1] * lower.right[(0, i)]));
+    z.extend((0..k).map(|i| coupling[0] * upper.right[(k, i)]));
+    z.extend((0..below).map(|i| coupling[1] * lower.right[(0, i)]));
     let d = [0.0].iter().chain(&upper.values).chain(&lower.values).copied().collect();
-    let part = |i: usize| if i < half { Part::Top } else { Part::Bottom };
-    let parts: Vec<Part> = (0..n).map(part).collect();
-    let mut right = Basis { q, parts: parts.clone() };
+    let support = |i: usize| if i < half { Support::Top } else { Support::Bottom };
+    let supports: Vec<Support> = (0..n).map(support).collect();
+    let mut right = MergeBasis { q, supports: supports.clone() };
     if last {
-        right.parts[0] = Part::Both;
+        right.supports[0] = Support::Both;
     }
-    Merge { half, d, z, rho: 1.0, bases: [right, Basis { q: u, parts }] }
+    Merge { half, d, z, rho: 1.0, bases: [right, MergeBasis { q: u, supports }] }
 }
 
-impl Basis {
-    /// Turns two columns into each other: `c p + s j` and `c j - s p`.
-    fn turn(&mut self, p: usize, j: usize, c: f64, s: f64) {
+impl MergeBasis {
+    /// Rotates two columns: `c p + s j` and `c j - s p`.
+    fn rotate(&mut self, p: usize, j: usize, c: f64, s: f64) {
         match p < j {
-            true => turn_columns(&mut self.q, p, j, c, -s),
-            false => turn_columns(&mut self.q, j, p, c, s),
+            true => rotate_columns(&mut self.q, p, j, c, -s),
+            false => rotate_columns(&mut self.q, j, p, c, s),
         }
-        if self.parts[p] != self.parts[j] {
-            (self.parts[p], self.parts[j]) = (Part::Both, Part::Both);
+        if self.supports[p] != self.supports[j] {
+            (self.supports[p], self.supports[j]) = (Support::Both, Support::Both);
         }
     }
 
-    /// The kept columns times the inner vectors: the upper and the lower rows, each without the columns that are zero there.
-    fn product(&self, half: usize, kept: &[usize], inner: &DMatrix<f64>) -> DMatrix<f64> {
+    /// The kept columns times the inner vectors, for the upper and the lower rows separately,
+    /// skipping columns that are zero there.
+    fn product(&self, half: usize, remaining: &[usize], inner: &DMatrix<f64>) -> DMatrix<f64> {
         let (n, k) = (self.q.nrows(), inner.ncols());
         let mut out = zeros(n, k);
-        for (rows, without) in [(0..half, Part::Bottom), (half..n, Part::Top)] {
+        for (rows, zero_in) in [(0..half, Support::Bottom), (half..n, Support::Top)] {
             let some: Vec<usize> =
-                (0..kept.len()).filter(|&i| self.parts[kept[i]] != without).collect();
+                (0..remaining.len()).filter(|&i| self.supports[remaining[i]] != zero_in).collect();
             if rows.is_empty() || some.is_empty() {
                 continue;
             }
             let mut columns = zeros(rows.len(), some.len());
             for (&i, to) in some.iter().zip(columns.as_mut_slice().chunks_exact_mut(rows.len())) {
-                to.copy_from_slice(&self.q.as_slice()[kept[i] * n..][rows.clone()]);
+                to.copy_from_slice(&self.q.as_slice()[remaining[i] * n..][rows.clone()]);
             }
             let mut factors = zeros(some.len(), k);
-            let inner = inner.as_slice().chunks_exact(kept.len());
+            let inner = inner.as_slice().chunks_exact(remaining.len());
             for (from, to) in inner.zip(factors.as_mut_slice().chunks_exact_mut(some.len())) {
                 some.iter().zip(to).for_each(|(&i, to)| *to = -from[i]);
             }
@@ -257,57 +268,58 @@ impl Basis {
 }
 
 impl<const SIDES: usize> Merge<SIDES> {
-    /// Whether this is the column of the row that ties the halves of a bidiagonal matrix.
-    fn ties(&self, j: usize) -> bool {
+    /// Whether this is the column of the coupling row of a bidiagonal matrix.
+    fn is_coupling_column(&self, j: usize) -> bool {
         SIDES == 2 && j == 0
     }
 
-    /// Columns whose weight is nothing, or nearly equal to another's value and turned until it is, stay as they are: they
-    /// come second, the others, with rising values, first.
+    /// Deflation. Columns with a negligible weight, or with nearly equal values after a rotation
+    /// that makes the weight zero, need no work. Returns the remaining columns, by ascending value,
+    /// and the deflated ones.
     fn deflate(&mut self) -> (Vec<usize>, Vec<usize>) {
         let most = |x: &[f64]| x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let noise = 8.0 * f64::EPSILON * most(&self.d).max(most(&self.z));
         if SIDES == 2 {
-            // The row stays: without a weight of its own it could not be told from the others.
+            // The coupling row is never deflated: without a weight it could not be told apart.
             self.z[0] = self.z[0].max(2.0 * noise);
         }
-        let (mut kept, mut done, mut before) = (Vec::new(), Vec::new(), None);
-        for j in rising(&self.d) {
+        let (mut remaining, mut deflated, mut before) = (Vec::new(), Vec::new(), None);
+        for j in ascending_order(&self.d) {
             if self.rho * self.z[j].abs() <= noise {
-                done.push(j);
+                deflated.push(j);
                 continue;
             }
             let Some(p) = before.replace(j) else { continue };
             let length = self.z[p].hypot(self.z[j]);
             let (c, s) = (self.z[j] / length, -self.z[p] / length);
-            let left = self.d[j] * c * if self.ties(p) { 1.0 } else { s };
+            let left = self.d[j] * c * if self.is_coupling_column(p) { 1.0 } else { s };
             if (left - self.d[p] * c * s).abs() > noise {
-                kept.push(p);
+                remaining.push(p);
                 continue;
             }
-            if self.ties(p) {
+            if self.is_coupling_column(p) {
                 (self.z[p], self.z[j]) = (length, 0.0);
-                self.bases[0].turn(p, j, -s, c);
+                self.bases[0].rotate(p, j, -s, c);
                 self.d[j] *= s.abs();
                 before = Some(p);
-                done.push(j);
+                deflated.push(j);
                 continue;
             }
             (self.z[j], self.z[p]) = (length, 0.0);
-            self.bases.iter_mut().for_each(|basis| basis.turn(p, j, c, s));
+            self.bases.iter_mut().for_each(|basis| basis.rotate(p, j, c, s));
             let (x, y) = (self.d[p], self.d[j]);
             self.d[p] = x * c * c + y * s * s;
             self.d[j] = x * s * s + y * c * c;
-            done.push(p);
+            deflated.push(p);
         }
-        kept.extend(before);
-        (kept, done)
+        remaining.extend(before);
+        (remaining, deflated)
     }
 
-    /// The values of the whole and its vectors.
+    /// Values and vectors of the merged problem.
     fn finish(mut self) -> (Vec<f64>, [DMatrix<f64>; SIDES]) {
-        let (kept, done) = self.deflate();
-        let of = |x: &[f64]| kept.iter().map(|&j| x[j]).collect::<Vec<f64>>();
+        let (remaining, deflated) = self.deflate();
+        let of = |x: &[f64]| remaining.iter().map(|&j| x[j]).collect::<Vec<f64>>();
         let (d, z) = (of(&self.d), of(&self.z));
         let square = |x: &[f64]| x.iter().map(|x| x * x).collect::<Vec<f64>>();
         let (squares, poles) = (square(&z), if SIDES == 2 { square(&d) } else { d.clone() });
@@ -315,20 +327,20 @@ impl<const SIDES: usize> Merge<SIDES> {
         let (mut all, first, weights) = equation.solve(&z);
         let mut inner = [first, zeros(0, 0)];
         if SIDES == 2 {
-            inner[1] = lefts(&inner[0], &d, &all, weights.first().copied().unwrap_or(1.0));
+            inner[1] = left_vectors(&inner[0], &d, &all, weights.first().copied().unwrap_or(1.0));
             all.iter_mut().for_each(|square| *square = square.sqrt());
         }
         let roots = all.len();
-        all.extend(done.iter().map(|&j| self.d[j]));
-        let order = rising(&all);
+        all.extend(deflated.iter().map(|&j| self.d[j]));
+        let order = ascending_order(&all);
         let mut inner = inner.iter();
         let vectors = self.bases.map(|basis| {
-            let found = basis.product(self.half, &kept, inner.next().expect("a side"));
+            let found = basis.product(self.half, &remaining, inner.next().expect("a side"));
             let mut out = zeros(basis.q.nrows(), basis.q.ncols());
             for (mut column, k) in out.column_iter_mut().zip(0..) {
                 match order.get(k) {
                     Some(&from) if from < roots => column.copy_from(&found.column(from)),
-                    Some(&from) => column.copy_from(&basis.q.column(done[from - roots])),
+                    Some(&from) => column.copy_from(&basis.q.column(deflated[from - roots])),
                     None => column.copy_from(&basis.q.column(k)),
                 }
             }
@@ -338,9 +350,10 @@ impl<const SIDES: usize> Merge<SIDES> {
     }
 }
 
-/// What a matrix with the first row `z`, of which `weight` is the first, and `d` below on the diagonal maps its singular vectors
-/// to, as vectors of length 1. The image of a vector has `d` times it below its first element, which the equation gives.
-fn lefts(right: &DMatrix<f64>, d: &[f64], squares: &[f64], weight: f64) -> DMatrix<f64> {
+/// Left singular vectors of `diag(d)` with first row `z`, whose first element is `weight`: the
+/// normalised images of the right ones. An image is `d` times the vector below its first element,
+/// which the secular equation gives.
+fn left_vectors(right: &DMatrix<f64>, d: &[f64], squares: &[f64], weight: f64) -> DMatrix<f64> {
     let mut left = right.clone();
     for (mut column, square) in left.column_iter_mut().zip(squares) {
         column.iter_mut().zip(d).skip(1).for_each(|(x, d)| *x *= d);
@@ -355,12 +368,12 @@ fn lefts(right: &DMatrix<f64>, d: &[f64], squares: &[f64], weight: f64) -> DMatr
 mod tests {
     use super::*;
     use crate::kernels::linalg::scalar::product;
-    use crate::kernels::linalg::test_matrices::draws;
+    use crate::kernels::linalg::test_matrices::uniform_numbers;
 
-    /// Without the library to fall back on: rows that tie nothing, equal values, and values far from each other.
+    /// Uncoupled rows, equal values and values of very different magnitudes.
     #[test]
     fn pairs_multiply_back() {
-        let mut next = draws();
+        let mut next = uniform_numbers();
         for (n, kind) in
             [1, 2, 3, 10, 65, 130].into_iter().flat_map(|n| (0..6).map(move |k| (n, k)))
         {
@@ -379,7 +392,7 @@ mod tests {
                 k if k == i + 1 => e[i],
                 _ => 0.0,
             });
-            let Pairs { values, left, right } = pairs(&d, &e);
+            let BidiagonalSvd { values, left, right } = bidiagonal_svd(&d, &e);
             let scaled = DMatrix::from_fn(n, n, |i, k| left[(i, k)] * values[k]);
             let noise = 1e-15 * (n as f64 + 4.0);
             assert!((product(&scaled, &right.transpose()) - b).norm() < noise, "{n}, kind {kind}");

@@ -1,6 +1,7 @@
-//! Matrices of one and two diagonals: the reductions to them, and their values and vectors.
+//! Reductions to tridiagonal and bidiagonal form, and divide and conquer for their values and
+//! vectors.
 //!
-//! Owns: that. Never pivots and never knows a stack. Invariant: vectors are orthonormal to rounding.
+//! Invariant: vectors are orthonormal to rounding.
 
 pub(super) mod bidiagonal;
 pub(super) mod dqds;

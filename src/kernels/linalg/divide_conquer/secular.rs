@@ -1,20 +1,21 @@
-//! The eigenvalues of a diagonal matrix to which one of rank one is added.
+//! The secular equation: eigenvalues and vectors of a diagonal matrix plus a rank-one update.
 //!
-//! Owns: the roots of `1 / rho + Σ z² / (d - λ)`, one between every two poles and one above the last, and the vectors that
-//! belong to them. Never decides which poles count.
-//! Invariant: a root is held as its distance from the nearer pole, so that the distances from all poles are accurate.
-//! Sources: Li, LAPACK Working Note 89 (1993), for the iteration; Gu and Eisenstat, SIAM J. Matrix Anal. Appl. 15 (1994), for
-//! the vectors.
+//! Finds the roots of `1 / rho + Σ z² / (d - λ)`: one between any two poles, one above the last.
+//! Invariant: a root is held as its distance from the nearer pole, so that the distances from all
+//! poles are accurate.
+//!
+//! Sources: Li, LAPACK Working Note 89 (1993), for the iteration; Gu and Eisenstat, SIAM J. Matrix
+//! Anal. Appl. 15 (1994), for the vectors.
 
 use nalgebra::DMatrix;
 
 use crate::kernels::linalg::scalar::zeros;
 use crate::kernels::multiversion::leveled;
 
-/// Elements added side by side.
+/// Independent accumulators of a sum.
 const LANES: usize = 8;
-/// Steps of the iteration; it takes about four.
-const STEPS: usize = 200;
+/// Most steps of the iteration; it takes about four.
+const MAX_STEPS: usize = 200;
 
 /// `Σ z² / (d - λ)` and its derivative, for `λ = origin + shift`.
 #[inline(always)]
@@ -22,9 +23,9 @@ unsafe fn poles_body(d: &[f64], squares: &[f64], origin: f64, shift: f64) -> (f6
     let (mut sum, mut slope) = ([0.0; LANES], [0.0; LANES]);
     let n = d.len().min(squares.len());
     let mut i = 0;
-    // One step for each loop: a step of all of them for each lane does not become vectors.
+    // One operation per loop: LLVM does not vectorise a loop with all of them.
     while i + LANES <= n {
-        // SAFETY: so many elements are left.
+        // SAFETY: at least `LANES` elements are left.
         let (d, squares) = unsafe {
             (
                 *d.as_ptr().add(i).cast::<[f64; LANES]>(),
@@ -70,7 +71,7 @@ unsafe fn weights_body(into: &mut [f64], distances: &[f64], d: &[f64], pole: f64
 
 /// `x = z / x`, and the sum of its squares.
 #[inline(always)]
-unsafe fn vector_body(z: &[f64], x: &mut [f64]) -> f64 {
+unsafe fn scaled_reciprocals_body(z: &[f64], x: &mut [f64]) -> f64 {
     let mut sum = [0.0; LANES];
     for (x, z) in x.iter_mut().zip(z) {
         *x = z / *x;
@@ -102,16 +103,16 @@ leveled! {
     unsafe fn weights(into: &mut [f64], distances: &[f64], d: &[f64], pole: f64) = weights_body
 }
 leveled! {
-    unsafe fn vector(z: &[f64], x: &mut [f64]) -> f64 = vector_body
+    unsafe fn scaled_reciprocals(z: &[f64], x: &mut [f64]) -> f64 = scaled_reciprocals_body
 }
 
-/// The root of `c x² - a x + b` that the iteration wants.
+/// The root of `c x² - a x + b` for the next iterate.
 fn quadratic(a: f64, b: f64, c: f64) -> f64 {
     let root = (a * a - 4.0 * b * c).abs().sqrt();
     if a <= 0.0 { (a - root) / (2.0 * c) } else { 2.0 * b / (a + root) }
 }
 
-/// The equation: rising poles, squares of the weights, and `1 / rho`, which is positive.
+/// The equation: ascending poles, squared weights, and `1 / rho`, which is positive.
 pub(super) struct Secular<'a> {
     pub(super) d: &'a [f64],
     pub(super) squares: &'a [f64],
@@ -119,14 +120,14 @@ pub(super) struct Secular<'a> {
 }
 
 impl Secular<'_> {
-    /// The sum over some poles, and its slope.
+    /// The sum over a range of poles, and its derivative.
     fn sum(&self, over: std::ops::Range<usize>, origin: f64, shift: f64) -> (f64, f64) {
         // SAFETY: the loop has no contract beyond its slices.
         unsafe { poles(&self.d[over.clone()], &self.squares[over], origin, shift) }
     }
 
-    /// The pole from which root `i` is measured, a bracket of its distance, and where to begin.
-    fn begin(&self, i: usize) -> (f64, [f64; 2], f64) {
+    /// For root `i`: its origin pole, a bracket of the distance from it, and the first iterate.
+    fn start(&self, i: usize) -> (f64, [f64; 2], f64) {
         let (d, k) = (self.d, self.d.len());
         if i + 1 == k {
             let most = self.squares.iter().sum::<f64>() / self.constant;
@@ -138,18 +139,18 @@ impl Secular<'_> {
             + self.sum(i + 2..k, d[i], gap / 2.0).0;
         let (below, above) = (self.squares[i], self.squares[i + 1]);
         if others + (above - below) / (gap / 2.0) >= 0.0 {
-            let start = quadratic(others * gap + below + above, below * gap, others);
-            return (d[i], [0.0, gap / 2.0], start);
+            let guess = quadratic(others * gap + below + above, below * gap, others);
+            return (d[i], [0.0, gap / 2.0], guess);
         }
-        let start = quadratic(below + above - others * gap, -above * gap, others);
-        (d[i + 1], [-gap / 2.0, 0.0], start)
+        let guess = quadratic(below + above - others * gap, -above * gap, others);
+        (d[i + 1], [-gap / 2.0, 0.0], guess)
     }
 
-    /// Root `i`, and in `out` the poles less it.
+    /// Root `i`; fills `out` with the poles less the root.
     fn root(&self, i: usize, out: &mut [f64]) -> f64 {
         let (d, k) = (self.d, self.d.len());
-        let (origin, [mut low, mut high], mut shift) = self.begin(i);
-        for _ in 0..STEPS {
+        let (origin, [mut low, mut high], mut shift) = self.start(i);
+        for _ in 0..MAX_STEPS {
             if !(shift > low && shift < high) {
                 shift = match (low, high) {
                     (0.0, _) => high / 16.0,
@@ -193,8 +194,8 @@ impl Secular<'_> {
         origin + shift
     }
 
-    /// The rising roots, their vectors (columns) of length 1, and the weights that have exactly these roots where the constant
-    /// is 1; `z` has their signs.
+    /// The ascending roots, their unit vectors (columns), and the weights (with the signs of `z`)
+    /// that have exactly these roots when the constant is 1.
     pub(super) fn solve(&self, z: &[f64]) -> (Vec<f64>, DMatrix<f64>, Vec<f64>) {
         let k = self.d.len();
         let mut vectors = zeros(k, k);
@@ -214,7 +215,7 @@ impl Secular<'_> {
         for column in vectors.as_mut_slice().chunks_exact_mut(k.max(1)) {
             // SAFETY: as above.
             unsafe {
-                let length = vector(&z, column).sqrt();
+                let length = scaled_reciprocals(&z, column).sqrt();
                 scale(column, 1.0 / length);
             }
         }

@@ -1,16 +1,17 @@
-//! Blocks of two rows, brought to their standard form.
+//! Standardisation of the 2 × 2 blocks of a real Schur form.
 //!
-//! Owns: turns of two rows and columns of a form. Never iterates.
-//! Invariant: what is done to the form is done to its vectors.
+//! Invariant: every rotation of the form is also applied to its vectors.
+//!
 //! Source: LAPACK's `lanv2`.
 
 use nalgebra::DMatrix;
 
-use super::iterate::Form;
-use crate::kernels::linalg::gemv::turn;
+use super::iterate::RealSchur;
+use crate::kernels::linalg::gemv::rotate;
 
-/// The standard form of `[[a, b], [c, d]]`, and the turn `[[cs, sn], [-sn, cs]]` that leads to it.
-fn standard([mut a, mut b, mut c, mut d]: [f64; 4]) -> ([f64; 4], [f64; 2]) {
+/// The standard form of `[[a, b], [c, d]]`, and the rotation `[[cs, sn], [-sn, cs]]` that produces
+/// it.
+fn standard_form([mut a, mut b, mut c, mut d]: [f64; 4]) -> ([f64; 4], [f64; 2]) {
     if c == 0.0 {
         return ([a, b, c, d], [1.0, 0.0]);
     }
@@ -30,7 +31,7 @@ fn standard([mut a, mut b, mut c, mut d]: [f64; 4]) -> ([f64; 4], [f64; 2]) {
         let length = c.hypot(root);
         return ([d + root, b - c, 0.0, d - more / root * less], [root / length, c / length]);
     }
-    // Complex, or real and nearly equal: the diagonal is made equal.
+    // Complex, or real and nearly equal: make the diagonal equal.
     let sum = b + c;
     let length = sum.hypot(gap);
     let cs = (0.5 * (1.0 + sum.abs() / length)).sqrt();
@@ -55,37 +56,37 @@ fn standard([mut a, mut b, mut c, mut d]: [f64; 4]) -> ([f64; 4], [f64; 2]) {
     ([middle + step, b - c, 0.0, middle - step], [cs * cs1 - sn * sn1, cs * sn1 + sn * cs1])
 }
 
-impl Form {
-    /// Turns the rows and columns `k` and `k + 1` beside their block, and the vectors.
-    fn turned(&mut self, k: usize, [cs, sn]: [f64; 2]) {
+impl RealSchur {
+    /// Rotates rows and columns `k` and `k + 1` outside their block, and the vectors.
+    fn rotate_outside_block(&mut self, k: usize, [cs, sn]: [f64; 2]) {
         let n = self.t.nrows();
-        let end = if self.whole { n } else { k };
+        let end = if self.full { n } else { k };
         for j in k + 2..end {
             let (x, y) = (self.t[(k, j)], self.t[(k + 1, j)]);
             self.t[(k, j)] = cs * x + sn * y;
             self.t[(k + 1, j)] = cs * y - sn * x;
         }
-        let pair = |m: &mut DMatrix<f64>, rows: usize| {
+        let rotate_columns = |m: &mut DMatrix<f64>, rows: usize| {
             let all = m.nrows();
             let (x, y) = m.as_mut_slice()[k * all..].split_at_mut(all);
-            turn(&mut x[..rows], &mut y[..rows], cs, -sn);
+            rotate(&mut x[..rows], &mut y[..rows], cs, -sn);
         };
-        if self.whole {
-            pair(&mut self.t, k);
+        if self.full {
+            rotate_columns(&mut self.t, k);
         }
         if self.z.nrows() > 0 {
             let rows = self.z.nrows();
-            pair(&mut self.z, rows);
+            rotate_columns(&mut self.z, rows);
         }
     }
 
-    /// Brings the block in the rows `k` and `k + 1` to its standard form.
+    /// Brings the block in rows `k` and `k + 1` to standard form.
     pub(super) fn standardise(&mut self, k: usize) {
         let t = &self.t;
         let block = [t[(k, k)], t[(k, k + 1)], t[(k + 1, k)], t[(k + 1, k + 1)]];
-        let ([a, b, c, d], turn) = standard(block);
-        if turn[1] != 0.0 {
-            self.turned(k, turn);
+        let ([a, b, c, d], rotation) = standard_form(block);
+        if rotation[1] != 0.0 {
+            self.rotate_outside_block(k, rotation);
         }
         let t = &mut self.t;
         (t[(k, k)], t[(k, k + 1)], t[(k + 1, k)], t[(k + 1, k + 1)]) = (a, b, c, d);

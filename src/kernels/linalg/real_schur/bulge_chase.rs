@@ -1,7 +1,8 @@
-//! Steps of the double shift QR iteration: a bulge of three rows that is chased down a Hessenberg matrix.
+//! Steps of the double-shift QR iteration: chases a 3 × 3 bulge down a Hessenberg matrix.
 //!
-//! Owns: small reflections, and the loops that apply them, compiled for the SIMD levels. Never decides what is zero.
-//! Invariant: every level computes the same bits.
+//! The loops that apply the small reflectors are compiled for the CPU levels. Invariant: every
+//! level computes the same bits.
+//!
 //! Source: LAPACK's `lahqr` (Anderson et al., LAPACK Users' Guide, 1999).
 
 use std::ops::Range;
@@ -17,10 +18,10 @@ pub(super) struct Shifts {
     pub(super) im: f64,
 }
 
-/// The active rows `first..=last`, the row that the bulge begins in, the first row whose columns are changed, and the last column
-/// whose rows are.
+/// Index ranges of a step: the active rows `first..=last`, the row `start` in which the bulge
+/// begins, the first row `top` whose columns are updated, and the last column `end` whose rows are.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct StepRange {
     pub(super) first: usize,
     pub(super) start: usize,
     pub(super) last: usize,
@@ -28,7 +29,8 @@ pub(super) struct Part {
     pub(super) end: usize,
 }
 
-/// A reflection `1 - factor v vᵀ` with 1 in front of `v` that takes `x` to the first axis, where it leaves the third number.
+/// A reflector `1 - tau v vᵀ`, with a leading 1 in `v`, that maps `x` to a multiple of the first
+/// axis. Returns tau, the rest of `v`, and the multiple.
 #[inline(always)]
 pub(super) fn small_reflection(x: [f64; 3]) -> (f64, [f64; 2], f64) {
     let [a, b, c] = x;
@@ -42,12 +44,12 @@ pub(super) fn small_reflection(x: [f64; 3]) -> (f64, [f64; 2], f64) {
     ((length - p) / length, [q / head, r / head], length * most)
 }
 
-/// Rows `at..at + 3` (or two) of the columns of a slice of whole columns.
+/// Applies a reflector to rows `at..at + N` (N = 2 or 3) of a slice of whole columns.
 #[inline(always)]
-fn rows<const N: usize>(t: &mut [f64], n: usize, at: usize, factor: f64, v: [f64; 2]) {
+fn reflect_rows<const N: usize>(t: &mut [f64], n: usize, at: usize, tau: f64, v: [f64; 2]) {
     for column in t.chunks_exact_mut(n) {
         let x = &mut column[at..at + N];
-        let sum = factor * (x[0] + v[0] * x[1] + if N == 3 { v[1] * x[2] } else { 0.0 });
+        let sum = tau * (x[0] + v[0] * x[1] + if N == 3 { v[1] * x[2] } else { 0.0 });
         x[0] -= sum;
         x[1] -= sum * v[0];
         if N == 3 {
@@ -56,15 +58,15 @@ fn rows<const N: usize>(t: &mut [f64], n: usize, at: usize, factor: f64, v: [f64
     }
 }
 
-/// Reflects `count` elements of three columns, each `n` elements behind the one before.
+/// Applies a reflector to `count` elements of three columns, `n` elements apart.
 #[inline(always)]
-unsafe fn columns_body(x: *mut f64, n: usize, count: usize, factor: f64, v: [f64; 2]) {
+unsafe fn reflect_columns_body(x: *mut f64, n: usize, count: usize, tau: f64, v: [f64; 2]) {
     let (y, z) = (x.wrapping_add(n), x.wrapping_add(2 * n));
     for i in 0..count {
-        // SAFETY: the caller vouches for the columns.
+        // SAFETY: the caller guarantees the columns.
         unsafe {
             let (a, b, c) = (*x.add(i), *y.add(i), *z.add(i));
-            let sum = factor * (a + v[0] * b + v[1] * c);
+            let sum = tau * (a + v[0] * b + v[1] * c);
             *x.add(i) = a - sum;
             *y.add(i) = b - sum * v[0];
             *z.add(i) = c - sum * v[1];
@@ -73,29 +75,30 @@ unsafe fn columns_body(x: *mut f64, n: usize, count: usize, factor: f64, v: [f64
 }
 
 leveled! {
-    unsafe fn columns_loop(x: *mut f64, n: usize, count: usize, factor: f64, v: [f64; 2]) = columns_body, Levels::UpToAvx2
+    unsafe fn reflect_columns_loop(x: *mut f64, n: usize, count: usize, tau: f64, v: [f64; 2]) = reflect_columns_body, Levels::UpToAvx2
 }
 
-/// Reflects some rows of three neighbouring columns, of `n` rows each. Called anew for each three: where the loop around this
-/// one is seen, the compiler asks whether the columns of all its turns overlap, which they do, and runs no vectors.
-fn columns(t: &mut [f64], n: usize, part: Range<usize>, factor: f64, v: [f64; 2]) {
+/// Applies a reflector to some rows of three adjacent columns of `n` rows. A separate call per
+/// reflector: if LLVM sees the outer loop, it checks whether the columns of all iterations overlap,
+/// which they do, and does not vectorise.
+fn reflect_columns(t: &mut [f64], n: usize, part: Range<usize>, tau: f64, v: [f64; 2]) {
     assert!(part.start <= part.end && part.end <= n && t.len() >= 3 * n);
     // SAFETY: every column has `n` rows, of which these are some, and the slice holds three columns.
-    unsafe { columns_loop(t.as_mut_ptr().add(part.start), n, part.len(), factor, v) }
+    unsafe { reflect_columns_loop(t.as_mut_ptr().add(part.start), n, part.len(), tau, v) }
 }
 
-/// The same of two.
+/// Applies a reflector to two adjacent columns.
 #[inline(always)]
-fn two_columns(t: &mut [f64], n: usize, part: Range<usize>, factor: f64, v: f64) {
+fn reflect_two_columns(t: &mut [f64], n: usize, part: Range<usize>, tau: f64, v: f64) {
     let (x, y) = t.split_at_mut(n);
     for (x, y) in x[part.clone()].iter_mut().zip(&mut y[part.clone()]) {
-        let sum = factor * (*x + v * *y);
+        let sum = tau * (*x + v * *y);
         *x -= sum;
         *y -= sum * v;
     }
 }
 
-/// The direction of the first column of the product of both shifted matrices.
+/// The normalised first column of the product of both shifted matrices.
 #[inline(always)]
 fn direction(t: &[f64], n: usize, k: usize, shifts: Shifts) -> [f64; 3] {
     let at = |i: usize, j: usize| t[(k + j) * n + k + i];
@@ -111,38 +114,38 @@ fn direction(t: &[f64], n: usize, k: usize, shifts: Shifts) -> [f64; 3] {
     if size == 0.0 { v } else { v.map(|v| v / size) }
 }
 
-/// One step of the iteration with two shifts; `z` takes the reflections in unless it has no rows.
-pub(super) fn step(t: &mut DMatrix<f64>, z: &mut DMatrix<f64>, at: Part, shifts: Shifts) {
+/// One step with two shifts; the reflectors are accumulated in `z` unless it has no rows.
+pub(super) fn step(t: &mut DMatrix<f64>, z: &mut DMatrix<f64>, at: StepRange, shifts: Shifts) {
     let (n, height) = (t.nrows(), z.nrows());
     let (t, z) = (t.as_mut_slice(), z.as_mut_slice());
     let (first, last) = (at.start, at.last);
     for k in first..last {
         let three = k + 2 <= last;
-        let given = if k == first {
+        let head_vector = if k == first {
             direction(t, n, k, shifts)
         } else {
             let x = &t[(k - 1) * n + k..];
             [x[0], x[1], if three { x[2] } else { 0.0 }]
         };
-        let (factor, v, length) = small_reflection(given);
+        let (tau, v, length) = small_reflection(head_vector);
         if k > first {
             let below = &mut t[(k - 1) * n + k..][..2 + usize::from(three)];
             below.fill(0.0);
             below[0] = length;
         } else if k > at.first {
-            t[(k - 1) * n + k] *= 1.0 - factor;
+            t[(k - 1) * n + k] *= 1.0 - tau;
         }
         let (here, end) = (&mut t[k * n..(at.end + 1) * n], (k + 3).min(last) + 1);
         if three {
-            rows::<3>(here, n, k, factor, v);
+            reflect_rows::<3>(here, n, k, tau, v);
         } else {
-            rows::<2>(here, n, k, factor, v);
+            reflect_rows::<2>(here, n, k, tau, v);
         }
         for (x, n, part) in [(here, n, at.top..end), (&mut z[k * height..], height, 0..height)] {
             if three {
-                columns(x, n, part, factor, v);
+                reflect_columns(x, n, part, tau, v);
             } else {
-                two_columns(x, n, part, factor, v[0]);
+                reflect_two_columns(x, n, part, tau, v[0]);
             }
         }
     }

@@ -1,32 +1,33 @@
-//! Eigenvalues and eigenvectors by Schur's real form.
+//! Eigenvalues and eigenvectors from the real Schur form.
 //!
-//! Owns: back substitution, blocks of rows at a time, so that most of it is matrix products, and the length of vectors.
-//! Never iterates. Invariant: the vectors of a conjugate pair are conjugates.
+//! Back substitution by blocks of rows, so that most work is matrix products. Invariant: the
+//! vectors of a conjugate pair are conjugates.
 
 use std::ops::Range;
 
 use nalgebra::DMatrix;
 
-use super::iterate::Form;
+use super::iterate::RealSchur;
 use crate::dtype::Complex128;
 use crate::kernels::linalg::scalar::{product, subtract, zeros};
 
-/// Rows that are substituted one by one.
-const ROWS: usize = 16;
-/// Numbers beyond this one are scaled down with their column.
-const MOST: f64 = 1e100;
+/// Rows of a block, substituted one by one.
+const BLOCK_ROWS: usize = 16;
+/// Magnitude above which a column is scaled down.
+const MAX_MAGNITUDE: f64 = 1e100;
 
-/// Eigenvalues, and vectors as columns if they are wanted, of a finite matrix with elements of about 1; `None` without convergence.
+/// Eigenvalues, and eigenvectors (columns) if `wanted`, of a finite matrix with elements of about
+/// 1; `None` without convergence.
 pub(in crate::kernels::linalg) fn eigen(
     a: DMatrix<f64>,
     wanted: bool,
 ) -> Option<(Vec<Complex128>, DMatrix<Complex128>)> {
-    let form = Form::of(a, wanted)?;
+    let form = RealSchur::of(a, wanted)?;
     let (values, n) = (form.values(), form.t.nrows());
     if !wanted || n == 0 {
         return Some((values, DMatrix::zeros(0, 0)));
     }
-    let parts = product(&form.z, &form.within(&values));
+    let parts = product(&form.z, &form.schur_vectors(&values));
     let mut out = parts.map(Complex128::from);
     for k in (0..n).filter(|&k| values[k].im > 0.0) {
         for i in 0..n {
@@ -37,15 +38,16 @@ pub(in crate::kernels::linalg) fn eigen(
     Some((values, out))
 }
 
-impl Form {
-    /// The vectors of the form itself: of a conjugate pair the real and the imaginary parts of the first.
-    fn within(&self, values: &[Complex128]) -> DMatrix<f64> {
+impl RealSchur {
+    /// Eigenvectors of the Schur form: for a conjugate pair, the real and the imaginary parts of
+    /// the first.
+    fn schur_vectors(&self, values: &[Complex128]) -> DMatrix<f64> {
         let n = values.len();
-        let least = (f64::EPSILON * self.t.amax()).max(1e-100);
+        let min_gap = (f64::EPSILON * self.t.amax()).max(1e-100);
         let mut x = zeros(n, n);
         let mut end = n;
         while end > 0 {
-            let first = end.saturating_sub(ROWS);
+            let first = end.saturating_sub(BLOCK_ROWS);
             let first = first - usize::from(first > 0 && self.t[(first, first - 1)] != 0.0);
             let (mut here, below) = x.rows_range_pair_mut(first..end, end..);
             let (mut right, known) =
@@ -55,19 +57,19 @@ impl Form {
                 let (re, im) = x.as_mut_slice()[k * n..].split_at_mut(n);
                 let mut none = vec![0.0; if values[k].im == 0.0 { n } else { 0 }];
                 let im = if none.is_empty() { &mut im[..n] } else { &mut none };
-                let mut x = Column { re, im };
+                let mut x = ComplexColumn { re, im };
                 if k < end {
-                    self.begin(&mut x, first, k, values[k].im);
+                    self.start_vector(&mut x, first, k, values[k].im);
                 }
-                self.substitute(&mut x, first..end.min(k), values[k], least);
+                self.substitute(&mut x, first..end.min(k), values[k], min_gap);
             }
             end = first;
         }
         x
     }
 
-    /// The rows of the eigenvalue's own block, in which its vector ends.
-    fn begin(&self, x: &mut Column<'_>, first: usize, k: usize, im: f64) {
+    /// Starts a vector with the rows of its eigenvalue's own block.
+    fn start_vector(&self, x: &mut ComplexColumn<'_>, first: usize, k: usize, im: f64) {
         let t = &self.t;
         x.set(k, Complex128::new(1.0, 0.0));
         if im != 0.0 {
@@ -78,49 +80,56 @@ impl Form {
                 x.set(k, Complex128::new(0.0, im / c));
                 x.set(k + 1, Complex128::new(1.0, 0.0));
             }
-            x.without(t, first..k, k + 1);
+            x.subtract_column(t, first..k, k + 1);
         }
-        x.without(t, first..k, k);
+        x.subtract_column(t, first..k, k);
     }
 
-    /// These rows of the vector of an eigenvalue, which begin as what the rows below leave of them.
-    fn substitute(&self, x: &mut Column<'_>, rows: Range<usize>, value: Complex128, least: f64) {
+    /// Back substitution in these rows, which hold the right-hand side after the rows below.
+    fn substitute(
+        &self,
+        x: &mut ComplexColumn<'_>,
+        rows: Range<usize>,
+        value: Complex128,
+        min_gap: f64,
+    ) {
         let t = &self.t;
         let gap = |i: usize| Complex128::new(t[(i, i)] - value.re, -value.im);
-        let far = |z: Complex128, least: f64| if z.norm() < least { least.into() } else { z };
+        let at_least =
+            |z: Complex128, min_gap: f64| if z.norm() < min_gap { min_gap.into() } else { z };
         let mut i = rows.end;
         while i > rows.start {
             i -= 1;
-            let mut found = [x.get(i) / far(gap(i), least), Complex128::default()];
+            let mut found = [x.get(i) / at_least(gap(i), min_gap), Complex128::default()];
             let two = i > rows.start && t[(i, i - 1)] != 0.0;
             if two {
                 i -= 1;
                 let (b, c, f, g) = (t[(i, i + 1)], t[(i + 1, i)], x.get(i), x.get(i + 1));
                 let (p, q) = (gap(i), gap(i + 1));
-                let det = far(p * q - b * c, least * least);
+                let det = at_least(p * q - b * c, min_gap * min_gap);
                 found = [(f * q - g * b) / det, (g * p - f * c) / det];
                 x.set(i + 1, found[1]);
             }
             x.set(i, found[0]);
             let grown = found[0].norm().max(found[1].norm());
-            if grown > MOST {
+            if grown > MAX_MAGNITUDE {
                 x.re.iter_mut().chain(x.im.iter_mut()).for_each(|x| *x /= grown);
             }
             if two {
-                x.without(t, rows.start..i, i + 1);
+                x.subtract_column(t, rows.start..i, i + 1);
             }
-            x.without(t, rows.start..i, i);
+            x.subtract_column(t, rows.start..i, i);
         }
     }
 }
 
-/// A complex vector.
-struct Column<'a> {
+/// A complex vector in two real columns.
+struct ComplexColumn<'a> {
     re: &'a mut [f64],
     im: &'a mut [f64],
 }
 
-impl Column<'_> {
+impl ComplexColumn<'_> {
     fn get(&self, i: usize) -> Complex128 {
         Complex128::new(self.re[i], self.im[i])
     }
@@ -129,8 +138,8 @@ impl Column<'_> {
         (self.re[i], self.im[i]) = (z.re, z.im);
     }
 
-    /// Takes off some rows what column `j` of a matrix is there, times row `j`.
-    fn without(&mut self, t: &DMatrix<f64>, rows: Range<usize>, j: usize) {
+    /// Subtracts column `j` of a matrix, times element `j`, from some rows.
+    fn subtract_column(&mut self, t: &DMatrix<f64>, rows: Range<usize>, j: usize) {
         let n = t.nrows();
         let column = &t.as_slice()[j * n + rows.start..j * n + rows.end];
         let (x, y) = (self.re[j], self.im[j]);

@@ -1,35 +1,38 @@
-//! Schur's real form: triangular up to blocks of two rows for conjugate pairs.
+//! Double-shift QR iteration to real Schur form: triangular up to 2 × 2 blocks for conjugate pairs.
 //!
-//! Owns: the iteration, what counts as zero in it, and the eigenvalues. Never iterates for ever.
-//! Invariant: a block of two rows has equal elements on its diagonal and others of opposite signs.
-//! Sources: LAPACK's `lahqr` and `laqr0`; Ahues and Tisseur, LAPACK Working Note 122 (1997), for what is negligible.
+//! Invariant: a 2 × 2 block has equal diagonal elements and off-diagonal elements of opposite
+//! signs.
+//!
+//! Sources: LAPACK's `lahqr` and `laqr0`; Ahues and Tisseur, LAPACK Working Note 122 (1997), for
+//! what is negligible.
 
 use nalgebra::DMatrix;
 
-use super::bulge_chase::{Part, Shifts, step};
+use super::bulge_chase::{Shifts, StepRange, step};
 use super::hessenberg::reduce;
 use crate::dtype::Complex128;
 
-/// Iterations per eigenvalue.
-const STEPS: usize = 30;
+/// Most iterations per eigenvalue.
+const MAX_STEPS_PER_VALUE: usize = 30;
 
-/// `z t zᵀ` is the matrix; `z` has no rows where it is not wanted.
-pub(in crate::kernels::linalg) struct Form {
+/// A real Schur form: `z t zᵀ` is the matrix. `z` has no rows unless it is wanted.
+pub(in crate::kernels::linalg) struct RealSchur {
     pub(in crate::kernels::linalg) t: DMatrix<f64>,
     pub(in crate::kernels::linalg) z: DMatrix<f64>,
-    /// Whether all of `t` is wanted, and not its blocks on the diagonal alone.
-    pub(super) whole: bool,
+    /// Whether all of `t` is computed, not only its diagonal blocks.
+    pub(super) full: bool,
 }
 
-impl Form {
-    /// The form of a finite matrix, without vectors and what is above the blocks unless `whole`; `None` without convergence.
-    pub(in crate::kernels::linalg) fn of(a: DMatrix<f64>, whole: bool) -> Option<Form> {
-        let (z, t) = reduce(a).parts(whole);
-        let mut form = Form { t, z, whole };
+impl RealSchur {
+    /// The Schur form of a finite matrix; without `full`, only the diagonal blocks and no vectors.
+    /// `None` without convergence.
+    pub(in crate::kernels::linalg) fn of(a: DMatrix<f64>, full: bool) -> Option<RealSchur> {
+        let (z, t) = reduce(a).into_q_h(full);
+        let mut form = RealSchur { t, z, full };
         form.iterate().then_some(form)
     }
 
-    /// Makes a Hessenberg matrix triangular up to blocks; false without convergence.
+    /// Iterates until the Hessenberg matrix is block triangular; false without convergence.
     fn iterate(&mut self) -> bool {
         let n = self.t.nrows();
         let (mut end, mut tried, mut total) = (n, 0usize, 0);
@@ -47,7 +50,7 @@ impl Form {
                 continue;
             }
             (tried, total) = (tried + 1, total + 1);
-            if total > STEPS * n.max(10) {
+            if total > MAX_STEPS_PER_VALUE * n.max(10) {
                 return false;
             }
             self.step(first, last, self.shifts(first, last, tried));
@@ -55,7 +58,7 @@ impl Form {
         true
     }
 
-    /// Whether the element below the diagonal in column `k` counts as zero, which it then becomes.
+    /// Whether the subdiagonal element in column `k` is negligible; if so, sets it to zero.
     fn negligible(&mut self, k: usize) -> bool {
         let t = &self.t;
         let below = t[(k + 1, k)].abs();
@@ -89,16 +92,16 @@ impl Form {
         true
     }
 
-    /// The eigenvalues of the last two rows, or others when those have failed for a while.
+    /// The eigenvalues of the last 2 × 2 block, or exceptional shifts after several failed steps.
     fn shifts(&self, first: usize, last: usize, tried: usize) -> Shifts {
         let t = &self.t;
         let at = if tried.is_multiple_of(20) { first + 2 } else { last };
         if tried.is_multiple_of(10) {
             let size = t[(at, at - 1)].abs() + t[(at - 1, at - 2)].abs();
             let head = 0.75 * size + t[(at, at)];
-            return of_block([head, -0.4375 * size, size, head]);
+            return block_shifts([head, -0.4375 * size, size, head]);
         }
-        of_block([
+        block_shifts([
             t[(last - 1, last - 1)],
             t[(last - 1, last)],
             t[(last, last - 1)],
@@ -106,12 +109,13 @@ impl Form {
         ])
     }
 
-    /// One step on the rows `first..=last`, from where two small elements below the diagonal follow one another on.
+    /// One step on the rows `first..=last`, starting below two consecutive small subdiagonal
+    /// elements.
     fn step(&mut self, first: usize, last: usize, shifts: Shifts) {
         let n = self.t.nrows();
         let start = self.start(first, last, shifts);
-        let (top, end) = if self.whole { (0, n - 1) } else { (first, last) };
-        step(&mut self.t, &mut self.z, Part { first, start, last, top, end }, shifts);
+        let (top, end) = if self.full { (0, n - 1) } else { (first, last) };
+        step(&mut self.t, &mut self.z, StepRange { first, start, last, top, end }, shifts);
     }
 
     fn start(&self, first: usize, last: usize, shifts: Shifts) -> usize {
@@ -138,7 +142,7 @@ impl Form {
         first
     }
 
-    /// The eigenvalues, in the order of the diagonal.
+    /// The eigenvalues, in diagonal order.
     pub(super) fn values(&self) -> Vec<Complex128> {
         let (t, n) = (&self.t, self.t.nrows());
         let mut out: Vec<Complex128> = t.diagonal().iter().map(|&x| x.into()).collect();
@@ -152,8 +156,9 @@ impl Form {
     }
 }
 
-/// The eigenvalues of two rows; of two real ones the one nearer to the corner, twice.
-fn of_block([a, b, c, d]: [f64; 4]) -> Shifts {
+/// The eigenvalues of a 2 × 2 block as shifts; of two real ones, the one nearer to the last
+/// element, twice.
+fn block_shifts([a, b, c, d]: [f64; 4]) -> Shifts {
     let size = a.abs() + b.abs() + c.abs() + d.abs();
     if size == 0.0 {
         return Shifts { re: [0.0; 2], im: 0.0 };

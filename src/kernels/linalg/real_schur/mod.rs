@@ -1,7 +1,7 @@
-//! Eigenvalues and eigenvectors of real matrices in real arithmetic.
+//! Eigenvalues and eigenvectors of real matrices in real arithmetic, by the real Schur form.
 //!
-//! Owns: the reduction to Hessenberg's form, which complex matrices share; the double shift iteration; the vectors.
-//! Never decides lengths and phases of vectors. Invariant: complex eigenvalues come in exact conjugate pairs.
+//! Complex matrices share the Hessenberg reduction. Invariant: complex eigenvalues come in exact
+//! conjugate pairs.
 
 mod blocks;
 mod bulge_chase;
@@ -11,4 +11,4 @@ mod iterate;
 
 pub(super) use eigenvectors::eigen;
 pub(super) use hessenberg::reduce;
-pub(super) use iterate::Form;
+pub(super) use iterate::RealSchur;
