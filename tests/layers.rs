@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "layers/gate.rs"]
 mod gate;
+#[path = "layers/names.rs"]
+mod names;
 #[path = "layers/rooms.rs"]
 mod rooms;
 #[path = "layers/text.rs"]

@@ -11,7 +11,7 @@ use crate::bindings::attach::require_main_interpreter;
 use crate::bindings::backward::{
     depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
 };
-use crate::bindings::call::{host_call, lazy_methods, observe};
+use crate::bindings::call::{lazy_methods, observe, python_host_call};
 use crate::bindings::compile::{
     bound_program, compiled_call, control_flow, differentiable_program, program,
 };
@@ -78,7 +78,7 @@ functions! {
     saved_tensor_hooks: _push_saved_hooks, _end_saved_hooks, _forbid_saved_hooks,
         _increment_version, _checkpoint;
     garbage_collection: _collecting;
-    host_call: _call_foreign;
+    python_host_call: _call_foreign;
     introspect: _output_of, _graph_facts, _vanishing;
     observe: _observe, _unobserve;
     ended_transforms: _end_transform, _of_ended_transform;

@@ -283,6 +283,15 @@ pub(crate) fn unsafe_lines(source: &Source) -> Vec<usize> {
     words.iter().filter(|(_, w)| w == "unsafe").map(|(at, _)| source.line(*at)).collect()
 }
 
+/// What a file declares outside of functions and in them: (line, keyword, name).
+pub(crate) fn declared(source: &Source) -> Vec<(usize, String, String)> {
+    const KEYWORDS: &[&str] = &["struct", "enum", "trait", "type", "const", "static", "mod", "fn"];
+    let words = source.words();
+    let pairs = words.windows(2).filter(|pair| KEYWORDS.contains(&pair[0].1.as_str()));
+    let named = pairs.filter(|pair| pair[1].1.starts_with(is_name));
+    named.map(|pair| (source.line(pair[0].0), pair[0].1.clone(), pair[1].1.clone())).collect()
+}
+
 /// Every function with a body: (line, name, number of lines from `fn` to its closing brace).
 pub(crate) fn functions(source: &Source) -> Vec<(usize, String, usize)> {
     let words = source.words();

@@ -14,8 +14,8 @@ use crate::array::Storage;
 use crate::bindings::attach::attached;
 use crate::bindings::backward::engine_host::run_pass;
 use crate::bindings::call::callback::Callback;
-use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::without_gil;
+use crate::bindings::call::python_host_call;
 use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::compile::argument_match::{Argument, Arguments};
 use crate::bindings::compile::guards::Guards;
@@ -203,7 +203,7 @@ impl PyDifferentiableProgram {
         if Arc::strong_count(&self.program) > 1 {
             return Ok(());
         }
-        host_call::traverse(self.program.foreign(), &visit)
+        python_host_call::traverse(self.program.foreign(), &visit)
     }
 
     fn __clear__(&self) {

@@ -12,8 +12,8 @@ use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
-use crate::bindings::call::host_call;
 use crate::bindings::call::intercept::{GIL_RELEASE_ELEMENTS, without_gil};
+use crate::bindings::call::python_host_call;
 use crate::bindings::compile::argument_match;
 use crate::bindings::compile::argument_match::{Argument, matching_array};
 use crate::bindings::compile::guards::Guards;
@@ -251,7 +251,7 @@ impl PyProgram {
             return Ok(());
         }
         self.guards.traverse(&visit)?;
-        host_call::traverse(self.program.foreign(), &visit)
+        python_host_call::traverse(self.program.foreign(), &visit)
     }
 
     fn __clear__(&self) {

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::bindings::call::host_call::intern_name;
+use crate::bindings::call::python_host_call::intern_name;
 use crate::bindings::errors::{bad_type, to_python};
 use crate::error::Error;
 

@@ -10,10 +10,10 @@ use pyo3::types::{PyList, PyString, PyTuple, PyWeakrefReference};
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert::tensor_of;
-use crate::bindings::custom_op::outputs::{as_tensor, is_numpy};
-use crate::bindings::custom_op::saved::{
+use crate::bindings::custom_op::context_saved::{
     RunningBackward, SavedObjectRefs, SavedObjects, from_node, saved_object,
 };
+use crate::bindings::custom_op::outputs::{as_tensor, is_numpy};
 use crate::bindings::errors::{bad_type, to_py_result, to_python, type_name};
 use crate::bindings::object::wrap;
 use crate::error::Error;

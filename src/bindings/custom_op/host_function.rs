@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-use crate::bindings::call::host_call::{intern_name, python_host_code};
+use crate::bindings::call::python_host_call::{intern_name, python_host_code};
 use crate::bindings::custom_op::call::{CustomCall, Versions};
 use crate::bindings::custom_op::outputs::Outputs;
 use crate::bindings::errors::{from_python, to_py_result, to_python};

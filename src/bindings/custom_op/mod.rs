@@ -6,12 +6,12 @@ mod call;
 mod class_info;
 mod classes;
 mod context;
+mod context_saved;
 mod gradients;
 mod host_function;
 mod outputs;
 mod python_rule;
 mod pytree;
-mod saved;
 
 use classes::{custom_function, function, functor_run};
 pub(crate) use context::FunctionContext;

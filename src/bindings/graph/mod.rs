@@ -8,6 +8,6 @@ pub(crate) mod garbage_collection;
 pub(crate) mod hooks;
 pub(crate) mod introspect;
 pub(crate) mod multi_grad_hook;
-pub(crate) mod node;
+pub(crate) mod node_methods;
 pub(crate) mod saved_tensor_hooks;
 pub(crate) mod saved_tensors;

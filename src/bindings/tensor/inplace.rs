@@ -7,7 +7,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::intercept::Call;
 use crate::bindings::interop::foreign_arrays;
 use crate::bindings::object::{PyTensor, set_identity};
-use crate::bindings::tensor::arithmetic::{MutableReceiver, product_work};
+use crate::bindings::tensor::operators::{MutableReceiver, product_work};
 use crate::error::Result;
 use crate::ops::core::op_decl::{Arg, Operand, Scalar};
 use crate::ops::inplace::methods;

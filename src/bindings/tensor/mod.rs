@@ -1,6 +1,5 @@
 //! Methods, attributes and operators of `Tensor` that are not in the operation registry.
 
-mod arithmetic;
 mod attributes;
 mod autograd;
 mod construct;
@@ -9,6 +8,7 @@ mod display;
 mod indexing;
 mod inplace;
 mod like;
+mod operators;
 mod optimizer_update;
 mod pickle;
 mod protocols;

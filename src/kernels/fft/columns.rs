@@ -6,9 +6,9 @@
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
-use super::along_axis::{Strips, cost};
+use super::axis_pass::{Strips, cost};
 use super::batched::{Strip, passes, workspace_len};
-use super::complex;
+use super::complex_lines;
 use super::float::{Number, Real};
 use crate::kernels::view::{View, ViewMut};
 use crate::kernels::workspace::bytes_of;
@@ -50,7 +50,7 @@ where
     let column_steps = Some(strips.steps);
     let remainder = strips.count % lanes;
     let single =
-        (1..=lanes / MIN_FILL).contains(&remainder).then(|| complex::plan::<T>(n, forward));
+        (1..=lanes / MIN_FILL).contains(&remainder).then(|| complex_lines::plan::<T>(n, forward));
     let scratch = single.as_ref().map_or(0, |plan| plan.get_inplace_scratch_len());
     let own = if single.is_some() { [n, scratch].map(bytes_of::<Complex<T>>) } else { [0; 2] };
     let bytes = bytes_of::<Complex<T>>(workspace) + own[0] + own[1];

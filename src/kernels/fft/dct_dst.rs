@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
-use super::along_axis::{LineSource, LineTransform, run};
-use super::complex;
+use super::axis_pass::{LineSource, LineTransform, run};
+use super::complex_lines;
 use super::dct_reorder::{apply_twiddles, apply_twiddles_transposed, deinterleave, interleave};
 use super::float::{Number, Real};
 use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
@@ -74,8 +74,10 @@ impl<T: Real> Plan<T> {
             (1, true) => Plan::Type1(rfft_plan(2 * (n + 1))),
             (2, _) => Plan::Type2(rfft_plan(n), dct2_twiddles(n)),
             (3, _) => Plan::Type3(irfft_plan(n), dct2_twiddles(n)),
-            _ if n.is_multiple_of(2) => Plan::Type4(complex::plan(n / 2, true), dct4_twiddles(n)),
-            _ => Plan::Type4(complex::plan(2 * n, true), dct4_twiddles(n)),
+            _ if n.is_multiple_of(2) => {
+                Plan::Type4(complex_lines::plan(n / 2, true), dct4_twiddles(n))
+            }
+            _ => Plan::Type4(complex_lines::plan(2 * n, true), dct4_twiddles(n)),
         }
     }
 

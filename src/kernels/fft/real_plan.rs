@@ -12,7 +12,7 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::batched;
-use super::complex;
+use super::complex_lines;
 use super::float::{Number, Real};
 use super::mirrored::Mirror;
 use crate::kernels::workspace::{Parts, bytes_of};
@@ -80,7 +80,7 @@ impl<T: Real> RealPlan<T> {
         let count = if even { n / 4 + 1 } else { 1 };
         RealPlan {
             n,
-            fft: complex::plan(points, forward),
+            fft: complex_lines::plan(points, forward),
             lines_per_call,
             twiddles: (1..count).map(twiddle).collect(),
         }

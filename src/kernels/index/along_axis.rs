@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
+use super::gather_rows::BLOCK_ELEMENTS;
 use super::offsets::{Indexed, checked_position, range_error};
-use super::rows::BLOCK_ELEMENTS;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::launch;

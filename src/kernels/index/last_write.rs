@@ -3,8 +3,8 @@
 //!
 //! Invariant: of equal offsets the last has its row, the others have zeros.
 
+use super::gather_rows::take_rows;
 use super::offsets::Offsets;
-use super::rows::take_rows;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
 use crate::array::capture;

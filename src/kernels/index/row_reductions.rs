@@ -2,8 +2,8 @@
 //!
 //! Invariant: NaN propagates; of equal numbers the last stays; products are taken in the order of the rows.
 
+use super::gather_rows::combine_rows;
 use super::offsets::Offsets;
-use super::rows::combine_rows;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
 use crate::array::capture;

@@ -12,7 +12,7 @@ use super::super::view::{View, ViewMut, with_float};
 use super::batch_norm;
 use super::batch_norm::{BLOCK_COLUMNS, ColumnBlock};
 use super::rows::{Number, fill, sum};
-use super::simd::SimdNorm;
+use super::simd_norm::SimdNorm;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::kernels::multiversion::{Levels, leveled};

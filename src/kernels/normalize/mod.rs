@@ -8,7 +8,7 @@ mod batch_norm;
 mod channels;
 mod launch_norm;
 mod rows;
-mod simd;
+mod simd_norm;
 mod variance;
 
 pub use channels::{channels_backward, channels_forward, channels_scaled};

@@ -10,7 +10,7 @@ use std::ops::{Add, Mul, Sub};
 
 use super::super::view::{View, ViewMut, with_float};
 use super::launch_norm;
-use super::simd::SimdNorm;
+use super::simd_norm::SimdNorm;
 use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};

@@ -287,7 +287,7 @@ fn radix_sort<K: Copy, N: UnsignedKey>(mut items: Vec<K>, key: impl Fn(K) -> N) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::sort::Key;
+    use crate::kernels::sort::TotalOrder;
 
     /// Numbers with many equals, zeros of both signs, infinities and NaN.
     fn line(n: usize) -> Vec<f64> {
@@ -317,7 +317,7 @@ mod tests {
     fn by_number(x: &[f64], wanted: usize, descending: bool) -> Vec<usize> {
         let line = SortLine { first: x.as_ptr(), step: 1, len: x.len() };
         // SAFETY: the elements of a slice.
-        unsafe { line.first(wanted, descending) }.into_iter().map(|(_, i)| i).collect()
+        unsafe { line.first_k(wanted, descending) }.into_iter().map(|(_, i)| i).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernels::fft::{DctType, EdgeWeights};
 use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::elementwise::complex::map_parts;
-use crate::ops::fft::arguments::{
+use crate::ops::fft::fft_arguments::{
     Norm, argument_error, as_real, refuse_repeated_axes, resolve_axes, resolve_axis,
     resolve_lengths,
 };

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::ops::core::op_decl::{Axes, Ints};
-use crate::ops::fft::arguments::{
+use crate::ops::fft::fft_arguments::{
     Norm, as_complex, refuse_repeated_axes, resolve_axes, resolve_axis, resolve_lengths,
 };
 use crate::ops::fft::transforms::{fft_along, resize_axis};

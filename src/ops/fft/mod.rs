@@ -4,8 +4,8 @@
 //! Invariant: every transform is linear, so its derivative is its adjoint, which is again a
 //! transform.
 
-mod arguments;
 pub mod dct_dst;
+mod fft_arguments;
 pub mod fourier;
 pub mod hermitian;
 pub mod real;

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::{Axes, Ints};
-use crate::ops::fft::arguments::{
+use crate::ops::fft::fft_arguments::{
     Norm, argument_error, as_complex, as_real, check_points, refuse_repeated_axes, resolve_axes,
     resolve_axis, resolve_lengths,
 };

@@ -4,13 +4,13 @@
 //! ones, are left to the one-at-a-time path. Invariant: scales are powers of two.
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ZERO, ZERO_MATRIX};
-use super::lu;
+use super::lu_cholesky;
 use super::{householder, jacobi};
 use crate::kernels::linalg::batch::{LaneGroup, Stack};
 
 pub(in crate::kernels::linalg) fn cholesky(a: &Stack<'_>, out: &Stack<'_>, at: LaneGroup) -> Mask {
     let mut x = a.gather(at);
-    let done = lu::cholesky(&mut x, a.rows);
+    let done = lu_cholesky::cholesky(&mut x, a.rows);
     out.scatter(at, done, |i, k| x[i][k]);
     done
 }

@@ -3,7 +3,7 @@
 //! Signs follow LAPACK. Invariant: a column with a zero tail is not reflected.
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO, ZERO_MATRIX};
-use super::lu::identity;
+use super::lu_cholesky::identity;
 use crate::kernels::multiversion::leveled;
 
 /// Overwrites `a` with the upper factor and `q` with the orthonormal one of `k` columns. Returns

@@ -6,7 +6,7 @@
 //! Source: Golub and Van Loan, Matrix Computations, 8.5 and 8.6.
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO};
-use super::lu::identity;
+use super::lu_cholesky::identity;
 use crate::kernels::multiversion::leveled;
 
 /// Ascending eigenvalues, and eigenvectors (columns of `v`), of a symmetric matrix with elements of

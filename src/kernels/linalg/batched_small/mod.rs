@@ -6,11 +6,13 @@
 
 mod factors;
 mod householder;
+mod inverse_solve;
 mod jacobi;
 mod lanes;
-mod lu;
-mod solve;
+mod lu_cholesky;
 
 pub(super) use factors::{cholesky, eigh, qr, singular_values, svd};
+pub(super) use inverse_solve::{
+    cofactor, det, exponential, inverse, slogdet, solve, solve_triangular,
+};
 pub(super) use lanes::{F64x4, LANES, LaneMatrix, MAX_SIDE, Mask, ZERO_MATRIX};
-pub(super) use solve::{cofactor, det, exponential, inverse, slogdet, solve, solve_triangular};

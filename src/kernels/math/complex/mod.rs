@@ -9,11 +9,11 @@ mod arithmetic;
 mod exponential;
 mod inverse;
 mod logarithm;
-mod power;
+mod powers;
 
 pub use arithmetic::{is_far, quotient, recip};
 use arithmetic::{is_special, mul_i, mul_neg_i};
 pub use exponential::{cos, cosh, exp, exp2, expm1, sigmoid, sin, sinh, tan, tanh};
 pub use inverse::{acos, acosh, asin, asinh, atan, atanh};
 pub use logarithm::{ln, log1p, log2, log10, sqrt};
-pub use power::{powf, sinc};
+pub use powers::{powf, sinc};

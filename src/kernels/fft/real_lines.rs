@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
 
-use super::along_axis::{LineSource, LineTransform, run};
+use super::axis_pass::{LineSource, LineTransform, run};
 use super::float::{Number, Real};
 use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
 use crate::dtype::DType;

@@ -6,7 +6,7 @@
 
 use super::householder::matmul;
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO, ZERO_MATRIX};
-use super::lu::{determinant, identity, lu_factor, solve as lu_solve, solve_triangle};
+use super::lu_cholesky::{determinant, identity, lu_factor, solve as lu_solve, solve_triangle};
 use crate::kernels::linalg::batch::{LaneGroup, Stack};
 
 pub(in crate::kernels::linalg) fn det(a: &Stack<'_>, out: &Stack<'_>, at: LaneGroup) -> Mask {

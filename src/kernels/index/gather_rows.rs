@@ -3,13 +3,13 @@
 //! Invariant: rows are added in the order of the offsets, so the result of a scatter-add is the same at any
 //! number of threads.
 
-use super::super::number::ring::Ring;
-use super::super::view::{Axes, View, ViewMut, one_dtype, with_word};
 use super::offsets::Offsets;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
 use crate::array::capture;
 use crate::dtype::with_dtype;
+use crate::kernels::number::ring::Ring;
+use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
 /// Elements per block of a split.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::along_axis::{LineSource, LineTransform, run};
+use super::axis_pass::{LineSource, LineTransform, run};
 use super::batched;
 use super::batched::BatchedPlan;
 use super::columns;
