@@ -32,27 +32,27 @@ thread_local! {
 }
 
 /// Scratch memory of one thread, with arbitrary contents.
-pub(super) struct Room(Vec<u64>);
+pub(super) struct Workspace(Vec<u64>);
 
-impl Room {
+impl Workspace {
     /// A workspace for buffers of `bytes` in total: the memory that the thread keeps, if it is free and large
     /// enough.
-    pub(super) fn new(bytes: usize) -> Room {
+    pub(super) fn new(bytes: usize) -> Workspace {
         let need = (bytes + CACHE_LINE).div_ceil(size_of::<u64>());
         let spare = KEPT.take();
         // Fresh zeroed pages come from the system and cost nothing until they are touched.
-        Room(if spare.len() < need { vec![0; need] } else { spare })
+        Workspace(if spare.len() < need { vec![0; need] } else { spare })
     }
 
-    pub(super) fn parts(&mut self) -> Parts<'_> {
+    pub(super) fn parts(&mut self) -> WorkspaceSlices<'_> {
         // SAFETY: every bit pattern is a byte.
         let (_, bytes, _) = unsafe { self.0.align_to_mut::<u8>() };
         let start = bytes.as_ptr().align_offset(CACHE_LINE).min(bytes.len());
-        Parts(&mut bytes[start..])
+        WorkspaceSlices(&mut bytes[start..])
     }
 }
 
-impl Drop for Room {
+impl Drop for Workspace {
     fn drop(&mut self) {
         if self.0.len() * size_of::<u64>() <= MAX_KEPT_BYTES {
             KEPT.set(std::mem::take(&mut self.0));
@@ -61,14 +61,14 @@ impl Drop for Room {
 }
 
 /// The rest of a workspace, starting at a cache line.
-pub(super) struct Parts<'a>(&'a mut [u8]);
+pub(super) struct WorkspaceSlices<'a>(&'a mut [u8]);
 
 /// The bytes that `n` elements take in a workspace.
 pub(super) const fn bytes_of<A>(n: usize) -> usize {
     (n * size_of::<A>()).next_multiple_of(CACHE_LINE)
 }
 
-impl<'a> Parts<'a> {
+impl<'a> WorkspaceSlices<'a> {
     /// The next `n` elements.
     ///
     /// # Panics

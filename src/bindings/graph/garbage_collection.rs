@@ -50,7 +50,7 @@ pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()>
 }
 
 /// What a traversal finds.
-enum Found<'a> {
+enum PythonOwner<'a> {
     Owner(&'a dyn Foreign),
     Metadata(&'a Node, Arc<dyn Any + Send + Sync>),
 }
@@ -67,7 +67,7 @@ struct Traversal<'a, F> {
     budget: usize,
 }
 
-impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
+impl<'a, E, F: FnMut(PythonOwner<'_>) -> Result<(), E>> Traversal<'a, F> {
     /// Visits everything kept alive by the holder of `roots`; the holder has `counts` on each root.
     fn run(roots: &'a [Node], counts: u32, found: F) -> Result<(), E> {
         let budget = if FULL.load(Ordering::Relaxed) { usize::MAX } else { YOUNG_NODES };
@@ -100,7 +100,7 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
 
     fn visit(&mut self, node: &'a Node) -> Result<(), E> {
         if let Some(foreign) = node.rule().foreign() {
-            (self.found)(Found::Owner(foreign))?;
+            (self.found)(PythonOwner::Owner(foreign))?;
         }
         if !node.flags().has(Flags::FOREIGN) && node.attachments().is_none() {
             return Ok(());
@@ -114,7 +114,7 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
                 *met == count
             });
             if all && result.is_ok() {
-                result = found(Found::Owner(foreign));
+                result = found(PythonOwner::Owner(foreign));
             }
         };
         node.foreign_saved(&mut owner);
@@ -122,7 +122,7 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
             attachments.foreign(&mut owner);
             result?;
             if let Some(metadata) = attachments.metadata() {
-                return (self.found)(Found::Metadata(node, metadata));
+                return (self.found)(PythonOwner::Metadata(node, metadata));
             }
             return Ok(());
         }
@@ -130,10 +130,10 @@ impl<'a, E, F: FnMut(Found<'_>) -> Result<(), E>> Traversal<'a, F> {
     }
 }
 
-fn report(found: Found<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+fn report(found: PythonOwner<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
     let foreign = match found {
-        Found::Owner(foreign) => foreign,
-        Found::Metadata(_, metadata) => {
+        PythonOwner::Owner(foreign) => foreign,
+        PythonOwner::Metadata(_, metadata) => {
             return metadata
                 .downcast_ref::<Metadata>()
                 .map_or(Ok(()), |metadata| visit.call(&metadata.dict));
@@ -157,8 +157,8 @@ fn traverse(roots: &[Node], counts: u32, visit: &PyVisit<'_>) -> Result<(), PyTr
 fn clear(roots: &[Node], counts: u32) {
     let _ = Traversal::run(roots, counts, |found| -> Result<(), ()> {
         match found {
-            Found::Owner(foreign) => foreign.clear(),
-            Found::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
+            PythonOwner::Owner(foreign) => foreign.clear(),
+            PythonOwner::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
         }
         Ok(())
     });

@@ -8,7 +8,7 @@ use super::batched::workspace_bytes;
 use super::float::Number;
 use crate::kernels::elementwise::split_above;
 use crate::kernels::view::{Axes, View, ViewMut};
-use crate::kernels::workspace::{Parts, Room, bytes_of};
+use crate::kernels::workspace::{Workspace, WorkspaceSlices, bytes_of};
 use crate::threads::{num_threads, parallel_for_two_ended};
 
 /// Target number of parallel blocks, and bounds of a block's time in nanoseconds. The axes of a
@@ -43,7 +43,7 @@ pub(super) trait LineTransform: Sync {
         &self,
         source: LineSource<'_, Self::In>,
         out: &mut [Self::Out],
-        workspace: Parts<'_>,
+        workspace: WorkspaceSlices<'_>,
     );
 }
 
@@ -221,7 +221,7 @@ impl Strips {
         &self,
         cost: f32,
         bytes: usize,
-        work: &(dyn Fn([isize; 2], usize, Parts<'_>) + Sync),
+        work: &(dyn Fn([isize; 2], usize, WorkspaceSlices<'_>) + Sync),
     ) {
         let per_row = self.count.div_ceil(self.width);
         let units = self.others.count() * per_row;
@@ -233,7 +233,7 @@ impl Strips {
         };
         let blocks = (blocks as usize).clamp(1, units);
         parallel_for_two_ended(blocks, &|b| {
-            let mut workspace = Room::new(bytes);
+            let mut workspace = Workspace::new(bytes);
             for unit in b * units / blocks..(b + 1) * units / blocks {
                 let (row, first) = (unit / per_row, unit % per_row * self.width);
                 let lines = self.width.min(self.count - first);
@@ -303,7 +303,7 @@ unsafe fn strip<P: LineTransform>(
     mut source: LineSource<'_, P::In>,
     target: LineTarget<P::Out>,
     in_place: bool,
-    mut workspace: Parts<'_>,
+    mut workspace: WorkspaceSlices<'_>,
 ) {
     let n = target.lines * target.len;
     if target.is_contiguous() {

@@ -18,7 +18,7 @@ use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut, one_dtype};
-use crate::kernels::workspace::{Parts, bytes_of};
+use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
 /// The cached plan of complex lines of `n` points.
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
@@ -61,7 +61,7 @@ where
         &self,
         source: LineSource<'_, Complex<T>>,
         out: &mut [Complex<T>],
-        mut workspace: Parts<'_>,
+        mut workspace: WorkspaceSlices<'_>,
     ) {
         if let Some(lines) = source.as_contiguous() {
             let scratch = workspace.take(self.plan.get_immutable_scratch_len());

@@ -21,7 +21,7 @@ use super::twiddles::{TwiddleTable, dct2_twiddles, dct4_twiddles};
 use crate::dtype::DType;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut, one_dtype};
-use crate::kernels::workspace::{Parts, bytes_of};
+use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
 /// A cosine or sine transform of some type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ impl<T: Real> Plan<T> {
     }
 
     /// Takes the inner plan's workspace.
-    fn take_workspace<'a>(&self, memory: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    fn take_workspace<'a>(&self, memory: &mut WorkspaceSlices<'a>) -> [&'a mut [Complex<T>]; 2]
     where
         Complex<T>: Number<Part = T>,
     {
@@ -153,7 +153,7 @@ where
         bytes_of::<T>(lines * self.n) + bytes_of::<T>(real) + bytes_of::<Complex<T>>(complex) + own
     }
 
-    fn transform(&self, source: LineSource<'_, T>, out: &mut [T], mut memory: Parts<'_>) {
+    fn transform(&self, source: LineSource<'_, T>, out: &mut [T], mut memory: WorkspaceSlices<'_>) {
         let copies: &mut [T] = memory.take(source.lines * self.n);
         let contiguous = source.as_contiguous();
         if contiguous.is_none() {

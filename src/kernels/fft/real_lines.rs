@@ -14,7 +14,7 @@ use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
 use crate::dtype::DType;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut};
-use crate::kernels::workspace::{Parts, bytes_of};
+use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
 fn weights<T: Real>(forward: bool, [factor, interior]: [f64; 2]) -> Weights<T> {
     let (factor, interior) = (T::narrow(factor), T::narrow(factor * interior));
@@ -25,7 +25,7 @@ fn weights<T: Real>(forward: bool, [factor, interior]: [f64; 2]) -> Weights<T> {
 fn contiguous_lines<'o, 's: 'o, 'r: 'o, A: Number>(
     source: &LineSource<'s, A>,
     len: usize,
-    memory: &mut Parts<'r>,
+    memory: &mut WorkspaceSlices<'r>,
 ) -> &'o [A] {
     source.as_contiguous().unwrap_or_else(|| {
         let lines = memory.take(source.lines * len);
@@ -58,7 +58,12 @@ where
         bytes_of::<T>(lines * self.plan.len()) + self.plan.workspace_bytes()
     }
 
-    fn transform(&self, source: LineSource<'_, T>, out: &mut [Complex<T>], mut memory: Parts<'_>) {
+    fn transform(
+        &self,
+        source: LineSource<'_, T>,
+        out: &mut [Complex<T>],
+        mut memory: WorkspaceSlices<'_>,
+    ) {
         let [n, spectrum] = self.lengths();
         let mut workspace = self.plan.take_workspace(&mut memory);
         let lines = contiguous_lines(&source, n, &mut memory);
@@ -95,7 +100,12 @@ where
         bytes_of::<Complex<T>>(lines * self.plan.half_len()) + self.plan.workspace_bytes()
     }
 
-    fn transform(&self, source: LineSource<'_, Complex<T>>, out: &mut [T], mut memory: Parts<'_>) {
+    fn transform(
+        &self,
+        source: LineSource<'_, Complex<T>>,
+        out: &mut [T],
+        mut memory: WorkspaceSlices<'_>,
+    ) {
         let [spectrum, n] = self.lengths();
         let mut workspace = self.plan.take_workspace(&mut memory);
         let lines = contiguous_lines(&source, spectrum, &mut memory);

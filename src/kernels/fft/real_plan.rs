@@ -15,7 +15,7 @@ use super::batched;
 use super::complex_lines;
 use super::float::{Number, Real};
 use super::mirrored::Mirror;
-use crate::kernels::workspace::{Parts, bytes_of};
+use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
 /// The plan of real lines of one length in one direction.
 pub(super) struct RealPlan<T: Real> {
@@ -115,7 +115,10 @@ impl<T: Real> RealPlan<T> {
     }
 
     /// Takes the workspace of a call.
-    pub(super) fn take_workspace<'a>(&self, memory: &mut Parts<'a>) -> [&'a mut [Complex<T>]; 2]
+    pub(super) fn take_workspace<'a>(
+        &self,
+        memory: &mut WorkspaceSlices<'a>,
+    ) -> [&'a mut [Complex<T>]; 2]
     where
         Complex<T>: Number<Part = T>,
     {

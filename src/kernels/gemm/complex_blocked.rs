@@ -8,7 +8,7 @@
 use super::complex_tile::{TileOutput, TilePart, Tiles};
 use super::product::{Mat, Size};
 use crate::dtype::{Complex64, Complex128};
-use crate::kernels::workspace::{Bits, Room, bytes_of};
+use crate::kernels::workspace::{Bits, Workspace, bytes_of};
 
 /// Most of the inner axis in a block: more overflows the first cache, less reads and writes the
 /// result more often.
@@ -103,7 +103,7 @@ impl<T: TilePart + Bits> Product<T> {
         let depth = s.k.div_ceil(s.k.div_ceil(BLOCK_K).max(1)).max(1);
         let left = if Self::is_far_stride(self.a.cs) { depth * s.m.min(BLOCK_M) } else { 0 };
         let right = depth * s.n.min(BLOCK_N).next_multiple_of(self.tiles.columns[0]);
-        let mut room = Room::new(bytes_of::<T>(2 * left) + bytes_of::<T>(2 * right));
+        let mut room = Workspace::new(bytes_of::<T>(2 * left) + bytes_of::<T>(2 * right));
         let mut parts = room.parts();
         let left = parts.take::<T>(2 * left).as_mut_ptr().cast();
         let right = parts.take::<T>(2 * right).as_mut_ptr().cast();

@@ -6,7 +6,7 @@
 use super::float_pack::{pack_any, pack_fixed, pack_rows};
 use super::float_tile::{FloatTile, TileOutput, Tiles};
 use super::product::{Mat, Size};
-use crate::kernels::workspace::{Bits, Room, bytes_of};
+use crate::kernels::workspace::{Bits, Workspace, bytes_of};
 
 /// Most of the inner axis in a block: with more, `b` overflows the second cache; with less, the
 /// result is read and written more often.
@@ -96,7 +96,7 @@ impl<T: FloatTile + Bits> Product<T> {
         let mut room;
         let mut packed = PackBuffers { left: std::ptr::null_mut(), right: std::ptr::null_mut() };
         if sizes != [0, 0] {
-            room = Room::new(sizes.iter().map(|&n| bytes_of::<T>(n)).sum());
+            room = Workspace::new(sizes.iter().map(|&n| bytes_of::<T>(n)).sum());
             let mut parts = room.parts();
             let [left, right] = sizes.map(|n| match n {
                 0 => std::ptr::null_mut(),

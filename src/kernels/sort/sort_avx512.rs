@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::sorting_network::{exchanges, flips, lanes, merge, vector_network};
-use crate::kernels::workspace::{Room, bytes_of};
+use crate::kernels::workspace::{Workspace, bytes_of};
 
 /// For each mask of eight lanes, the permutation that moves the lanes of the mask to the front, one byte per
 /// lane.
@@ -322,7 +322,7 @@ macro_rules! vector_sort {
                         sort_small(from, to, n);
                         return true;
                     }
-                    let mut scratch = Room::new(bytes_of::<$t>(n.min(SCRATCH_NUMBERS)));
+                    let mut scratch = Workspace::new(bytes_of::<$t>(n.min(SCRATCH_NUMBERS)));
                     let there = scratch.parts().take::<$t>(n.min(SCRATCH_NUMBERS)).as_mut_ptr();
                     let depth = 2 * n.ilog2();
                     if std::ptr::eq(from, to) {
