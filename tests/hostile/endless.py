@@ -1,8 +1,7 @@
 """Every parameter of every public name with what has no end: each call ends at once all the same.
 
-Owns: the calls of one name, in a forked child with a time limit; the verdict. Run it:
-`python -m hostile.endless`. Invariant: a call that its child had to leave is a fault, and those
-after it are made by another child.
+Run it: `python -m hostile.endless`. Invariant: a call that its child had to leave is a fault, and
+those after it are made by another child.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Arguments without an end, or with more rows than time allows: each is refused at once.
 
-Owns: arguments that are sequences of numbers, parameters or words, and indices that are read one by
-one. Every parameter of every public name: `python -m hostile.endless`, which `make fuzz` runs.
+Every parameter of every public name: `python -m hostile.endless`, which `make fuzz` runs.
 """
 
 import subprocess

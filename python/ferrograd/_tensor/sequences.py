@@ -1,6 +1,5 @@
 """Arguments that are several values in a row.
 
-Owns: how they are read. Never asks what the values are.
 Invariant: what is read has an end.
 """
 
