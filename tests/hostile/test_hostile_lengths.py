@@ -59,6 +59,7 @@ CALLS = (
     ("fg.optim.Muon([fg.nn.Parameter(np.ones((2, 2)))], ns_coefficients={})", ENDLESS),
     ("fg.optim.lr_scheduler.MultiStepLR(OPTIMIZER, {})", ENDLESS),
     ("numpy_vjps.repeat_to_match_shape(fg.ones(()), {}, float, None, False)", ENDLESS),
+    ("ferrograd.scipy.fft.fftn(fg.ones(4, 4), s={})", WIDE + ENDLESS[:2]),
     ("np.put_along_axis(fg.ones(4), {}, 2.0, 0)", WIDE),
     ("fg.ones(4).index_add(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
     ("fg.ones(4).scatter(0, {}, fg.tensor(1.0).expand(2**59))", WIDE),
@@ -67,7 +68,7 @@ CALLS = (
 #: Runs its lines one after the other, and says which end otherwise than by an error.
 PROGRAM = """
 import faulthandler, itertools, sys
-import numpy as np, ferrograd, ferrograd as fg, ferrograd.hips.util
+import numpy as np, ferrograd, ferrograd as fg, ferrograd.hips.util, ferrograd.scipy.fft
 from hostile.child import limit_memory
 from ferrograd.numpy import numpy_vjps
 OPTIMIZER = fg.optim.SGD([fg.nn.Parameter([1.0])], lr=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice as _islice
 from typing import Any
 
 import numpy as _numpy
@@ -21,6 +22,9 @@ from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as
 from ferrograd.scipy._wrappers import face as _face
 
 __getattr__ = _rest_of("fft")
+
+#: The most axes of an array of NumPy.
+_MAX_AXES = 64
 
 
 def _no_plan(name: str, plan: Any) -> None:
@@ -111,9 +115,11 @@ def _lengths(s: Any) -> Any:
     """SciPy takes one length for one axis, and None in the place of one that stays."""
     if s is None or not _numpy.ndim(s):
         return s if s is None else (s,)
-    if any(n is not None and n < -1 for n in s):
-        raise _ArgumentError(f"scipy.fft: the lengths are {tuple(s)}; give positive ones")
-    return tuple(-1 if n is None else n for n in s)
+    # More than there may be axes: what comes after them is not read, as it may have no end.
+    lengths = tuple(_islice(s, _MAX_AXES + 1))
+    if any(n is not None and n < -1 for n in lengths):
+        raise _ArgumentError(f"scipy.fft: the lengths are {lengths}; give positive ones")
+    return tuple(-1 if n is None else n for n in lengths)
 
 
 def _named(made: Callable[..., Any], name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
