@@ -82,7 +82,7 @@ pub(crate) struct Params {
 ///
 /// ```
 /// # use ferrograd::{Result, Tensor};
-/// use ferrograd::ops::product::functor::{Attributes, attributes, axpby};
+/// use ferrograd::ops::product::functor_ops::{Attributes, attributes, axpby};
 ///
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from(vec![1.0, 2.0]).with_grad();
@@ -120,7 +120,7 @@ fn scale_recorded(g: &Tensor, alpha: f64) -> Result<Tensor> {
 ///
 /// ```
 /// # use ferrograd::{Result, Tensor};
-/// use ferrograd::ops::product::functor::axpby;
+/// use ferrograd::ops::product::functor_ops::axpby;
 ///
 /// # fn main() -> Result<()> {
 /// let (x, y) = (Tensor::from(1.0).with_grad(), Tensor::from(10.0).with_grad());
@@ -162,7 +162,7 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
 ///
 /// ```
 /// # use ferrograd::{Result, Tensor};
-/// use ferrograd::ops::product::functor::{Gemm, gemm};
+/// use ferrograd::ops::product::functor_ops::{Gemm, gemm};
 ///
 /// # fn main() -> Result<()> {
 /// let rule = Gemm { alpha: 0.5, trans_a: false, trans_b: true, ndim: 1, batch_ndim: 0 };
@@ -239,7 +239,7 @@ fn move_axis(x: &Tensor, from: usize, to: usize) -> Result<Tensor> {
 ///
 /// ```
 /// # use ferrograd::{Result, Tensor};
-/// use ferrograd::ops::product::functor::{Fiber, add_fiber, sum_fiber};
+/// use ferrograd::ops::product::functor_ops::{Fiber, add_fiber, sum_fiber};
 ///
 /// # fn main() -> Result<()> {
 /// let place = Fiber { axis: 1, batch_ndim: 0 };
@@ -323,7 +323,7 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
 ///
 /// ```
 /// # use ferrograd::{Result, Tensor};
-/// use ferrograd::ops::product::functor::{Fiber, sum_fiber};
+/// use ferrograd::ops::product::functor_ops::{Fiber, sum_fiber};
 ///
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from(ndarray::array![[1.0, 2.0], [3.0, 4.0]]).with_grad();
