@@ -41,7 +41,7 @@ impl<'a, V: Value> Context<'a, V> {
     }
 
     /// The leading axes of gradients beyond those of their values: one in a batched pass, otherwise none. Only rules that
-    /// support batches ([`Rule::supports_batch`](super::rule::Rule::batches)) see one.
+    /// support batches ([`Rule::supports_batch`](super::rule::Rule::supports_batch)) see one.
     #[inline]
     pub fn batch(&self) -> &[usize] {
         self.batch.as_slice()

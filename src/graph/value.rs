@@ -63,7 +63,7 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
         Err(no_axes())
     }
 
-    /// Runs element-wise rules ([`Rule::elementwise`](super::rule::Rule::local)) fused and leaves the gradients of outputs outside the
+    /// Runs element-wise rules ([`Rule::elementwise`](super::rule::Rule::elementwise)) fused and leaves the gradients of outputs outside the
     /// group, with the same bits as running them one by one. False if they cannot be fused; then the gradients are unchanged.
     /// Never recorded.
     fn backward_fused(_nodes: &mut FusedNodes<'_, Self>) -> Result<bool> {

@@ -163,7 +163,7 @@ pub(crate) fn swap_axes(x: &Tensor, a: usize, b: usize) -> Result<Tensor> {
     permute_axes(x, &axes)
 }
 
-/// Broadcasts along new and size-1 axes; a stride-0 view. The adjoint is [`sum_to`].
+/// Broadcasts along new and size-1 axes; a stride-0 view. The adjoint is `sum_to`.
 pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.shape() == dims {
         return Ok(x.clone());
