@@ -142,7 +142,7 @@ fn add_to_view(view: &Tensor, term: In<'_>) {
     apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
 }
 
-/// [`Value::accumulate_part`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
+/// [`Value::accumulate_slice`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
 /// what only `last` covers. Returns false, without writing, if they are not blocks.
 fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &PartialGradient) -> bool {
     let whole = acc.layout();
@@ -151,12 +151,12 @@ fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &Partial
         Some(last) => last.layout_in(acc),
         None => Some(whole.clone()),
     };
-    let settled = last.is_none() && acc.flags().has(TensorFlags::ZERO_PADDED);
+    let is_padded = last.is_none() && acc.flags().has(TensorFlags::ZERO_PADDED);
     let Some(outside) = before.and_then(|before| before.difference(&block, whole)) else {
         return false;
     };
     add_to_view(&acc.with_layout(block), In::View(part.gradient().view_of()));
-    if !settled {
+    if !is_padded {
         outside.into_iter().for_each(|rest| add_to_view(&acc.with_layout(rest), In::Int(0)));
     }
     true
@@ -172,8 +172,7 @@ impl Tensor {
         {
             return;
         }
-        let inputs = [In::View(self.view_of()), In::View(new.view_of())];
-        apply(ADD.forward, &inputs, self.shared_view_mut(), &[]);
+        add_to_view(self, In::View(new.view_of()));
     }
 
     /// Adds a finished gradient to a stored one in place; both have the leaf's shape and dtype.

@@ -2,9 +2,10 @@
 //!
 //! Invariant: the edge is that of the current values, also after in-place writes through other handles.
 
+use std::cell::RefCell;
+
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
-use crate::tensor::cut_edge::cut_edge;
 use crate::tensor::{CutCause, Edge, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
@@ -218,4 +219,30 @@ impl Tensor {
         self.ensure_meta().rebase(None, self.storage.version());
         Ok(())
     }
+}
+
+thread_local! {
+    /// The edge of cut tensors while a custom function's backward is recorded: operations on intermediate results of its
+    /// unrecorded forward lead to a node that refuses a second derivative. Otherwise a cut tensor is a constant.
+    static CUT_EDGE: RefCell<Option<Edge>> = const { RefCell::new(None) };
+}
+
+struct RestoreEdge(Option<Edge>);
+
+impl Drop for RestoreEdge {
+    fn drop(&mut self) {
+        let _ended = CUT_EDGE.replace(self.0.take());
+    }
+}
+
+/// Runs a recorded backward, in which cut tensors have `edge`.
+pub(crate) fn with_cut_edge<R>(edge: Edge, body: impl FnOnce() -> R) -> R {
+    let _restore = RestoreEdge(CUT_EDGE.replace(Some(edge)));
+    body()
+}
+
+/// The current edge of cut tensors.
+#[cold]
+fn cut_edge() -> Option<Edge> {
+    CUT_EDGE.with_borrow(Option::clone)
 }

@@ -5,7 +5,6 @@
 
 mod autograd;
 mod construct;
-mod cut_edge;
 mod detach_reason;
 mod display;
 mod flags;
@@ -18,7 +17,7 @@ pub(crate) mod saved_tensor_hooks;
 mod unrecorded;
 
 pub use accumulator::Accumulate;
-pub(crate) use cut_edge::with_cut_edge;
+pub(crate) use autograd::with_cut_edge;
 pub(crate) use detach_reason::AtomicCause;
 pub use detach_reason::CutCause;
 pub(crate) use flags::TensorFlags;

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as _numpy
 
 from ferrograd import _core
+from ferrograd._tensor.creation import MOST_AXES as _MOST_AXES
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.fft import next_fast_len as next_fast_len
@@ -22,9 +23,6 @@ from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as
 from ferrograd.scipy._wrappers import face as _face
 
 __getattr__ = _rest_of("fft")
-
-#: The most axes of an array of NumPy.
-_MAX_AXES = 64
 
 
 def _no_plan(name: str, plan: Any) -> None:
@@ -116,7 +114,7 @@ def _lengths(s: Any) -> Any:
     if s is None or not _numpy.ndim(s):
         return s if s is None else (s,)
     # More than there may be axes: what comes after them is not read, as it may have no end.
-    lengths = tuple(_islice(s, _MAX_AXES + 1))
+    lengths = tuple(_islice(s, _MOST_AXES + 1))
     if any(n is not None and n < -1 for n in lengths):
         raise _ArgumentError(f"scipy.fft: the lengths are {lengths}; give positive ones")
     return tuple(-1 if n is None else n for n in lengths)

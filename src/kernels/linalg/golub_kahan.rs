@@ -228,7 +228,7 @@ fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::linalg::test_matrices::uniform_numbers;
+    use crate::kernels::linalg::test_rng::uniform_numbers;
 
     /// Ranks and sizes at which nalgebra sometimes returns wrong values.
     #[test]

@@ -23,7 +23,7 @@ mod scalar;
 mod schur;
 mod solve;
 #[cfg(test)]
-mod test_matrices;
+mod test_rng;
 #[allow(clippy::needless_range_loop)]
 mod triangular_solve;
 

@@ -1,4 +1,15 @@
 //! Arithmetic operators and binary functions: formula and derivative side by side.
+
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+/// The complex conjugate of a saved factor; real tensors are returned unchanged. A gradient is `dL/d re + i dL/d im`, so
+/// rules of products multiply by conjugates.
+#[inline]
+pub(crate) fn conjugated(x: &Tensor) -> Result<Tensor> {
+    if x.dtype().is_complex() { conjugate(x) } else { Ok(x.clone()) }
+}
+
 elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg"), no_bool]

@@ -11,9 +11,9 @@ use crate::ops::core::complex_as_real::{complex_from_parts, copy_part, part_view
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
-use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::where_;
 use crate::ops::elementwise::unary::{cos, rint, sin};
 use crate::tensor::Tensor;

@@ -7,7 +7,6 @@ pub mod bitwise;
 pub mod cast;
 mod comparison;
 pub mod complex;
-pub(crate) mod conjugate;
 mod functions;
 pub(crate) mod integer;
 pub mod nextafter;

@@ -10,7 +10,7 @@ use super::solve::{TriangleSpec, triangular_solution};
 use crate::error::Result;
 use crate::kernels;
 use crate::ops::core::structured::{Record, Save, finish};
-use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::linalg::helpers::mm;
 use crate::ops::shape::diagonal::tril;
 use crate::tensor::Tensor;

@@ -18,7 +18,7 @@ use crate::kernels::launch::decide;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::structured::{Record, RecordMany, Save, finish, finish_many};
-use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
 

@@ -23,8 +23,8 @@ use crate::kernels;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
 use crate::ops::core::view::{ViewStep, view_through};
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::complex::real;
-use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
 

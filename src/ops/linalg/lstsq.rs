@@ -13,9 +13,9 @@ use crate::kernels::launch::decide;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
 use crate::ops::core::op_decl::Axes;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::compare::greater;
 use crate::ops::elementwise::complex::real;
-use crate::ops::elementwise::conjugate::conjugated;
 use crate::tensor::Tensor;
 
 fn check(a: &Tensor, b: &Tensor) -> Result<()> {

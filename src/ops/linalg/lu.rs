@@ -17,7 +17,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::op_decl::IndexItem;
 use crate::ops::core::structured::{Record, Save, finish};
-use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::index::gather::take_along_axis;
 use crate::ops::index::getitem::index;
 use crate::ops::shape::diagonal::{tril, triu};

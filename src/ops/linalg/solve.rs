@@ -17,7 +17,7 @@ use crate::graph;
 use crate::kernels;
 use crate::ops::core::broadcast::{broadcast_to, permute_axes, reshape_dims};
 use crate::ops::core::structured::{Cx, Record, Save, finish};
-use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
 

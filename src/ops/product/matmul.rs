@@ -15,7 +15,7 @@ use crate::ops::core::broadcast::{
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::structured::{Cx, Record, Save, finish};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
-use crate::ops::elementwise::conjugate::conjugated;
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::tensor::Tensor;
 
 /// Estimated multiply-adds per nanosecond of one core in float64.

@@ -13,10 +13,10 @@ use crate::ops::core::broadcast::{
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
 use crate::ops::core::view::{ViewStep, view_through};
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::EQUAL;
 use crate::ops::elementwise::complex::{complex, imag, real};
-use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::select::clip;
 use crate::ops::elementwise::unary::sqrt;
 use crate::ops::product::matmul::matmul;

@@ -17,11 +17,11 @@ use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::structured::{Record, Save, finish, move_cost};
 use crate::ops::core::view::{ViewStep, embed, slice_axis, view_through};
+use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::elementwise::compare::{
     EQUAL, GREATER, LESS, LOGICAL_AND, NOT_EQUAL, isnan, logical_not,
 };
-use crate::ops::elementwise::conjugate::conjugated;
 use crate::ops::elementwise::rounding::nan_to_num;
 use crate::ops::elementwise::select::{clip, where_};
 use crate::ops::index::gather::gather_elements;

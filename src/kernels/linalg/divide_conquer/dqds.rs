@@ -212,7 +212,7 @@ pub(in crate::kernels::linalg) fn values(diagonal: &[f64], above: &[f64]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::linalg::test_matrices::uniform_numbers;
+    use crate::kernels::linalg::test_rng::uniform_numbers;
 
     /// Checks the sums of the second and fourth powers against the matrix and its square.
     #[test]

@@ -368,7 +368,7 @@ fn left_vectors(right: &DMatrix<f64>, d: &[f64], squares: &[f64], weight: f64) -
 mod tests {
     use super::*;
     use crate::kernels::linalg::scalar::product;
-    use crate::kernels::linalg::test_matrices::uniform_numbers;
+    use crate::kernels::linalg::test_rng::uniform_numbers;
 
     /// Uncoupled rows, equal values and values of very different magnitudes.
     #[test]
