@@ -12,4 +12,5 @@ mod interop;
 mod module;
 mod object;
 mod package;
+mod pytree;
 mod tensor;

@@ -13,7 +13,8 @@ use crate::bindings::backward::{
 };
 use crate::bindings::call::{lazy_methods, observe, python_host_call};
 use crate::bindings::compile::{
-    bound_program, compiled_call, control_flow, differentiable_program, program,
+    bound_program, call_signature, compiled_call, control_flow, differentiable_program, program,
+    result_structure,
 };
 use crate::bindings::graph::{
     call_site, edge, garbage_collection, hooks, introspect, multi_grad_hook, saved_tensor_hooks,
@@ -21,6 +22,7 @@ use crate::bindings::graph::{
 };
 use crate::bindings::interop::{dlpack, import_hooks, memory_owner, safetensors};
 use crate::bindings::object::module_slots;
+use crate::bindings::pytree::tree_object;
 use crate::bindings::{custom_op, errors, object, tensor};
 use crate::kernels::isa;
 use crate::threads;
@@ -87,8 +89,10 @@ functions! {
     program: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
         _was_change_refused;
     differentiable_program: _record_joint;
+    call_signature: _split_call;
     control_flow: _scan, _while_loop, _switch;
-    fast_grad: _traced_call, _short_push;
+    tree_object: _flatten;
+    fast_grad: _traced_call;
     safetensors: _safetensors_header, _safetensors_write;
 }
 
@@ -114,9 +118,13 @@ classes! {
     "_Memory": memory_owner::ExportedMemory,
     "GradientEdge": edge::GradientEdge,
     "RemovableHandle": hooks::RemovableHandle,
+    "PyTree": tree_object::PyTree,
     "Program": program::PyProgram,
     "JointProgram": differentiable_program::PyDifferentiableProgram,
     "BoundProgram": bound_program::PyBoundProgram,
+    "_CallSignature": call_signature::CallSignature,
+    "_ResultStructure": result_structure::ResultStructure,
+    "_TracedCall": fast_grad::TracedCall,
     "_Replayed": compiled_call::CompiledCall,
     "Function": custom_op::Function,
     "CustomFunction": custom_op::CustomFunction,

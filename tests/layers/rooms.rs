@@ -52,6 +52,7 @@ const BINDINGS: &[&str] = &[
     "object",
     "interop",
     "call",
+    "pytree",
     "custom_op",
     "graph",
     "backward",

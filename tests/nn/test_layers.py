@@ -43,11 +43,19 @@ def test_linear_derivatives() -> None:
 
 
 def test_linear_is_a_gemm_and_an_add_fiber() -> None:
-    layer = nn.Linear(3, 2)
-    with fg.Graph() as graph:
-        layer(fg.ones(4, 3))
-    assert [op.name for op in graph.ops] == ["gemm", "add_fiber"]
-    assert graph.ops[1].attrs["axis"] == 1
+    layer, x = nn.Linear(3, 2), fg.ones(4, 3)
+    for y in (layer(x), nn.functional.linear(x, layer.weight, layer.bias)):
+        graph = fg.Graph.of(y)
+        assert [op.name for op in graph.ops] == ["gemm", "add_fiber"]
+        assert graph.ops[1].attrs["axis"] == 1
+
+
+def test_linear_is_one_function() -> None:
+    for dtype in ("float16", "float32", "float64"):
+        layer = nn.Linear(3, 2, dtype=dtype)
+        x = fg.tensor(RNG.standard_normal((2, 4, 3)), dtype=dtype)
+        y = nn.functional.linear(x, layer.weight, layer.bias)
+        np.testing.assert_array_equal(layer(x).detach(), y.detach())
 
 
 def test_linear_starts_within_its_bound() -> None:

@@ -89,7 +89,7 @@ class _Branch:
         self.forms: list[tuple[str, tuple[int, ...]]] = []
 
     def __call__(self, *given: Tensor) -> list[Tensor]:
-        found = recording(self.f, *self.tree.build(iter(given)))
+        found = recording(self.f, *self.tree.unflatten(given))
         tensors, self.results = _taken(self.op, "a result", found)
         self.forms = [(x.dtype.name, tuple(x.shape)) for x in tensors]
         if self.like is not None:
@@ -103,7 +103,7 @@ class _Branch:
     def built(self, found: list[Tensor]) -> Any:
         """The results of the branch from these tensors."""
         assert self.results is not None, "the branch ran"
-        return self.results.build(iter(found))
+        return self.results.unflatten(found)
 
 
 def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
@@ -132,7 +132,7 @@ def _both(
 
 
 def _check(op: str, one: _Branch, other: _Branch) -> None:
-    if one.results is None or other.results is None or not one.results.same(other.results):
+    if one.results is None or other.results is None or one.results != other.results:
         raise ShapeError(
             f"{op}: a branch gives {one.results} and another {other.results};"
             " give the same containers"

@@ -72,8 +72,7 @@ def pure_callback(
         raise ArgumentTypeError(
             f"pure_callback: callback is a {type(callback).__name__}; pass a function"
         )
-    declared: list[Any] = []
-    results = flatten(result_shape_dtypes, declared)
+    declared, results = flatten(result_shape_dtypes)
     call = _Call(callback, args, kwargs, results, [_result(leaf) for leaf in declared])
     tensors = [leaf for leaf in call.leaves if isinstance(leaf, Tensor)]
     if _core.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -82,7 +81,7 @@ def pure_callback(
             " x.detach(), or write a fg.Function with a backward"
         )
     call.forget()
-    return results.build(iter(_core._call_foreign("pure_callback", call, tensors)))
+    return results.unflatten(_core._call_foreign("pure_callback", call, tensors))
 
 
 def _result(leaf: Any) -> _Result:
@@ -107,23 +106,21 @@ class _Call:
         declared: list[_Result],
     ) -> None:
         self._callback = callback
-        self.leaves: list[Any] = []
-        self._tree = flatten((args, kwargs), self.leaves)
+        self.leaves, self._tree = flatten((args, kwargs))
         self._results = results
         self._declared = declared
 
     def forget(self) -> None:
         """Keeps the places of tensors, not the tensors."""
-        self._tree.forget()
+        self._tree = self._tree.without_items()
         self.leaves = [Tensor if isinstance(leaf, Tensor) else kept(leaf) for leaf in self.leaves]
 
     def __call__(self, _shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
         arrays = (each.numpy(writable=True) for each in tensors)
         leaves = [next(arrays) if leaf is Tensor else given(leaf) for leaf in self.leaves]
-        args, kwargs = self._tree.build(iter(leaves))
-        found: list[Any] = []
-        tree = flatten(self._callback(*args, **kwargs), found)
-        if not tree.same(self._results):
+        args, kwargs = self._tree.unflatten(leaves)
+        found, tree = flatten(self._callback(*args, **kwargs))
+        if tree != self._results:
             raise ShapeError(
                 f"pure_callback: the callback gave {len(found)} results in the structure {tree},"
                 f" and {len(self._declared)} were declared in the structure {self._results};"

@@ -90,9 +90,8 @@ class Compiled(_core._Replayed):
             return recording(self.__wrapped__, *args, **kwargs)
         if self._cache.skips(args):
             return recording(self.__wrapped__, *args, **kwargs)
-        call = split_call(
-            args, kwargs := sort_keywords(kwargs, self._ordered), self._static, self._floats
-        )
+        kwargs = sort_keywords(kwargs, self._ordered)
+        call = split_call(args, kwargs, self._static, self._floats, self._ordered)
         known = self._cache.get(call.key)
         if call.non_contiguous is not None:
             return self._run_non_contiguous(call, args, kwargs)
@@ -110,7 +109,7 @@ class Compiled(_core._Replayed):
             # None: what the function read or decided while it was recorded is different now.
             found = entry.run(call)
             if found is not None:
-                return self._finish_run(entry, found, call, args, kwargs, checked)
+                return self._finish_run(entry, found, call, checked)
         return self._trace_again(known, call, args, kwargs)
 
     def _run_non_contiguous(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,12 +123,10 @@ class Compiled(_core._Replayed):
         entry: ProgramEntry,
         found: list[Any],
         call: Call,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
         checked: EagerResult | None,
     ) -> Any:
         """What a program gave, as the function gives it."""
-        self._install_fast_path(entry, call, args, kwargs)
+        self._install_fast_path(entry, call)
         self._runs += 1
         if checked is not None:
             checked.compare(str(self.name), entry.form, found)
@@ -169,13 +166,8 @@ class Compiled(_core._Replayed):
         known: SignatureState | None = None,
     ) -> Any:
         """Calls the function itself, and lets further calls like this one do so."""
-        function, values = (
-            eager_function(self.__wrapped__, call.tensors),
-            (call.values, self._ordered),
-        )
-        remembered = not self._needs_python() and self._remember_function(
-            function, (args, kwargs), values, count
-        )
+        function = eager_function(self.__wrapped__, call.tensors)
+        remembered = not self._needs_python() and self._remember_function(function, call.key, count)
         if remembered and known is not None:
             known.back_off.calls_left = 1
         return function(*args, **kwargs)
@@ -258,14 +250,13 @@ class Compiled(_core._Replayed):
                 raise ArgumentTypeError(
                     f"bind: an argument is a {type(given).__name__}; pass a plain array"
                 )
-        return known.program.bind(call.values, call.tensors, known.form.build)
+        return known.program.bind(call.values, call.tensors, known.form)
 
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call, and what there is for it; it is recorded if need be."""
         for again in (True, True, False):
-            call = split_call(
-                args, sort_keywords(kwargs, self._ordered), self._static, self._floats
-            )
+            ordered = sort_keywords(kwargs, self._ordered)
+            call = split_call(args, ordered, self._static, self._floats, self._ordered)
             known = self._cache.get(call.key)
             entry: Any = known and (known.other or known.fresh())
             to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
@@ -340,7 +331,7 @@ class Compiled(_core._Replayed):
             if isinstance(entry, WarmUp) and not entry.kept:
                 self._store(call.key, entry._replace(detach=not has_history(results)))
             return results
-        self._install_fast_path(entry, call, args, kwargs)
+        self._install_fast_path(entry, call)
         return entry.form.build(results)
 
     def _store_eager(self, call: Call, entry: Eager) -> None:
@@ -421,17 +412,13 @@ class Compiled(_core._Replayed):
             return WarmUp(form, kept_before + 1, detach), found
         return CompiledForward(program, form, StateGuard(watch)), found
 
-    def _install_fast_path(
-        self, entry: Entry, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def _install_fast_path(self, entry: Entry, call: Call) -> None:
         """Makes calls like this one run the program without coming here."""
         if self._needs_python():
             return
         if isinstance(entry, ProgramEntry):
             original = entry.original if isinstance(entry, CompiledWithBackward) else None
-            form, values = entry.form, (call.values, self._ordered)
-            how = form.kind(), form.build, original
-            self._remember(entry.program, (args, kwargs), values, *how)
+            self._remember(entry.program, call.key, entry.form, original)
 
     def _store(self, key: Any, entry: Entry) -> None:
         before = len(self._cache)

@@ -5,7 +5,6 @@ Invariant: nothing here keeps the arguments of a call alive.
 
 from __future__ import annotations
 
-import copy
 import functools
 import gc
 import numbers
@@ -21,8 +20,8 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound
 from ferrograd._compile.signature import Call, Static
-from ferrograd._core import Tensor
-from ferrograd._tensor.pytree import LEAF, Tree, flatten
+from ferrograd._core import Tensor, _ResultStructure
+from ferrograd._tensor.pytree import flatten
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import CompileError
 
@@ -47,8 +46,6 @@ _CONSTANT = (
     types.BuiltinFunctionType,
     types.ModuleType,
 )
-#: Those of which every call has a copy.
-_MUTABLE = frozenset({np.ndarray, set, bytearray})
 
 
 class TracedFunction:
@@ -67,20 +64,17 @@ class TracedFunction:
     ) -> None:
         self.function = function
         self.tree = call.tree
-        self.tree.forget()
         self.places = call.places
         self.leaves = list(call.leaves)
         for place in call.places:
             self.leaves[place] = None
         self.static = static
         self.args, self.kwargs = static.only(args, kwargs)
-        self.form: ResultStructure | None = None
+        self.form: _ResultStructure | None = None
         self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        found: list[Any] = []
-        tree = flatten(self._recorded(*tensors), found)
-        tree.forget()
+        found, tree = flatten(self._recorded(*tensors))
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
             if not isinstance(leaf, _CONSTANT):
@@ -89,7 +83,7 @@ class TracedFunction:
                     " would return as it is now; return tensors, arrays, numbers and containers of"
                     " them"
                 )
-        self.form = ResultStructure(tree, [Tensor if isinstance(x, Tensor) else x for x in found])
+        self.form = _ResultStructure(tree, found)
         return results
 
     def called(self, *values: Any) -> Any:
@@ -97,7 +91,7 @@ class TracedFunction:
         leaves = list(self.leaves)
         for place, value in zip(self.places, values, strict=True):
             leaves[place] = value
-        args, kwargs = self.tree.build(iter(leaves))
+        args, kwargs = self.tree.unflatten(leaves)
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         return self.function(*args, **kwargs)
 
@@ -161,7 +155,7 @@ class TracedFunction:
             what = f"its backward pass, as it is recorded, raises {type(raised).__name__}"
             raise RunsEagerlyError(what) from raised
 
-    def result_structure(self) -> ResultStructure:
+    def result_structure(self) -> _ResultStructure:
         """The form of the last call's results."""
         assert self.form is not None, "the function was called"
         return self.form
@@ -175,34 +169,11 @@ class HistoryError(Exception):
     """The results have a history: the capture ends, and what it changed is given back."""
 
 
-class ResultStructure(NamedTuple):
-    """The results of the function, with places for tensors."""
-
-    tree: Tree
-    #: What is no tensor, at its place; `Tensor` stands for one that is.
-    leaves: list[Any]
-
-    def kind(self) -> int:
-        """0 for one tensor, 1 for a tuple of tensors, 2 for anything else."""
-        if self.tree is LEAF:
-            return 0 if self.leaves[0] is Tensor else 2
-        flat = self.tree.kind is tuple and all(child is LEAF for child in self.tree.children)
-        return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
-
-    def build(self, found: list[Any]) -> Any:
-        """The results of the function, from those of a program."""
-        rest = iter(found)
-        leaves = [next(rest) if x is Tensor else x for x in self.leaves]
-        if any(type(x) in _MUTABLE for x in self.leaves):
-            leaves = [copy.copy(x) if type(x) in _MUTABLE else x for x in leaves]
-        return self.tree.build(iter(leaves))
-
-
 class CompiledForward(NamedTuple):
     """A program of a function whose results have no history."""
 
     program: Any
-    form: ResultStructure
+    form: _ResultStructure
     watched: StateGuard
 
     def run(self, call: Call) -> list[Any] | None:
@@ -214,7 +185,7 @@ class CompiledWithBackward(NamedTuple):
     """A program with its backward pass: a call of it is one node."""
 
     program: Any
-    form: ResultStructure
+    form: _ResultStructure
     watched: StateGuard
     original: TracedFunction
 
@@ -234,7 +205,7 @@ class WarmUp(NamedTuple):
     """The call before was a plain call: the next one records."""
 
     #: Of results that were recorded although there is no program.
-    form: ResultStructure | None
+    form: _ResultStructure | None
     #: How many calls in a row kept tensors that they computed.
     kept: int
     #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
@@ -249,8 +220,7 @@ Entry = ProgramEntry | Eager | WarmUp
 
 def has_history(results: Any) -> bool:
     """Whether a tensor among the results of a function has one."""
-    found: list[Any] = []
-    flatten(results, found)
+    found, _ = flatten(results)
     return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in found)
 
 
@@ -267,13 +237,12 @@ class _Arrays:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = recording(self._function, *args, **kwargs)
-        leaves: list[Any] = []
-        tree = flatten(found, leaves)
+        leaves, tree = flatten(found)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if not tensors or any(tensor.requires_grad for tensor in tensors):
             return found
         arrays = [x.numpy()[()] if isinstance(x, Tensor) else x for x in leaves]
-        return tree.build(iter(arrays))
+        return tree.unflatten(arrays)
 
 
 def enabled() -> bool:

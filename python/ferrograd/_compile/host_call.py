@@ -82,9 +82,8 @@ class FunctionCall:
         self.name = name
         self._function = function
         self._needs = needs
-        leaves: list[Any] = []
-        self._tree = flatten((args, kwargs or {}), leaves)
-        self._tree.forget()
+        leaves, tree = flatten((args, kwargs or {}))
+        self._tree = tree.without_items()
         numbers: dict[int, list[int]] = {}
         for number, tensor in enumerate(tensors):
             numbers.setdefault(id(tensor), []).append(number)
@@ -92,9 +91,8 @@ class FunctionCall:
             _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else kept(leaf)
             for leaf in leaves
         ]
-        found: list[Any] = []
-        self._form = flatten(returned, found)
-        self._form.forget()
+        found, form = flatten(returned)
+        self._form = form.without_items()
         for leaf in found:
             if not isinstance(leaf, Tensor | np.ndarray | np.generic):
                 raise CompileError(
@@ -110,9 +108,9 @@ class FunctionCall:
             for tensor, need in zip(tensors, self._needs, strict=True)
         ]
         leaves = [own[x.number] if isinstance(x, _Place) else given(x) for x in self._leaves]
-        args, kwargs = self._tree.build(iter(leaves))
-        outputs: list[Any] = []
-        if not flatten(self._function(*args, **kwargs), outputs).same(self._form):
+        args, kwargs = self._tree.unflatten(leaves)
+        outputs, form = flatten(self._function(*args, **kwargs))
+        if form != self._form:
             raise CompileError(
                 f"{self.name}: it returns another structure than when the function was recorded;"
                 " return the same in every call, or leave the function uncompiled"

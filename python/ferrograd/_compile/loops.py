@@ -16,7 +16,7 @@ from ferrograd._core import Tensor, stack
 from ferrograd._tensor.closures import LaterFunction
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
-from ferrograd._tensor.pytree import LEAF, Tree, flatten
+from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import (
     ArgumentError,
@@ -89,8 +89,8 @@ def scan(
     if found is None:
         found = in_python(*carry, *scanned) if count else _unchanged(body, carry, scanned)
     rest = iter(found)
-    last = carry_tree.build(rest)
-    return last, body.ys_tree().build(rest)
+    last = carry_tree.unflatten(rest)
+    return last, body.ys_tree().unflatten(rest)
 
 
 def fori_loop(
@@ -133,7 +133,7 @@ def fori_loop(
     lower, upper = int(lower), int(upper)
     if upper <= lower:
         carry, tree = _taken("fori_loop", "init_val", init_val)
-        return tree.build(iter(carry))
+        return tree.unflatten(carry)
     length = upper - lower
     return scan(lambda now, _: (step(now), None), first, length=length, checkpoint=every)[0][1]
 
@@ -161,7 +161,7 @@ def while_loop(
     condition = LaterFunction(cond_fun)
 
     def goes_on(*given: Tensor) -> list[Tensor]:
-        found = recording(condition, tree.build(iter(given)))
+        found = recording(condition, tree.unflatten(given))
         result = found if isinstance(found, Tensor) else _core.tensor(found)
         if result.shape != () or result.dtype.name != "bool":
             raise ShapeError(
@@ -194,7 +194,7 @@ def while_loop(
             step.f,
             endless=True,
         )
-    return tree.build(iter(in_python(*carry) if found is None else found))
+    return tree.unflatten(in_python(*carry) if found is None else found)
 
 
 class _Body:
@@ -217,15 +217,15 @@ class _Body:
 
     def __call__(self, *given: Tensor) -> list[Tensor]:
         leaves = iter(given)
-        carry = self.carry_tree.build(leaves)
-        found = recording(self.f, carry, self.xs_tree.build(leaves))
+        carry = self.carry_tree.unflatten(leaves)
+        found = recording(self.f, carry, self.xs_tree.unflatten(leaves))
         if not isinstance(found, tuple) or len(found) != 2:
             raise ArgumentTypeError(
                 f"{self.op}: f gave a {type(found).__name__}; return the carry and a result"
                 " (or None)"
             )
         new, tree = _taken(self.op, "the carry", found[0])
-        if not tree.same(self.carry_tree):
+        if tree != self.carry_tree:
             raise ShapeError(
                 f"{self.op}: the carry was {self.carry_tree} and became {tree}; keep its containers"
             )
@@ -310,14 +310,12 @@ def _check_unroll(op: str, unroll: Any) -> None:
 
 
 def _tree(value: Any) -> Tree:
-    return flatten(value, [])
+    return flatten(value)[1]
 
 
 def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
     """The leaves of a value as tensors, and its tree."""
-    leaves: list[Any] = []
-    tree = flatten(value, leaves)
-    tree.forget()
+    leaves, tree = flatten(value)
     tensors = []
     for leaf in leaves:
         if not isinstance(leaf, Tensor | np.ndarray | np.generic | complex | float | int | bool):
@@ -325,7 +323,7 @@ def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
                 f"{op}: {name} holds a {type(leaf).__name__}; use tensors, arrays and numbers"
             )
         tensors.append(leaf if isinstance(leaf, Tensor) else _core.tensor(leaf))
-    return tensors, LEAF if tree is LEAF else tree
+    return tensors, tree.without_items()
 
 
 def _count(scanned: list[Tensor], length: int | None) -> int:

@@ -5,12 +5,12 @@ Threads share a cache: lists are replaced and never changed, and what is walked 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ferrograd._compile.entries import Eager, Entry, ProgramEntry, WarmUp
-from ferrograd._compile.signature import Call, difference
-from ferrograd._core import Tensor
+from ferrograd._compile.signature import Call
+from ferrograd._core import Tensor, _CallSignature
 
 #: More signatures of one function than this are worth a warning. There are at most twice as many
 #: programs: the least recently used one is dropped.
@@ -102,16 +102,16 @@ class ProgramCache:
     """The state of each signature."""
 
     def __init__(self) -> None:
-        self._states: dict[Hashable, SignatureState] = {}
+        self._states: dict[_CallSignature, SignatureState] = {}
         #: The signature that was traced last.
-        self.newest: Hashable = None
+        self.newest: _CallSignature | None = None
         #: For new signatures: counts programs that were dropped.
         self.back_off = BackOff()
 
     def __len__(self) -> int:
         return len(self._states)
 
-    def get(self, key: Hashable) -> SignatureState | None:
+    def get(self, key: _CallSignature) -> SignatureState | None:
         """The state of a signature."""
         return self._states.get(key)
 
@@ -139,8 +139,9 @@ class ProgramCache:
         """Why a call is recorded."""
         state = self.get(call.key)
         if state is None:
-            first = self.newest is None
-            return "it was called for the first time" if first else difference(self.newest, call)
+            if self.newest is None:
+                return "it was called for the first time"
+            return call.key.difference(self.newest)
         if isinstance(state.other, WarmUp):
             did = "made state" if state.other.kept else "showed what arrays give"
             return f"the call before {did}"
@@ -150,7 +151,7 @@ class ProgramCache:
         what = "what the function looked at beside its arguments has changed"
         return f"{what}: {changed}" if changed else what
 
-    def store(self, key: Hashable, entry: Entry) -> bool:
+    def store(self, key: _CallSignature, entry: Entry) -> bool:
         """Adds what was found out about a signature; whether a program had to go."""
         self.newest = key
         state = self._states.setdefault(key, SignatureState())

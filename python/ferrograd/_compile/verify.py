@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.entries import ResultStructure, TracedFunction
+from ferrograd._compile.entries import TracedFunction
 from ferrograd._compile.guards import GuardCollector
 from ferrograd._compile.signature import Call
-from ferrograd._core import Tensor
+from ferrograd._core import Tensor, _ResultStructure
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.pytree import flatten
@@ -41,10 +41,10 @@ class EagerResult:
             call.values,
         )
 
-    def compare(self, name: str, old: ResultStructure, found: list[Any]) -> None:
+    def compare(self, name: str, old: _ResultStructure, found: list[Any]) -> None:
         """Raises where a replay, which found these results, differs from the function."""
         new, tensors, results = self._form, iter(self._results), iter(found)
-        if not new.tree.same(old.tree):
+        if new.tree != old.tree:
             raise CompileError(
                 f"compile: {name} returned {old.tree} when it was recorded and returns {new.tree}"
                 f" now; {_ANEW}"
@@ -75,10 +75,9 @@ def tried(function: Callable[[], Any]) -> Any:
 
 
 def _as_arrays(found: Any) -> Any:
-    leaves: list[Any] = []
-    tree = flatten(found, leaves)
+    leaves, tree = flatten(found)
     arrays = [leaf.detach().numpy().copy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    return tree.build(iter(arrays))
+    return tree.unflatten(arrays)
 
 
 def _bits(value: Any) -> Any:

@@ -5,7 +5,7 @@ runs on arrays when no gradient is at stake.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import function_table, keywords, ufuncs
 from ferrograd._dispatch.operations import OPERATIONS as OPERATIONS, ROWS
-from ferrograd._tensor.pytree import inside
+from ferrograd._tensor.pytree import tensors_in
 from ferrograd.errors import NotDifferentiableError
 
 _ACCESSORS: dict[str, Callable[[Any], Any]] = {
@@ -34,10 +34,6 @@ def _spelling(function: Any, ours: Any) -> keywords.Spelling:
 def direct(function: Any, ours: Any) -> int:
     """How many arguments by position mean the same in NumPy's function and in ours."""
     return _spelling(function, ours).direct if ours in ROWS else sys.maxsize
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    return (item for item in inside(value) if isinstance(item, Tensor))
 
 
 def _name(function: Any) -> str:
@@ -82,7 +78,7 @@ def _qualified(function: Any) -> str:
 
 def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None = None) -> Any:
     """Runs NumPy's own function, unless that would cut a graph."""
-    if is_grad_enabled() and any(t.requires_grad for t in _tensors([args, kwargs])):
+    if is_grad_enabled() and any(t.requires_grad for t in tensors_in([args, kwargs])):
         reason = function_table.reason(
             getattr(function, "__self__", function)
         ) or function_table.reason(function)

@@ -39,8 +39,7 @@ def difference(
 
     def again(call: Callable[[], Any]) -> tuple[list[Any], Tree]:
         states.restore()
-        leaves: list[Any] = []
-        tree = flatten(call(), leaves)
+        leaves, tree = flatten(call())
         return [_array(leaf) for leaf in leaves], tree
 
     try:
@@ -60,9 +59,8 @@ def _on_arrays(
     again: Callable[[Callable[[], Any]], Result], function: Callable[..., Any], args: Any
 ) -> Result | None:
     """The result on copies; None where the function does not take arrays."""
-    leaves: list[Any] = []
-    tree = flatten(args, leaves)
-    given = tree.build(iter([_copied(leaf) for leaf in leaves]))
+    leaves, tree = flatten(args)
+    given = tree.unflatten([_copied(leaf) for leaf in leaves])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

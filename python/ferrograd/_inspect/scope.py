@@ -11,7 +11,7 @@ from typing import Any, Self
 from ferrograd._core import Node, Tensor, _observe, _unobserve, _WeakNode
 from ferrograd._inspect import render
 from ferrograd._inspect.graph_entries import Operation, Value, attributes, brief, weak_node
-from ferrograd._tensor.pytree import inside
+from ferrograd._tensor.pytree import tensors_in
 from ferrograd.errors import ArgumentTypeError, GradientError
 
 
@@ -159,7 +159,7 @@ class Graph:
 def _collect(value: Any, tensors: list[Tensor]) -> bool:
     """Adds the tensors in a value; false when there are none."""
     before = len(tensors)
-    tensors += (item for item in inside(value) if isinstance(item, Tensor))
+    tensors += tensors_in(value)
     return len(tensors) > before
 
 

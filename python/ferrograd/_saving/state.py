@@ -114,6 +114,5 @@ def _load(part: Any, state: Any) -> None:
 
 def _kept(state: Any) -> Any:
     """The state with tensors of its own, which loading does not change."""
-    leaves: list[Any] = []
-    tree = flatten(state, leaves)
-    return tree.build(iter(x.clone() if isinstance(x, Tensor) else x for x in leaves))
+    leaves, tree = flatten(state)
+    return tree.unflatten(x.clone() if isinstance(x, Tensor) else x for x in leaves)

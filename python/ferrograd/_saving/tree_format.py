@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd._tensor.pytree import DEEPEST, check_depth
+from ferrograd._tensor.pytree import DEEPEST, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
 #: The codes of dtypes in a file.
@@ -40,10 +40,30 @@ class Encoder:
 
     def text(self, value: Any) -> str:
         """The text of a whole tree."""
-        tree = self._coded(value, (), 0)
-        return json.dumps({"version": VERSION, "tree": tree}, allow_nan=False)
+        leaves, tree = flatten(value)
+        coded = self._coded(tree, iter(leaves), ())
+        return json.dumps({"version": VERSION, "tree": coded}, allow_nan=False)
 
-    def _coded(self, value: Any, place: tuple[Any, ...], depth: int) -> Any:
+    def _coded(self, tree: Tree, leaves: Iterator[Any], place: tuple[Any, ...]) -> Any:
+        if tree.is_leaf:
+            return self._leaf(next(leaves), place)
+        kind = tree.kind
+        if kind is None:
+            return None
+        is_dict = issubclass(kind, dict)
+        is_tuple = issubclass(kind, tuple) and not hasattr(kind, "_fields")
+        if not (is_dict or is_tuple or kind is list):
+            raise _unknown(kind, place)
+        keys = [self._key(key, place) for key in tree.keys] if is_dict else []
+        parts = [
+            self._coded(child, leaves, (*place, key))
+            for key, child in zip(tree.keys, tree.children, strict=True)
+        ]
+        if is_dict:
+            return {"dict": [[key, part] for key, part in zip(keys, parts, strict=True)]}
+        return {"tuple": parts} if is_tuple else parts
+
+    def _leaf(self, value: Any, place: tuple[Any, ...]) -> Any:
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -57,24 +77,14 @@ class Encoder:
             return self._array("array", np.asarray(value), place)
         if isinstance(value, np.generic):
             return self._array("scalar", np.asarray(value), place)
-        check_depth(value, depth)
-        if isinstance(value, dict):
-            rows = [
-                [self._key(key, place), self._coded(item, (*place, key), depth + 1)]
-                for key, item in value.items()
-            ]
-            return {"dict": rows}
-        if kind is list or (isinstance(value, tuple) and not hasattr(kind, "_fields")):
-            parts = [self._coded(item, (*place, i), depth + 1) for i, item in enumerate(value)]
-            return parts if kind is list else {"tuple": parts}
-        raise _unknown(value, place)
+        raise _unknown(kind, place)
 
     def _key(self, key: Any, place: tuple[Any, ...]) -> Any:
         if type(key) is tuple:
             return {"tuple": [self._key(each, place) for each in key]}
         if key is None or type(key) in (bool, int, str) or (type(key) is float and key == key):
-            return self._coded(key, place, 0)
-        raise _unknown(key, (*place, key))
+            return self._leaf(key, place)
+        raise _unknown(type(key), (*place, key))
 
     def _array(self, what: str, array: np.ndarray, place: tuple[Any, ...]) -> dict[str, Any]:
         if array.dtype.name not in CODES:
@@ -97,9 +107,9 @@ def _shown(place: tuple[Any, ...]) -> str:
     return "the value" if not place else "".join(f"[{key!r}]" for key in place)
 
 
-def _unknown(value: Any, place: tuple[Any, ...]) -> ArgumentTypeError:
+def _unknown(kind: type, place: tuple[Any, ...]) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"save: {_shown(place)} is a {type(value).__name__}; save tensors, arrays, numbers,"
+        f"save: {_shown(place)} is a {kind.__name__}; save tensors, arrays, numbers,"
         " strings, None, and lists, tuples and dicts of them: of modules, optimisers, generators"
         " their state_dict() or get_state()"
     )

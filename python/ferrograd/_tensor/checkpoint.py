@@ -94,9 +94,8 @@ def _call(
     leaves: list[Any] = [*args, *kwargs.values()]
     tree: Tree | None = None
     if any(type(value) not in _PLAIN for value in leaves):
-        leaves = []
-        tree = flatten((args, kwargs), leaves)
-        tree.forget()
+        leaves, tree = flatten((args, kwargs))
+        tree = tree.without_items()
     closed: list[Tensor] = []
     again = _repetition(
         KeptFunction(function, closed, arrays=True),
@@ -134,7 +133,7 @@ def _repetition(
     def again(*values: Any, **kwargs: Any) -> Any:
         function, args = function_then.build(values[:count]), values[count:]
         if tree is not None:
-            args, kwargs = tree.build(iter(args))
+            args, kwargs = tree.unflatten(args)
         if contexts is not None:
             function = _inside(function, contexts[1])
         if states is None:

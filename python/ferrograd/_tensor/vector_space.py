@@ -24,8 +24,7 @@ class VSpace:
     """
 
     def __init__(self, value: Any) -> None:
-        leaves: list[Any] = []
-        self._tree = flatten(value, leaves)
+        leaves, self._tree = flatten(value)
         for leaf in leaves:
             kind = getattr(leaf, "dtype", np.dtype(type(leaf)) if _number(leaf) else None)
             if kind is None or kind.kind not in "fc":
@@ -39,7 +38,7 @@ class VSpace:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, VSpace)
-            and self._tree.same(other._tree)
+            and self._tree == other._tree
             and self._shapes == other._shapes
         )
 
@@ -61,7 +60,7 @@ class VSpace:
     @property
     def shape(self) -> Any:
         """The shape of an array; of a container, the shapes in its place."""
-        return self._tree.build(iter(self._shapes))
+        return self._tree.unflatten(self._shapes)
 
     @property
     def ndim(self) -> int:
@@ -78,7 +77,7 @@ class VSpace:
         for shape, dtype in zip(self._shapes, self._dtypes, strict=True):
             value = np.asarray(fill(shape), dtype)
             made.append(float(value) if dtype is None else value)
-        return self._tree.build(iter(made))
+        return self._tree.unflatten(made)
 
     def zeros(self) -> Any:
         """The zero vector."""
@@ -96,29 +95,24 @@ class VSpace:
         """The unit vectors."""
         for k, shape in enumerate(self._shapes):
             for index in np.ndindex(*shape):
-                leaves: list[Any] = []
-                flatten(self.zeros(), leaves)
+                leaves, _ = flatten(self.zeros())
                 leaves[k] = np.array(leaves[k])
                 leaves[k][index] = 1.0
                 if self._dtypes[k] is None:
                     leaves[k] = float(leaves[k])
-                yield self._tree.build(iter(leaves))
+                yield self._tree.unflatten(leaves)
 
     def _each(self, function: Callable[..., Any], *values: Any) -> list[Any]:
-        columns: list[list[Any]] = []
-        for value in values:
-            leaves: list[Any] = []
-            flatten(value, leaves)
-            columns.append(leaves)
+        columns = (flatten(value)[0] for value in values)
         return [function(*row) for row in zip(*columns, strict=True)]
 
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two vectors; differentiable."""
-        return self._tree.build(iter(self._each(add, x, y)))
+        return self._tree.unflatten(self._each(add, x, y))
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """A vector times a number; differentiable."""
-        return self._tree.build(iter(self._each(lambda leaf: leaf * a, x)))
+        return self._tree.unflatten(self._each(lambda leaf: leaf * a, x))
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The sum of the products of corresponding elements; differentiable."""
@@ -126,7 +120,7 @@ class VSpace:
 
     def covector(self, x: Any) -> Any:
         """The conjugate: a real vector is its own."""
-        return self._tree.build(iter(self._each(np.conj, x))) if self.iscomplex else x
+        return self._tree.unflatten(self._each(np.conj, x)) if self.iscomplex else x
 
 
 def _number(value: Any) -> bool:

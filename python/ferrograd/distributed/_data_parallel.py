@@ -140,8 +140,7 @@ class DataParallel(Module):
             return made
         self._check_ready()
         in_order()
-        leaves: list[Any] = []
-        tree = flatten(made, leaves)
+        leaves, tree = flatten(made)
         linked = []
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor) and x.requires_grad:
@@ -149,7 +148,7 @@ class DataParallel(Module):
                 linked.append(leaves[i])
         if linked:
             self._watch(linked, outputs=True)
-        return tree.build(iter(leaves))
+        return tree.unflatten(leaves)
 
     def _check_ready(self) -> None:
         if self._running:

@@ -79,10 +79,9 @@ def scalar_close(a: float, b: float) -> bool:
 
 def check_equivalent(x: Any, y: Any) -> None:
     """Raises unless both have the same structure, shapes and elements."""
-    ones: list[Any] = []
-    others: list[Any] = []
-    same = flatten(detached(x), ones).same(flatten(detached(y), others))
-    if not same:
+    ones, structure = flatten(detached(x))
+    others, other = flatten(detached(y))
+    if structure != other:
         raise CheckError(f"check_equivalent: the structures differ: {x!r} and {y!r}; compare like")
     for a, b in zip(ones, others, strict=True):
         if np.shape(a) != np.shape(b) or not np.allclose(a, b, RTOL, TOL):

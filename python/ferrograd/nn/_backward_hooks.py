@@ -59,11 +59,10 @@ class Around:
 
     def left(self, out: Any) -> Any:
         """The results; tensors that require grad are before a node."""
-        leaves: list[Any] = []
-        tree = flatten(out, leaves)
+        leaves, tree = flatten(out)
         self.results = len(leaves)
         made, self.ends, given = _behind(self._at_results, leaves)
-        return tree.build(iter(made)) if given else out
+        return tree.unflatten(made) if given else out
 
     def _at_results(self, gradients: Gradients) -> Gradients:
         whole = _spread(gradients, self.ends, self.results)

@@ -94,8 +94,7 @@ def _nothing() -> Exception:
 
 
 def _floats(value: Any) -> bool:
-    leaves: list[Any] = []
-    flatten(value, leaves)
+    leaves, _ = flatten(value)
     return bool(leaves) and all(
         type(leaf) in (float, complex)
         or (isinstance(leaf, Tensor | np.ndarray | np.inexact) and leaf.dtype.kind in "fc")
@@ -184,11 +183,10 @@ def _mapped(function: Callable[..., Any], *values: Any) -> Any:
     columns: list[list[Any]] = []
     tree = None
     for value in values:
-        leaves: list[Any] = []
-        tree = flatten(value, leaves)
+        leaves, tree = flatten(value)
         columns.append(leaves)
     assert tree is not None
-    return tree.build(function(*row) for row in zip(*columns, strict=True))
+    return tree.unflatten(function(*row) for row in zip(*columns, strict=True))
 
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
@@ -210,6 +208,4 @@ def _wide(leaf: Any) -> Any:
 def _dot(one: Any, other: Any) -> float:
     """The real part of the sum of products of two nested values."""
     products = _mapped(lambda a, b: float(np.sum(_plain(a) * _plain(b)).real), one, other)
-    leaves: list[Any] = []
-    flatten(products, leaves)
-    return float(sum(leaves))
+    return float(sum(flatten(products)[0]))

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _leaf, tensor
+from ferrograd._core import Tensor, _leaf, _TracedCall, tensor
 from ferrograd.errors import ArgumentTypeError, DTypeError
 
-TENSOR, ARRAY, SCALAR, FLOAT = range(4)
+#: Kinds of arguments; the lowest decides on the kind of results.
+TENSOR, ARRAY = _TracedCall.TENSOR, _TracedCall.ARRAY
+SCALAR, FLOAT = _TracedCall.SCALAR, _TracedCall.FLOAT
 
 #: The doors to integers and complex numbers, and what to do instead.
 _REMEDY = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _end_transform, _short_push, tensor
+from ferrograd._core import Tensor, _end_transform, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, P, Wanted, name_of, named
 from ferrograd.transforms._conversion import value_of
@@ -53,7 +53,7 @@ class Pushforward:
     @property
     def value(self) -> Any:
         """What the function returned."""
-        return self.tree.build(
+        return self.tree.unflatten(
             value_of(self.found.kind, out, self.attached) for out in self.outputs
         )
 
@@ -65,7 +65,7 @@ class Pushforward:
         for k, change in zip(self._recorded, moved, strict=True):
             changes[k] = change
         kind = self.found.kind
-        return self.tree.build(
+        return self.tree.unflatten(
             _still(kind, out) if change is None else value_of(kind, change, create)
             for out, change in zip(self.outputs, changes, strict=True)
         )
@@ -116,14 +116,13 @@ def jvp(
     if len(primals) == 1 and not has_aux and callable(f):
         hit = quick("jvp", f, 0, tuple(primals), {})
         if hit is not None:
-            before, leaf, kind, out = hit
-            short = _short_push(out, leaf, kind, tangents[0])
+            short = hit.push(tangents[0])
             if short is not None:
-                leaves = [leaf]
-                del hit, leaf, out
+                leaves = [hit.leaf]
+                del hit
                 _end_transform(leaves)
                 return short
-            found = quick_trace(Wanted("jvp", f, (0,), None), before, leaf, kind, out)
+            found = quick_trace(Wanted("jvp", f, (0,), None), hit)
     if found is None:
         found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:

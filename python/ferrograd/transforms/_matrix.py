@@ -102,7 +102,7 @@ def _matrix(
             ):
                 check_holomorphic(found, out)
         attached = found.attached(outputs)
-        result = tree.build(found.tree(derivatives(found, out, attached)) for out in outputs)
+        result = tree.unflatten(found.tree(derivatives(found, out, attached)) for out in outputs)
         return (result, found.leave_aux(attached)) if has_aux else result
 
     return named(matrix, wanted.function, f"{wanted.op}_of")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _traced_call, grad as _grad, ones_like, tensor
-from ferrograd._tensor.pytree import LEAF, Tree, flatten
+from ferrograd._core import Tensor, _traced_call, _TracedCall, grad as _grad, ones_like, tensor
+from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -108,15 +108,15 @@ def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callab
             raise
         if hit is None:
             found = trace(wanted, args, kwargs)
-        elif hit[0] == "result":
-            return hit[1]
-        elif hit[0] == "error":
+        elif type(hit) is not _TracedCall:
+            return hit
+        elif hit.error is not None:
             try:
-                raise hit[1]
+                raise hit.error
             finally:
                 del hit  # It would keep the frame that keeps it.
         else:
-            found = quick_trace(wanted, *hit[1])
+            found = quick_trace(wanted, hit)
         if has_aux:
             found.split_aux()
         attached, slope = _gradient(found)
@@ -255,10 +255,9 @@ def matched(
     op: str, what: str, given: Any, tree: Tree, like: list[Any], whose: str
 ) -> list[Tensor]:
     """Vectors in the structure of `tree`, as tensors of the shapes and dtypes of `like`."""
-    leaves: list[Any] = []
-    other = flatten(given, leaves)
-    bare = len(like) == 1 and (other is LEAF or tree is LEAF)
-    if len(leaves) != len(like) or not (bare or tree.same(other)):
+    leaves, other = flatten(given)
+    bare = len(like) == 1 and (other.is_leaf or tree.is_leaf)
+    if len(leaves) != len(like) or not (bare or tree == other):
         raise ArgumentError(
             f"{op}: {what} has the structure {other}, but the {whose} have {tree}; give one of the"
             " same structure, where * is an array, a tensor or a number"

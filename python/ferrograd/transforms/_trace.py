@@ -23,6 +23,7 @@ from ferrograd._core import (
     _runs_python,
     _switch_grad,
     _traced_call,
+    _TracedCall,
     grad as _grad,
 )
 from ferrograd._tensor.pytree import LEAF, Tree, flatten
@@ -38,7 +39,7 @@ from ferrograd.transforms._conversion import TENSOR, common, counts, enter, valu
 from ferrograd.transforms._escaped_tensors import leaked
 
 #: Bits of the core's mode word: recording, inference, a transform is running.
-GRAD, INFERENCE, TRANSFORM = 1, 2, 32
+GRAD, INFERENCE, TRANSFORM = _TracedCall.GRAD, _TracedCall.INFERENCE, _TracedCall.TRANSFORM
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,14 +136,14 @@ class Trace:
     def tree(self, values: list[Any]) -> Any:
         """One value for each differentiated leaf, in the structure of the arguments."""
         leaves = iter(values)
-        parts = [tree.build(leaves) for tree in self.trees]
+        parts = [tree.unflatten(leaves) for tree in self.trees]
         return parts[0] if self.wanted.single else tuple(parts)
 
     def structure(self) -> Tree:
         """The structure of the differentiated arguments."""
         if self.wanted.single:
             return self.trees[0]
-        return Tree(tuple, tuple(f"[{i}]" for i in range(len(self.trees))), self.trees, tuple)
+        return Tree.of_tuple(self.trees)
 
     def leave_aux(self, attached: bool) -> Any:
         """The auxiliary part without tensors that only the derivative needed."""
@@ -153,11 +154,10 @@ def leave_tree(value: Any, kind: int, attached: bool) -> Any:
     """A result of the function with its tensors as what the caller works with."""
     if isinstance(value, Tensor):
         return value_of(kind, value, attached)
-    leaves: list[Any] = []
-    tree = flatten(value, leaves)
+    leaves, tree = flatten(value)
     if not any(isinstance(leaf, Tensor) for leaf in leaves):
         return value
-    return tree.build(value_of(kind, leaf, attached) for leaf in leaves)
+    return tree.unflatten(value_of(kind, leaf, attached) for leaf in leaves)
 
 
 def run(before: int, wanted: Wanted, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -218,7 +218,7 @@ def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
         first = len(tensors)
         tree = _entered(wanted, place, value, recording, tensors, kinds)
         trees.append(tree)
-        new = tensors[first] if tree is LEAF else tree.build(iter(tensors[first:]))
+        new = tensors[first] if tree.is_leaf else tree.unflatten(tensors[first:])
         if isinstance(place, int):
             args[place] = new
         else:
@@ -245,8 +245,7 @@ def _entered(
         raise ArgumentTypeError(
             f"{wanted.op}: {wanted.label(place)} is None; pass floats, or change argnums"
         )
-    leaves: list[Any] = []
-    tree = flatten(value, leaves)
+    leaves, tree = flatten(value)
     for path, leaf in zip(tree.paths(), leaves, strict=True):
         entered, kind = enter(wanted.op, wanted.label(place) + path, leaf, recording)
         tensors.append(entered)
@@ -273,23 +272,22 @@ def quick(
     position: int,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> tuple[int, Tensor, int, Any] | None:
+) -> _TracedCall | None:
     """`trace` for the usual call, one float, float array or tensor outside every other transform.
 
-    Gives the mode before, the argument as a tensor, its kind, and the result; None when the call
-    is not of this sort, and then nothing has happened.
+    None when the call is not of this sort, and then nothing has happened.
     """
     try:
-        hit = _traced_call(function, position, args, kwargs)
+        hit: _TracedCall | None = _traced_call(function, position, args, kwargs)
     except (ValueError, InPlaceError) as error:
         reveal(op, function, error)
         raise
-    return None if hit is None else hit[1]
+    return hit
 
 
-def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: Any) -> Trace:
+def quick_trace(wanted: Wanted, hit: _TracedCall) -> Trace:
     """The trace of a quick call."""
-    found = Trace(wanted, before, ONE, [leaf], [kind], result)
+    found = Trace(wanted, hit.before, ONE, [hit.leaf], [hit.kind], hit.result)
     refuse_changed(found)
     return found
 
@@ -297,7 +295,7 @@ def quick_trace(wanted: Wanted, before: int, leaf: Tensor, kind: int, result: An
 def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
     """The trace of a call, by the quick way where it is open."""
     hit = quick(wanted.op, wanted.function, wanted.position, args, kwargs)
-    return trace(wanted, args, kwargs) if hit is None else quick_trace(wanted, *hit)
+    return trace(wanted, args, kwargs) if hit is None else quick_trace(wanted, hit)
 
 
 #: The trees of a quick trace.
@@ -311,8 +309,7 @@ def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
     """
     if found.result is None:
         raise no_value(found.wanted)
-    leaves: list[Any] = []
-    tree = flatten(found.result, leaves)
+    leaves, tree = flatten(found.result)
     for path, leaf in zip(tree.paths(), leaves, strict=True):
         if not (constants and counts(leaf)):
             check_output(found.wanted, leaf, path)

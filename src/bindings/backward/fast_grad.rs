@@ -3,7 +3,7 @@
 
 use ::numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyTuple};
 use smallvec::smallvec;
 
 use crate::bindings::backward::depends_on::depends_on_others;
@@ -22,32 +22,84 @@ use crate::tensor::Tensor;
 
 /// The kind of an argument, which its derivative gets as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ArgumentKind {
-    Tensor,
-    Array,
-    Float,
+#[repr(u8)]
+enum ArgumentKind {
+    Tensor = 0,
+    Array = 1,
+    Float = 3,
 }
 
-impl ArgumentKind {
-    /// The number that `transforms/_conversion.py` gives this kind.
-    fn number(self) -> u8 {
-        match self {
-            ArgumentKind::Tensor => 0,
-            ArgumentKind::Array => 1,
-            ArgumentKind::Float => 3,
-        }
+/// A call of a function with a recorded argument, which the Python package goes on with.
+#[pyclass(name = "_TracedCall", module = "ferrograd._core", frozen)]
+pub(crate) struct TracedCall {
+    /// The mode before the call.
+    before: Mode,
+    leaf: Py<PyTensor>,
+    kind: ArgumentKind,
+    result: Py<PyAny>,
+    /// What the fast path raised, if it applied.
+    error: Option<PyErr>,
+}
+
+#[pymethods]
+impl TracedCall {
+    /// The kinds of arguments, in the order in which one decides on the kind of results.
+    #[classattr]
+    const TENSOR: u8 = ArgumentKind::Tensor as u8;
+    #[classattr]
+    const ARRAY: u8 = ArgumentKind::Array as u8;
+    /// A scalar of NumPy's, which the fast path leaves to Python.
+    #[classattr]
+    const SCALAR: u8 = 2;
+    #[classattr]
+    const FLOAT: u8 = ArgumentKind::Float as u8;
+
+    /// Bits of the mode word: recording, inference mode, inside a transform.
+    #[classattr]
+    const GRAD: u32 = GRAD;
+    #[classattr]
+    const INFERENCE: u32 = INFERENCE;
+    #[classattr]
+    const TRANSFORM: u32 = TRANSFORM;
+
+    #[getter]
+    fn before(&self) -> u32 {
+        self.before.0
     }
-}
 
-impl FromPyObject<'_, '_> for ArgumentKind {
-    type Error = PyErr;
+    /// The tensor that stands for the argument.
+    #[getter]
+    fn leaf(&self, py: Python<'_>) -> Py<PyTensor> {
+        self.leaf.clone_ref(py)
+    }
 
-    fn extract(number: pyo3::Borrowed<'_, '_, PyAny>) -> PyResult<ArgumentKind> {
-        Ok(match number.extract::<u8>()? {
-            0 => ArgumentKind::Tensor,
-            3 => ArgumentKind::Float,
-            _ => ArgumentKind::Array,
-        })
+    #[getter]
+    fn kind(&self) -> u8 {
+        self.kind as u8
+    }
+
+    /// What the function returned.
+    #[getter]
+    fn result(&self, py: Python<'_>) -> Py<PyAny> {
+        self.result.clone_ref(py)
+    }
+
+    /// What the fast path raised.
+    #[getter]
+    fn error<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let error = self.error.as_ref()?;
+        Some(error.clone_ref(py).into_value(py).into_bound(py).into_any())
+    }
+
+    /// The value of the result and its JVP with a tangent, as floats or arrays: two VJPs, the second of the first. None
+    /// if the result is no recorded tensor, does not depend on the argument, or the tangent differs from the argument in
+    /// kind, shape or dtype.
+    fn push<'py>(
+        &self,
+        tangent: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let py = tangent.py();
+        fast_jvp(self.result.bind(py), self.leaf.bind(py), self.kind, tangent)
     }
 }
 
@@ -91,10 +143,8 @@ fn recorded_argument<'py>(
 }
 
 /// Calls `function` with a tensor that records for the argument at `position`. None, without side effects, if that argument
-/// is no float and no array or tensor of floats, or inside another transform or inference mode. Otherwise a tag and its
-/// payload: `"trace"` with the mode before, the tensor, its kind, and what the function returned; with `valued`, if the
-/// fast path applies, `"result"` with the gradient, or the value and the gradient, or `"error"` with the exception that
-/// the fast path raised.
+/// is no float and no array or tensor of floats, or inside another transform or inference mode. With `valued`, if the fast
+/// path applies, the gradient, or the value and the gradient; a `TracedCall` otherwise.
 #[pyfunction]
 #[pyo3(signature = (function, position, args, kwargs, valued=None))]
 pub(crate) fn _traced_call<'py>(
@@ -103,7 +153,7 @@ pub(crate) fn _traced_call<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
     valued: Option<bool>,
-) -> PyResult<Option<Bound<'py, PyTuple>>> {
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     check_stack("grad")?;
     let before = Mode::current();
     let place = usize::try_from(position).ok().filter(|place| *place < args.len());
@@ -114,7 +164,7 @@ pub(crate) fn _traced_call<'py>(
         return Ok(None);
     };
     let result = call_recorded(function, before, (&x, place), args, kwargs)?;
-    let py = function.py();
+    let (py, mut raised) = (function.py(), None);
     if let Some(valued) = valued {
         match fast_value_and_grad(before, &result, &x, kind, valued) {
             Ok(None) => {}
@@ -126,20 +176,14 @@ pub(crate) fn _traced_call<'py>(
                     None => slope,
                     Some(value) => PyTuple::new(py, [value, slope])?.into_any(),
                 };
-                return tagged(pyo3::intern!(py, "result"), given);
+                return Ok(Some(given));
             }
-            Err(error) => {
-                return tagged(
-                    pyo3::intern!(py, "error"),
-                    error.into_value(py).into_bound(py).into_any(),
-                );
-            }
+            Err(error) => raised = Some(error),
         }
     }
-    tagged(
-        pyo3::intern!(py, "trace"),
-        (before.0, x, kind.number(), result).into_pyobject(py)?.into_any(),
-    )
+    let (leaf, result) = (x.unbind(), result.unbind());
+    let call = TracedCall { before, leaf, kind, result, error: raised };
+    Ok(Some(Bound::new(py, call)?.into_any()))
 }
 
 /// Calls the function with the tensor in place of its argument, with recording on.
@@ -165,14 +209,6 @@ fn drop_graph(result: Bound<'_, PyAny>, x: Bound<'_, PyTensor>) {
     let argument = ended_transforms::argument(&x.get().tensor);
     drop((result, x));
     argument.into_iter().for_each(ended_transforms::end);
-}
-
-/// The return value of `_traced_call`: a tag and its payload.
-fn tagged<'py>(
-    name: &Bound<'py, PyString>,
-    which: Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    PyTuple::new(name.py(), [name.as_any().clone(), which]).map(Some)
 }
 
 /// The result, if it is a recorded tensor and the argument was not written to.
@@ -238,11 +274,8 @@ fn fast_value_and_grad<'py>(
     Ok(Some((value, slope, attached)))
 }
 
-/// The value of a result of `_traced_call` and its JVP with a tangent, as floats or arrays: two VJPs, the second of the
-/// first. None if the result is no recorded tensor, does not depend on the argument, or the tangent differs from the
-/// argument in kind, shape or dtype.
-#[pyfunction]
-pub(crate) fn _short_push<'py>(
+/// See `TracedCall::push`.
+fn fast_jvp<'py>(
     result: &Bound<'py, PyAny>,
     x: &Bound<'py, PyTensor>,
     kind: ArgumentKind,

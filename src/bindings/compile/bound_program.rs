@@ -9,10 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::bindings::call::intercept::without_gil;
-use crate::bindings::compile::argument_match;
-use crate::bindings::compile::argument_match::matching_array;
 use crate::bindings::compile::guards::Guards;
+use crate::bindings::compile::leaf_key;
+use crate::bindings::compile::leaf_key::matching_array;
 use crate::bindings::compile::program::{PyProgram, result_object};
+use crate::bindings::compile::result_structure::ResultStructure;
 use crate::bindings::errors::to_python;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
@@ -33,13 +34,13 @@ pub(crate) struct PyBoundProgram {
 
 #[pymethods]
 impl PyProgram {
-    /// Binds the program to these arguments; `build` turns the list of results into the return value.
+    /// Binds the program to these arguments; `structure` is that of the return value.
     fn bind<'py>(
         &self,
         py: Python<'py>,
         arguments: &Bound<'py, PyList>,
         tensors: bool,
-        build: &Bound<'py, PyAny>,
+        structure: &Bound<'py, ResultStructure>,
     ) -> PyResult<PyBoundProgram> {
         let numbered = arguments.iter().enumerate();
         let arguments: Vec<Tensor> = numbered
@@ -51,7 +52,7 @@ impl PyProgram {
             _ => result_object(py, result.clone(), tensors),
         });
         let results = results.collect::<PyResult<Vec<_>>>()?;
-        let returns = build.call1((PyList::new(py, results)?,))?.unbind();
+        let returns = structure.get().assemble(py, results)?.unbind();
         let (guards, callable) = (self.guards.clone(), OnceLock::new());
         Ok(PyBoundProgram { bound, guards, callable, returns, large: self.is_large() })
     }
@@ -60,7 +61,7 @@ impl PyProgram {
 impl PyProgram {
     /// An argument as a tensor over the caller's memory.
     fn bound_argument(&self, number: usize, argument: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        if let Some(value) = argument_match::number(argument) {
+        if let Some(value) = leaf_key::number(argument) {
             return Ok(value);
         }
         if let Ok(tensor) = argument.cast::<PyTensor>() {

@@ -6,48 +6,39 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
 use crate::array::capture;
 use crate::bindings::call::default_dtype::default_dtype;
-use crate::bindings::compile::argument_match::{ArgumentTree, Arguments, number};
+use crate::bindings::compile::call_signature::CallSignature;
 use crate::bindings::compile::differentiable_program::PyDifferentiableProgram;
-use crate::bindings::compile::program::{Objects, PyProgram};
-use crate::bindings::interop::numpy;
-use crate::bindings::object::PyTensor;
-use crate::compile::program::Signature;
+use crate::bindings::compile::leaf_key::Arguments;
+use crate::bindings::compile::program::PyProgram;
+use crate::bindings::compile::result_structure::ResultStructure;
 use crate::dtype::DType;
 use crate::graph::Mode;
 use crate::threads::{Mutex, MutexGuard};
 
-/// How results become the return value.
-enum ResultStructure {
-    Single,
-    Tuple,
-    /// This Python function builds it from the list of results.
-    Built(Py<PyAny>),
-}
-
 /// What a cached call runs.
 enum Callee {
-    Program(Py<PyProgram>),
+    Program(Py<PyProgram>, Py<ResultStructure>),
     /// A program with a backward program, and the function that its node may call again.
-    Differentiable(Py<PyDifferentiableProgram>, Py<PyAny>),
+    Differentiable(Py<PyDifferentiableProgram>, Py<PyAny>, Py<ResultStructure>),
     /// The function itself, for the remaining number of calls, if there is no program.
-    Function(Py<PyAny>, Vec<Signature>, AtomicU64),
+    Function(Py<PyAny>, AtomicU64),
 }
 
 /// A call that ran before.
 struct CachedCall {
     callee: Callee,
-    argument_tree: ArgumentTree,
+    signature: Py<CallSignature>,
+    /// Whether there is a tensor among the arguments: results are tensors then.
+    has_tensors: bool,
     mode: Mode,
     default_dtype: DType,
-    structure: ResultStructure,
 }
 
 /// How many cached calls are tried before the Python package looks the call up.
@@ -84,56 +75,45 @@ impl CompiledCall {
         slf.call_method1(pyo3::intern!(py, "_call"), (args, kwargs))
     }
 
-    /// Caches a program for calls like this one, whose traced arguments are `values`. A program with a backward
-    /// program comes with the `original` function.
-    #[pyo3(signature = (program, call, values, form, build, original))]
+    /// Caches a program for calls of this signature. A program with a backward program comes with the `original`
+    /// function.
+    #[pyo3(signature = (program, signature, structure, original))]
     fn _remember<'py>(
         &self,
         program: &Bound<'py, PyAny>,
-        call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
-        values: (Bound<'py, PyList>, bool),
-        form: u8,
-        build: Py<PyAny>,
+        signature: &Bound<'py, CallSignature>,
+        structure: Py<ResultStructure>,
         original: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let (values, ordered) = values;
-        let Some(argument_tree) = ArgumentTree::of(&call.0, &call.1, &values, ordered) else {
+        if !signature.get().is_direct() {
             return Ok(());
-        };
+        }
         let callee = match original {
             Some(original) => Callee::Differentiable(
                 program.cast::<PyDifferentiableProgram>()?.clone().unbind(),
                 original,
+                structure,
             ),
-            None => Callee::Program(program.cast::<PyProgram>()?.clone().unbind()),
+            None => Callee::Program(program.cast::<PyProgram>()?.clone().unbind(), structure),
         };
-        let structure = match form {
-            0 => ResultStructure::Single,
-            1 => ResultStructure::Tuple,
-            _ => ResultStructure::Built(build),
-        };
-        self.add(0, CachedCall::of(callee, argument_tree, structure));
+        self.add(0, CachedCall::of(callee, signature));
         Ok(())
     }
 
-    /// Runs the function itself for the next `count` calls like this one, because there is no program; `false` if
+    /// Runs the function itself for the next `count` calls of this signature, because there is no program; `false` if
     /// such calls cannot be matched.
-    fn _remember_function<'py>(
+    fn _remember_function(
         &self,
         function: Py<PyAny>,
-        call: (Bound<'py, PyTuple>, Bound<'py, PyDict>),
-        values: (Bound<'py, PyList>, bool),
+        signature: &Bound<'_, CallSignature>,
         count: u64,
     ) -> bool {
-        let (values, ordered) = values;
-        let Some(argument_tree) = ArgumentTree::of(&call.0, &call.1, &values, ordered) else {
-            return false;
-        };
-        let signatures = values.iter().map(|value| signature(&value));
-        let Some(signatures) = signatures.collect::<Option<Vec<_>>>() else { return false };
-        let callee = Callee::Function(function, signatures, AtomicU64::new(count));
-        self.add(MAX_CACHED, CachedCall::of(callee, argument_tree, ResultStructure::Single));
-        true
+        let is_direct = signature.get().is_direct();
+        if is_direct {
+            let callee = Callee::Function(function, AtomicU64::new(count));
+            self.add(MAX_CACHED, CachedCall::of(callee, signature));
+        }
+        is_direct
     }
 
     /// The cached programs may reference the function, and so this object.
@@ -191,9 +171,9 @@ impl CompiledCall {
         for number in 0.. {
             // A comparison of arguments may run Python code (`__eq__` of keyword names): hold no lock.
             let Some(cached) = self.cached_calls().get(number).cloned() else { break };
-            let Some(arguments) = cached.arguments(py, args, kwargs, context) else { continue };
+            let Some(arguments) = cached.arguments(args, kwargs, context) else { continue };
             let results = match &cached.callee {
-                Callee::Function(function, _, remaining) => {
+                Callee::Function(function, remaining) => {
                     call_function(function.bind(py), args, kwargs, remaining)?
                 }
                 _ => cached.run(py, arguments)?,
@@ -222,49 +202,31 @@ fn call_function<'py>(
     function.call(args, kwargs).map(Some)
 }
 
-/// The signature of an array, a tensor or a number.
-fn signature(value: &Bound<'_, PyAny>) -> Option<Signature> {
-    if let Ok(tensor) = value.cast::<PyTensor>() {
-        return Some(Signature::of(&tensor.get().tensor));
-    }
-    if let Some(number) = number(value) {
-        return Some(Signature::of(&number));
-    }
-    let array = value.cast_exact::<PyUntypedArray>().ok()?;
-    Some(Signature { dtype: numpy::native_dtype(&array.dtype())?, dims: array.shape().into() })
-}
-
 impl CachedCall {
-    fn of(callee: Callee, argument_tree: ArgumentTree, structure: ResultStructure) -> CachedCall {
+    fn of(callee: Callee, signature: &Bound<'_, CallSignature>) -> CachedCall {
         CachedCall {
             callee,
-            argument_tree,
+            signature: signature.clone().unbind(),
+            has_tensors: signature.get().has_tensors(),
             mode: Mode::current(),
             default_dtype: default_dtype(),
-            structure,
         }
     }
 
     /// Whether it stands for the function itself and its count is used up.
     fn is_spent(&self) -> bool {
-        matches!(&self.callee, Callee::Function(_, _, remaining) if remaining.load(Ordering::Relaxed) == 0)
+        matches!(&self.callee, Callee::Function(_, remaining) if remaining.load(Ordering::Relaxed) == 0)
     }
 
     /// The inputs of the program, if the call matches.
     fn arguments<'py>(
         &self,
-        py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
         context: (Mode, DType),
     ) -> Option<Arguments<'py>> {
-        let signatures: &[Signature] = match &self.callee {
-            Callee::Program(program) => program.bind(py).get().arguments(),
-            Callee::Differentiable(program, _) => program.bind(py).get().arguments(),
-            Callee::Function(_, signatures, _) => signatures,
-        };
         ((self.mode, self.default_dtype) == context).then_some(())?;
-        self.argument_tree.arguments(args, kwargs, signatures)
+        self.signature.get().inputs(args, kwargs)
     }
 
     fn run<'py>(
@@ -272,44 +234,31 @@ impl CachedCall {
         py: Python<'py>,
         arguments: Arguments<'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let results = match &self.callee {
-            Callee::Program(program) => {
-                program.get().run_arguments(py, &arguments, self.argument_tree.has_tensors)?
+        let (results, structure) = match &self.callee {
+            Callee::Program(program, structure) => {
+                (program.get().run_arguments(py, &arguments, self.has_tensors)?, structure)
             }
-            Callee::Differentiable(program, original) => {
-                program.get().call(py, arguments, original.bind(py))?
+            Callee::Differentiable(program, original, structure) => {
+                (program.get().call(py, arguments, original.bind(py))?, structure)
             }
-            Callee::Function(..) => None,
+            Callee::Function(..) => return Ok(None),
         };
-        results.map(|results| self.build_result(py, results)).transpose()
-    }
-
-    fn build_result<'py>(
-        &self,
-        py: Python<'py>,
-        mut results: Objects<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match &self.structure {
-            ResultStructure::Single => {
-                Ok(results.pop().unwrap_or_else(|| py.None().into_bound(py)))
-            }
-            ResultStructure::Tuple => Ok(PyTuple::new(py, results)?.into_any()),
-            ResultStructure::Built(build) => build.bind(py).call1((PyList::new(py, results)?,)),
-        }
+        results.map(|results| structure.get().assemble(py, results)).transpose()
     }
 
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &self.callee {
-            Callee::Program(program) => visit.call(program)?,
-            Callee::Differentiable(program, original) => {
+            Callee::Program(program, structure) => {
+                visit.call(program)?;
+                visit.call(structure)?;
+            }
+            Callee::Differentiable(program, original, structure) => {
                 visit.call(program)?;
                 visit.call(original)?;
+                visit.call(structure)?;
             }
-            Callee::Function(function, ..) => visit.call(function)?,
+            Callee::Function(function, _) => visit.call(function)?,
         }
-        match &self.structure {
-            ResultStructure::Built(build) => visit.call(build),
-            ResultStructure::Single | ResultStructure::Tuple => Ok(()),
-        }
+        visit.call(&self.signature)
     }
 }

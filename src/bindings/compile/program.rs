@@ -14,16 +14,14 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
 use crate::bindings::call::intercept::{GIL_RELEASE_ELEMENTS, without_gil};
 use crate::bindings::call::python_host_call;
-use crate::bindings::compile::argument_match;
-use crate::bindings::compile::argument_match::{Argument, matching_array};
 use crate::bindings::compile::guards::Guards;
+use crate::bindings::compile::leaf_key;
+use crate::bindings::compile::leaf_key::{Argument, matching_array};
 use crate::bindings::compile::run_count::RunCount;
 use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
-use crate::compile::program::{
-    Executable, GradMemory, Output, Program, Signature, dry_run, to_contiguous,
-};
+use crate::compile::program::{Executable, GradMemory, Output, Program, dry_run, to_contiguous};
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
 use crate::tensor::Tensor;
@@ -269,11 +267,6 @@ impl PyProgram {
 pub(crate) type Objects<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
 impl PyProgram {
-    /// The dtypes and shapes of the arguments.
-    pub(crate) fn arguments(&self) -> &[Signature] {
-        self.program.arguments()
-    }
-
     fn run_options(&self) -> &RunOptions {
         self.run_options.get_or_init(|| {
             let program = self.program.executable();
@@ -405,7 +398,7 @@ impl PyProgram {
         if let Ok(array) = argument.cast_exact::<PyUntypedArray>() {
             return Ok(Argument::Tensor(numpy::copy("compile", array, signature.dtype)?));
         }
-        if let Some(number) = argument_match::number(argument) {
+        if let Some(number) = leaf_key::number(argument) {
             return Ok(Argument::Tensor(number));
         }
         let tensor = &argument.cast::<PyTensor>()?.get().tensor;

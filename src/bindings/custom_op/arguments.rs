@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::Arrays;
 use crate::bindings::custom_op::outputs::as_tensor;
-use crate::bindings::custom_op::pytree::{Tree, TreeBuilder, tensor_leaf};
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree, find_slots};
 use crate::bindings::interop::numpy::is_array;
 use crate::bindings::object::PyTensor;
 use crate::tensor::Tensor;
 
 /// The tree of tensor positions of each argument.
-pub(super) type Slots = SmallVec<[Tree; 3]>;
+pub(super) type Slots = SmallVec<[SlotTree; 3]>;
 
 /// The arguments of a call.
 pub(super) struct Arguments<'py> {
@@ -44,18 +44,22 @@ impl<'py> Arguments<'py> {
     }
 
     #[inline]
-    fn tree(&mut self, op: &str, arg: &Bound<'py, PyAny>) -> PyResult<Tree> {
+    fn tree(&mut self, op: &str, arg: &Bound<'py, PyAny>) -> PyResult<SlotTree> {
         if arg.is_exact_instance_of::<PyTensor>() {
             self.tensors.push(arg.clone());
-            return Ok(Tree::Tensor(self.tensors.len() as u32 - 1));
+            return Ok(SlotTree::Leaf(Slot::Tensor(self.tensors.len() as u32 - 1)));
         }
         if is_array(arg) {
             self.arrays.push(arg.as_ptr() as usize);
-            return Ok(Tree::Array);
+            return Ok(SlotTree::Leaf(Slot::Array));
         }
-        let (mut count, tensors) = (self.tensors.len() as u32, &mut self.tensors);
-        let mut leaf = |ob: &Bound<'py, PyAny>| Ok(tensor_leaf(tensors, &mut count, ob));
-        TreeBuilder { leaf: &mut leaf, op }.tree(arg, 0)
+        let tree = find_slots(op, arg, &mut |ob| {
+            as_tensor(ob)?;
+            self.tensors.push(ob.clone());
+            Some(Ok(self.tensors.len() as u32 - 1))
+        })?;
+        // A node keeps the tree, and must not keep the argument.
+        if tree.holds_items() { tree.without_items(arg.py()) } else { Ok(tree) }
     }
 
     fn add_keywords(
@@ -78,7 +82,7 @@ impl<'py> Arguments<'py> {
             };
             let tree = self.tree(&info.name, &value)?;
             while self.slots.len() <= position {
-                self.slots.push(Tree::Constant);
+                self.slots.push(SlotTree::Leaf(Slot::Constant));
             }
             self.slots[position] = tree;
         }

@@ -21,7 +21,7 @@ use crate::bindings::custom_op::outputs::{
 };
 use crate::bindings::custom_op::outputs::{Outputs, as_tensor};
 use crate::bindings::custom_op::python_rule::{Callee, PythonRule};
-use crate::bindings::custom_op::pytree::Tree;
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree};
 use crate::bindings::errors::{to_py_result, to_python};
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::wrap;
@@ -88,7 +88,8 @@ impl<'py> CustomCall<'_, 'py> {
         check_stack(&self.info.name)?;
         let call = FunctionCall::begin(self.arguments.values());
         let slots = &self.arguments.slots;
-        let needs = slots.iter().map(|slot| slot.any(&|i| call.needs(i as usize))).collect();
+        let is_needed = |slot: &Slot| matches!(slot, Slot::Tensor(i) if call.needs(*i as usize));
+        let needs = slots.iter().map(|slot| slot.any(&is_needed)).collect();
         let arrays = self.arguments.arrays.clone();
         let context = Bound::new(py, FunctionContext::for_call(needs, self.info.once, arrays))?;
         let before: Versions = self.arguments.values().map(Tensor::version).collect();
@@ -239,7 +240,8 @@ impl<'py> CustomCall<'_, 'py> {
             None => (returned_tensors.clone(), None),
         };
         let (custom_function_rules, info) = (self.custom_function_rules, self.info);
-        let tree = (!matches!(tree, Tree::Tensor(_))).then(|| Arc::new(tree));
+        let is_single = matches!(tree, SlotTree::Leaf(Slot::Tensor(_)));
+        let tree = (!is_single).then(|| Arc::new(tree));
         let rule = PythonRule {
             name: self.info.name.clone(),
             callee: self.callee,

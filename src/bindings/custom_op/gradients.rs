@@ -1,6 +1,7 @@
 //! Matches what a Python backward returned with the arguments of forward. All gradients are checked before the first is
 //! passed to the engine.
 
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
@@ -8,9 +9,10 @@ use smallvec::SmallVec;
 use crate::bindings::call::convert::{tensor_of, weak_number};
 use crate::bindings::custom_op::outputs::{as_tensor, is_numpy};
 use crate::bindings::custom_op::python_rule::PythonRule;
-use crate::bindings::custom_op::pytree::Tree;
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree};
 use crate::bindings::errors::{from_python, type_name};
 use crate::bindings::interop::numpy::is_scalar;
+use crate::bindings::pytree::Node;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::core::broadcast::{astype, broadcast_to};
@@ -73,7 +75,9 @@ impl<'py> ReturnedGradients<'_, 'py> {
         if let Ok(tuple) = returned.cast::<PyTuple>() {
             return Ok(tuple.iter().collect());
         }
-        let nested = slots.len() == 1 && matches!(slots[0], Tree::Sequence(..));
+        let is_sequence =
+            |slot: &SlotTree| matches!(slot, SlotTree::Node(node) if node.container.is_sequence());
+        let nested = slots.len() == 1 && is_sequence(&slots[0]);
         if let Ok(list) = returned.cast::<PyList>()
             && !nested
         {
@@ -94,16 +98,16 @@ impl<'py> ReturnedGradients<'_, 'py> {
     fn collect(
         &self,
         index: usize,
-        slot: &Tree,
+        slot: &SlotTree,
         ob: &Bound<'py, PyAny>,
         check: &mut Gradients<'_>,
         checked: &mut CheckedGradients,
     ) -> Result<()> {
-        if ob.is_none() || matches!(slot, Tree::Array) {
+        if ob.is_none() || matches!(slot, SlotTree::Leaf(Slot::Array)) {
             return Ok(());
         }
         match slot {
-            Tree::Tensor(i) => {
+            SlotTree::Leaf(Slot::Tensor(i)) => {
                 let spec = &self.rule.inputs[*i as usize];
                 let gradient = self.gradient(index, ob, spec)?;
                 if let Some(gradient) = check.fit(index, gradient, spec)? {
@@ -111,33 +115,19 @@ impl<'py> ReturnedGradients<'_, 'py> {
                 }
                 Ok(())
             }
-            Tree::Constant | Tree::Array => Err(self.wrong_gradient(
+            SlotTree::Leaf(_) | SlotTree::Empty => Err(self.wrong_gradient(
                 index,
                 "belongs to an argument that is not a tensor".into(),
                 "return None for it",
             )),
-            Tree::Sequence(sequence) => {
-                let slots = &sequence.1;
-                let parts = self.parts(index, ob, slots.len())?;
-                slots
-                    .iter()
-                    .zip(&parts)
-                    .try_for_each(|(s, p)| self.collect(index, s, p, check, checked))
-            }
-            Tree::Mapping(slots) => {
-                let Ok(dict) = ob.cast::<PyDict>() else {
-                    let what = format!("is a {}, but the argument is a dict", type_name(ob));
-                    return Err(self.wrong_gradient(index, what, "return a dict with its keys"));
+            SlotTree::Node(node) => {
+                let parts = if node.container.is_sequence() {
+                    self.parts(index, ob, node.children.len())?
+                } else {
+                    self.named_parts(index, ob, node)?
                 };
-                for (key, slot) in slots.iter() {
-                    let part = dict.get_item(key.bind(ob.py()));
-                    if let Some(part) =
-                        part.map_err(|raised| from_python(raised, self.rule.note()))?
-                    {
-                        self.collect(index, slot, &part, check, checked)?;
-                    }
-                }
-                Ok(())
+                let mut pairs = node.children.iter().zip(&parts);
+                pairs.try_for_each(|(slot, part)| self.collect(index, slot, part, check, checked))
             }
         }
     }
@@ -169,6 +159,37 @@ impl<'py> ReturnedGradients<'_, 'py> {
                 ))
             }
         }
+    }
+
+    /// The entries of a dict or a dataclass that has the structure of an argument; None for a key that is not there.
+    fn named_parts(
+        &self,
+        index: usize,
+        ob: &Bound<'py, PyAny>,
+        node: &Node<Slot>,
+    ) -> Result<Vec<Bound<'py, PyAny>>> {
+        let (py, container) = (ob.py(), &node.container);
+        let class = container.class(py);
+        let fits = match container.is_mapping() {
+            true => ob.is_instance_of::<PyDict>(),
+            false => ob.is_instance(&class).unwrap_or(false),
+        };
+        if !fits {
+            let (name, remedy) = match container.is_mapping() {
+                true => ("dict".to_owned(), "return a dict with its keys"),
+                false => (
+                    class.name().map_or_else(|_| "dataclass".into(), |name| name.to_string()),
+                    "return one with a gradient or None in each field",
+                ),
+            };
+            let what = format!("is a {}, but the argument is a {name}", type_name(ob));
+            return Err(self.wrong_gradient(index, what, remedy));
+        }
+        let part = |i| match container.item(ob, i) {
+            Err(error) if error.is_instance_of::<PyKeyError>(py) => Ok(py.None().into_bound(py)),
+            part => part.map_err(|raised| from_python(raised, self.rule.note())),
+        };
+        (0..node.children.len()).map(part).collect()
     }
 
     /// Converts one gradient to a tensor.

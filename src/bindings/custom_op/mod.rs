@@ -11,7 +11,7 @@ mod gradients;
 mod host_function;
 mod outputs;
 mod python_rule;
-mod pytree;
+mod tensor_slots;
 
 use classes::{custom_function, function, functor_run};
 pub(crate) use context::FunctionContext;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::bindings::call::convert::tensor_of;
 use crate::bindings::custom_op::class_info::ClassInfo;
-use crate::bindings::custom_op::pytree::{SequenceKind, Tree, TreeBuilder};
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree, find_slots, list_of, rebuild};
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
@@ -32,7 +32,7 @@ pub(super) fn is_numpy(ob: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The output tensors of one forward.
 pub(super) struct Outputs<'py> {
     pub(super) tensors: SmallVec<[Bound<'py, PyAny>; 2]>,
-    pub(super) tree: Tree,
+    pub(super) tree: SlotTree,
 }
 
 impl<'py> Outputs<'py> {
@@ -42,18 +42,24 @@ impl<'py> Outputs<'py> {
         let mut tensors = SmallVec::new();
         if returned.is_exact_instance_of::<PyTensor>() {
             tensors.push(returned.clone());
-            return Ok(Outputs { tensors, tree: Tree::Tensor(0) });
+            return Ok(Outputs { tensors, tree: SlotTree::Leaf(Slot::Tensor(0)) });
         }
-        let mut leaf = |ob: &Bound<'py, PyAny>| {
-            let tensor = match as_tensor(ob) {
-                Some(_) => ob.clone(),
-                None if is_numpy(ob)? => wrap(ob.py(), tensor_of(op, "an output", ob)?)?,
-                None => return Ok(None),
-            };
-            tensors.push(tensor);
-            Ok(Some(tensors.len() as u32 - 1))
+        let to_tensor = |ob: &Bound<'py, PyAny>| -> PyResult<Option<Bound<'py, PyAny>>> {
+            Ok(match as_tensor(ob) {
+                Some(_) => Some(ob.clone()),
+                None if is_numpy(ob)? => Some(wrap(ob.py(), tensor_of(op, "an output", ob)?)?),
+                None => None,
+            })
         };
-        let tree = TreeBuilder { leaf: &mut leaf, op }.tree(returned, 0)?;
+        let tree = find_slots(op, returned, &mut |ob| {
+            let tensor = to_tensor(ob).transpose()?;
+            Some(tensor.map(|tensor| {
+                tensors.push(tensor);
+                tensors.len() as u32 - 1
+            }))
+        })?;
+        // A node keeps the tree, and must not keep its outputs.
+        let tree = if tree.holds_items() { tree.without_items(returned.py())? } else { tree };
         Ok(Outputs { tensors, tree })
     }
 
@@ -72,7 +78,7 @@ impl<'py> Outputs<'py> {
             let what = format!("forward returned a {}", type_name(returned));
             return Err(bad_type(op, what, "return a list or tuple of tensors"));
         }
-        let (mut tensors, mut items) = (SmallVec::new(), Vec::new());
+        let mut tensors = SmallVec::new();
         for (i, ob) in returned.try_iter()?.enumerate() {
             let ob = ob?;
             if ob.is_none() {
@@ -84,9 +90,9 @@ impl<'py> Outputs<'py> {
                 Some(_) => ob,
                 None => wrap(ob.py(), tensor_of(op, "an output", &ob)?)?,
             });
-            items.push(Tree::Tensor(i as u32));
         }
-        Ok(Outputs { tensors, tree: Tree::Sequence(Box::new((SequenceKind::List, items))) })
+        let tree = list_of(tensors.len());
+        Ok(Outputs { tensors, tree })
     }
 
     #[inline]
@@ -121,16 +127,13 @@ pub(super) enum OutputKind {
 /// Rebuilds the structure that forward returned with new leaves.
 pub(super) fn rebuild_outputs<'py>(
     py: Python<'py>,
-    tree: &Tree,
+    tree: &SlotTree,
     returned: &Bound<'py, PyAny>,
     leaf: &mut dyn FnMut(usize) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Tree::Tensor(k) = tree {
-        return Ok(leaf(*k as usize)?.into_bound(py));
-    }
     // A single tensor where a sequence is expected, which `CustomFunction` allows.
     let template = as_tensor(returned).is_none().then_some(returned);
-    Ok(tree.rebuild(py, template, &mut |k| leaf(k as usize))?.into_bound(py))
+    rebuild(py, tree, template, &mut |k| Ok(leaf(k as usize)?.into_bound(py)))
 }
 
 /// The output objects created so far.

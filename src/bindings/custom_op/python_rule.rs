@@ -23,7 +23,7 @@ use crate::bindings::custom_op::host_function::{
     BackwardHostSpan, HostStepCall, no_second_derivative, request_retrace,
 };
 use crate::bindings::custom_op::outputs::as_tensor;
-use crate::bindings::custom_op::pytree::Tree;
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree, rebuild};
 use crate::bindings::errors::from_python;
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::{wrap, wrap_read_only};
@@ -52,7 +52,7 @@ pub(super) struct PythonRule {
     pub(super) inputs: SmallVec<[Spec; 2]>,
     pub(super) outputs: SmallVec<[Spec; 1]>,
     /// The structure of the outputs; `None` for one tensor.
-    pub(super) tree: Option<Arc<Tree>>,
+    pub(super) tree: Option<Arc<SlotTree>>,
     pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
     /// Set if the call is a host-callback step of a traced function.
     pub(super) host_step: Option<HostStepCall>,
@@ -116,23 +116,20 @@ impl PythonRule {
         if self.outputs.len() > 1 {
             require_all_gradients();
         }
-        let mut leaf = |k: u32| -> PyResult<Py<PyAny>> {
-            match cx.take_grad(k as usize) {
-                Some(grad) => Ok(wrap_read_only(py, grad)?.unbind()),
-                None if self.raw_absent => Ok(py.None()),
-                None => Ok(wrap_read_only(py, self.outputs[k as usize].zeros()?)?.unbind()),
-            }
+        let mut leaf = |k: u32| match cx.take_grad(k as usize) {
+            Some(grad) => wrap_read_only(py, grad),
+            None if self.raw_absent => Ok(py.None().into_bound(py)),
+            None => wrap_read_only(py, self.outputs[k as usize].zeros()?),
         };
         let mut grads = Grads::new();
-        let mut rebuild = |tree: &Tree| tree.rebuild(py, None, &mut leaf);
         match self.tree.as_deref() {
-            None => grads.push(leaf(0)?.into_bound(py)),
-            Some(Tree::Sequence(sequence)) => {
-                for tree in &sequence.1 {
-                    grads.push(rebuild(tree)?.into_bound(py));
+            None => grads.push(leaf(0)?),
+            Some(SlotTree::Node(node)) if node.container.is_sequence() => {
+                for tree in &node.children {
+                    grads.push(rebuild(py, tree, None, &mut leaf)?);
                 }
             }
-            Some(tree) => grads.push(rebuild(tree)?.into_bound(py)),
+            Some(tree) => grads.push(rebuild(py, tree, None, &mut leaf)?),
         }
         Ok(grads)
     }
@@ -166,7 +163,8 @@ impl PythonRule {
         let foreign_error = |raised| from_python(raised, self.note());
         let backward = self.backward_of(py).map_err(foreign_error)?;
         let once = cx.create_graph() && is_once(&backward).map_err(foreign_error)?;
-        let needs = self.slots.iter().map(|slot| slot.any(&|i| cx.wants(i as usize))).collect();
+        let wanted = |slot: &Slot| matches!(slot, Slot::Tensor(i) if cx.wants(*i as usize));
+        let needs = self.slots.iter().map(|slot| slot.any(&wanted)).collect();
         let restored = self.restore(py, cx)?;
         let host_span = self.host_span(py, &restored, cx)?;
         let grads = self.gradients(py, cx).map_err(foreign_error)?;

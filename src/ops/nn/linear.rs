@@ -1,22 +1,22 @@
 //! `linear` and `dropout_mask`.
 //!
 //! Dropout masks come from the caller, so the core draws no random numbers. Invariant: weights are
-//! [in, out].
+//! [in, out]; `linear` is the functors `gemm` and `add_fiber`, of which the layer's nodes are.
 
 use crate::error::{Dims, Error};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY};
-use crate::ops::product::matmul::matmul;
+use crate::ops::elementwise::arithmetic::MULTIPLY;
+use crate::ops::product::functor_ops::{Fiber, Gemm, add_fiber, gemm};
 use crate::tensor::Tensor;
 
 crate::operations! { family "dense layers" [float32];
     /// `x weight + bias` over the last axis of `x`; the weight is (in, out), the bias (out). Derivatives: `g weightᵀ`, `xᵀ g` and `g` summed over the rows.
     [namespace("nn.functional")]
     fn linear(x: Tensor, weight: Tensor, bias: Option<Tensor> = None) -> Tensor {
-        let fits = weight.ndim() == 2 && x.ndim() > 0 && x.shape()[x.ndim() - 1] == weight.shape()[0];
-        if !fits || bias.is_some_and(|b| b.shape() != &weight.shape()[1..]) {
+        let fits = weight.ndim() >= 2 && x.ndim() > 0 && x.shape()[x.ndim() - 1] == weight.shape()[0];
+        if !fits || bias.is_some_and(|b| b.shape() != &weight.shape()[weight.ndim() - 1..]) {
             let bias = bias.map_or(String::new(), |b| format!(" and bias {}", Dims::from(b.shape())));
             return Err(Box::new(Error::Shape {
                 op: "linear".into(),
@@ -24,9 +24,9 @@ crate::operations! { family "dense layers" [float32];
                 remedy: "the weight is (in, out), in the input's last dimension, and the bias (out)",
             }));
         }
-        let out = matmul(x, weight)?;
+        let out = gemm(x, weight, Gemm { alpha: 1.0, trans_a: false, trans_b: false, ndim: 1, batch_ndim: 0 })?;
         match bias {
-            Some(bias) => binary(&ADD, &out, bias),
+            Some(bias) => add_fiber(1.0, bias, 1.0, &out, Fiber { axis: out.ndim() - 1, batch_ndim: 0 }),
             None => Ok(out),
         }
     }

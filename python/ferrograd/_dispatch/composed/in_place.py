@@ -40,9 +40,7 @@ def _of_target(name: str, target: Any, source: Any) -> Any:
     """
     if not isinstance(target, Tensor) or isinstance(source, Tensor | np.ndarray):
         return source
-    leaves: list[Any] = []
-    flatten(source, leaves)
-    if any(isinstance(leaf, Tensor) for leaf in leaves):
+    if any(isinstance(leaf, Tensor) for leaf in flatten(source)[0]):
         return source
     try:
         return np.asarray(source, dtype=target.dtype)

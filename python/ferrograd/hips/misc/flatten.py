@@ -7,12 +7,14 @@ Differentiable, because it is made of differentiable functions. Invariant:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._tensor.pytree import _parts, flatten as _flatten
+from ferrograd._tensor.pytree import Tree, flatten as _flatten
 from ferrograd.errors import ShapeError
 
 
@@ -26,9 +28,8 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> unflatten(2 * vector)
     {'w': [2.0, 4.0], 'b': 6.0}
     """
-    found: list[Any] = []
-    tree = _flatten(value, found)
-    places = list(_sorted_places(tree.build(iter(range(len(found))))))
+    found, tree = _flatten(value)
+    places = list(_sorted_places(tree, 0))
     leaves = [found[k] for k in places]
     shapes = [np.shape(leaf) for leaf in leaves]
     dtypes = [getattr(leaf, "dtype", None) for leaf in leaves]
@@ -47,28 +48,27 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
             if dtype is not None and part.dtype != dtype and dtype.kind == "f":
                 part = part.astype(dtype)
             parts[places[k]] = part[()] if dtype is not None or shape else _number(part)
-        return tree.build(iter(parts))
+        return tree.unflatten(parts)
 
     if not leaves:
         return numpy.zeros(0), unflatten
     return np.concatenate([np.ravel(np.asarray(leaf)) for leaf in leaves]), unflatten
 
 
-def _sorted_places(value: Any) -> Iterator[int]:
-    """The numbers that stand for the leaves, those of a dict in the order of its keys."""
-    if isinstance(value, dict):
-        try:
-            items: Any = [value[key] for key in sorted(value)]
-        except TypeError:
-            items = value.values()
-    elif isinstance(value, int):
-        yield value
+def _sorted_places(tree: Tree, first: int) -> Iterator[int]:
+    """The numbers of the leaves from `first`, those of a dict in the order of its keys."""
+    if tree.is_leaf:
+        yield first
         return
-    else:
-        parts = _parts(value, type(value))
-        items = () if parts is None else parts[1]
-    for item in items:
-        yield from _sorted_places(item)
+    items = []
+    for key, child in zip(tree.keys, tree.children, strict=True):
+        items.append((key, child, first))
+        first += child.num_leaves
+    if tree.kind is not None and issubclass(tree.kind, dict):
+        with suppress(TypeError):
+            items.sort(key=itemgetter(0))
+    for _, child, start in items:
+        yield from _sorted_places(child, start)
 
 
 def _number(part: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ferrograd._core import Tensor, get_default_dtype
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentTypeError, DTypeError, ShapeError
-from ferrograd.functors._callables import add_fiber, gemm
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
@@ -88,16 +87,12 @@ class Linear(Drawn):
 
     def forward(self, input: Tensor) -> Tensor:
         """The product with the weight, plus the bias."""
-        shape = getattr(input, "shape", None)
-        if not shape or shape[-1] != self.in_features:
-            self._check_input(input)
         try:
-            out = gemm(input, self.weight)
-        except ShapeError:
+            return F.linear(input, self.weight, self.bias)
+        except (ShapeError, ArgumentTypeError):
+            self._check_input(input)
             self._refuse_turned()
             raise
-        bias = self.bias
-        return out if bias is None else add_fiber(1.0, bias, 1.0, out, out.ndim - 1)
 
     def _check_input(self, input: Any) -> None:
         """Says what is wrong with an input; one without a shape is for the product to read."""

@@ -13,7 +13,7 @@ use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::{Arrays, FunctionContext};
 use crate::bindings::custom_op::outputs::{as_tensor, contract_error, is_numpy};
 use crate::bindings::custom_op::python_rule::Callee;
-use crate::bindings::custom_op::pytree::Tree;
+use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree};
 use crate::bindings::errors::{bad_type, bad_value, type_name};
 use crate::bindings::object::{PyTensor, set_identity};
 use crate::graph::ModeGuard;
@@ -91,7 +91,7 @@ fn record_functor<'py>(
         arguments: Arguments {
             tensors: inputs.clone(),
             arrays: Arrays::new(),
-            slots: (0..inputs.len() as u32).map(Tree::Tensor).collect(),
+            slots: (0..inputs.len() as u32).map(|i| SlotTree::Leaf(Slot::Tensor(i))).collect(),
         },
         callee,
         // Forward gets its inputs from a closure, so the call cannot be repeated with other arguments.
