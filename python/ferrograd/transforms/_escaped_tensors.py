@@ -17,9 +17,9 @@ def leaked(
     outputs: Sequence[Any],
     found: tuple[Node, int, Node, str | None],
 ) -> GradientError:
-    """The error of results that were computed from the argument of a transform that has ended.
+    """The error for results that were computed from the argument of a transform that has ended.
 
-    The gradient would lack what goes through that argument.
+    The part of the gradient through that argument would be missing.
     """
     node, number, leaf, line = found
     what = _described(outputs, node, number, leaf)
@@ -42,7 +42,7 @@ def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> s
 
 
 def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:
-    """The shape of an output of a node: that of the gradient which arrives there."""
+    """The shape of an output of a node, which is the shape of its gradient."""
     shapes: list[tuple[int, ...]] = []
 
     def note(gradients: Sequence[Tensor | None]) -> None:
@@ -53,7 +53,7 @@ def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple
     roots = [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
     seeds = [o.detach() for o in roots]
     hook = node.register_prehook(note)
-    # The values that the node saved may be gone: it is asked before it fails.
+    # The saved values of the node may be freed, so check before it fails.
     with suppress(FerrogradError):
         grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
     hook.remove()
