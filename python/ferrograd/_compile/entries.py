@@ -1,4 +1,4 @@
-"""What a compiled function knows of the calls of one signature.
+"""The state of a compiled function for the calls of one signature.
 
 Invariant: nothing here keeps the arguments of a call alive.
 """
@@ -26,7 +26,7 @@ from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import CompileError
 
-#: Results that a program may give as they are: they hold nothing that was computed.
+#: Results that a program may return directly: they contain nothing computed.
 _CONSTANT = (
     Tensor,
     np.ndarray,
@@ -47,14 +47,14 @@ _CONSTANT = (
     types.BuiltinFunctionType,
     types.ModuleType,
 )
-#: Those of which every call has a copy.
+#: Results of which every call returns a copy.
 _MUTABLE = frozenset({np.ndarray, set, bytearray})
 
 
 class TracedFunction:
-    """The function as one of tensors: they stand for the arguments that a program takes anew.
+    """The function with tensors in place of the inputs of a program.
 
-    It returns the tensors among the results; `form` has what else there is.
+    It returns the tensors among the results; `form` describes the other results.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class TracedFunction:
         return results
 
     def called(self, *values: Any) -> Any:
-        """What the function returns for these in place of what a program takes anew."""
+        """The results of the function for these inputs."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values, strict=True):
             leaves[place] = value
@@ -102,12 +102,12 @@ class TracedFunction:
         return self.function(*args, **kwargs)
 
     def later(self, function: Callable[..., Any]) -> TracedFunction:
-        """The same for derivatives, which call the function as it was recorded."""
+        """The same for derivatives, which call the function as it was when it was traced."""
         self.function = function
         return self
 
     def _recorded(self, *tensors: Tensor) -> Any:
-        """The same while a program is recorded; NumPy hides our error when an array takes one."""
+        """The same while a program is traced; NumPy hides the error when an element is assigned."""
         try:
             return recording(self.called, *tensors)
         except ValueError as error:
@@ -118,9 +118,10 @@ class TracedFunction:
     def then(
         self, check: Callable[[list[Tensor]], None], watch: GuardCollector, collects: bool
     ) -> Callable[..., list[Tensor]]:
-        """The same as it is recorded, with a check of its results at its end.
+        """The same during a trace, with a check of the results at the end.
 
-        With `collects`, cycles of references that the function left go first: nobody keeps them.
+        With `collects`, reference cycles of the function are collected first, since they keep no
+        tensor.
         """
 
         def checked(*tensors: Tensor) -> list[Tensor]:
@@ -137,7 +138,7 @@ class TracedFunction:
                 gc.collect()
             watch.forget_dead()
             for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
-                # The tensors are copies: the caller's would stay as it is.
+                # The tensors are copies: the caller's tensor would not change.
                 if there and now.requires_grad is not old:
                     raise RunsEagerlyError("it changes whether an argument requires grad")
             check(results)
@@ -150,7 +151,7 @@ class TracedFunction:
 
     @contextmanager
     def defers_backward_errors(self) -> Iterator[None]:
-        """What the backward pass raises as it is recorded is left to that of a call."""
+        """If the backward pass raises during the trace, the call runs eagerly and raises there."""
         try:
             yield
         except (CompileError, RunsEagerlyError):
@@ -168,18 +169,18 @@ class TracedFunction:
 
 
 class RunsEagerlyError(Exception):
-    """Calls like the recorded one run the function itself: the capture ends."""
+    """Ends the trace: calls like this one run the function itself."""
 
 
 class HistoryError(Exception):
-    """The results have a history: the capture ends, and what it changed is given back."""
+    """Ends the trace: the results have a history. Changes are restored."""
 
 
 class ResultStructure(NamedTuple):
-    """The results of the function, with places for tensors."""
+    """The structure of the results, with placeholders for tensors."""
 
     tree: Tree
-    #: What is no tensor, at its place; `Tensor` stands for one that is.
+    #: Results that are not tensors, in their positions; `Tensor` is the placeholder for a tensor.
     leaves: list[Any]
 
     def kind(self) -> int:
@@ -190,7 +191,7 @@ class ResultStructure(NamedTuple):
         return 1 if flat and all(leaf is Tensor for leaf in self.leaves) else 2
 
     def build(self, found: list[Any]) -> Any:
-        """The results of the function, from those of a program."""
+        """Builds the results of the function from those of a program."""
         rest = iter(found)
         leaves = [next(rest) if x is Tensor else x for x in self.leaves]
         if any(type(x) in _MUTABLE for x in self.leaves):
@@ -206,7 +207,7 @@ class CompiledForward(NamedTuple):
     watched: StateGuard
 
     def run(self, call: Call) -> list[Any] | None:
-        """The results; None where something that was read at the recording is different."""
+        """The results; None if a value on which the trace depended has changed."""
         return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
 
 
@@ -219,7 +220,7 @@ class CompiledWithBackward(NamedTuple):
     original: TracedFunction
 
     def run(self, call: Call) -> list[Any] | None:
-        """The results; None where something that was read at the recording is different."""
+        """The results; None if a value on which the trace depended has changed."""
         values = call.as_tensors()
         return self.program.run(values, self.original)  # type: ignore[no-any-return]
 
