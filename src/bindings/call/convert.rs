@@ -96,7 +96,7 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     let number = ob.is_instance_of::<PyFloat>() || ob.is_instance_of::<PyComplex>();
     if number || numpy::is_scalar(ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(Some(tensor));
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
@@ -114,7 +114,7 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
 fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     let Some(found) = ints(op, "a range", ob, MAX_ITEMS)? else { return Ok(None) };
     let tensor = Tensor::from(found.to_vec());
-    capture::register_constant(tensor.storage());
+    capture::note_filled(tensor.storage());
     Ok(Some(tensor))
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn assigned_value(
 ) -> PyResult<Operand> {
     if is_sequence(ob) && !holds_tensor(op, ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray_checked(op, ob, dtype)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
     if let Some(number) = signed_number(ob, dtype)? {
@@ -197,7 +197,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(tensor);
     }
     let mut parts = Vec::new();

@@ -14,6 +14,7 @@ use crate::bindings::interop::memory_owner::ExportMode;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, item_to_python};
 use crate::bindings::package;
+use crate::compile::trace::buffers;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::ops::inplace::methods::refuse_read_only;
@@ -136,7 +137,7 @@ impl PyTensor {
                 "use t.detach().clone().numpy(writable=True)",
             ));
         }
-        if writable && capture::active_outside_host_code() {
+        if writable && buffers::is_tracing_outside_host_code() {
             return Err(to_python(Box::new(Error::Captured {
                 op: "numpy(writable=True)".into(),
                 what: "what NumPy code writes to the memory would not be written again by later calls of a function \

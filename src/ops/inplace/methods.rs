@@ -79,11 +79,7 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Checks every change before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
-    if capture::active() {
-        // The history of a transform that is traced as a whole ends with it.
-        let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
-        capture::check_write(x.storage(), recorded && lasts)?;
-    }
+    capture::check_write(x.storage(), recorded)?;
     if recorded {
         admit_history(op, x)?;
     }

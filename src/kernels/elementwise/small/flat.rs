@@ -60,7 +60,7 @@ impl<'a> Flat<'a> {
     #[inline(always)]
     pub(crate) fn run(storage: &'a Storage, run: (isize, usize), dtype: DType) -> Option<Flat<'a>> {
         if capture::active() {
-            capture::register_outside(storage);
+            capture::note_used(storage);
         }
         run_address(storage, run, dtype).map(|ptr| Flat {
             dtype,

@@ -313,16 +313,15 @@ impl Elementwise {
 /// Whether a tensor is a one-element argument of a function that is being traced.
 #[cold]
 fn is_traced_scalar(x: &Tensor) -> bool {
-    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
-        matches!(buffer.origin, capture::Origin::Input(_))
-    });
-    input == Some(true) && x.storage().nbytes() <= 8
+    x.storage().nbytes() <= 8 && capture::is_argument(x.storage().ptr().addr())
 }
 
 /// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
 #[cold]
 fn refuse_traced_scalar(op: &'static str) {
-    launch::with_tracer(|tracer| tracer.refuse_number(op));
+    if let Some(tracer) = launch::tracer() {
+        tracer.refuse_number(op);
+    }
 }
 
 /// Applies a one-operand operation.
