@@ -60,10 +60,11 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length from `target` on that is a product of small primes.
+    """The smallest length not below `target` that is a product of small primes.
 
-    Of 2, 3, 5, 7 and 11, or with real=True of 2, 3 and 5, as SciPy's of the same name. Pad to it
-    before a transform whose length may be chosen. Errors: `ArgumentError` for a negative target.
+    The primes are 2, 3, 5, 7 and 11, or with real=True 2, 3 and 5, as in SciPy's function. Pad the
+    input to this length before a transform if the length is free. Errors: `ArgumentError` for a
+    negative target.
 
     >>> import ferrograd as fg
     >>> fg.fft.next_fast_len(10007)
