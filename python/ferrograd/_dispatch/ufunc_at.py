@@ -59,7 +59,7 @@ def _places(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _varies(value: Any) -> bool:
-    """Whether somebody differentiates a value, or a program computes it anew."""
+    """Whether a value is being differentiated, or computed by a compiled function."""
     if not isinstance(value, Tensor):
         return False
     return (is_grad_enabled() and value.requires_grad) or _core._is_computed_anew(value)
@@ -71,7 +71,7 @@ def _stays_exact(target: Tensor, values: Tensor) -> bool:
 
 
 def _sum(target: Tensor, places: Any, values: Tensor) -> None:
-    """Adds each value at its place, all occurrences at once."""
+    """Adds each value at its index, all occurrences at once."""
     own, number = np.unique(places, return_inverse=True)
     where = np.unravel_index(own, tuple(target.shape))
     before = target[where]
@@ -80,7 +80,7 @@ def _sum(target: Tensor, places: Any, values: Tensor) -> None:
 
 
 def _rounds(places: Any) -> list[Any]:
-    """The numbers of the first occurrences of all places, of the second ones, and so on."""
+    """The positions of the first occurrences of all indices, then of the second ones, and so on."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))

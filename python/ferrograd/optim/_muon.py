@@ -57,7 +57,7 @@ class Muon(Optimizer):
             "weight_decay": weight_decay,
             "momentum": momentum,
             "nesterov": nesterov,
-            # One more than there may be: what has no end is not read.
+            # One more than allowed, so that an endless iterator is not consumed.
             "ns_coefficients": tuple(islice(ns_coefficients, 4)),
             "eps": eps,
             "ns_steps": ns_steps,
