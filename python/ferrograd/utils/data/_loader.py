@@ -27,7 +27,7 @@ from ferrograd.utils.data._sampler import (
 
 
 class Order(NamedTuple):
-    """What an epoch asks for: its tasks, the first of which is number `first`."""
+    """The tasks of an epoch; the first one has the number `first`."""
 
     tasks: Iterator[Any]
     first: int
@@ -38,14 +38,14 @@ class Order(NamedTuple):
 class DataLoader:
     """Batches of a dataset; every `for` loop over it is an epoch.
 
-    `dataset` has `__getitem__` and `__len__`, or is an `IterableDataset`. `batch_size=None` gives
-    samples singly. `shuffle` draws an order for each epoch, from `generator` or the default one.
-    `num_workers` threads make up to `prefetch_factor` batches each ahead of the loop. They are
-    threads of this process: arrays are read and copied without Python's lock, Python code of a
-    dataset takes turns.
+    `dataset` has `__getitem__` and `__len__`, or is an `IterableDataset`. `batch_size=None` returns
+    single samples. `shuffle` draws an order for each epoch, from `generator` or the default one.
+    `num_workers` threads make up to `prefetch_factor` batches each in advance. They are threads of
+    this process: arrays are read and copied without the GIL, Python code of a dataset holds the
+    GIL.
 
-    `state_dict()` says where the loop is; a loader made alike goes on from there after
-    `load_state_dict(state)`. `epoch` counts the loops.
+    `state_dict()` returns the position of the loop; a loader with the same arguments continues from
+    there after `load_state_dict(state)`. `epoch` counts the loops.
 
     >>> data = fg.utils.data.TensorDataset(fg.arange(5))
     >>> loader = fg.utils.data.DataLoader(data, batch_size=2)
@@ -170,7 +170,7 @@ class DataLoader:
         return self._run(self._position, order)
 
     def _begin(self, position: Position) -> Order:
-        """Draws the order of the epoch, and leaves out what was there already."""
+        """Draws the order of the epoch, and skips batches that were already returned."""
         seed = draw_seed(self.generator)
         if self._stream:
             stream = FetchStream(self.dataset, self.collate_fn, self.drop_last)
@@ -184,7 +184,7 @@ class DataLoader:
         fetch = Fetch(
             self.dataset, self.collate_fn, self._samples_one_by_one(), self.num_workers, seed
         )
-        # The first index is asked for here, so that a sampler draws now.
+        # Reads the first index, so that the sampler draws now.
         tasks = islice(given, position.batches, None)
         first = list(islice(tasks, 1))
         return Order(_chained(first, tasks), position.batches, fetch, self.num_workers)
@@ -230,9 +230,9 @@ class DataLoader:
             workers.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loop is: numbers, strings and lists that `fg.save` and `json` take.
+        """The position of the loop: numbers, strings and lists, for `fg.save` or `json`.
 
-        Called in the middle of a loop, it says that the batch which the loop has now is done.
+        In the middle of a loop, the current batch counts as done.
         """
         position = self._resumed or self._position
         length = None if self._stream else len(self)
