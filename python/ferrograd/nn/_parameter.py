@@ -28,9 +28,9 @@ class Parameter(Tensor):
     (True, True, (1, 2))
     """
 
-    #: Which axes of a weight are its fans, "in_out" or "out_in", if its layer says so; see `init`.
+    #: The layout of the fans, "in_out" or "out_in", if the layer defines it; see `init`.
     fan_layout: str | None = None
-    #: The function of `init` that filled it when its layer was made, and that one's numbers.
+    #: The `init` function that initialised it in its layer, with its arguments.
     start: tuple[str, tuple[float, ...]] | None = None
 
     def __new__(
@@ -95,7 +95,7 @@ class Buffer(Tensor):
 
 
 def kind_of(value: Any) -> str:
-    """What was given in place of a parameter, as messages say it."""
+    """A description for messages of an object that is not a parameter."""
     if value is None:
         return "None"
     if isinstance(value, Tensor):

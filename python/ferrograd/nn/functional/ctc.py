@@ -1,7 +1,7 @@
 """Connectionist temporal classification.
 
-Source: Graves et al., 2006. Invariant: the derivative is that of the recursion, by the
-log-probabilities that were given.
+Source: Graves et al., 2006. Invariant: the derivative is that of the recursion with respect to the
+given log-probabilities.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _log_likelihood(
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     ends = np.arange(states.shape[1])
     emitted = _core.unbind(_core.take_along_axis(x, states[None], -1))
-    # Of the states one and two before, and the same: what may not be reached from is never.
+    # Transitions from the same state and from one and two states before; others are impossible.
     barred = np.zeros((*states.shape, 3), x.dtype)
     barred[..., 0] = np.where(skips, 0.0, _NEVER)
     before = creation.full((rows, 2), _NEVER, dtype=x.dtype)

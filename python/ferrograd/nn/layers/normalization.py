@@ -1,6 +1,6 @@
 """Normalisation as modules.
 
-Invariant: running averages and their count are buffers that change in place, while training only.
+Invariant: running averages and their count are buffers that change in place, only in training mode.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Channels(Drawn):
             self.register_buffer("num_batches_tracked", tensor(0))
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, and no batch seen."""
+        """Resets to mean 0, variance 1 and no batches."""
         if self.running_mean is not None and self.running_var is not None:
             with no_grad():
                 self.running_mean.fill_(0.0)
@@ -91,7 +91,7 @@ class _Channels(Drawn):
 
 class _BatchNorm(_Channels):
     def _counted(self, mean: Tensor) -> Any:
-        """Counts a batch. How much it counts in the running averages, whose mean is given."""
+        """Counts a batch; returns its weight in the running averages."""
         with no_grad():
             self.num_batches_tracked.add_(1)
             if self.momentum is not None:
