@@ -79,7 +79,7 @@ class RegularGridInterpolator:
             )
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at places; `method` takes the place of that of the object."""
+        """The values at points; `method` overrides that of the object."""
         method = self.method if method is None else method
         self._known(method)
         xi = self._places(xi)
@@ -128,7 +128,7 @@ class RegularGridInterpolator:
         return outside
 
     def _straight(self, places: list[Any], method: str) -> Any:
-        """The sum over the corners of each place's cell, each with the volume opposite."""
+        """The sum over the corners of each point's cell, weighted with the opposite volume."""
         corners = []
         for place, own in zip(places, self.grid, strict=True):
             low = interval(own, place)
@@ -149,9 +149,10 @@ class RegularGridInterpolator:
         return total
 
     def _curved(self, places: list[Any], curve: Any) -> Any:
-        """Fits along the last variable, takes the values at all places, and so on to the first.
+        """Interpolates along the last variable at all points, then along the one before, to the
+        first.
 
-        From the second variable on every place has a curve of its own.
+        From the second variable on, every point has its own curve.
         """
         rows = numpy.arange(np.shape(places[0])[0])
         found = self.values
@@ -174,7 +175,7 @@ def interpn(
     bounds_error: bool = True,
     fill_value: Any = numpy.nan,
 ) -> Any:
-    """The values of `RegularGridInterpolator` at places, in one call.
+    """The values of `RegularGridInterpolator` at points, in one call.
 
     >>> from ferrograd.scipy.interpolate import interpn
     >>> interpn(([0.0, 1.0],), [0.0, 2.0], [[0.25]]).tolist()

@@ -63,7 +63,7 @@ class interp1d:  # noqa: N801
         fill_value: Any = numpy.nan,
         assume_sorted: bool = False,
     ) -> None:
-        # A spline of degree 0 goes on below the samples, where nothing is previous.
+        # A spline of degree 0 is extrapolated below the samples, where there is no previous one.
         self._goes_on = kind in ("zero", 0)
         kind = _ALIASES.get(kind, kind)
         if kind not in ("linear", "quadratic", "cubic", *_STEPS):
@@ -91,7 +91,7 @@ class interp1d:  # noqa: N801
             self._spline = Quadratic(self.x, self._y)
 
     def __call__(self, x: Any) -> Any:
-        """The values at places of any shape, which stands where the axis of the samples stood."""
+        """The values at points of any shape, which replaces the axis of the samples."""
         x = floats(x)
         outside = [x < self.x[0], x > self.x[-1]]
         if self.bounds_error:
@@ -117,7 +117,7 @@ class interp1d:  # noqa: N801
         return fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
 
     def _at(self, x: Any) -> Any:
-        """The values with the axes of the places first."""
+        """The values with the axes of the points first."""
         if self.kind in _STEPS:
             return self._step(x)
         if self.kind == "quadratic":

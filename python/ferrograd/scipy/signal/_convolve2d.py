@@ -78,7 +78,7 @@ def _around(
 def _padded(
     image: Any, kernel: tuple[int, ...], mode: str, boundary: str, value: Any, turned: bool
 ) -> Any:
-    """The image with as much around it as the mode needs; an odd surplus stands before it."""
+    """The image, padded for the mode; of an odd padding, the larger half is before it."""
     width = [(size - 1, size - 1) for size in kernel]
     if mode == "same":
         width = [(size // 2, (size - 1) // 2) for size in kernel]

@@ -26,7 +26,7 @@ def filtfilt(
     method: str = "pad",
     irlen: int | None = None,
 ) -> Any:
-    """`lfilter` forwards and backwards, which leaves no delay; of the shape of `x`.
+    """`lfilter` forwards and backwards, without delay; keeps the shape of `x`.
 
     Args:
         padtype: how `x` goes on at its ends: "odd", "even", "constant" or None.

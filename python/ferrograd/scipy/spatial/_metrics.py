@@ -1,7 +1,7 @@
-"""Distances of vectors along the last axis, which broadcast against each other.
+"""Distances of vectors along the last axis, with broadcasting.
 
-Invariant: a distance of two equal vectors has the derivative 0, which lies between its one-sided
-ones.
+Invariant: the distance of two equal vectors has the derivative 0, which is between its one-sided
+derivatives.
 """
 
 from __future__ import annotations

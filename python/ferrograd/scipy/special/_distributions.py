@@ -111,7 +111,7 @@ def _student(df: Any, t: Any) -> Any:
 
 
 def _student_by_df(df: Any, t: Any) -> Callable[[Any], Any]:
-    """By the beta distribution of `df / (df + t²)`, whose function ends flat at 1."""
+    """By the beta distribution of `df / (df + t²)`, whose distribution function is flat at 1."""
 
     far = fixed(t * t) > 1e-4 * np.minimum(fixed(df), 1.0)
 
@@ -176,7 +176,7 @@ def _gamma_by_shape(a: Any, x: Any) -> Any:
 
 
 def _beta_by_shape(a: Any, b: Any, x: Any, which: int) -> Any:
-    """The derivative of the incomplete beta function by its first or second shape.
+    """The derivative of the incomplete beta function with respect to a shape.
 
     The integral of `log t - ψ(a) + ψ(a + b)`, or the same of `1 - t` and `b`, over the density, on
     the line of `log(t / (1 - t))`.
