@@ -140,6 +140,8 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
         remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
     elif home.split(".")[0] == "scipy":
         remedy = _of_scipy(home, name)
+    if home == "scipy.optimize":
+        remedy += "; see docs/optimisation.md"
     return error(
         f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"

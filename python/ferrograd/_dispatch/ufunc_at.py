@@ -27,7 +27,8 @@ def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *valu
         if any(_varies(value) for value in values):
             raise GraphCutError(
                 f"{name}: an array of NumPy's cannot hold a tensor that requires grad; make the"
-                " array with ferrograd.numpy (import ferrograd.numpy as np), or pass t.detach()"
+                " array with ferrograd.numpy (import ferrograd.numpy as np), or pass t.detach();"
+                " see docs/when_it_goes_wrong.md"
             )
         ufunc.at(target, *detached((index, *values)))
         return

@@ -38,7 +38,8 @@ def unwritable(name: str, operands: int, where: Any = True) -> GraphCutError:
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
         f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np),"
-        " also of a computed array (a = np.array(a)), or pass t.detach()"
+        " also of a computed array (a = np.array(a)), or pass t.detach(); see"
+        " docs/when_it_goes_wrong.md"
     )
 
 

@@ -28,7 +28,7 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
         raise GraphCutError(
             f"numpy.{name}: the result would silently leave the graph of a tensor that requires"
             " grad; make the array with ferrograd.numpy (import ferrograd.numpy as np), use"
-            " where(), or pass t.detach()"
+            " where(), or pass t.detach(); see docs/when_it_goes_wrong.md"
         )
     return False
 

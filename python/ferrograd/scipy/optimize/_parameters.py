@@ -83,4 +83,6 @@ class Problem:
 
     def refuse(self, what: str, remedy: str) -> None:
         """Refuses an option that leaves no equation to differentiate."""
-        raise NotDifferentiableError(f"{self.name}: {what} has no derivative here; {remedy}")
+        raise NotDifferentiableError(
+            f"{self.name}: {what} has no derivative here; {remedy}; see docs/optimisation.md"
+        )

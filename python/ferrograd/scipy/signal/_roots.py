@@ -23,7 +23,7 @@ def coefficients(roots: Any) -> Any:
 
 
 def arranged(roots: Any, wanted: Any) -> Any:
-    """The roots in the order of the given values; the order of conjugates depends on signed zeros."""
+    """The roots in the order of the given values; conjugates are ordered by signed zeros."""
     return roots[numpy.array(_taken(_numbers(roots), wanted, set()), int)]
 
 
