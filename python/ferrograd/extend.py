@@ -128,7 +128,7 @@ class Primitive:
             )
 
 
-#: Rules that were defined of functions which are no primitives yet.
+#: Rules of functions that are not primitives yet.
 _EARLY: WeakKeyDictionary[Callable[..., Any], dict[int, Rule | None]] = WeakKeyDictionary()
 
 #: All primitives.

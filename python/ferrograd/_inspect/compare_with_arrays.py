@@ -128,6 +128,6 @@ def _close(one: Any, other: Any) -> Any:
         one, other = one.astype(complex), other.astype(complex)
         size = np.maximum(abs(one), abs(other))
         largest = np.max(size, initial=0.0, where=np.isfinite(size))
-        # What is left where large elements cancel is no more than their rounding.
+        # If large elements cancel, the rest is only their rounding error.
         lost = 4096 * np.finfo(coarser).eps * largest
         return same | (abs(one - other) <= _SHARES.get(coarser.itemsize, 1e-6) * size + lost)

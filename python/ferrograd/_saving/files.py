@@ -31,7 +31,7 @@ _DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "comp
 
 
 class LoadedState(dict[str, Any]):
-    """Tensors of a file of PyTorch's programs; the mark tells it to `load_state_dict`."""
+    """The tensors of a file written with PyTorch; `load_state_dict` reads the mark."""
 
     _metadata: Any = None
 

@@ -45,13 +45,14 @@ def run(
     any order and inside other checkpoints.
 
     Args:
-        function: must do the same when it runs again. Arguments and names that it closes over have
-        the values of the first call; globals, attributes and containers that it reads must not have
-        changed. preserve_rng_state: whether the repetition draws the same random numbers.
+        function: must do the same when it runs again. Arguments and names that it closes over
+            have the values of the first call; globals, attributes and containers that it reads
+            must not have changed.
+        preserve_rng_state: whether the repetition draws the same random numbers.
         early_stop: whether the repetition ends as soon as it has saved what the first run saved.
-        use_reentrant: accepted for PyTorch's sake; only False (or None) exists. context_fn: returns
-        two context managers, one for the first run and one for the repetition. determinism_check,
-        debug: accepted for PyTorch's sake; the tensors that the repetition saves
+        use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
+        context_fn: returns two context managers, one for the first run and one for the repetition.
+        determinism_check, debug: accepted for PyTorch's sake; the tensors that the repetition saves
             are always compared with those of the first run, and the error names both.
 
     Raises:
@@ -126,7 +127,7 @@ def _repetition(
     states: SavedStates | None,
 ) -> Callable[..., Any]:
     """The run in the backward pass: of as many tensors that are closed over, then of arguments."""
-    # The backward pass is no part of a transform.
+    # The backward pass does not belong to a transform.
     mark = recording if _records_arrays() else repeating
 
     def again(*values: Any, **kwargs: Any) -> Any:

@@ -153,7 +153,7 @@ def check_state(rng: np.random.Generator, state: Any) -> None:
 
 
 def put_state(rng: np.random.Generator, state: Any) -> None:
-    """Makes a NumPy generator go on from a state."""
+    """Sets the state of a NumPy generator."""
     check_state(rng, state)
     rng.bit_generator.state = state
 

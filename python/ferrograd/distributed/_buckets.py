@@ -101,7 +101,7 @@ def _copied(p: Tensor) -> np.ndarray:
 
 
 def buckets(parameters: Sequence[Tensor], limit: float) -> list[Bucket]:
-    """Messages in the order in which their gradients come, from the last parameter to the first."""
+    """Messages in the usual order of their gradients, from the last parameter to the first."""
     made: list[Bucket] = []
     open_groups: dict[Any, list[tuple[int, Tensor]]] = {}
     for number in reversed(range(len(parameters))):

@@ -33,7 +33,7 @@ SETTINGS = {
 }
 
 
-#: Seconds that a traceback gets to come before the report of MPI.
+#: Seconds to wait so that a traceback is printed before the report of MPI.
 FIRST = 0.3
 
 

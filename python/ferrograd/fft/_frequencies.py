@@ -31,7 +31,7 @@ def _points(op: str, n: Any) -> int:
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `fft` of `n` points `d` apart: `[0, 1, …, -2, -1] / (d n)`.
+    """The frequencies of `fft` of `n` points with spacing `d`: `[0, 1, …, -2, -1] / (d n)`.
 
     `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
     positive integer.
@@ -46,7 +46,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> T
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `rfft` of `n` points `d` apart: `[0, 1, …, n // 2] / (d n)`.
+    """The frequencies of `rfft` of `n` points with spacing `d`: `[0, 1, …, n // 2] / (d n)`.
 
     `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
     positive integer.

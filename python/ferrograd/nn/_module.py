@@ -104,8 +104,8 @@ class Module(Hooked, Walks):
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
         """Registers a parameter, or a leaf that requires grad, under a name.
 
-        None registers nothing: the attribute is None. Errors: `ArgumentTypeError` for anything else
-        that is no such tensor, `ArgumentError` for a name that is empty, has a dot or is taken.
+        None registers nothing: the attribute is None. Errors: `ArgumentTypeError` for any other
+        object, `ArgumentError` for a name that is empty, has a dot or is taken.
         """
         if parameter is None:
             self._check_name("_parameters", name)
@@ -120,7 +120,7 @@ class Module(Hooked, Walks):
         self._register("_parameters", name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor, persistent: bool = True) -> None:
-        """Registers a tensor that is no parameter: it never requires grad.
+        """Registers a tensor that is not a parameter: it never requires grad.
 
         A leaf that requires grad stops doing so; a result with history is refused. With
         `persistent=False` it is left out of `state_dict`.

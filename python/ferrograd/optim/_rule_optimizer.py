@@ -56,7 +56,7 @@ class Ruled(Optimizer):
                 numbers = self._numbers(group, bool(new))
                 _update(rule, lists, numbers, bool(group.get("maximize")), decay)
             except TypeError:
-                # An option that is no number any more is named by the check.
+                # The check raises for an option that is no longer a number.
                 self._check(group)
                 raise
 

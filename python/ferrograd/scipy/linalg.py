@@ -141,7 +141,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, **options: 
     return _cholesky(a, upper=not lower)
 
 
-#: What `assume_a` may say, and which triangle tells the rest of the matrix.
+#: The values of `assume_a`, and the triangle that is read.
 _KINDS = {
     **dict.fromkeys(("pos", "positive definite", "her", "hermitian"), "her"),
     **dict.fromkeys(("sym", "symmetric"), "sym"),

@@ -327,7 +327,7 @@ def sort_complex(a: Any) -> Any:
 
 @composes("float_power")
 def float_power(x1: Any, x2: Any) -> Any:
-    """`x1 ** x2` in float64 or complex128, whatever the dtypes."""
+    """`x1 ** x2` in float64 or complex128, for all dtypes."""
     x1, x2 = asarray(x1), asarray(x2)
     dtype = np.complex128 if "c" in (x1.dtype.kind, x2.dtype.kind) else np.float64
     return _core.power(x1.astype(dtype), x2.astype(dtype))

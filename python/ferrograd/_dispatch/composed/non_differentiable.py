@@ -48,7 +48,7 @@ def _enter(path: str) -> None:
 
 
 def _parameters(theirs: Any) -> Iterable[str]:
-    """The names of a function's parameters, where it tells them."""
+    """The names of a function's parameters, if it has a signature."""
     try:
         return inspect.signature(theirs).parameters
     except ValueError:

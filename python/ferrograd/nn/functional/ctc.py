@@ -114,7 +114,7 @@ def _log_likelihood(
     rows, longest = labels.shape
     states = np.full((rows, 2 * longest + 1), blank)
     states[:, 1::2] = labels
-    # A state may be skipped to where its label is no blank and not the one before.
+    # A state may be reached by skipping one, if its label is not blank and not the previous label.
     skips = np.zeros(states.shape, bool)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     ends = np.arange(states.shape[1])

@@ -271,7 +271,7 @@ class ModuleDict(_Dict):
 class ParameterDict(_Dict):
     """A dict of parameters that registers them; tensors and arrays become parameters.
 
-    Those of a mapping other than an `OrderedDict` come in the order of their names, as in PyTorch.
+    Mappings other than an `OrderedDict` are sorted by name, as in PyTorch.
 
     >>> import ferrograd as fg
     >>> weights = fg.nn.ParameterDict({"a": fg.ones(2)})

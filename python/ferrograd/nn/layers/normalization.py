@@ -217,7 +217,7 @@ class _InstanceNorm(_Channels):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each row of (N, C, L) or (C, L) normalised by itself.
+    """Normalises each channel of each row of (N, C, L) or (C, L) separately.
 
     With `track_running_stats`, running averages are kept, and used after `eval()`. Source:
     arXiv:1607.08022.
@@ -253,7 +253,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class GroupNorm(Drawn):
-    """The channels of (N, C, …) normalised in `num_groups` groups, then scaled each by itself.
+    """Normalises the channels of (N, C, …) in `num_groups` groups, then scales each channel.
 
     Source: Wu and He, arXiv:1803.08494. Errors: `ArgumentError` for channels that the groups do not
     divide.

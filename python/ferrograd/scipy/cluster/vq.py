@@ -158,7 +158,7 @@ def kmeans2(
     if not _is_grad_enabled() or not any(getattr(v, "requires_grad", False) for v in (x, k)):
         return np.asarray(book) + np.zeros_like(centroids), labels
     with _warnings.catch_warnings():
-        _warnings.simplefilter("ignore")  # of the empty cluster, which the first run has told
+        _warnings.simplefilter("ignore")  # of the empty cluster, as reported by the first run
         for steps in range(iter - 1, 0, -1):
             _, before = run(steps, _deepcopy(again))
             centroids = _filled(centroids, counts, _means(x, before, len(book)))

@@ -20,8 +20,8 @@ from ferrograd.transforms import make_vjp
 class Recorded:
     """The solution `sol(t)` of recorded steps: the interpolant of the method, from a step's start.
 
-    Gives `(n,)` for a number and `(n, points)` for a vector, differentiable by all that the steps
-    are, and by `t`. Beyond the ends the first and the last step go on.
+    Returns `(n,)` for a number and `(n, points)` for a vector. It is differentiable by everything
+    that the steps depend on, and by `t`. The first and the last step extend beyond the ends.
     """
 
     def __init__(

@@ -57,15 +57,15 @@ def solve_ivp(
         fun: takes a number and a vector and returns a vector or a list, or one number for all
             elements; written with `ferrograd.numpy`.
         method: "RK23", "RK45", "DOP853" or "Radau" if a gradient is needed; "Radau" for stiff
-        systems: each step is an implicit function. checkpoint: keep the state of each step only,
-        and compute its stages again in the backward
+            systems: each step is an implicit function.
+        checkpoint: keep the state of each step only, and compute its stages again in the backward
             pass.
         adjoint: integrate the adjoint equation backwards instead of recording steps ("optimise,
-        then discretise"). Any SciPy method is allowed, and only the states at `t_eval` are kept.
-        The derivative is that of the exact solution up to `rtol` and `atol`, whose defaults are
-        coarse. It is wrong for equations that cannot be integrated backwards, such as stiff ones.
-        `fun` must not close over tensors that require grad. options: SciPy's, `rtol`, `atol`,
-        `max_step`, `first_step`, `jac`.
+            then discretise"). Any SciPy method is allowed, and only the states at `t_eval` are
+            kept. The derivative is that of the exact solution up to `rtol` and `atol`, whose
+            defaults are coarse. It is wrong for equations that cannot be integrated backwards, such
+            as stiff ones. `fun` must not close over tensors that require grad.
+        options: SciPy's, `rtol`, `atol`, `max_step`, `first_step`, `jac`.
 
     Errors: `NotDifferentiableError` for other methods, and if `fun` of "Radau" closes over a value
     that requires grad.
@@ -209,7 +209,7 @@ def _replaced(
 
 
 def _reached(t_eval: Any, ended: Any, knots: Any, span: list[Any]) -> Any:
-    """The times that come before an event has ended the integration."""
+    """The times before the terminal event."""
     if ended[-1] == knots[-1]:
         return t_eval
     sign = 1.0 if knots[-1] >= knots[0] else -1.0

@@ -24,7 +24,7 @@ class CubicSpline(Hermite):
     """The piecewise cubic through samples with two continuous derivatives.
 
     Args:
-        x: a rising vector of places.
+        x: an increasing vector of points.
         y: the values; the axis `axis` belongs to `x`.
         bc_type: "not-a-knot", "natural" (no curvature at the ends), "clamped" (no slope),
             "periodic", or a pair for the two ends of these names and of `(order, value)`, which

@@ -24,16 +24,17 @@ class RegularGridInterpolator:
     """A function of several variables from its values on a grid.
 
     Args:
-        points: a rising or falling vector for each variable.
-        values: an array of these sizes; further axes are values of one place.
+        points: an increasing or decreasing vector for each variable.
+        values: an array of these sizes; further axes are the values of one point.
         method: "linear" ("slinear"), "nearest", "cubic" or "quintic" (splines, "not-a-knot"),
             or "pchip".
-        bounds_error: whether a place outside the grid is an error.
-        fill_value: what stands outside otherwise; None extrapolates.
+        bounds_error: whether a point outside the grid is an error.
+        fill_value: the value outside otherwise; None extrapolates.
 
-    Calls take places of the shape `(..., variables)` or a tuple of arrays, one for each variable,
-    and give the shape `(..., *further axes)`. Differentiable by `points`, `values` and places.
-    Errors: `ArgumentError` for places outside, unsorted points and other methods; `ShapeError`.
+    Call it with points of the shape `(..., variables)` or a tuple of arrays, one for each variable.
+    The result has the shape `(..., *further axes)`. Differentiable by `points`, `values` and the
+    evaluation points.
+    Errors: `ArgumentError` for points outside, unsorted grids and other methods; `ShapeError`.
 
     >>> from ferrograd.scipy.interpolate import RegularGridInterpolator
     >>> plane = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [3.0, 5.0]])

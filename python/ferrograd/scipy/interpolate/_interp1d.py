@@ -34,17 +34,17 @@ class interp1d:  # noqa: N801
     """A function through samples, along an axis of `y`.
 
     Args:
-        x: a vector of places, sorted unless `assume_sorted` is True and they are.
+        x: a vector of points; it is sorted first, unless `assume_sorted` is True.
         y: the values; the axis `axis` belongs to `x`.
         kind: "linear" ("slinear"), "quadratic", "cubic", "nearest", "nearest-up", "previous"
             ("zero") or "next".
-        bounds_error: whether a place outside is an error; by default where `fill_value` does not
-            extrapolate.
-        fill_value: what stands outside: a value, a pair for below and above, or "extrapolate".
+        bounds_error: whether a point outside is an error; by default it is, unless `fill_value` is
+            "extrapolate".
+        fill_value: the value outside: a value, a pair for below and above, or "extrapolate".
 
-    Calls take places of any shape. Differentiable by `x`, `y`, `fill_value` and places; the steps
-    are constant between places. At a sample a straight line has the slope to its right. Errors:
-    `ArgumentError` for places outside, places given twice and other kinds.
+    Call it with points of any shape. Differentiable by `x`, `y`, `fill_value` and the evaluation
+    points; the step kinds are constant between samples. At a sample, "linear" has the slope to the
+    right. Errors: `ArgumentError` for points outside, repeated samples and other kinds.
 
     >>> from ferrograd.scipy.interpolate import interp1d
     >>> line = interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 3.0])

@@ -20,7 +20,7 @@ class PPoly:
     """Polynomials between knots: in the interval `i`, `Σ c[k - j, i] (x - x[i])**j`.
 
     `c` has the shape `(k + 1, intervals, ...)`, `x` is the vector of knots. `extrapolate` is True
-    (the first and last polynomial go on), False (NaN outside) or "periodic".
+    (the first and last polynomial extend outside), False (NaN outside) or "periodic".
 
     >>> from ferrograd.scipy.interpolate import PPoly
     >>> p = PPoly([[1.0], [0.0], [2.0]], [0.0, 3.0])  # x² + 2

@@ -22,7 +22,7 @@ def convolve2d(
     Args:
         mode: "full", "valid" (where one lies inside the other) or "same": the middle of "full", as
             large as `in1`.
-        boundary: what is around `in1`: "fill" (`fillvalue`), "wrap" or "symm".
+        boundary: the values around `in1`: "fill" (`fillvalue`), "wrap" or "symm".
 
     Differentiable by both. Errors: `ShapeError` for other arrays than matrices, `ArgumentError` for
     unknown modes.

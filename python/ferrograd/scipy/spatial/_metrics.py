@@ -95,7 +95,7 @@ def _jensenshannon(u: Any, v: Any) -> Any:
     p, q = (x / np.where(empty, 1.0, total) for x, total in zip((u, v), totals, strict=True))
     middle = (p + q) / 2
     apart = np.sum(rel_entr(p, middle) + rel_entr(q, middle), -1) / 2
-    # What has no mass is no distribution: it is infinitely far from every one.
+    # A vector without mass is not a distribution: its distance from every distribution is infinite.
     return np.where(empty[..., 0], numpy.inf, _root(apart))
 
 

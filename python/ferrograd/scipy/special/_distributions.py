@@ -134,7 +134,7 @@ def _student_middle(df: Any, t: Any) -> Any:
     return _student(df, 0.0) * t * series
 
 
-#: Double exponential quadrature on the half line: places and weights.
+#: Double exponential quadrature on the half line: nodes and weights.
 _STEP = 0.04
 _TAU = numpy.arange(-3.6, 3.0, _STEP)
 _PLACES = numpy.exp(math.pi / 2 * numpy.sinh(_TAU))

@@ -96,7 +96,7 @@ def _bessel(v: Any, z: Any) -> Any:
     return _series((), (v,), z, count)
 
 
-#: Double exponential quadrature on the half line: places and weights.
+#: Double exponential quadrature on the half line: nodes and weights.
 _STEP = 0.03
 _TAU = numpy.arange(-5.6, 2.2, _STEP)
 _PLACES = numpy.exp(math.pi / 2 * numpy.sinh(_TAU))

@@ -14,7 +14,7 @@ from ferrograd.scipy._computed_by_scipy import rest_of
 
 def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
-        # NumPy's function is no ufunc: half precision stays.
+        # NumPy's function is not a ufunc: it keeps half precision.
         return i0(x).astype(x.dtype) if x.dtype == "float16" else i0(x)
 
     return call

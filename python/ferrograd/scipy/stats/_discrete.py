@@ -125,7 +125,7 @@ class Discrete:
 
     @quiet
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the probability of `k`, -∞ where it is no such number."""
+        """The logarithm of the probability of `k`, -∞ outside the support."""
         k, given = self._given("logpmf", k, args, kwargs)
         return self._checked(self._log_pmf(k, given), k, given)
 

@@ -1,7 +1,7 @@
 """`DataLoader`: batches of a dataset, in an order, made ahead of time, resumed anywhere.
 
-Invariant: for the same seeds the same batches come in the same order, for any number of workers,
-whether the epoch ran through or was resumed in the middle.
+Invariant: the same seeds give the same batches in the same order, for any number of workers, also
+if the epoch was resumed in the middle.
 """
 
 from __future__ import annotations
@@ -239,7 +239,8 @@ class DataLoader:
         return {**position.saved(), "length": length, "generators": self._sources.own_states()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Makes the next loop go on from there. The loader must be made as the saved one was."""
+        """Makes the next loop continue from a state. The loader must have the arguments of the
+        saved one."""
         op = "DataLoader.load_state_dict"
         position = Position.loaded(op, state_dict)
         if position.batches and not self._stream and state_dict["length"] != len(self):

@@ -1,7 +1,7 @@
-"""Transformers: layers of attention and a network, encoders and decoders of them.
+"""Transformers: attention layers, and encoders and decoders composed of them.
 
-Source: Vaswani et al., arXiv:1706.03762. Invariant: names of parameters are PyTorch's; `norm_first`
-puts each norm in front of its block.
+Source: Vaswani et al., arXiv:1706.03762. Invariant: names of parameters are PyTorch's; with
+`norm_first`, each norm is before its block.
 """
 
 from __future__ import annotations
