@@ -1,6 +1,6 @@
-"""Linear algebra: the operations of the core that live under `fg.linalg`.
+"""Linear algebra: the operations of the core under `fg.linalg`.
 
-What NumPy has beside them is NumPy's, which takes tensors.
+Other names are those of `numpy.linalg`, which take tensors.
 """
 
 from importlib import import_module as _import_module
@@ -30,7 +30,7 @@ _PYTORCH = {
 
 
 def __getattr__(name: str) -> Any:
-    """The functions that are no operations of their own: those of `numpy.linalg`, and PyTorch's."""
+    """Functions that are not operations of the core: those of `numpy.linalg`, and PyTorch's."""
     if name in _NUMPY:
         found = getattr(numpy.linalg, name)
     elif name in _PYTORCH:

@@ -31,7 +31,7 @@ class Problem:
     kinds: list[str] = field(default_factory=list)
     #: The outputs there, recorded last.
     recorded: list[Tensor] = field(default_factory=list)
-    #: Positions of complex inputs, which stand in `args` as pairs of real numbers.
+    #: Positions of complex inputs, which are pairs of real numbers in `args`.
     pairs: set[int] = field(default_factory=set)
 
     @property
@@ -84,7 +84,7 @@ def _described(result: Any) -> str:
 
 
 def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
-    """The problem: tensors that require grad are checked, or, if there are none, float arrays."""
+    """The problem: the tensors that require grad, or, if there are none, the float arrays."""
     single = isinstance(inputs, Tensor | np.ndarray)
     given = [inputs] if single else listed("gradcheck", "inputs", inputs)
     floats = [
@@ -175,7 +175,7 @@ def _recorded(problem: Problem) -> list[Tensor]:
 
 
 def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
-    """The outputs with another value of one input, recorded as they are for backward."""
+    """The outputs for another value of one input, recorded as for backward."""
     args = list(problem.args)
     args[position] = tensor(array, requires_grad=True)
     with enable_grad():

@@ -234,11 +234,11 @@ class Eager(NamedTuple):
 class WarmUp(NamedTuple):
     """The call before was a plain call: the next one records."""
 
-    #: Of results that were recorded although there is no program.
+    #: The form of results of a trace without a program.
     form: ResultStructure | None
     #: How many calls in a row kept tensors that they computed.
     kept: int
-    #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
+    #: Whether calls with arrays return no history, even if calls with tensors do.
     detach: bool = False
 
 
@@ -256,7 +256,7 @@ def has_history(results: Any) -> bool:
 
 
 def eager_function(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
-    """The function as it is recorded; without tensors, results without a history are arrays."""
+    """The function to be traced; without tensors, results without a history are arrays."""
     return functools.partial(recording, function) if tensors else _Arrays(function)
 
 

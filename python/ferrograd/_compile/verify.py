@@ -22,7 +22,10 @@ from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import CompileError
 
 #: Reasons for a difference.
-_ANEW = "the function depends on something besides its arguments; pass it as one"
+_ANEW = (
+    "the function depends on something besides its arguments; pass it as one; see"
+    " docs/when_it_goes_wrong.md"
+)
 
 
 class EagerResult:

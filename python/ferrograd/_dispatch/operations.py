@@ -99,14 +99,14 @@ def _nan_to_num(x: Any, copy: Any = True, *rest: Any, **replaced: Any) -> Any:
 
 
 def _copy(x: Any) -> Any:
-    """A new array, also of a value, whose own method `copy` gives a value."""
+    """A new array, even of a value; the method `copy` of a value returns a value."""
     made = _core.clone(x)
     made._become_memory()
     return made
 
 
 def _einsum(subscripts: Any, *operands: Any) -> Any:
-    """Also the form without a string: each operand followed by the numbers of its axes."""
+    """Also accepts the form without a string: each operand followed by a list of axis labels."""
     if isinstance(subscripts, str):
         return _core.einsum(subscripts, *operands)
 

@@ -116,7 +116,7 @@ def attributes(given: Any) -> dict[str, Any]:
 
 
 def brief(value: Any) -> Any:
-    """An attribute that does not hold an array: its shape instead."""
+    """A short form of an attribute, with the shape in place of an array."""
     if isinstance(value, np.ndarray):
         return f"array{value.shape}"
     return value

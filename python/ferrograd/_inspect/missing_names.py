@@ -1,6 +1,6 @@
-"""What to use instead of names of PyTorch's and JAX's that do not exist here.
+"""Replacements for names of PyTorch and JAX that do not exist here.
 
-Invariant: a name in a table does not exist in its module, and what a hint names does.
+Invariant: a name in a table does not exist in its module, and the names in its hint exist.
 """
 
 from __future__ import annotations
@@ -222,13 +222,13 @@ def missing(module: str, name: str) -> NoReturn:
         said = _of_numpy(module, name)
     caller = sys._getframe(2)
     if caller.f_code.co_code[caller.f_lasti] == opcode.opmap["IMPORT_FROM"]:
-        # Python would put a text of its own in place of that of an AttributeError.
+        # Python would replace the text of an AttributeError.
         raise ImportError(f"cannot import name {name!r} from {home!r}{said}")
     raise AttributeError(f"module {home!r} has no attribute {name!r}{said}")
 
 
 def refuse_import(path: str) -> None:
-    """Raises the error of a module that the package does not have, where there is a hint."""
+    """Raises an error with a hint for a module that the package does not have."""
     home, _, name = path.rpartition(".")
     module = home.partition(".")[2]
     hint = HINTS.get(module, {}).get(name) or JAX_HINTS.get(module, {}).get(name)

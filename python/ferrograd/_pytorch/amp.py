@@ -1,6 +1,6 @@
-"""PyTorch's automatic mixed precision, which does nothing where there is no accelerator.
+"""PyTorch's automatic mixed precision, which does nothing without an accelerator.
 
-Invariant: a program that asks for a second precision of the processor is told that there is none.
+Invariant: mixed precision on the CPU raises an error that says it is not supported.
 """
 
 from __future__ import annotations

@@ -22,9 +22,10 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithms of determinants; NaN where a real one is negative.
+    """The logarithms of determinants; NaN for negative real ones.
 
-    Of complex matrices the principal ones, whose imaginary part is the angle of the determinant.
+    For complex matrices they are principal values: the imaginary part is the angle of the
+    determinant.
 
     >>> import ferrograd as fg
     >>> fg.logdet(fg.eye(2)).item()

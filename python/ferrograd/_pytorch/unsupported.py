@@ -1,7 +1,7 @@
-"""Attributes of other libraries' tensors that say what these tensors are not.
+"""Attributes of other libraries' tensors that raise with a hint.
 
-The core puts each into the class when it is first asked for; `package.rs` lists them. Invariant: a
-name with a hint is no attribute: `hasattr` of a tensor is False.
+The core adds each one to the class at its first use; `package.rs` lists them. Invariant: a name
+with a hint is not an attribute: `hasattr` of a tensor is False.
 """
 
 from __future__ import annotations

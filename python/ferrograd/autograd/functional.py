@@ -26,11 +26,11 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """All derivatives of `func(*inputs)`; tuples of results outside, of inputs inside.
+    """All derivatives of `func(*inputs)`: a tuple over results of tuples over inputs.
 
-    `strict` refuses results that do not depend on an input, with `create_graph` also derivatives
-    that do not, and goes with `vectorize=True` no more than PyTorch's; otherwise `vectorize` and
-    `strategy` change nothing: the way is chosen by the shapes.
+    `strict` refuses results that do not depend on an input; with `create_graph` it also refuses
+    derivatives that do not. As in PyTorch, `strict` and `vectorize=True` cannot be combined.
+    Otherwise `vectorize` and `strategy` change nothing: the shapes determine the method.
     """
     _check_options("jacobian", strict, vectorize, "strategy", strategy)
     args, keep = _prepared("jacobian", func, inputs, strict)
@@ -168,7 +168,7 @@ def _check_options(op: str, strict: bool, vectorize: bool, name: str, strategy: 
 def _prepared(
     op: str, func: Callable[..., Any], inputs: Any, strict: bool, order: int = 1
 ) -> tuple[tuple[Tensor, ...], int | tuple[int, ...]]:
-    """The inputs as arguments, and which of them to differentiate, as often as `order` says."""
+    """The inputs as arguments, and those to differentiate, `order` times."""
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     if not args or not all(isinstance(x, Tensor) for x in args):
         raise ArgumentTypeError(

@@ -1,7 +1,7 @@
-"""Optimisers whose state is shared out over the ranks.
+"""Optimisers whose state is sharded over the ranks.
 
-Invariant: after a step every rank has the same parameters, those that the optimiser alone would
-have made; a rank keeps the state of its own part only.
+Invariant: after a step every rank has the same parameters as with the unsharded optimiser; a rank
+keeps the state of its part only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ferrograd.optim._optimizer import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """An optimiser of which every rank keeps the state of a part of the parameters.
+    """An optimiser in which every rank keeps the state of a part of the parameters.
 
     `params` are parameters or groups, `optimizer_class` is a class of `fg.optim`, `defaults` its
-    options. Each rank updates its part, then all ranks get all parts, gathered in messages of at
-    most about 25 megabytes of each rank. Gradients must be equal on all ranks, as `DataParallel`
-    makes them. Schedulers change the options as of any optimiser. `bytes_sent` and `messages_sent`
-    count what steps of this rank have handed to MPI.
+    options. Each rank updates its part. Then all parts are gathered on all ranks, in messages of at
+    most about 25 megabytes from each rank. Gradients must be equal on all ranks, as with
+    `DataParallel`. Schedulers work as with any optimiser. `bytes_sent` and `messages_sent` count
+    the bytes and messages of steps of this rank.
 
-    `state_dict()`, called on every rank, is the whole state, as the optimiser alone would have it,
-    so another number of ranks can load it. For a file that one rank writes, all ranks call
-    `consolidate_state_dict()` first.
+    `state_dict()`, called on every rank, returns the whole state of the unsharded optimiser, so
+    another number of ranks can load it. Before one rank writes a file, all ranks call
+    `consolidate_state_dict()`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return loss
 
     def _exchange(self, parts: list[list[Tensor]]) -> None:
-        """Gives every rank the parameters of all parts; each has updated its own."""
+        """Exchanges the parameters of all parts; each rank has updated its part."""
         sizes = [sum(p.numel() for p in part) for part in parts]
         kind = next(p.dtype for part in parts for p in part)
         everyone, rank = np.empty(sum(sizes), kind), self._comm.Get_rank()

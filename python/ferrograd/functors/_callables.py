@@ -34,16 +34,16 @@ def _operands() -> dict[str, list[str]]:
 
 
 class _Builtin(AutogradFunction):
-    """A functor whose rule is the core's."""
+    """A functor whose rule is implemented in the core."""
 
     build_forward: ClassVar[Callable[..., Tensor]]
 
     @classmethod
     def build_backward(cls, op: Op) -> list[Tensor | None]:  # type: ignore[override]
-        """The gradients that the core's rule gives for this operation.
+        """The gradients of this operation by the core's rule.
 
         `op` is an `Op` with inputs, attributes (a dict of keywords) and output gradients; the
-        result is recorded when this thread records.
+        result is recorded if this thread records.
         """
         recorded = _core.is_grad_enabled()
         inputs = [x if x.requires_grad and recorded else x.detach() for x in op.inputs]

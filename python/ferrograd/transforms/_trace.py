@@ -265,7 +265,7 @@ def refuse_changed(found: Trace) -> None:
 def _changed(op: str, function: Callable[..., Any]) -> Exception:
     return ArgumentChangedError(
         f"{op}: {name_of(function)} changed a differentiated argument in place; work on a copy of"
-        " it, x = x.copy()"
+        " it, x = x.copy(); see docs/when_it_goes_wrong.md"
     )
 
 

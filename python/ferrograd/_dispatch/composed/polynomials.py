@@ -1,6 +1,6 @@
-"""Compositions on polynomials as vectors of coefficients, highest power first.
+"""Composed functions of polynomials, which are vectors of coefficients, highest power first.
 
-Invariant: lengths are those that NumPy gives.
+Invariant: results have the lengths of NumPy's results.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Functions of neural networks: the operations under PyTorch's names.
+"""Functions of neural networks, under PyTorch's names.
 
-Functions with a kernel of their own are operations of the core; the files of this folder compose
-the others. Invariant: weights of `linear` are [in, out], and a loss multiplies by the gradient that
-arrives.
+Functions with their own kernel are operations of the core; the files of this directory compose the
+others. Invariant: weights of `linear` are [in, out], and a loss multiplies by the incoming
+gradient.
 """
 
 import typing as _typing

@@ -1,4 +1,4 @@
-"""What the functions of this folder share: numbers for each axis, reductions, checks.
+"""Shared argument handling of these functions: numbers for each axis, reductions, checks.
 
 Invariant: a wrong argument is refused before anything is recorded.
 """
@@ -33,7 +33,7 @@ def whole(op: str, what: str, value: Any, least: int = 1) -> int:
 
 
 def flags(op: str, **given: Any) -> None:
-    """Refuses what is no truth value: any text would count as one."""
+    """Refuses values that are not booleans, since every string would count as True."""
     for name, value in given.items():
         if not isinstance(value, bool | np.bool_) and not (type(value) is int and value in (0, 1)):
             raise ArgumentTypeError(f"{op}: {name} is {value!r:.80}; give True or False")
@@ -47,7 +47,7 @@ def checked_eps(op: str, eps: Any) -> Any:
 
 
 def check_new(op: str, inplace: Any, instead: str) -> None:
-    """Refuses `inplace=True`: a function gives another tensor, as `inplace=False` asks for."""
+    """Refuses `inplace=True`: a function returns a new tensor."""
     if inplace:
         raise ArgumentError(
             f"{op}: inplace={inplace!r}, and it gives another tensor; use {instead}"
@@ -55,7 +55,7 @@ def check_new(op: str, inplace: Any, instead: str) -> None:
 
 
 def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
-    """`count` integers: the one given repeated, or those given."""
+    """`count` integers: a single one is repeated."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
     if not isinstance(value, list | tuple) or not all(hasattr(v, "__index__") for v in value):
@@ -98,10 +98,7 @@ def given(op: str, x: Any, what: str = "input") -> Tensor:
 
 
 def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
-    """Class numbers, if they are integers and there are as many classes.
-
-    A program that is recorded does not read them.
-    """
+    """Class indices, checked to be integers and in the range. A trace does not check the range."""
     if _is_recording_program():
         return target
     values = target.detach().numpy()
@@ -116,7 +113,7 @@ def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Ten
 
 
 def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
-    """A tensor whose number of axes is one of `ranks`; `shape` says which axes those are."""
+    """A tensor whose number of axes is one of `ranks`; `shape` describes the axes for messages."""
     found = given(op, x)
     if found.ndim not in ranks:
         raise ShapeError(

@@ -26,7 +26,7 @@ Source = Generator | np.random.Generator | None
 
 
 def _check_limits(op: str, **values: Any) -> None:
-    """Refuses what no element can be compared with."""
+    """Refuses limits that cannot be compared with an element."""
     for name, value in values.items():
         if not isinstance(value, (Real, np.ndarray, Tensor)):
             raise ArgumentTypeError(
@@ -37,7 +37,7 @@ def _check_limits(op: str, **values: Any) -> None:
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`ln(1 + e^(beta x)) / beta`, and `x` itself where `beta x` exceeds the threshold.
 
-    Shapes: any, kept. dx = `g sigmoid(beta x)`. The default threshold needs no case of its own: the
+    Shapes: any, kept. dx = `g sigmoid(beta x)`. The default threshold needs no special case: the
     logarithm is computed without overflow.
 
     >>> import ferrograd as fg

@@ -162,7 +162,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters`."""
+    """The rate times a factor that changes from `start_factor` to `end_factor` in `total_iters`."""
 
     def __init__(
         self,

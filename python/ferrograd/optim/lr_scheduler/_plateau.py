@@ -1,6 +1,6 @@
 """`ReduceLROnPlateau`: the rate falls when a metric stops improving.
 
-Invariant: it decides from the metrics it was given, not from epochs.
+Invariant: it depends on the metrics, not on epochs.
 """
 
 from __future__ import annotations

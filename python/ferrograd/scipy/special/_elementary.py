@@ -1,4 +1,4 @@
-"""Functions of `scipy.special` that are operations of ours, or short formulas of these."""
+"""Functions of `scipy.special` that are operations, or short formulas of operations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def logsumexp(
 
 
 def _loggamma(z: Any) -> Any:
-    """The principal branch of the logarithm of Γ: of real numbers NaN below 0."""
+    """The principal branch of the logarithm of Γ; NaN for negative real numbers."""
     z = np.asarray(z)
     return np.where(z < 0, numpy.nan, gammaln(z))
 
@@ -149,9 +149,8 @@ def _stirling(x: Any) -> Any:
 
 
 def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
-    """The smaller and the larger argument.
-
-    Equal ones change places, so that derivatives of every order are right there.
+    """The smaller and the larger argument. Equal ones are swapped, so that derivatives of every
+    order are right.
     """
     return np.where(a < b, a, b), np.where(a < b, b, a)
 

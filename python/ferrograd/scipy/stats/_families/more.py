@@ -1,4 +1,4 @@
-"""Further distributions, on the half line and on the line, made of formulas of SciPy's tables."""
+"""Further distributions on the half line and on the line, from formulas of SciPy's tables."""
 
 from math import inf, log, pi, sqrt
 from typing import Any
