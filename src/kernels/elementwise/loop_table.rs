@@ -139,10 +139,8 @@ impl LoopTable {
 ///   `complex_calls:` correspond to `float_wide:` and `float_calls:`), and `complex_mask:` to `mask:`.
 /// * `over;` after a float row of two operands: so cheap that it has in-place loops of its own.
 /// * `rows;` likewise: it has loops over rows with one scalar each.
-/// * `sixteen;` likewise: its functions have AVX-512 versions in `math::sixteen`, which float32 uses;
-///   `eight exp;` names the AVX-512 loop of float64; `cheap;` says that memory limits it, so that AVX-512 uses
-///   the loops of AVX2; `widest;` gives complex128 an AVX-512 loop. `sixteen: …` and `cheap: …` are
-///   `float: …` with these.
+/// * `cheap;` likewise: memory limits it, so that AVX-512 uses the loops of AVX2 (`cheap: …` is `float: …`
+///   with it); `widest;` gives complex128 an AVX-512 loop.
 /// * `no_float;` instead when the operation takes integers and bool only.
 /// * `ints: |a, b| formula;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
 ///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a `float:`
@@ -260,20 +258,6 @@ macro_rules! loop_table {
         $t.in_place = Some(const { &$crate::kernels::elementwise::loops::in_place_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f64[2] = $crate::kernels::elementwise::sixteen::$function;
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
     (@rows $t:ident [$($O:ty)?] cheap; $($rest:tt)*) => {
         ($t.f64[2], $t.f32[2]) = ($t.f64[1], $t.f32[1]);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
@@ -306,9 +290,6 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
-    (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
-    };
     (cheap: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
         $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; cheap; $($rest)*)
     };

@@ -11,8 +11,6 @@ mod loop_table;
 pub mod loops;
 mod nextafter;
 pub mod row_broadcast;
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-pub mod sixteen;
 mod small;
 mod strided;
 mod tile_copy;
