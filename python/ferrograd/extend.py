@@ -257,8 +257,7 @@ def primitive(function: Callable[..., Any]) -> Primitive:
 def defvjp(
     function: Primitive, *rules: Rule | None, argnums: list[int] | tuple[int, ...] | None = None
 ) -> None:
-    """Defines the derivatives of a primitive: one rule for each argument, or for those of
-    `argnums`.
+    """Defines the derivatives of a primitive: one rule for each argument, or each of `argnums`.
 
     A rule takes the result and the arguments, and returns the function from the gradient of the
     result to the gradient of its argument. None means that the derivative is zero. A rule written
@@ -296,8 +295,7 @@ def defvjp(
 
 
 def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
-    """Defines all derivatives by one function: `maker(argnum, ans, args, kwargs)` gives a
-    pullback."""
+    """Defines all derivatives: `maker(argnum, ans, args, kwargs)` gives a pullback."""
 
     def joint(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
         pulls = [maker(argnum, ans, args, kwargs) for argnum in argnums]
@@ -307,8 +305,7 @@ def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]
 
 
 def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
-    """Defines all derivatives together: `maker(argnums, ans, args, kwargs)(g)` returns all of
-    them."""
+    """Defines all derivatives together: `maker(argnums, ans, args, kwargs)(g)`."""
     if not isinstance(function, Primitive) or not callable(maker):
         raise ArgumentTypeError(
             f"defvjp_argnums: got a {type(function).__name__} and a {type(maker).__name__}; give a"

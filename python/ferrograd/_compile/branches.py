@@ -45,8 +45,7 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """`branches[index](*operands)`; an index outside the range selects the first or the last
-    branch.
+    """`branches[index](*operands)`; an index out of range selects the first or the last branch.
 
     `index` is an integer, or a tensor with one integer; the rest is as in `cond`.
 

@@ -82,8 +82,7 @@ class GuardCollector:
         ]
 
     def changed_members(self) -> bool:
-        """Whether the function has created, removed or changed members, so that the next call
-        differs."""
+        """Whether the function has changed members, so that the next call finds others."""
         return self.may_keep and (
             any(
                 now.keys() != self._before[id(now)].keys()  # type: ignore[union-attr]
@@ -94,8 +93,7 @@ class GuardCollector:
         )
 
     def changed_number(self) -> str | None:
-        """The reason for not compiling, if the function changed a number of a module or an
-        optimiser.
+        """The error text if the function changed a number of a module or an optimiser.
 
         A program would not repeat the change.
         """
@@ -123,8 +121,7 @@ class GuardCollector:
                 self._owned[id(kind)] = vars(kind), numbers, kind
 
     def forget_dead(self) -> None:
-        """Drops containers without other references, of modules and optimisers that the function
-        made."""
+        """Drops containers of modules and optimisers that only existed during the trace."""
         from sys import getrefcount
 
         count = -1

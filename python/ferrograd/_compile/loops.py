@@ -253,8 +253,7 @@ class _Body:
 
 
 def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[Tensor]:
-    """The result of a loop without iterations; a call of f on zeros gives the form of the
-    results."""
+    """The result of a loop without iterations; f of zeros gives the form of the results."""
     with no_grad():
         elements = [zeros(x.shape[1:], dtype=x.dtype) for x in scanned]
         results = body(*(x.detach() for x in carry), *elements)[len(carry) :]
@@ -269,8 +268,7 @@ def may_be_native() -> bool:
 def natively(
     run: Callable[[], list[Tensor] | None], *functions: LaterFunction, endless: bool = False
 ) -> list[Tensor] | None:
-    """The results computed by the core; None if the body cannot be traced, and the loop runs in
-    Python."""
+    """The results computed by the core; None if the loop must run in Python."""
     try:
         found = run()
     except CompileError:

@@ -152,8 +152,7 @@ def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
 
 
 def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
-    """The call with ferrograd's names; `UnsupportedArgumentError` names arguments without
-    counterpart."""
+    """The translated call; `UnsupportedArgumentError` names arguments without counterpart."""
     positional, given, rest = spelling.bind(args, kwargs)
     name = spelling.name
     out, where = rest.pop("out", None), rest.pop("where", True)

@@ -88,6 +88,5 @@ def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
 
 
 def __reversed__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
-    """Iterates over elements, or rows, from the last to the first; each is read when it is
-    reached."""
+    """Iterates over elements, or rows, from the last to the first."""
     return (self[i] for i in range(len(self) - 1, -1, -1))

@@ -32,8 +32,7 @@ def _spelling(function: Any, ours: Any) -> keywords.Spelling:
 
 
 def direct(function: Any, ours: Any) -> int:
-    """The number of leading positional arguments with the same meaning in NumPy's and our
-    function."""
+    """The number of positional arguments with the same meaning in both functions."""
     return _spelling(function, ours).direct if ours in ROWS else sys.maxsize
 
 

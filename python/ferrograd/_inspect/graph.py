@@ -60,8 +60,7 @@ class GraphMemory:
 
 @dataclass(frozen=True, repr=False)
 class GraphSummary:
-    """Statistics of a graph; `depth` is the length of the longest path from the tensor to a
-    leaf."""
+    """Statistics of a graph; `depth` is the length of the longest path to a leaf."""
 
     operations: int
     leaves: int

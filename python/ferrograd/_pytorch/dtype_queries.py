@@ -66,8 +66,7 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a cast keeps or raises the kind of the dtype: float to complex, but not to
-    integer."""
+    """Whether a cast keeps or raises the kind of the dtype: not from float to integer."""
     return bool(np.can_cast(from_, to, "same_kind"))
 
 

@@ -48,8 +48,7 @@ class LUFactorEx(NamedTuple):
 
 
 def inv_ex(A: Any, *, check_errors: bool = False) -> InvEx:
-    """`(inverse, info)`: info is the 1-based position of the first zero pivot, or 0 if there is
-    none.
+    """`(inverse, info)`: info is the 1-based position of the first zero pivot, or 0.
 
     The inverse of a singular matrix is NaN; with `check_errors` it raises.
 

@@ -89,8 +89,7 @@ def frexp(input: Any) -> Any:
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
-    """`x · 2^other`; shapes broadcast, integers become floats. The result is written to `out` if
-    given.
+    """`x · 2^other`; shapes broadcast, integers become floats; written to `out` if given.
 
     With integer exponents it is `np.ldexp`: the result is rounded once. Float exponents have a
     derivative.

@@ -16,8 +16,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def where(self: Tensor, condition: Any, other: Any) -> Tensor:
-    """`fg.where(condition, self, other)`: this tensor where the condition is true, else the
-    other."""
+    """`fg.where(condition, self, other)`: this tensor where the condition is true."""
     chosen: Tensor = core.where(condition, self, other)
     return chosen
 

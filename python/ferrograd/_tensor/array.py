@@ -32,8 +32,7 @@ def array(
     name: str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """A tensor with its own memory and the history of the tensors in `object`, also in nested
-    lists.
+    """A tensor with its own memory; it keeps the history of tensors, also in nested lists.
 
     `copy=None` copies only if `dtype` or `order` require it. `fg.tensor`, as in PyTorch, returns a
     copy without the history.
@@ -58,8 +57,7 @@ def array(
 
 
 def listed(value: Any) -> Any:
-    """Converts other Python sequences, such as a deque, to lists; returns anything else
-    unchanged."""
+    """Converts other Python sequences, such as a deque, to lists."""
     other = isinstance(value, Sequence) and not isinstance(value, list | tuple | str | bytes)
     return list(value) if other and not isinstance(value, range | memoryview) else value
 

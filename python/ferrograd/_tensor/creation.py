@@ -305,8 +305,10 @@ def arange(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Evenly spaced numbers from `start` (default 0) to `stop`, excluding it; `end` is PyTorch's
-    name."""
+    """Evenly spaced numbers from `start` (default 0) up to, but not including, `stop`.
+
+    `end` is PyTorch's name of `stop`.
+    """
     on_cpu(device)
     if stop is None:
         start, stop = (0, start) if end is None else (0 if start is None else start, end)

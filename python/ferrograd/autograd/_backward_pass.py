@@ -181,8 +181,7 @@ class GradientComputer:
     def compute_gradients(
         grad_output: Any, inputs: Sequence[Tensor], context: Node
     ) -> list[Tensor | None]:
-        """One gradient for each of `inputs`; if a tensor is listed once per use, each gets its
-        part.
+        """One gradient for each of `inputs`; a tensor may be listed once for each use.
 
         If the operation has several outputs, `grad_output` is a sequence, with None for a missing
         gradient.

@@ -176,8 +176,7 @@ def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
 
 
 def alltoall(x: Any, comm: Any = None) -> Tensor:
-    """Sends row `i` to rank `i`; row `i` of the result comes from rank `i`. Derivative: the
-    same."""
+    """Sends row `i` to rank `i`; row `i` of the result is from rank `i`. Derivative: the same."""
     comm = world(comm)
     return _call(
         "alltoall",

@@ -31,9 +31,10 @@ def _empty(header: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
-    """Sends a tensor to rank `dest`, which calls `recv`. Returns a zero without axes. If gradients
-    are tracked, add the zero to the loss, so that the backward pass receives the gradient from
-    `dest`.
+    """Sends a tensor to rank `dest`, which calls `recv`. Returns a zero without axes.
+
+    If gradients are tracked, add the zero to the loss, so that the backward pass receives the
+    gradient from `dest`.
     """
     comm = world(comm)
     dest = checked_rank("send", "dest", dest, comm)

@@ -60,8 +60,7 @@ class AutogradFunction:
         backward_fn: Backward | None = None,
         name: str | None = None,
     ) -> Tensor:
-        """Computes one output with `forward_fn()` without recording, and records the call as one
-        node.
+        """Computes one output with `forward_fn()`, unrecorded, and records the call as one node.
 
         `backward_fn(op)` reads `op.inputs`, `op.outputs`, `op.attrs` and `op.grad_outputs`, and
         returns one gradient or None for each input. The default is the class's `build_backward`.

@@ -229,8 +229,7 @@ class Concat(_Known):
 
 
 class Transpose(_Known):
-    """`transpose(x, ndim)`: moves the first `ndim` axes to the end. Derivative: the inverse
-    permutation.
+    """`transpose(x, ndim)`: moves the first `ndim` axes to the end. Derivative: the inverse.
 
     >>> import ferrograd as fg
     >>> fg.functors.transpose(fg.ones(2, 3, 4), 1).shape

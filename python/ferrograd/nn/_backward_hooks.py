@@ -92,8 +92,7 @@ class Around:
 def _behind(
     reached: Callable[[Gradients], Gradients], values: Any
 ) -> tuple[list[Any], list[int], bool]:
-    """The values as outputs of one node, the positions of those that require grad, whether any
-    does."""
+    """The values as outputs of one node, the positions of tensors with grad, whether any has."""
     made = list(values)
     places = [i for i, x in enumerate(made) if isinstance(x, Tensor) and x.requires_grad]
     if places:

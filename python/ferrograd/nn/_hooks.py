@@ -186,8 +186,7 @@ class Hooked:
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls `hook(module, grad_output)` when the gradients of the module's results are
-        complete.
+        """Calls `hook(module, grad_output)` when the gradients of the results are complete.
 
         `grad_output` is a tuple with an entry, or None, for each tensor among the results. A
         returned tensor or tuple replaces it. A hook in a compiled function, like all Python code,

@@ -1,4 +1,7 @@
-"""Saving and loading the state of modules. Invariant: a load that fails changes nothing."""
+"""Saving and loading the state of modules.
+
+Invariant: a load that fails changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Initialising parameters. Invariant: numbers come from the default or the given generator. The
-axes of fan-in and fan-out follow from `layout`, from the layer that owns the weight, or from its
-rank; see `fans`.
+"""Initialising parameters. Invariant: numbers come from the default or the given generator.
+
+The axes of fan-in and fan-out follow from `layout`, from the layer that owns the weight, or from
+its rank; see `fans`.
 """
 
 from __future__ import annotations

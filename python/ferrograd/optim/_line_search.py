@@ -105,8 +105,7 @@ def _zoom(
 
 
 def _inside(t: float, least: float, most: float, stalled: bool) -> tuple[float, bool]:
-    """Keeps a step away from the ends if two in a row are near; returns it and whether it is
-    near."""
+    """Keeps a step away from the ends if two in a row are near; also whether it is near."""
     margin = 0.1 * (most - least)
     if min(most - t, t - least) >= margin:
         return t, False

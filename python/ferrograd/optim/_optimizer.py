@@ -30,8 +30,7 @@ _OTHER_NAMES = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon
 
 
 class _Stepped:
-    """Whether an optimiser has made a step, and is making one; compiled steps do not depend on
-    it."""
+    """Flags of an optimiser's steps, on which compiled steps do not depend."""
 
     __slots__ = ("_stepped", "_stepping")
     _stepped: bool

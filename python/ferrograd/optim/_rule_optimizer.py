@@ -31,8 +31,7 @@ class Ruled(Optimizer):
         return type(self).__name__.lower()
 
     def _slots(self, group: Group) -> Slots:
-        """The state tensors with the shape of a parameter, in the order of the rule,
-        initialised."""
+        """The state tensors of a parameter, in the order of the rule, initialised."""
         raise NotImplementedError
 
     def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:

@@ -1,5 +1,6 @@
-"""Values that a function closes over. Invariant: SciPy gets arrays, and nothing is recorded for
-them.
+"""Values that a function closes over.
+
+Invariant: SciPy gets arrays, and nothing is recorded for them.
 """
 
 from __future__ import annotations

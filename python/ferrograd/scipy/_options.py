@@ -61,8 +61,7 @@ def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
 
 
 def rank(name: str, a: Any, atol: Any, rtol: Any) -> tuple[int, float]:
-    """The number of singular values above `atol + rtol * s[0]`, and that bound divided by
-    `s[0]`."""
+    """The number of singular values above `atol + rtol * s[0]`, and that bound over `s[0]`."""
     known = numpy.asarray(fixed(np.asarray(a)))
     if known.ndim != 2:
         raise ArgumentError(

@@ -119,8 +119,7 @@ def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[
 
 
 def make_jvp_reversemode(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """Returns a function that gives `push`: `push(tangent)` is the change of the result, without
-    the value."""
+    """Returns a function that gives `push`: `push(tangent)` is only the change of the result."""
     make = make_jvp(f, argnum)
 
     def pushing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:

@@ -29,7 +29,7 @@ def leaked(
         f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
         " ended, so that the derivative through it would be missing; compute it in this call, or"
         " keep x.detach() or an array where a constant is meant; begin a workspace that is used"
-        f" again with b[:] = 0{how}"
+        f" again with b[:] = 0{how}; see docs/when_it_goes_wrong.md"
     )
 
 

@@ -216,8 +216,7 @@ class Curvature:
 def make_hvp(
     f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
 ) -> Callable[P, Any]:
-    """Returns a function that gives `(product, gradient)`: `product(v)` is the Hessian times
-    `v`."""
+    """Returns a function that gives `(product, gradient)`; `product(v)` is the Hessian times v."""
     wanted = Wanted("make_hvp", f, argnums, argnum)
 
     def make(*args: Any, **kwargs: Any) -> tuple[Curvature, Any]:

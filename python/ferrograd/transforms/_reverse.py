@@ -325,8 +325,7 @@ def make_vjp(
     *,
     argnum: Argnums | None = None,
 ) -> Callable[P, Any]:
-    """Returns a function that gives `(pull, value)`: `pull(cotangent)` is the derivative of
-    `argnums`.
+    """Returns a function that gives `(pull, value)`; `pull` is the derivative of `argnums`.
 
     Boolean and integer results are constants; their part of the cotangent is ignored. With
     `has_aux`, `(pull, value, aux)`.

@@ -68,8 +68,7 @@ class Trace:
         self.recorded = False
 
     def __del__(self, end: Callable[[list[Any]], None] = _end_transform) -> None:
-        """Marks tensors that still depend on the arguments: they can no longer be
-        differentiated."""
+        """Marks tensors that still depend on the arguments as no longer differentiable."""
         if not self.recorded:
             self.result = self.aux = None
             end(self.tensors)
@@ -256,8 +255,7 @@ def _entered(
 
 
 def refuse_changed(found: Trace) -> None:
-    """Refuses a function that wrote to its argument: the derivative would belong to the new
-    value."""
+    """Refuses a function that wrote to its argument, because the derivative would be wrong."""
     if any(x._version for x in found.tensors):
         raise _changed(found.wanted.op, found.wanted.function)
 

@@ -65,8 +65,7 @@ def masked_var(
 def masked_std(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
-    """The standard deviation where a mask is true, as a norm, with a gradient for equal
-    elements."""
+    """The standard deviation where a mask is true; differentiable for equal elements."""
     x, dtype = _given(x, dtype)
     gap, _, n = _centred(x, where, axis, dtype)
     length = _core._namespaces["linalg"]["vector_norm"](gap, axis=axis, keepdims=True)

@@ -97,8 +97,7 @@ def block(arrays: Any) -> Tensor:
 
 @composes("ix_")
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """An open grid with one axis for each vector; a boolean vector gives the indices of its true
-    elements."""
+    """An open grid with one axis for each vector; a mask gives the indices of its true elements."""
 
     def line(k: int, arg: Any) -> Any:
         if np.ndim(arg) != 1:

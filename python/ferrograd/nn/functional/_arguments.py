@@ -98,7 +98,10 @@ def given(op: str, x: Any, what: str = "input") -> Tensor:
 
 
 def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
-    """Class indices, checked to be integers and in the range. A trace does not check the range."""
+    """Class indices, checked to be integers and in the range.
+
+    A trace does not check the range.
+    """
     if _is_recording_program():
         return target
     values = target.detach().numpy()

@@ -1,5 +1,6 @@
-"""Embeddings with options, and bags of embeddings. The core does the lookup. Invariant: `max_norm`
-changes the looked-up rows in place, outside the graph.
+"""Embeddings with options, and bags of embeddings. The core does the lookup.
+
+Invariant: `max_norm` changes the looked-up rows in place, outside the graph.
 """
 
 from __future__ import annotations

@@ -150,8 +150,7 @@ class RegularGridInterpolator:
         return total
 
     def _curved(self, places: list[Any], curve: Any) -> Any:
-        """Interpolates along the last variable at all points, then along the one before, to the
-        first.
+        """Interpolates along the last variable at all points, then along the one before, ….
 
         From the second variable on, every point has its own curve.
         """

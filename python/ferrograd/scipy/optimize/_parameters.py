@@ -65,8 +65,7 @@ class Problem:
         return on_arrays(lambda x, *more: derivative(x, *more, *args))
 
     def pair(self, function: Callable[..., Any]) -> Callable[[Any], tuple[float, Any]]:
-        """A value and a gradient returned together by the caller's function, with the parameters
-        bound."""
+        """The caller's function of a value and a gradient, with the parameters bound."""
         args = self._unflatten(self.known)
 
         def both(x: Any) -> tuple[float, Any]:

@@ -162,8 +162,7 @@ def _number(problem: Problem, found: Any) -> Any:
 def _by_name(
     name: str, f: Callable[..., Any], args: Any, start: Any, *ends: Any, **own: Any
 ) -> Any:
-    """The result of SciPy's function with this name, with the root differentiable by the
-    parameters."""
+    """The result of SciPy's function with this name, with a differentiable root."""
     problem = Problem(name, f, start, args)
     numbers = problem.on_arrays(lambda x, flat: np.reshape(problem(x, flat), np.shape(x)))
     full_output = own.pop("full_output", False)

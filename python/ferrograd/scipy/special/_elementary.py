@@ -149,8 +149,9 @@ def _stirling(x: Any) -> Any:
 
 
 def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
-    """The smaller and the larger argument. Equal ones are swapped, so that derivatives of every
-    order are right.
+    """The smaller and the larger argument.
+
+    Equal ones are swapped, so that derivatives of every order are right.
     """
     return np.where(a < b, a, b), np.where(a < b, b, a)
 

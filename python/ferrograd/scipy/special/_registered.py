@@ -21,8 +21,7 @@ def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Registers the functions among `names`; returns the look-up of all others, which are
-    SciPy's."""
+    """Registers the functions among `names`; returns the look-up of SciPy's other functions."""
     function_table.register(_of_numpy(names["i0"]), "i0")
     function_table.register_module("scipy.special", names)
     return rest_of("special")

@@ -282,8 +282,7 @@ class Continuous:
         return self._checked(found, shapes, scale)
 
     def _begins_steeply(self, places: Places, shapes: list[Any]) -> Any:
-        """The points at the low end where the density or its slope is, or is computed as,
-        infinite."""
+        """The points at the low end where the density or its slope is computed as infinite."""
         power = fixed(self._power(0, shapes))
         steep = (power < 1) & (power != 0)
         if self._steep is not None:
@@ -389,8 +388,7 @@ class Continuous:
         return self._known(method, q, shapes)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
-        """Random numbers, SciPy's for `random_state`, with the shape `size` or that of the
-        parameters.
+        """Random numbers, SciPy's for `random_state`, with the shape `size` or the parameters'.
 
         Each is differentiated by the parameters as a quantile.
         """

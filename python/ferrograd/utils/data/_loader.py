@@ -239,8 +239,10 @@ class DataLoader:
         return {**position.saved(), "length": length, "generators": self._sources.own_states()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Makes the next loop continue from a state. The loader must have the arguments of the
-        saved one."""
+        """Makes the next loop continue from a state.
+
+        The loader must have the arguments of the saved one.
+        """
         op = "DataLoader.load_state_dict"
         position = Position.loaded(op, state_dict)
         if position.batches and not self._stream and state_dict["length"] != len(self):

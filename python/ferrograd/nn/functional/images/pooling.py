@@ -77,8 +77,10 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
 
 
 def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False) -> Any:
-    """Largest elements of the windows that divide the last axis into `output_size` parts. With
-    `return_indices`, also their indices. dx = `g` for the largest element, the first of equal ones.
+    """Largest elements of the windows that divide the last axis into `output_size` parts.
+
+    With `return_indices`, also their indices. dx = `g` for the largest element, the first of equal
+    ones.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.adaptive_max_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()

@@ -1,4 +1,7 @@
-"""Unpooling: moves largest elements back to their positions. Invariant: other elements are zero."""
+"""Unpooling: moves largest elements back to their positions.
+
+Invariant: other elements are zero.
+"""
 
 from __future__ import annotations
 

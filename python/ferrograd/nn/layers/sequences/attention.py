@@ -162,8 +162,7 @@ class MultiheadAttention(Module):
     def _projected(
         self, query: Tensor, key: Tensor, value: Tensor, batched: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Projected queries, keys and values (N, L, E); one product if all three are the same
-        tensor."""
+        """Projected queries, keys and values (N, L, E); one product if they are one tensor."""
         same, both = query is key and key is value, key is value
         three = []
         for x in (query, key, value):
