@@ -3,16 +3,10 @@
 //!
 //! Invariant: the loop of a level uses only instructions of that level.
 
+use super::loop_call::Loop;
 use super::row_broadcast::RowLoop;
 use crate::dtype::DType;
 use crate::kernels::isa;
-
-/// A loop over `n` contiguous elements: operands, output, count, parameters.
-///
-/// # Safety
-/// Each operand and the output hold `n` aligned elements of the loop's types; the output either overlaps no
-/// operand or starts where it starts; `params` holds the formula's parameters; the CPU has the loop's level.
-pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
 
 /// The loops of one operation.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +211,7 @@ macro_rules! loop_table {
             // SAFETY: the caller keeps the contract of `Loop`.
             unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, text) }
         }
-        Some(int_loop as $crate::kernels::elementwise::Loop)
+        Some($crate::kernels::elementwise::Loop::new(int_loop))
     }};
 
     (@rows $t:ident $O:tt) => {};
@@ -270,7 +264,7 @@ macro_rules! loop_table {
     (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         {
-            $t.f64[2] = $crate::kernels::elementwise::sixteen::$function;
+            $t.f64[2] = $crate::kernels::elementwise::Loop::new($crate::kernels::elementwise::sixteen::$function);
         }
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };

@@ -3,7 +3,7 @@
 //! Owns: that of float32, and the exponential of float64. Never chooses texts: `sixteen;` and `eight` in a declaration do.
 //! Invariant: a tail is computed as what precedes it.
 
-use super::loop_table::Loop;
+use super::loop_call::Loop;
 use super::loops::{Kernel, operands};
 use crate::kernels::math::sixteen::{Sixteen, exp_of_eight};
 use crate::kernels::nontemporal;
@@ -51,7 +51,7 @@ unsafe fn map<K: Kernel<N, P>, const N: usize, const P: usize>(
 
 /// The loop of a text.
 pub const fn sixteen<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
-    map::<K, N, P>
+    Loop::new(map::<K, N, P>)
 }
 
 /// The exponential of float64, eight numbers at a time.

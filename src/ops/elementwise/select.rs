@@ -66,7 +66,7 @@ fn select_small(
         return None;
     }
     let mask = condition.flat()?;
-    let [a, b] = operands.map(|x| OperandRef::from(x).flat());
+    let [a, b] = operands.map(|x| OperandRef::from(x).flat(condition.size()));
     match Tensor::empty_as(condition.layout(), dtype) {
         Ok(out) => select_flat(mask, [a?, b?], out.flat()?).then_some(Ok(out)),
         Err(error) => Some(Err(error)),
