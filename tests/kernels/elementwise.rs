@@ -12,9 +12,9 @@ static ADD: LoopTable = loop_table! {
     float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.15;
 };
 static LESS: LoopTable = loop_table! {
-    mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| a < b; cost: 0.15;
+    float -> mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| (a ^ 1) & b; cost: 0.15;
 };
-static XOR: LoopTable = loop_table! { no_float; ints: |a, b| a ^ b; bool: |a, b| a ^ b; cost: 0.1; };
+static XOR: LoopTable = loop_table! { ints: |a, b| a ^ b; bool: |a, b| a ^ b; cost: 0.1; };
 
 /// Runs a loop over the shape `dims`.
 ///

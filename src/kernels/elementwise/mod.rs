@@ -6,6 +6,7 @@
 //!
 //! Invariant: an element has the same bits whichever fast path computes it.
 
+mod attributes;
 mod casting;
 pub mod complex_loops;
 mod contiguous;
@@ -26,6 +27,7 @@ mod tile_copy;
 mod transposed;
 mod where_loops;
 
+pub use attributes::Attributes;
 pub(crate) use casting::apply_converted;
 pub use dispatch::{
     LoopWork, MAX_OPERANDS, Operand, OutOperand, StridedCall, parallel_blocks, parallel_units,
