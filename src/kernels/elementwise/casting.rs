@@ -13,7 +13,7 @@ use super::dispatch::{MAX_OPERANDS, parallel_blocks};
 use super::launch_loop::{In, run_opaque, views_of};
 use super::loop_call::{Loop, LoopCall};
 use super::loop_table::LoopTable;
-use super::scalar::repeat_element;
+use super::scalar_operand::repeat_element;
 use super::tile_copy::{gather, scatter};
 use crate::dtype::{DType, Element, no_loop, with_dtype};
 use crate::kernels::cast::RunConverter;

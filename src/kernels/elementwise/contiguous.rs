@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
 use super::loop_call::{Loop, LoopCall};
-use super::scalar::{SMALL_CALL_ELEMENTS, repeat_element};
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, repeat_element};
 use crate::kernels::nontemporal;
 use crate::kernels::nontemporal::StreamBuffer;
 use crate::kernels::view::with_word;

@@ -7,7 +7,7 @@
 use super::contiguous::{ContiguousCall, PaddedLoop, is_c_contiguous};
 use super::loop_call::{Loop, LoopCall};
 use super::row_broadcast::{RowLoop, run_rows};
-use super::scalar::{SMALL_CALL_ELEMENTS, SmallBuffer};
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer};
 use super::strided::StridedPlan;
 use super::tile_copy::gather;
 use super::transposed::TransposedCall;

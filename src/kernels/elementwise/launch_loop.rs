@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::casting::apply_converted;
 use super::dispatch::{LoopWork, StridedCall};
-use super::scalar::word;
+use super::scalar_operand::word;
 use super::{Loop, LoopTable, Operand, OutOperand, where_loop};
 use crate::array::capture;
 use crate::dtype::{DType, no_loop};

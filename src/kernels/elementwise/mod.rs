@@ -18,7 +18,7 @@ mod loop_table;
 pub mod loops;
 mod nextafter;
 pub mod row_broadcast;
-mod scalar;
+mod scalar_operand;
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 pub mod sixteen;
 mod small_call;
@@ -40,7 +40,7 @@ pub use loop_call::{Loop, LoopFn};
 pub use loop_table::LoopTable;
 pub use loops::{Kernel, Predicate};
 pub use nextafter::NEXT_AFTER;
-pub(crate) use scalar::{SMALL_CALL_ELEMENTS, repeat_element, word};
+pub(crate) use scalar_operand::{SMALL_CALL_ELEMENTS, repeat_element, word};
 pub use small_call::{Flat, FlatOperand};
 pub(crate) use small_call::{SmallCall, select_flat};
 pub use where_loops::where_loop;

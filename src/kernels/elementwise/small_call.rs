@@ -11,7 +11,7 @@ use super::dispatch::MAX_OPERANDS;
 use super::launch_loop::In;
 use super::loop_call::{Loop, LoopCall};
 use super::loop_table::LoopTable;
-use super::scalar::{SMALL_CALL_ELEMENTS, SmallBuffer, word};
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer, word};
 use super::where_loops::where_loop;
 use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;

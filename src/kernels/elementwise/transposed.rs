@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::contiguous::{PaddedLoop, is_c_contiguous};
 use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
-use super::scalar::repeat_element;
+use super::scalar_operand::repeat_element;
 use crate::kernels::transpose::transpose_block;
 
 /// Rows of a block: a cache line of 8-byte elements.
