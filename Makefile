@@ -200,8 +200,8 @@ $(BENCH)/.wheel: dist/.built $(BENCH)/.created
 	@touch $@
 
 .PHONY: bench
-bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small")
-	$(BENCH)/bin/python benches/run.py $(ARGS)
+bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small" ISA=avx2)
+	$(BENCH)/bin/python benches/run.py $(if $(ISA),--isa $(ISA)) $(ARGS)
 
 .PHONY: compare
 compare: $(VENV)/.wheel ## time this build beside another one (OLD=/path/to/its/python ARGS="--quick --only small")

@@ -9,8 +9,6 @@
 //! (`tools/pgo.py`), so that it is optimised for size.
 //!
 //! Which loops are compiled for which levels:
-//! * element-wise formulas with `sixteen;`, for float32: the baseline, AVX2, and an AVX-512 loop with
-//!   functions of its own;
 //! * element-wise formulas with `float:`, and frequent reductions, products and row loops: every level;
 //! * what AVX-512 does not make faster: products, sums of squares and integer folds (`Fold::LEVELS`), the
 //!   reorderings of cosine transforms, conversions of int32 and uint8 (`Convert::LEVELS`), formulas with

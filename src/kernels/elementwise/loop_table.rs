@@ -232,20 +232,6 @@ macro_rules! loop_table {
         $t.in_place = Some(const { &$crate::kernels::elementwise::loops::in_place_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f64[2] = $crate::kernels::elementwise::Loop::new($crate::kernels::elementwise::sixteen::$function);
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
     (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
         $t.row_loops = Some(const { &$crate::kernels::elementwise::row_broadcast::row_loops::<K>() });
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
@@ -268,9 +254,6 @@ macro_rules! loop_table {
         $crate::loop_table!(@rows table [] ints $($rest)*);
         table
     }};
-    (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
-    };
     (@domain $domain:ident $([$($attribute:ident),*])?: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
         const ATTRIBUTES: $crate::kernels::elementwise::Attributes =
             $crate::kernels::elementwise::Attributes::$domain $($(.$attribute())*)?;

@@ -19,8 +19,6 @@ pub mod loops;
 mod nextafter;
 pub mod row_broadcast;
 mod scalar_operand;
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-pub mod sixteen;
 mod small_call;
 mod strided;
 mod tile_copy;

@@ -9,6 +9,7 @@ use gemm_common::Parallelism;
 
 use super::float_blocked;
 use super::float_tile::FloatTile;
+use super::library_kernel;
 use super::product::{Mat, Size};
 use crate::kernels::workspace::Bits;
 
@@ -56,8 +57,8 @@ macro_rules! float_gemm {
     )*};
 }
 float_gemm! {
-    f64 = gemm_f64::gemm::f64::get_gemm_fn;
-    f32 = gemm_f32::gemm::f32::get_gemm_fn;
+    f64 = library_kernel::f64_kernel;
+    f32 = library_kernel::f32_kernel;
 }
 
 /// Multiply-adds up to which our tiles are faster than the crates, which pack more: for any

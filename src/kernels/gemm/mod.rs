@@ -11,6 +11,7 @@ mod float;
 mod float_blocked;
 mod float_pack;
 mod float_tile;
+mod library_kernel;
 mod matrix_vector;
 mod naive;
 mod narrow;

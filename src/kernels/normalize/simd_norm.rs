@@ -1,7 +1,7 @@
 //! SIMD forward passes of normalisation, for CPU levels with masked vectors.
 //!
 //! Invariant: sums run over fixed blocks whose totals are kept in float64, in the order of the
-//! runs.
+//! runs; they have the same bits in vectors of either width.
 
 use super::channels::{ChannelOperands, SetRuns, inverse_std};
 use super::rows::{ForwardOperands, Number};
@@ -10,8 +10,10 @@ use crate::kernels::simd::Lanes;
 
 /// Elements of a block of a sum.
 const BLOCK: usize = 1024;
-/// Vector accumulators of a sum.
-const ACCUMULATORS: usize = 4;
+/// Bytes of all accumulators of a sum: the order of additions is the same at every vector width.
+const ACCUMULATOR_BYTES: usize = 256;
+/// Vectors in them where vectors are narrowest.
+const MOST_ACCUMULATORS: usize = 8;
 
 /// A float type with SIMD normalisation.
 pub(super) trait SimdNorm: Number {
@@ -138,24 +140,25 @@ unsafe fn sum<V: Lanes, const SQUARES: bool>(x: *const V::Part, n: usize, shift:
 where
     V::Part: Number,
 {
+    let accumulators = const { ACCUMULATOR_BYTES / size_of::<V>() };
     let mut total = 0.0;
     let mut start = 0;
     while start < n {
         let (x, n) = (x.wrapping_add(start), BLOCK.min(n - start));
         start += BLOCK;
-        let mut sums = [V::zero(); ACCUMULATORS];
-        let whole = n - n % (ACCUMULATORS * V::LANES);
+        let mut sums = [V::zero(); MOST_ACCUMULATORS];
+        let whole = n - n % (accumulators * V::LANES);
         // SAFETY: the caller's contract; lanes beyond the elements are masked off.
         unsafe {
             let mut at = 0;
             while at < whole {
-                for j in 0..ACCUMULATORS {
+                for j in 0..accumulators {
                     let x = V::read(x.wrapping_add(at + j * V::LANES));
                     sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, None);
                 }
-                at += ACCUMULATORS * V::LANES;
+                at += accumulators * V::LANES;
             }
-            for j in 0..ACCUMULATORS {
+            for j in 0..accumulators {
                 let at = whole + j * V::LANES;
                 if at >= n {
                     break;
@@ -165,8 +168,14 @@ where
                 sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, Some(mask));
             }
         }
-        let [a, b, c, d] = sums;
-        total += a.add(b).add(c.add(d)).total().to_f64();
+        let [a, b, c, d, e, f, g, h] = sums;
+        let sum = if accumulators == MOST_ACCUMULATORS {
+            // Even vectors are the lower halves of wide ones, odd vectors the upper halves.
+            V::far(a.add(c).add(e.add(g)), b.add(d).add(f.add(h)))
+        } else {
+            a.add(b).add(c.add(d))
+        };
+        total += sum.total().to_f64();
     }
     total
 }

@@ -93,9 +93,6 @@ macro_rules! derivative {
     (float $([$($attribute:ident),*])? |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {
         $crate::derivative!(@formula [float $([$($attribute),*])?] [$($arg),*] [$($($p),*)?] $body, stringify!($body))
     };
-    (sixteen |$($arg:ident),*| $body:expr) => {
-        $crate::derivative!(@formula [sixteen] [$($arg),*] [] $body, stringify!($body))
-    };
     (@formula [$($domain:tt)*] [$($arg:ident),*] [$($p:ident),*] $body:expr, $text:expr) => {{
         static TABLE: $crate::kernels::elementwise::LoopTable = $crate::kernels::elementwise::LoopTable {
             text: $text,

@@ -26,19 +26,19 @@ elementwise! { family "activation" [in_place];
     /// Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`.
     [numpy("scipy.special.expit"), aliases("expit")]
     fn sigmoid(x) = SIGMOID {
-        forward { complex [exponential]: |x| x.sigmoid(); sixteen; cost: 0.9; }
+        forward { complex [exponential]: |x| x.sigmoid(); cost: 0.9; }
         by x { complex [ring] |g, y| g * (y * (1.0 - y)) }
     }
     /// Logarithm of the logistic function. Derivative: `g sigmoid(-x)`.
     [numpy("scipy.special.log_expit")]
     fn logsigmoid(x) = LOGSIGMOID {
-        forward { float: |x| -((-x.abs()).exp().log1p() - x.min(R::lit(0.0))); sixteen; cost: 1.6; }
-        by x { sixteen |g, x| g * (-x).sigmoid() }
+        forward { float: |x| -((-x.abs()).exp().log1p() - x.min(R::lit(0.0))); cost: 1.6; }
+        by x { float |g, x| g * (-x).sigmoid() }
     }
     /// `ln(1 + e^x)`. Derivative: `g sigmoid(x)`.
     fn softplus(x) = SOFTPLUS {
-        forward { float: |x| x.max(R::lit(0.0)) + (-x.abs()).exp().log1p(); sixteen; cost: 1.6; }
-        by x { sixteen |g, x| g * x.sigmoid() }
+        forward { float: |x| x.max(R::lit(0.0)) + (-x.abs()).exp().log1p(); cost: 1.6; }
+        by x { float |g, x| g * x.sigmoid() }
     }
     /// `x / (1 + |x|)`. Derivative: `g / (1 + |x|)²`.
     fn softsign(x) = SOFTSIGN {
@@ -48,8 +48,8 @@ elementwise! { family "activation" [in_place];
     /// `x sigmoid(x)`. Derivative: `g s (1 + x (1 - s))` with `s = sigmoid(x)`.
     [aliases("swish")]
     fn silu(x) = SILU {
-        forward { float: |x| x * x.sigmoid(); sixteen; cost: 1.0; }
-        by x { sixteen |g, x| { let s = x.sigmoid(); g * (s * (1.0 + x * (1.0 - s))) } }
+        forward { float: |x| x * x.sigmoid(); cost: 1.0; }
+        by x { float |g, x| { let s = x.sigmoid(); g * (s * (1.0 + x * (1.0 - s))) } }
     }
     /// Scaled elu, self-normalising: `scale elu(x, alpha)` with its two fixed constants. Derivative: `g scale`, and `g scale alpha e^x` below zero.
     fn selu(x) = SELU {
@@ -63,8 +63,8 @@ elementwise! { family "activation" [in_place];
     }
     /// `x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`.
     fn mish(x) = MISH {
-        forward { float: |x| { let q = (-x).sigmoid(); x * (x.sigmoid() * (1.0 + q) / (1.0 + q * q)) }; sixteen; cost: 2.2; }
-        by x { sixteen |g, x| {
+        forward { float: |x| { let q = (-x).sigmoid(); x * (x.sigmoid() * (1.0 + q) / (1.0 + q * q)) }; cost: 2.2; }
+        by x { float |g, x| {
             // tanh(softplus(x)) as a rational function of sigmoids, smooth at 0 for derivatives of every order.
             let (s, q) = (x.sigmoid(), (-x).sigmoid());
             let norm = 1.0 + q * q;

@@ -34,7 +34,7 @@ elementwise! { family "elementwise" [in_place];
     /// Cube root. Derivative: `g / (3 y²)`.
     [numpy("cbrt")]
     fn cbrt(x) = CBRT {
-        forward { float: |x| x.cbrt(); sixteen; cost: 2.0; }
+        forward { float: |x| x.cbrt(); cost: 2.0; }
         by x { float |g, y| g / (y * y * 3.0) }
     }
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
@@ -46,7 +46,7 @@ elementwise! { family "elementwise" [in_place];
     /// Exponential. Derivative: `g y`.
     [numpy("exp")]
     fn exp(x) = EXP {
-        forward { complex [exponential]: |x| x.exp(); sixteen; eight exp; cost: 0.75; }
+        forward { complex [exponential]: |x| x.exp(); cost: 0.75; }
         by x { complex [ring] |g, y| g * y }
     }
     /// `2^x`. Derivative: `g y ln 2`.
@@ -64,25 +64,25 @@ elementwise! { family "elementwise" [in_place];
     /// Natural logarithm. Derivative: `g / x`.
     [numpy("log")]
     fn log(x) = LOG {
-        forward { complex: |x| x.ln(); sixteen; cost: 1.0; }
+        forward { complex: |x| x.ln(); cost: 1.0; }
         by x { complex |g, x| g / x }
     }
     /// Logarithm to base 2. Derivative: `g / (x ln 2)`.
     [numpy("log2")]
     fn log2(x) = LOG2 {
-        forward { complex: |x| x.log2(); sixteen; cost: 1.0; }
+        forward { complex: |x| x.log2(); cost: 1.0; }
         by x { complex |g, x| g / (x * std::f64::consts::LN_2) }
     }
     /// Logarithm to base 10. Derivative: `g / (x ln 10)`.
     [numpy("log10")]
     fn log10(x) = LOG10 {
-        forward { complex: |x| x.log10(); sixteen; cost: 1.4; }
+        forward { complex: |x| x.log10(); cost: 1.4; }
         by x { complex |g, x| g / (x * std::f64::consts::LN_10) }
     }
     /// `ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`.
     [numpy("log1p")]
     fn log1p(x) = LOG1P {
-        forward { complex: |x| x.log1p(); sixteen; cost: 1.5; }
+        forward { complex: |x| x.log1p(); cost: 1.5; }
         by x { complex |g, x| g / (1.0 + x) }
     }
     /// Sine. Derivative: `g cos x`.
@@ -124,13 +124,13 @@ elementwise! { family "elementwise" [in_place];
     /// Hyperbolic sine. Derivative: `g cosh x`.
     [numpy("sinh")]
     fn sinh(x) = SINH {
-        forward { complex [exponential]: |x| x.sinh(); sixteen; cost: 1.6; }
+        forward { complex [exponential]: |x| x.sinh(); cost: 1.6; }
         by x { complex [exponential] |g, x| g * x.cosh() }
     }
     /// Hyperbolic cosine. Derivative: `g sinh x`.
     [numpy("cosh")]
     fn cosh(x) = COSH {
-        forward { complex [exponential]: |x| x.cosh(); sixteen; cost: 1.1; }
+        forward { complex [exponential]: |x| x.cosh(); cost: 1.1; }
         by x { complex [exponential] |g, x| g * x.sinh() }
     }
     /// Hyperbolic tangent. Derivative: `g (1 - y²)`.
@@ -166,7 +166,7 @@ elementwise! { family "elementwise" [in_place];
     /// Complementary error function, `1 - erf(x)`. Derivative: `-g 2/sqrt(pi) e^(-x²)`.
     [numpy("scipy.special.erfc")]
     fn erfc(x) = ERFC {
-        forward { float: |x| x.erfc(); sixteen; cost: 2.5; }
+        forward { float: |x| x.erfc(); cost: 2.5; }
         by x { float |g, x| g * (-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI }
     }
     /// Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`.
