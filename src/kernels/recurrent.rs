@@ -7,7 +7,7 @@
 use std::ops::{Add, Mul, Sub};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::elementwise::Loop;
+use super::elementwise::{Loop, LoopCall};
 use super::launch::launch;
 use super::multiversion::{Levels, leveled};
 use super::view::{View, ViewMut, with_float};
@@ -44,9 +44,9 @@ pub struct Activations {
 /// The loop is for this element type.
 unsafe fn apply<T>(function: Loop, x: &[T], out: &mut [T]) {
     assert!(x.len() == out.len(), "a loop over parts of different sizes");
-    let operand = x.as_ptr().cast::<u8>();
+    let (ins, out, n) = ([x.as_ptr().cast()], out.as_mut_ptr().cast(), x.len());
     // SAFETY: the caller's contract; both slices have the elements, and the formula has no parameters.
-    unsafe { function(&raw const operand, out.as_mut_ptr().cast(), out.len(), std::ptr::null()) };
+    unsafe { LoopCall { f: function, ins, out, n, params: &[] }.run() };
 }
 
 /// `n` elements of an operand from `start` on.

@@ -87,6 +87,11 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         }
         return Ok(Some(Tensor::scalar(number)));
     }
+    array_like(op, ob)
+}
+
+/// `tensor_like` for an object that is neither a tensor nor a weak number.
+fn array_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if numpy::is_array(ob) {
         return numpy::share(op, ob).map(Some);
     }
@@ -118,9 +123,33 @@ fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     Ok(Some(tensor))
 }
 
-/// The other operand of a tensor's operator; `None` also for an object that implements arithmetic with arrays itself.
+/// The other operand of a tensor's operator; `None` for an object that is no operand, or implements arithmetic with arrays
+/// itself.
 #[inline]
 pub(crate) fn operand_like(
+    op: &str,
+    rule: OverrideRule,
+    ob: &Bound<'_, PyAny>,
+) -> PyResult<Option<Operand>> {
+    if let Ok(tensor) = ob.cast_exact::<PyTensor>() {
+        return Ok(Some(Operand::Tensor(tensor.get().tensor.clone())));
+    }
+    if let Some(number) = weak_number(ob)? {
+        return Ok(Some(Operand::Scalar(number)));
+    }
+    if foreign_arrays::should_defer(rule, ob)? {
+        return Ok(None);
+    }
+    let tensor = match ob.cast::<PyTensor>() {
+        Ok(tensor) => Some(tensor.get().tensor.clone()),
+        Err(_) => array_like(op, ob)?,
+    };
+    Ok(tensor.map(Operand::Tensor))
+}
+
+/// `operand_like` for an operation that takes tensors only: a number is one without axes.
+#[inline]
+pub(crate) fn tensor_operand_like(
     op: &str,
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,

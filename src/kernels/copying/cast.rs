@@ -151,7 +151,7 @@ fn as_map(from: DType, to: DType) -> Work {
 
 fn map_loop<A: Copy, B: Convert<A>>() -> Loop {
     // SAFETY: the contract of `Loop`, for elements of these types.
-    |ins, out, n, _| unsafe { cast_contiguous::<A, B>((*ins).cast(), out.cast(), n) }
+    Loop::new(|ins, out, n, _| unsafe { cast_contiguous::<A, B>((*ins).cast(), out.cast(), n) })
 }
 
 /// The dtype through which a dtype without loops is converted, without loss.

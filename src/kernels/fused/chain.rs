@@ -9,12 +9,12 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::broadcast::{Broadcast, repeat};
+use super::broadcast::Broadcast;
 use super::chain_op::{
     BufferAddresses, BufferId, ChainOp, Location, MAX_REDUCTIONS, PartialLeaves, TileRows,
 };
 use super::scratch::{CacheLine, with_scratch};
-use crate::kernels::elementwise::parallel_units;
+use crate::kernels::elementwise::{parallel_units, repeat_element};
 use crate::kernels::nontemporal;
 use crate::kernels::reduce::WHOLE_LEAF;
 
@@ -176,7 +176,7 @@ impl Chain {
                 }
             };
             // SAFETY: one element is read, and the slot holds the tile.
-            unsafe { repeat((from, value.size), slot(value.slot), rows * row) };
+            unsafe { repeat_element((from, value.size), slot(value.slot), rows * row) };
         }
         broadcasts
     }

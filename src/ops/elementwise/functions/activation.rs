@@ -7,16 +7,16 @@ elementwise! { family "activation" [in_place];
     }
     /// `min(max(x, 0), 6)`. Derivative: `g` between 0 and 6, 0 elsewhere and at both ends.
     fn relu6(x) = RELU6 {
-        forward { cheap: |x| {
+        forward { float [memory_bound]: |x| {
             let raised = R::select(x.lt(R::lit(0.0)), R::lit(0.0), x);
             R::select(raised.gt(R::lit(6.0)), R::lit(6.0), raised)
         }; cost: 0.3; }
-        by x { cheap |g, x| R::select(R::mask_and(x.gt(R::lit(0.0)), x.lt(R::lit(6.0))), g, R::lit(0.0)) }
+        by x { float [memory_bound] |g, x| R::select(R::mask_and(x.gt(R::lit(0.0)), x.lt(R::lit(6.0))), g, R::lit(0.0)) }
     }
     /// `x` above zero, `slope x` below. Derivative: `g` above zero, `slope g` elsewhere.
     fn leaky_relu(x; negative_slope = 0.01) = LEAKY_RELU {
-        forward { cheap: |x; slope| R::select(x.gt(R::lit(0.0)), x, x * slope); cost: 0.3; }
-        by x { cheap |g, x; slope| R::select(x.gt(R::lit(0.0)), g, g * slope) }
+        forward { float [memory_bound]: |x; slope| R::select(x.gt(R::lit(0.0)), x, x * slope); cost: 0.3; }
+        by x { float [memory_bound] |g, x; slope| R::select(x.gt(R::lit(0.0)), g, g * slope) }
     }
     /// `x` above zero, `alpha (e^x - 1)` below. Derivative: `g`, and `g alpha e^x` below.
     fn elu(x; alpha = 1.0) = ELU {
@@ -26,8 +26,8 @@ elementwise! { family "activation" [in_place];
     /// Logistic function, `1 / (1 + e^-x)`. Derivative: `g y (1 - y)`.
     [numpy("scipy.special.expit"), aliases("expit")]
     fn sigmoid(x) = SIGMOID {
-        forward { complex_angles: |x| x.sigmoid(); cost: 0.9; }
-        by x { complex_ring |g, y| g * (y * (1.0 - y)) }
+        forward { complex [exponential]: |x| x.sigmoid(); cost: 0.9; }
+        by x { complex [ring] |g, y| g * (y * (1.0 - y)) }
     }
     /// Logarithm of the logistic function. Derivative: `g sigmoid(-x)`.
     [numpy("scipy.special.log_expit")]
@@ -80,20 +80,20 @@ elementwise! { family "activation" [in_place];
     /// Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere.
     fn hardtanh(x; min_val = -1.0, max_val = 1.0) = HARDTANH {
         guard crate::ops::elementwise::functions::thresholds::in_order;
-        forward { cheap: |x; low, high| {
+        forward { float [memory_bound]: |x; low, high| {
             let raised = R::select(x.lt(low), low, x);
             R::select(raised.gt(high), high, raised)
         }; cost: 0.3; }
-        by x { cheap |g, x; low, high| R::select(R::mask_and(x.gt(low), x.lt(high)), g, R::lit(0.0)) }
+        by x { float [memory_bound] |g, x; low, high| R::select(R::mask_and(x.gt(low), x.lt(high)), g, R::lit(0.0)) }
     }
     /// The straight line `x / 6 + 1/2`, limited to 0..1. Derivative: `g / 6` strictly inside, 0 elsewhere.
     fn hardsigmoid(x) = HARDSIGMOID {
-        forward { cheap: |x| ((x + 3.0).max(R::lit(0.0)).min(R::lit(6.0))) / 6.0; cost: 0.5; }
-        by x { cheap |g, x| R::select(R::mask_and(x.gt(R::lit(-3.0)), x.lt(R::lit(3.0))), g / 6.0, R::lit(0.0)) }
+        forward { float [memory_bound]: |x| ((x + 3.0).max(R::lit(0.0)).min(R::lit(6.0))) / 6.0; cost: 0.5; }
+        by x { float [memory_bound] |g, x| R::select(R::mask_and(x.gt(R::lit(-3.0)), x.lt(R::lit(3.0))), g / 6.0, R::lit(0.0)) }
     }
     /// `x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below.
     fn hardswish(x) = HARDSWISH {
-        forward { cheap: |x| R::select(x.le(R::lit(-3.0)), R::lit(0.0), x * (x + 3.0).min(R::lit(6.0)) / 6.0); cost: 0.6; }
-        by x { cheap |g, x| R::select(x.ge(R::lit(3.0)), g, R::select(x.le(R::lit(-3.0)), R::lit(0.0), g * (x / 3.0 + 0.5))) }
+        forward { float [memory_bound]: |x| R::select(x.le(R::lit(-3.0)), R::lit(0.0), x * (x + 3.0).min(R::lit(6.0)) / 6.0); cost: 0.6; }
+        by x { float [memory_bound] |g, x| R::select(x.ge(R::lit(3.0)), g, R::select(x.le(R::lit(-3.0)), R::lit(0.0), g * (x / 3.0 + 0.5))) }
     }
 }
