@@ -315,7 +315,7 @@ def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any
 
 
 def defjvp(function: Primitive, *rules: Any, argnums: Any = None) -> None:
-    """Takes forward rules, which nothing needs: forward products follow from `defvjp`'s rules."""
+    """Accepts forward rules and ignores them: forward products follow from `defvjp`'s rules."""
     if not isinstance(function, Primitive):
         raise ArgumentTypeError(
             f"defjvp: the first argument is a {type(function).__name__}; decorate the function with"

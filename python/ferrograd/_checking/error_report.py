@@ -1,4 +1,4 @@
-"""What a check of derivatives found."""
+"""The results of a check of derivatives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class GradcheckReport:
-    """What a check found; true when it passed."""
+    """The result of a check; true if it passed."""
 
     passed: bool
     max_abs_error: float

@@ -141,7 +141,7 @@ def _repeated(difference: float, nondet_tol: float) -> list[str]:
 
 
 def _constant(problem: Problem) -> list[str]:
-    """Which gradients are not zero where those of all outputs are: backward is linear."""
+    """The nonzero gradients for zero gradients of all outputs: backward must be linear."""
     outputs, problem.recorded = problem.recorded, []
     found = pulled(problem, outputs, [np.zeros(o.shape) for o in outputs])
     return [
@@ -168,7 +168,7 @@ def _undefined(problem: Problem) -> list[str]:
 
 
 def _fed_nothing(node: Node) -> list[str]:
-    """What a backward written in Python does wrong when no output of its forward has a gradient."""
+    """The errors of Python backwards when no output of the forward has a gradient."""
     if node.context is None:
         return []
     try:

@@ -68,7 +68,7 @@ def _is_complex(value: Any) -> bool:
 
 
 def _kind(result: Any) -> str:
-    """What must not depend on the values of the inputs."""
+    """The properties of an output that must not depend on the values of the inputs."""
     if isinstance(result, Tensor | np.ndarray):
         return f"{result.dtype} of shape {tuple(result.shape)}"
     return type(result).__name__

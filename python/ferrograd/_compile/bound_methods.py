@@ -50,7 +50,7 @@ class OfObject:
 
     @property
     def __signature__(self) -> Any:
-        """That of the function without its first parameter, the object."""
+        """The signature of the function without its first parameter, the object."""
         from inspect import signature
 
         whole = signature(self._function)

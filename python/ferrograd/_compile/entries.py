@@ -226,7 +226,7 @@ class CompiledWithBackward(NamedTuple):
 
 
 class Eager(NamedTuple):
-    """Why calls of a signature run the function itself."""
+    """The reason why calls of a signature run the function itself."""
 
     reason: str
 
@@ -236,7 +236,7 @@ class WarmUp(NamedTuple):
 
     #: The form of results of a trace without a program.
     form: ResultStructure | None
-    #: How many calls in a row kept tensors that they computed.
+    #: The number of calls in a row that kept computed tensors.
     kept: int
     #: Whether calls with arrays return no history, even if calls with tensors do.
     detach: bool = False
@@ -244,7 +244,7 @@ class WarmUp(NamedTuple):
 
 #: A signature's program.
 ProgramEntry = CompiledForward | CompiledWithBackward
-#: What is found out about the calls of a signature.
+#: The kinds of state of the calls of a signature.
 Entry = ProgramEntry | Eager | WarmUp
 
 

@@ -55,7 +55,7 @@ class GivenArray:
 
 
 def kept(leaf: Any) -> Any:
-    """What is kept of an argument that is not a tensor, for `given`."""
+    """The kept form of an argument that is not a tensor, for `given`."""
     shown = type(leaf) is np.ndarray and _core._is_recording_program()
     return GivenArray(leaf) if shown else leaf
 

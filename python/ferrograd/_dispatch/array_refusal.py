@@ -149,7 +149,7 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
 
 
 def _of_scipy(home: str, name: str) -> str:
-    """What to do about a function that only SciPy has."""
+    """The advice for a function that only SciPy has."""
     if name not in _STANDARD.get(home, "").split():
         return f"ferrograd has no derivative of it: {_WRITTEN}"
     if os.environ.get(_SWITCH, "0").lower() in ("0", "", "false"):
@@ -218,7 +218,7 @@ def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
 
 
 def _code_of(function: Any) -> CodeType | None:
-    """The code of a function behind its wrappers."""
+    """The code of a function without its wrappers."""
     plain = getattr(function, "_implementation", function)
     return getattr(unwrap(plain) if callable(plain) else plain, "__code__", None)
 

@@ -22,7 +22,7 @@ class _FollowedLoader:
         self._loader = loader
 
     def create_module(self, spec: Any) -> Any:
-        """What the loader itself makes."""
+        """Creates the module with the original loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -51,7 +51,7 @@ def register(backends: ModuleType) -> None:
         return
 
     class FerrogradBackend(base):  # type: ignore[misc]
-        """What einops does with tensors, each an operation with its derivative."""
+        """The operations that einops needs, with derivatives."""
 
         framework_name = "ferrograd"
 

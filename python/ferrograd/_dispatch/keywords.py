@@ -1,6 +1,6 @@
-"""How NumPy's functions spell the arguments of our operations.
+"""The translation of NumPy's arguments to those of operations.
 
-Invariant: an argument is obeyed, or changes nothing, or the call is refused with the reason.
+Invariant: an argument is supported or has no effect; otherwise the call is refused with the reason.
 """
 
 import inspect
@@ -63,7 +63,7 @@ class Spelling:
                 self.ours[parameter.name] = names[i]
         if any(p.kind is p.VAR_POSITIONAL for p in theirs):
             self.ours = {p.name: p.name for p in theirs if p.name in names}
-        #: How many arguments by position mean the same in both.
+        #: The number of positional arguments with the same meaning in both.
         self.direct = 0
         for parameter, name in zip(theirs, names, strict=False):
             if parameter.kind is parameter.VAR_POSITIONAL:

@@ -98,7 +98,7 @@ def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None
 def array_ufunc(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
-    """What `Tensor.__array_ufunc__` does."""
+    """Implements `Tensor.__array_ufunc__`."""
     ours = OPERATIONS.get(ufunc) or OPERATIONS.get(ufunc.__name__)
     if ours is not None:
         if method == "__call__" and not kwargs:
@@ -119,7 +119,7 @@ def _computes(kind: Any) -> bool:
 
 
 def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Tensor.__array_function__` does."""
+    """Implements `Tensor.__array_function__`."""
     for kind in types or ():
         if kind is not Tensor and kind is not np.ndarray and _computes(kind):
             return NotImplemented

@@ -1,6 +1,6 @@
-"""What NumPy's ufuncs take besides operands, and their methods, on tensors.
+"""Keywords and methods of NumPy's ufuncs, on tensors.
 
-Invariant: a keyword is obeyed or refused with the reason, and no result leaves a graph silently.
+Invariant: a keyword is supported or refused with the reason, and no result leaves a graph silently.
 """
 
 from collections.abc import Callable

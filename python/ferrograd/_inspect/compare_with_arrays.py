@@ -16,10 +16,10 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.generator import SavedStates
 from ferrograd._tensor.pytree import Tree, flatten
 
-#: How far values may be apart, as a share of an element, by the bytes of a float.
+#: The relative tolerance of values, by the size of the float.
 _SHARES = {2: 0.05, 4: 1e-3, 8: 1e-6}
 
-#: What to look for.
+#: Advice on possible causes.
 CAUSES = (
     "the function computes something else on tensors: look where it changes what is still used,"
     " asks for a type, or converts with float() or np.asarray"
@@ -118,7 +118,7 @@ def _named(path: str) -> str:
 
 
 def _close(one: Any, other: Any) -> Any:
-    """Where two arrays of one shape are equal up to rounding, by the coarser of their dtypes."""
+    """A mask of equality up to rounding of the less precise dtype."""
     with np.errstate(all="ignore"):
         same = (one == other) | ((one != one) & (other != other))
         floats = [x.real.dtype for x in (one, other) if x.dtype.kind in "fc"]

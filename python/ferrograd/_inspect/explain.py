@@ -1,4 +1,4 @@
-"""Why a tensor requires no grad."""
+"""Explains why a tensor does not require grad."""
 
 from ferrograd._core import Tensor, _cut_because, _vanishing
 from ferrograd.errors import ArgumentTypeError

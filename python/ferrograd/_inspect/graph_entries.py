@@ -1,6 +1,6 @@
-"""What a graph lists: operations and the tensors between them.
+"""The entries of a graph: operations and the tensors between them.
 
-Invariant: one tensor has one `Value` in a graph, however often it is used there.
+Invariant: a tensor has one `Value` in a graph, even if it is used several times.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class autocast:  # noqa: N801  PyTorch's name
 
 
 class GradScaler:
-    """What scales losses for float16 on an accelerator; here it is always switched off.
+    """The loss scaler for float16 on accelerators; here it is always disabled.
 
     `scale(loss)` is the loss, `step(optimizer)` takes the step, and the others do nothing, as in
     PyTorch with `enabled=False`.

@@ -165,7 +165,7 @@ def positive(input: Any, *, out: Any = None) -> Any:
 
 
 def isposinf(input: Any) -> Tensor:
-    """Where the elements are positive infinities.
+    """A mask of the elements that are positive infinity.
 
     >>> import ferrograd as fg
     >>> fg.isposinf(fg.tensor([1.0, float("inf")])).tolist()
@@ -175,7 +175,7 @@ def isposinf(input: Any) -> Tensor:
 
 
 def isneginf(input: Any) -> Tensor:
-    """Where the elements are negative infinities.
+    """A mask of the elements that are negative infinity.
 
     >>> import ferrograd as fg
     >>> fg.isneginf(fg.tensor([1.0, -float("inf")])).tolist()

@@ -123,7 +123,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of equal parts of [min, max]; both 0 mean the data's ends.
+    """The counts of elements in equal parts of [min, max]; if both are 0, of the data's range.
 
     Elements outside are not counted. A constant of the input's dtype.
 

@@ -21,7 +21,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 #: The metadata key of the container structure.
 KEY = "ferrograd"
 
-#: How archives of torch.save and pickles begin.
+#: The first bytes of torch.save archives and pickles.
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 #: The longest header that readers of the format take.
@@ -154,7 +154,7 @@ def _is_pickle(content: _OnDisk | _InMemory) -> bool:
 
 
 def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
-    """What is raised for an open file that does not take or give bytes."""
+    """The error for an open file that does not read or write bytes."""
     name = getattr(file, "name", type(file).__name__)
     if isinstance(error, OSError) and not isinstance(error, ValueError):
         return type(error)(f"{op}: {name!r}: {error}")
@@ -237,7 +237,7 @@ class _File:
         self._described = {name: (code, shape, at, end) for name, code, shape, at, end in in_order}
 
     def tree(self) -> Any:
-        """What was saved; a dict of all tensors if it was not `save` that wrote the file."""
+        """The saved tree; a dict of all tensors if another program wrote the file."""
         if KEY in self._texts:
             return decoded(self._texts[KEY], self._value)
         found = LoadedState((name, self._value("tensor", name, False)) for name in self._described)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
-#: Every whole number up to this one is a float.
+#: Every integer up to this one is exact in float64.
 EXACT = 2**53
 
 

@@ -25,7 +25,7 @@ class _Place(NamedTuple):
     number: int
 
 
-#: What may be something else in a later run.
+#: Types of values that may differ in a later run.
 _CHANGING: Final = (FunctionType, MethodType, functools.partial, Tensor, _Place, np.ndarray)
 
 
@@ -92,7 +92,7 @@ class LaterFunction:
         return any(address in place for place in self._memories)
 
     def recorded(self) -> None:
-        """Says that calls from now on are later ones."""
+        """Marks the end of the trace: later calls use the copy."""
         if self._kept is not None:
             self._function = None
 
@@ -146,7 +146,7 @@ class _Copy:
             return MethodType(self._of(value.__func__), value.__self__)
         if isinstance(value, _Place):
             return self._given[value.number]
-        # What was made in inference mode is a constant that cannot be saved.
+        # A tensor made in inference mode is a constant that cannot be saved.
         if isinstance(value, Tensor) and self._taken is not None and not value.is_inference():
             return self._place(value, self._taken)
         if type(value) is np.ndarray and self._arrays:

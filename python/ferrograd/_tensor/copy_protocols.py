@@ -51,7 +51,7 @@ def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
 
 
 def _put(made: Any, state: Any) -> None:
-    """Gives an object the state of another, as `pickle` does."""
+    """Sets the state of an object to that of another, as `pickle` does."""
     if hasattr(made, "__setstate__"):
         made.__setstate__(state)
         return

@@ -249,7 +249,7 @@ class _Draw:
         return made, _source(generator).bit_generator.state
 
     def give_back(self, held: Any) -> None:
-        """Puts the generator there again."""
+        """Restores the state of the generator."""
         made, state = held
         generator = self.handle.generator
         if isinstance(generator, Generator):
@@ -341,7 +341,7 @@ class _Restoring:
         return _states()
 
     def give_back(self, held: States) -> None:
-        """Puts them there again."""
+        """Restores the states."""
         _put_back(held)
 
 

@@ -252,7 +252,7 @@ def _sum(parts: list[Tensor]) -> Tensor | None:
 
 
 def _slots(op: str, context: Node, x: Tensor) -> list[int]:
-    """Which inputs of an operation a tensor is."""
+    """The input positions of an operation at which a tensor is used."""
     if not isinstance(x, Tensor):
         raise ArgumentTypeError(f"{op}: an input is a {type(x).__name__}; pass tensors")
     if not x.requires_grad:

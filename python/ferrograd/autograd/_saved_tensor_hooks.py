@@ -37,7 +37,7 @@ class _Block:
 
     def __init__(self) -> None:
         self._open: list[int] = []
-        #: Where each of them began.
+        #: The state at the begin of each of them.
         self._threads: dict[int, int] = {}
 
     def _begin(self) -> int:

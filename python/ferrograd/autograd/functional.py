@@ -185,7 +185,7 @@ def _prepared(
 
 
 def _varying(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
-    """What was found; it must depend itself on those of `args` that require grad."""
+    """Checks that the results depend on those of `args` that require grad."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:
         if isinstance(part, tuple):

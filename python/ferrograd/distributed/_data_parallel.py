@@ -123,7 +123,7 @@ class DataParallel(Module):
     def _met(
         self, numbers: list[int], reached: list[bool], outputs: bool
     ) -> Callable[[], None] | None:
-        """What a pass has to do at its end; None if it is not to be summed, or is already."""
+        """The function to call at the end of a pass; None if it is not summed, or is running."""
         if self._running or not (outputs or self._armed):
             return None
         self._begin({n for n, is_reached in zip(numbers, reached, strict=True) if is_reached})
@@ -185,7 +185,7 @@ class DataParallel(Module):
     def _begin(self, reached: set[int]) -> None:
         """Called when a pass begins that adds to the gradients of these parameters."""
         not_recorded("DataParallel")
-        self._progress.wait()  # What a pass that failed has left.
+        self._progress.wait()  # The rest of a pass that failed.
         vars(self).update(_running=True, _next=0, _records=is_grad_enabled())
         for bucket in self._buckets_in_order:
             bucket.begin(reached)

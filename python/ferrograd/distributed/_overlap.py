@@ -33,7 +33,7 @@ class Progress:
         self._threads = mpi().Query_thread() == mpi().THREAD_MULTIPLE
 
     def add(self, request: Any, then: Callable[[], None]) -> None:
-        """Takes a request, which is complete after `wait`; `then` is called when it is."""
+        """Adds a request, which is complete after `wait`; `then` is called afterwards."""
         with self._lock:
             self._requests.append(request)
             self._then.append(then)

@@ -114,9 +114,9 @@ class ZeroRedundancyOptimizer(Optimizer):
             own.update({k: v for k, v in group.items() if k not in ("params", "param_names")})
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gives rank `to` the whole state, which its `state_dict()` is until the next step.
+        """Gathers the whole state on rank `to`, for its `state_dict()` until the next step.
 
-        All ranks call it; then that rank may save without the others.
+        All ranks call it; then rank `to` may save without the others.
         """
         to = checked_rank("consolidate_state_dict", "to", to, self._comm)
         whole = self.state_dict()
@@ -140,7 +140,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             self.state = self.optimizer.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes this rank's part of a whole state."""
+        """Loads this rank's part of a whole state."""
         self._whole = None
         groups = state_dict["param_groups"]
         super().load_state_dict({"state": {}, "param_groups": groups})
@@ -171,7 +171,7 @@ def _shares(sizes: list[int], ranks: int) -> list[int]:
 def _messages(
     params: list[Tensor], owners: list[int], ranks: int, limit: int = 25_000_000
 ) -> list[list[list[Tensor]]]:
-    """What is gathered at once: parameters of one dtype, of each rank up to `limit` bytes."""
+    """The messages: parameters of one dtype, up to `limit` bytes from each rank."""
     made: list[list[list[Tensor]]] = []
     for kind in sorted({p.dtype for p in params}, key=str):
         chunks: list[list[list[Tensor]]] = [[] for _ in range(ranks)]

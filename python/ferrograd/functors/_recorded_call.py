@@ -12,7 +12,7 @@ from ferrograd._core import CustomFunction, FunctionContext, Tensor
 from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentTypeError, ShapeError
 
-#: What a backward function returns: one gradient or None for each input.
+#: The result of a backward function: one gradient or None for each input.
 Gradients = Sequence[Any] | Any
 Backward = Callable[["Op"], Gradients]
 

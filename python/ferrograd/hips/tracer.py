@@ -59,7 +59,7 @@ class Node:
         raise NotImplementedError("Node: define __init__ in a class of your own")
 
     def initialize_root(self, *args: Any, **kwargs: Any) -> None:
-        """What the input of the function keeps."""
+        """Sets the attributes of the root node."""
         raise NotImplementedError("Node: define initialize_root in a class of your own")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What counts as a module among the members of one.
+"""The members of a module that count as modules.
 
 Invariant: a compiled module is a member like the module, with the same names of parameters.
 """

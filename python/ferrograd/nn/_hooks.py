@@ -50,7 +50,7 @@ class Hooks:
         return bool(self.before or self.after or self.before_backward or self.after_backward)
 
     def tables(self) -> tuple[dict[int, tuple[Hook, bool]], ...]:
-        """What a recorded call depends on."""
+        """The tables on which a traced call depends."""
         return self.before, self.after, self.before_backward, self.after_backward
 
 

@@ -53,7 +53,7 @@ class Module(Hooked, Walks):
         object.__setattr__(self, "name", name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives the class the core's short ways to members and to `forward`."""
+        """Adds the core's fast paths for members and `forward` to the class."""
         super().__init_subclass__(**kwargs)
         _shorten_module(cls, Module.__getattr__, Module.__call__)
 
@@ -323,7 +323,7 @@ class Module(Hooked, Walks):
     # --- display ---------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What `repr` shows of this module itself."""
+        """The text in `repr` for this module itself."""
         return ""
 
     def __repr__(self) -> str:

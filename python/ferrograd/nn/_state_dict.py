@@ -32,7 +32,7 @@ _TURNED = ("weight", "original", "original0", "original1")
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a load found: keys the state lacks, and keys the module does not know."""
+    """The report of a load: missing keys and unexpected keys."""
 
     missing_keys: list[str] = field(default_factory=list)
     unexpected_keys: list[str] = field(default_factory=list)
@@ -239,7 +239,7 @@ def _names_no_dtype(text: str) -> bool:
 
 
 def convert(module: Module, dtype: DTypeLike) -> None:
-    """Gives every module below new parameters and float buffers of a dtype."""
+    """Replaces the parameters and float buffers of all modules by ones of a dtype."""
     target = np.dtype(dtype)
     if target.kind != "f":
         raise DTypeError(f"to: dtype {target} is not supported; use a float dtype")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Walks:
-    """What `Module` inherits."""
+    """The iterators that `Module` inherits."""
 
     _parameters: dict[str, Tensor]
     _buffers: dict[str, Tensor]

@@ -19,7 +19,7 @@ from ferrograd.nn._parameter import Parameter
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-#: What the axes of a weight may mean.
+#: The layouts of a weight.
 LAYOUTS = ("in_out", "out_in")
 
 Source = Generator | np.random.Generator | None

@@ -19,7 +19,7 @@ from ferrograd._tensor.creation import shape_of
 
 #: The codes of NumPy's dtypes that tensors have and that have derivatives.
 _INEXACT = frozenset("efdFD")
-#: What is made by a shape, with the number in its elements.
+#: Functions that take a shape, with the number that fills it.
 _FILLED = {"zeros": 0, "ones": 1, "empty": 0}
 #: Functions that return their argument, or a view of it, if possible.
 _TAKEN = """

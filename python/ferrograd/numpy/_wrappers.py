@@ -38,7 +38,7 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
     # A ufunc takes `out` after its operands.
     most = theirs.nin if ufunc else sys.maxsize
-    # How many arguments by position mean the same in both, looked up for a call with several.
+    # The number of positional arguments with the same meaning in both; found when needed.
     direct = most if ufunc else 1
 
     def either(*args: Any, **kwargs: Any) -> Any:

@@ -18,7 +18,7 @@ _MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 
 
 class _Moments(Ruled):
-    """What optimisers with two decay rates share."""
+    """Base of the optimisers with two decay rates."""
 
     def _check(self, group: Group) -> None:
         op = type(self).__name__

@@ -79,7 +79,7 @@ class LBFGS(Optimizer):
         one_of("LBFGS", "line_search_fn", group["line_search_fn"], (None, "strong_wolfe"))
 
     def add_param_group(self, param_group: Group) -> None:
-        """Takes the one group of parameters."""
+        """Adds the only group of parameters."""
         if self.param_groups:
             raise ArgumentError("LBFGS: there is one group of parameters; list all of them in it")
         super().add_param_group(param_group)

@@ -25,7 +25,7 @@ Group = dict[str, Any]
 #: Parameters with their gradients.
 Ready = list[tuple[Tensor, Tensor]]
 
-#: What other libraries call an option.
+#: Names of options in other libraries.
 _OTHER_NAMES = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon": "eps"}
 
 
@@ -46,7 +46,7 @@ class Optimizer(_Stepped):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives a step of the subclass's own the hooks that every step has."""
+        """Adds the hooks to a `step` that the subclass defines."""
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if isinstance(own, FunctionType):
@@ -270,7 +270,7 @@ class Optimizer(_Stepped):
         """Raises for loaded state that steps could not use."""
 
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
-        """Gives loaded state of a group the form that steps expect."""
+        """Converts loaded state of a group to the form that steps expect."""
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -357,7 +357,7 @@ def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
 
 
 def _arguments(op: str, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a hook returned, as the arguments of the step."""
+    """Converts the result of a hook to the arguments of the step."""
     if isinstance(changed, tuple) and len(changed) == 2:
         return changed
     raise ContractError(

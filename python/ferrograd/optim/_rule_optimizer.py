@@ -23,7 +23,7 @@ Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
 class Ruled(Optimizer):
     """Base of the optimisers with a rule of the core."""
 
-    #: What is counted for each parameter, in the order of the rule, and where the counts begin.
+    #: The counts of each parameter, in the order of the rule, with their initial values.
     counters: tuple[tuple[str, float], ...] = (("step", 0.0),)
 
     def _rule(self, group: Group) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ferrograd._core import Tensor, tensor, view_as_complex
 from ferrograd.errors import ArgumentError
 
-#: What is kept of one parameter.
+#: The state of one parameter.
 State = dict[str, Any]
 
 

@@ -129,7 +129,7 @@ class AveragedModel(_Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: _Module) -> None:
-        """Takes the parameters of a model into the averages."""
+        """Updates the averages with the parameters of a model."""
         with _no_grad():
             own: list[_Tensor] = [*self.module.parameters()]
             others: list[_Tensor] = [*model.parameters()]

@@ -1,4 +1,4 @@
-"""Which arguments a transform differentiates.
+"""The differentiated arguments of a transform.
 
 Invariant: an argument is found by position, by name, or as a default.
 """

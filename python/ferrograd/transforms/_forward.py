@@ -52,7 +52,7 @@ class Pushforward:
 
     @property
     def value(self) -> Any:
-        """What the function returned."""
+        """The result of the function."""
         return self.tree.build(
             value_of(self.found.kind, out, self.attached) for out in self.outputs
         )

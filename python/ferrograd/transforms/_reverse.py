@@ -228,7 +228,7 @@ class Pullback:
 
     @property
     def value(self) -> Any:
-        """What the function returned."""
+        """The result of the function."""
         return leave_tree(self._found.result, self._found.kind, self.attached)
 
     def __call__(self, cotangents: Any) -> Any:

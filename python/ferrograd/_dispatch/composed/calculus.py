@@ -168,7 +168,7 @@ def linspace(
 
 
 def _weak(x: Any) -> Any:
-    """What NumPy promotes a value by: a number of Python's itself, else the dtype."""
+    """The operand of NumPy's promotion: a Python number itself, else the dtype."""
     return x if type(x) in (int, float, complex) else asarray(x).dtype
 
 

@@ -1,7 +1,7 @@
-"""What the compositions share.
+"""Shared helpers of the compositions.
 
-Invariant: a composition takes the arguments of NumPy's function under NumPy's names; one that it
-cannot honour is refused, never ignored.
+Invariant: a composition takes the arguments of NumPy's function under NumPy's names; an unsupported
+one is refused, never ignored.
 """
 
 from __future__ import annotations

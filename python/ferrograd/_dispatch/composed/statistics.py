@@ -87,7 +87,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     rows = a.permute((*rest, *axes)).reshape([*lead, count])
     if not count:
         a = floats("nanquantile", a)
-        # Of nothing at all every quantile is NaN.
+        # The quantiles of an empty array are NaN.
         rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
     present = np.sum(~np.isnan(values(rows)), -1)
@@ -167,7 +167,7 @@ def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) 
 
 @composes("bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each integer occurs, or the sum of its weights."""
+    """The count of each integer, or the sum of its weights."""
     numbers = np.asarray(values(x))
     if weights is None:
         return asarray(np.bincount(numbers, minlength=minlength))

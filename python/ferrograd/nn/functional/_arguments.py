@@ -24,7 +24,7 @@ Sizes = int | Sequence[int]
 
 
 def whole(op: str, what: str, value: Any, least: int = 1) -> int:
-    """A whole number, of at least `least`."""
+    """An integer of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"{op}: {what} is {value!r}; give an integer of at least {least}")
     if value.__index__() < least:
@@ -40,7 +40,7 @@ def flags(op: str, **given: Any) -> None:
 
 
 def checked_eps(op: str, eps: Any) -> Any:
-    """What is added to a variance, if it keeps that from being negative; None is a default."""
+    """A valid `eps` for a variance; None is the default."""
     if eps is not None and not eps >= 0:
         raise ArgumentError(f"{op}: eps={eps}; give a small positive number")
     return eps
@@ -90,7 +90,7 @@ def checked_probability(op: str, p: float) -> float:
 
 
 def given(op: str, x: Any, what: str = "input") -> Tensor:
-    """What a layer was called with, as a tensor; None is refused."""
+    """The argument of a layer as a tensor; None is refused."""
     if x is None:
         raise ArgumentTypeError(f"{op}: {what} is None; pass a tensor")
     found: Tensor = x if isinstance(x, Tensor) else asarray(x)

@@ -19,7 +19,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._arguments import check_new
 
-#: What the loops compute as `where` does: float16 would be compared before it is rounded.
+#: Computed with `where`, since the loops would compare float16 before rounding.
 _LOOPED = (np.dtype("float64"), np.dtype("float32"))
 _NUMBERS = (float, int)
 Source = Generator | np.random.Generator | None

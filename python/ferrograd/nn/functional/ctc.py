@@ -126,7 +126,7 @@ def _log_likelihood(
     alpha = where(ends < 2, emitted[0], _NEVER)
     for t in range(1, int(x.shape[0])):
         three = _core.sliding_window_view(_core.concatenate((before, alpha), 1), 3, 1)
-        # What is lost below this bound is an impossible path.
+        # A path below this bound is impossible.
         reached = _core.clip(_core.logsumexp(three + barred, -1) + emitted[t], _NEVER, None)
         ended = t >= steps
         alpha = where(ended[:, None], alpha, reached) if ended.any() else reached

@@ -102,7 +102,7 @@ class _Modules(_List):
     """A list with `insert`."""
 
     def insert(self, index: int, module: Module) -> Self:
-        """Puts a module in front of a position."""
+        """Inserts a module before a position."""
         members = self._all()
         members.insert(index, module)
         self._place(members)

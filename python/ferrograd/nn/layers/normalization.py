@@ -34,7 +34,7 @@ def _scale(shape: Any, wanted: bool, value: float, dtype: DTypeLike | None) -> P
 class _Channels(Drawn):
     """One weight, bias and running average for each channel (axis 1)."""
 
-    #: How many axes an input may have, and how a message calls them.
+    #: The numbers of axes of an input, and their names in messages.
     ranks: ClassVar[tuple[int, ...]]
     weight: Parameter | None
     bias: Parameter | None

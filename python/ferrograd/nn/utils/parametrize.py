@@ -58,7 +58,7 @@ class ParametrizationList(ModuleList):
         return out
 
 
-#: What was computed inside `cached`, and None outside.
+#: The computed tensors inside `cached`, and None outside.
 _held: dict[tuple[int, bool], tuple[ParametrizationList, Tensor]] | None = None
 
 

@@ -48,7 +48,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [cosine(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes to the next epoch, or to a given one, which may be a fraction."""
+        """Moves to the next epoch, or to a given one, which may be fractional."""
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
@@ -78,7 +78,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _Cycling(LRScheduler):
-    """What schedules share that move momentum against the rate."""
+    """Base of the schedules that change momentum against the rate."""
 
     def _take_momentum(
         self, optimizer: Optimizer, enabled: bool, low: Any, high: Any, fresh: bool
@@ -162,7 +162,7 @@ class CyclicLR(_Cycling):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """What the height of a triangle is multiplied by, at a cycle or a step."""
+        """The factor of the height of a triangle, at a cycle or a step."""
         if self._scale_fn is not None:
             return self._scale_fn(x)
         if self.mode == "triangular":

@@ -73,7 +73,7 @@ class LRScheduler:
         if isinstance(own, types.FunctionType):
             cls.step = _noted(own)  # type: ignore[method-assign]
 
-    #: What `state_dict` leaves out.
+    #: Attributes that `state_dict` leaves out.
     _left_out: tuple[str, ...] = ("optimizer",)
     #: Whether the rates of the first epoch are being computed.
     _is_initial = False

@@ -175,7 +175,7 @@ def _filled(centroids: Any, counts: Any, earlier: Any) -> Any:
 
 
 def _first(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
-    """Where centroids that have never had an observation have been from the start."""
+    """The initial positions of centroids that never had an observation."""
     if np.ndim(k):
         return np.asarray(k)
     if minit == "random":

@@ -142,6 +142,6 @@ def end_at_event(found: Any, events: list[Any]) -> None:
 
 
 def _distance(found: Any, k: int) -> float:
-    """How far the last event of a kind is from the end."""
+    """The distance of the last event of a kind from the end."""
     times = plain(found.t_events[k])
     return abs(float(times[-1] - plain(found.t)[-1])) if times.size else numpy.inf

@@ -22,7 +22,7 @@ from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
 from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.transforms import make_vjp
 
-#: What `quad_vec`, which integrates the derivatives, understands of the options of `quad`.
+#: The options of `quad` that `quad_vec`, which integrates the derivatives, supports.
 _SHARED = ("epsabs", "epsrel", "limit", "points")
 
 

@@ -138,7 +138,7 @@ def _ordered(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> A
 
 
 def _exchange(made: Any, first: int, convolved: int) -> Any:
-    """Puts the remaining axes of the other array first."""
+    """Moves the remaining axes of the other array to the front."""
     ndim = np.ndim(made)
     second = ndim - convolved - first
     order = [*range(first, first + second), *range(first), *range(ndim - convolved, ndim)]

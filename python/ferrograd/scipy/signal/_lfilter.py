@@ -113,7 +113,7 @@ _filtered: Primitive = of_scipy("signal.lfilter", _by_b, _by_a, _by_x)
 
 
 def _response(a: Any, zi: Any, length: int) -> Any:
-    """What the state at the start adds: it enters one delay after the other."""
+    """The contribution of the initial state, which enters one delay after the other."""
     delays = np.shape(zi)[-1]
     wide = [(0, 0)] * (np.ndim(zi) - 1) + [(0, max(length - delays, 0))]
     return _filtered(a[:1], a, np.pad(zi, wide)[..., :length])

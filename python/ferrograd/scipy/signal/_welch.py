@@ -24,7 +24,7 @@ from ferrograd.scipy.signal._spectral import (
 
 
 class _Segments:
-    """How a signal is cut, weighed and transformed: the same for both signals of a pair."""
+    """The segments, windows and transforms, which are the same for both signals of a pair."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from ferrograd.scipy.sparse._structure import Structure, times
 class _Array:
     """A compressed sparse matrix with constant positions; `data` are its values."""
 
-    #: Goes before NumPy's arrays in `array @ sparse`.
+    #: Has priority over NumPy's arrays in `array @ sparse`.
     __array_priority__ = 10.2
     __array_ufunc__ = None
 
@@ -51,7 +51,7 @@ class _Array:
 
     @property
     def indptr(self) -> Any:
-        """Where each row (of "csr") or column (of "csc") starts among the values."""
+        """The start of each row (of "csr") or column (of "csc") among the values."""
         return self._structure.indptr
 
     @property

@@ -65,7 +65,7 @@ class _How(NamedTuple):
         )
 
     def operator(self, values: Any) -> Any:
-        """What SciPy multiplies by."""
+        """The linear operator for SciPy."""
         if isinstance(self.matrix, Structure):
             return self.matrix.matrix(values)
         if self.matrix is not None:

@@ -1,4 +1,4 @@
-"""Where a sparse matrix has its values, and the operations on them.
+"""The positions of the values of a sparse matrix, and operations on the values.
 
 SciPy computes the positions.
 """

@@ -139,7 +139,7 @@ _FAR = 20.0
 
 
 def _stirling(x: Any) -> Any:
-    """What Stirling's formula leaves of log Γ(x), for `x` of at least 20 (DLMF 5.11.1)."""
+    """The remainder of Stirling's formula for log Γ(x), for `x` of at least 20 (DLMF 5.11.1)."""
     square = 1.0 / (x * x)
     series = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
     found = 0.0
@@ -157,12 +157,12 @@ def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _is_pole(x: Any) -> Any:
-    """Where the gamma function has a pole."""
+    """A mask of the poles of the gamma function."""
     return (x <= 0) & (x == np.floor(x)) & np.isfinite(x)
 
 
 def _betaln_of_positive(a: Any, b: Any) -> Any:
-    """Where the larger argument is far, the difference of two large logarithms is never formed.
+    """For a large argument, the difference of two large logarithms is never formed.
 
     Source: A. R. DiDonato and A. H. Morris, ACM Trans. Math. Softw. 18 (1992).
     """

@@ -35,7 +35,7 @@ from ferrograd.scipy.stats._supports import (
 
 Formula = Callable[..., Any]
 
-#: What a module of one distribution binds.
+#: The names that a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
 
 
@@ -170,7 +170,7 @@ class Continuous:
         known, (low, high) = detached(z), self.support_of_standard
         usual = (known > low) & (known < high)
         many = numpy.size(usual) >= MANY
-        # What vanishes or is infinite is known only when it has been computed.
+        # Zeros and infinities are known only after the computation.
         for _ in range(2):
             if numpy.all(usual):
                 found = self._simple(name, z, shapes, scale)
@@ -234,7 +234,7 @@ class Continuous:
             return found
         if not moves(x, loc, scale, *shapes):
             return np.exp(self.logpdf(x, *args, **kwargs))
-        # Where the density is 0 its logarithm has no slope to multiply with.
+        # If the density is 0, its logarithm has no slope to multiply with.
         known = np.exp(self.logpdf(fixed(x), *map(fixed, (*shapes, loc, scale))))
         some = fixed(loc) + fixed(scale) * self.within
         found = self.logpdf(np.where(known > 0, x, some), *shapes, loc, scale)
@@ -334,10 +334,10 @@ class Continuous:
     def _vanishing(
         self, end: int, name: str, places: Places, gone: Any, shapes: list[Any], scale: Any
     ) -> Any:
-        """What has the derivatives of the logarithm of a function that vanishes.
+        """A function with the derivatives of the logarithm of a function that is zero.
 
         Near a finite end the density is a power `p` of the distance, and its integral that of
-        `p + 1`; far out the logarithms of both go the same way.
+        `p + 1`; far outside, the logarithms of both have the same derivative.
         """
         if name in self._formulas and numpy.isinf(self.support_of_standard[end]):
             return self._known(name, places.at(gone, self._reach), shapes)

@@ -23,7 +23,7 @@ from ferrograd.scipy.stats._supports import moves, valued
 
 Formula = Callable[..., Any]
 
-#: What a module of one distribution binds.
+#: The names that a module of one distribution binds.
 METHODS = ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf")
 
 
@@ -102,7 +102,7 @@ class Discrete:
         return np.where(mask, k, self._low), [np.where(mask, value, w) for value, w in pairs]
 
     def _at_end(self, given: list[Any]) -> Any:
-        """Where the last parameter is at an end."""
+        """A mask of values of the last parameter at an end."""
         p: Any = fixed(given[-1])
         found: Any = p == 0.0
         return found | (p == 1.0) if len(self._ends) > 1 else found
@@ -216,7 +216,7 @@ def _log_power(power: Any, p: Any, end: float) -> Any:
 
 
 def _flat(found: Any, value: float, power: Any, p: Any, end: float) -> Any:
-    """What was found, and where `p` is at the end and `power` is 0, a value that falls by it."""
+    """The result; where `p` is at the end and `power` is 0, a value that decreases with `p`."""
     flat = (fixed(p) == end) & (fixed(power) == 0.0)
     slope = power * np.where(flat, -numpy.inf, 0.0)
     return np.where(flat, valued(slope, np.full_like(fixed(slope), value)), found)

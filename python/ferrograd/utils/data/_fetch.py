@@ -53,10 +53,10 @@ _CURRENT = _Current()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What batch is being made on this thread; None outside of a loader over indices.
+    """The current batch of this thread; None outside of a loader over indices.
 
-    Unlike PyTorch's it is also there with `num_workers=0`, and None for an `IterableDataset`, which
-    one thread reads whole.
+    Unlike in PyTorch, it also works with `num_workers=0`. It is None for an `IterableDataset`,
+    which one thread reads completely.
 
     >>> from ferrograd.utils import data
     >>> data.get_worker_info() is None

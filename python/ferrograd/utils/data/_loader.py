@@ -138,7 +138,7 @@ class DataLoader:
         return self.batch_size is None and self.batch_sampler is None
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """The number of batches of an epoch."""
         if not self._stream:
             order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
             return len(order)

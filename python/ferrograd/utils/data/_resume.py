@@ -89,7 +89,7 @@ class Sources:
         return self.states()[1:]
 
     def put(self, states: States | None) -> None:
-        """Puts all states back."""
+        """Restores all states."""
         for source, state in zip(self._found, states or (), strict=False):
             _put(source, state)
 

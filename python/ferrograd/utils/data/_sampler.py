@@ -245,7 +245,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices each rank gets."""
+        """The number of indices of each rank."""
         size = len(self.dataset)
         if self.drop_last:
             return size // self.num_replicas
@@ -253,7 +253,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def total_size(self) -> int:
-        """How many indices all ranks get together."""
+        """The number of indices of all ranks together."""
         return self.num_samples * self.num_replicas
 
     def __len__(self) -> int:

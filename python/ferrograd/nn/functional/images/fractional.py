@@ -115,7 +115,7 @@ def checked_sizes(op: str, axes: int, size: Any, ratio: Any, spans: list[int] | 
 
 
 def _starts(sample: Tensor, span: int, count: int, window: int) -> Tensor:
-    """Where the windows along an axis begin: (N, C, count); the last one ends with the axis."""
+    """The starts of the windows along an axis: (N, C, count); the last one ends with the axis."""
     step = (span - window) / (count - 1) if count > 1 else 0.0
     begun = creation.arange(count, dtype=sample.dtype) + sample
     starts = _core.floor(begun * step) - _core.floor(sample * step)

@@ -160,7 +160,7 @@ def _places(sizes: list[int], counts: list[int]) -> np.ndarray:
 
 
 def _parts(length: int, count: int) -> np.ndarray:
-    """The elements of each part, shorter ones with their first element repeated in front."""
+    """The elements of each part; shorter parts repeat their first element."""
     if count < 1:
         raise ArgumentError(f"adaptive_max_pool: an output size of {count}; give at least 1")
     starts = np.arange(count) * length // count

@@ -96,7 +96,7 @@ class MultiheadAttention(Module):
             )
 
     def _draw_projections(self, size: int, dtype: Any, generator: Any) -> None:
-        """The weights in front of the heads: one where all sizes are equal, else three."""
+        """The input projections: one weight if all sizes are equal, else three."""
 
         def fresh(rows: int, columns: int) -> Parameter:
             bound = math.sqrt(6.0 / (rows + columns))

@@ -49,7 +49,7 @@ def _function(activation: str | Function) -> Function:
 
 
 class _Layer(Module):
-    """What layers of an encoder and a decoder share: the network of two linear layers."""
+    """Base of encoder and decoder layers: the two linear layers."""
 
     norm_first: bool
 
