@@ -12,7 +12,7 @@ use super::launch::launch;
 use super::multiversion::{Levels, leveled};
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::Element;
-use crate::threads::parallel_for;
+use crate::threads::parallel_ranges;
 
 /// AVX-512 does not make these loops faster.
 const LEVELS: Levels = Levels::UpToAvx2;
@@ -93,10 +93,7 @@ fn for_each_block(rows: usize, n: usize, body: &(dyn Fn(usize, usize) + Sync)) {
         return;
     }
     let blocks = (4 * rows * n / BLOCK_ELEMENTS).clamp(1, rows);
-    parallel_for(blocks, &|i| {
-        let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
-        body(first, end - first);
-    });
+    parallel_ranges(rows, blocks, &|first, end| body(first, end - first));
 }
 
 leveled! {
