@@ -32,7 +32,8 @@ const NUMBER_HINT: &str = "keep the tensor, or use detach() where no gradient is
 const ASSIGNMENT: &str = "array[...] = t";
 const BUFFER_HINT: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, linspace and other \
                       functions that make arrays give ones that can while a transform runs (fg.zeros always), and where \
-                      a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant";
+                      a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant; \
+                      see docs/when_it_goes_wrong.md";
 const INTEGER_HINT: &str = "the array holds integers, which have no derivative: make it of floats (dtype=float), or assign \
                         t.detach(), or np.floor(t).astype(int) for counts, where no gradient is meant";
 

@@ -62,12 +62,12 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     let (what, remedy) = if x.requires_grad() && x.is_leaf() {
         (
             "a leaf that requires grad cannot be changed in place while recording",
-            "change it under no_grad(), or compute a new tensor",
+            "change it under no_grad(), or compute a new tensor; see docs/when_it_goes_wrong.md",
         )
     } else if x.shows_requiring_leaf() {
         (
             "a view of a leaf that requires grad cannot be changed in place while recording",
-            "change it under no_grad(), or change a clone() of the leaf",
+            "change it under no_grad(), or change a clone() of the leaf; see docs/when_it_goes_wrong.md",
         )
     } else if let Some(both) = x.view_origin().refusal() {
         both
