@@ -17,7 +17,7 @@ from ferrograd.scipy._closed_over import floats
 from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.ndimage._correlate import checked
 from ferrograd.scipy.ndimage._output import fills_output
-from ferrograd.scipy.signal import lfilter
+from ferrograd.scipy.signal._lfilter import lfilter
 
 #: The poles of the recursion for each order; M. Unser, IEEE Signal Processing Magazine 16, 1999.
 _POLES: dict[int, tuple[float, ...]] = {

@@ -10,9 +10,9 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy import ndimage
 from ferrograd.scipy._closed_over import floats
 from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy.ndimage._correlate import convolve1d
 from ferrograd.scipy.signal._spectral import _detrended
 
 
@@ -78,13 +78,13 @@ def savgol_filter(
     x = np.moveaxis(floats(x), axis, -1)
     weights = weights.astype(x.dtype)
     if mode != "interp":
-        return np.moveaxis(ndimage.convolve1d(x, weights, -1, None, mode, cval), -1, axis)
+        return np.moveaxis(convolve1d(x, weights, -1, None, mode, cval), -1, axis)
     if window_length > np.shape(x)[-1]:
         raise ArgumentError(
             f"savgol_filter: window_length is {window_length} for {np.shape(x)[-1]} samples; give"
             " a shorter one, or another mode"
         )
-    made = ndimage.convolve1d(x, weights, -1, None, "constant")
+    made = convolve1d(x, weights, -1, None, "constant")
     half, matrix = window_length // 2, _edge(window_length, polyorder, deriv, delta)
     matrix = matrix.astype(x.dtype)
     first = x[..., :window_length] @ matrix[:half].T
