@@ -155,6 +155,10 @@ fmt: $(VENV)/.dev ## format Rust and Python
 stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
 	$(BIN)/python tools/stubs.py
 
+.PHONY: names
+names: $(VENV)/.wheel ## accept the public names and signatures that there are now
+	$(BIN)/python tools/public_names.py --write
+
 .PHONY: nn
 nn: $(VENV)/.wheel ## write the tables of docs/nn.md: the names of torch.nn
 	$(BIN)/python tools/nn_table.py
