@@ -7,7 +7,6 @@ bytes.
 
 import argparse
 import difflib
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -71,8 +70,6 @@ RETURNS = {
 }
 
 Row = dict[str, Any]
-#: Operations whose method is NumPy's, which writes to its tensor; it stands in `CLASSES`.
-WRITING = {"partition", "sort"}
 #: What is written in Python and no operation.
 FACTORS = """\
 from ferrograd._pytorch.vander import vander as vander
@@ -146,7 +143,7 @@ def definitions(registry: Iterable[Row], *, method: bool) -> str:
     return "".join(
         f'{indent}def {name}{signature(row, method=method)}: """{summary(row)}"""\n'
         for row in registry
-        for name in names(row)
+        for name in ([row["function"], *row["aliases"]] if not method else names(row))
     )
 
 
@@ -183,7 +180,7 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
 
 def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
-    own = (row for row in registry if row["method"] and row["name"] not in WRITING)
+    own = (row for row in registry if row["method"])
     methods = definitions(own, method=True)
     methods += changes(registry)
     functions = definitions((row for row in registry if belongs(row, "")), method=False)
@@ -191,15 +188,7 @@ def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
     body = classes.replace(MARKER, methods).rstrip("\n") + "\n\n"
     body += tuples(row for row in registry if belongs(row, ""))
-    return rounding(HEADER + body + functions + exports(public))
-
-
-def rounding(text: str) -> str:
-    """The stub with the arguments that the methods have, and the operations not."""
-    text = text.replace("def logit(self, *,", "def logit(input, eps: _float | None = None, *,")
-    mode = "rounding_mode: str | None = None"
-    text = re.sub(r"(def div\(self[^*]*\*, )", rf"\g<1>{mode}, ", text)
-    return re.sub(r"(def div_\([^)]*)\)", rf"\g<1>, *, {mode})", text)
+    return HEADER + body + functions + exports(public)
 
 
 def summary(row: Row) -> str:

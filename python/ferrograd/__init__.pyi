@@ -122,6 +122,7 @@ from ferrograd._pytorch.math import (
     isposinf as isposinf,
     lcm as lcm,
     ldexp as ldexp,
+    logit as logit,
     nanquantile as nanquantile,
     positive as positive,
     renorm as renorm,
@@ -129,7 +130,6 @@ from ferrograd._pytorch.math import (
     unravel_index as unravel_index,
     vander as vander,
 )
-from ferrograd._pytorch.math import logit as logit  # type: ignore[assignment]
 from ferrograd._pytorch.scatter import (
     diagonal_scatter as diagonal_scatter,
     index_copy as index_copy,
