@@ -152,7 +152,7 @@ fmt: $(VENV)/.dev ## format Rust and Python
 	$(BIN)/ruff check --quiet --fix .
 
 .PHONY: stubs
-stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
+stubs: $(VENV)/.wheel ## write what derives from the operations and from the table of names: stubs, docs, methods
 	$(BIN)/python tools/stubs.py
 
 .PHONY: names

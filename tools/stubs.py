@@ -1,4 +1,4 @@
-"""Writes what derives from the operation registry: the stub's operations and their documentation.
+"""Writes what derives from the operation registry and from the table of names.
 
 The class part of the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its
 marker stands. `--check` compares instead of writing. Invariant: the same registry gives the same
@@ -11,6 +11,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import name_files
+from ferrograd._names.linalg import LINALG
+from name_files import imports as imports_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ROOT / "tools" / "_core_classes.pyi"
@@ -70,11 +74,6 @@ RETURNS = {
 }
 
 Row = dict[str, Any]
-#: What is written in Python and no operation.
-FACTORS = """\
-from ferrograd._pytorch.vander import vander as vander
-
-"""
 
 
 def names(row: Row) -> list[str]:
@@ -174,7 +173,7 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
     public = [name for row in rows for name in names(row)]
     kinds = tuples(rows)
     imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
-    imports += FACTORS if space == "linalg" else ""
+    imports += imports_of(LINALG) + "\n" if space == "linalg" else ""
     return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
 
 
@@ -240,7 +239,7 @@ def outputs() -> dict[Path, str]:
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
     spaces = {path: namespace_stub(registry, space) for space, path in SPACES.items()}
     core = stub(registry, CLASSES.read_text(), _core.__all__)
-    return {STUB: core, **spaces, TABLE: table(registry)}
+    return {STUB: core, **spaces, TABLE: table(registry), **name_files.outputs()}
 
 
 def stale() -> list[str]:
