@@ -65,7 +65,7 @@ def elementwise_stub() -> str:
         "",
         *(
             f"def {name}({'x1: Any, x2: Any' if row is BINARY else 'x: Any'}, /) -> Tensor: ..."
-            for name, row in sorted(each(ELEMENTWISE))
+            for name, row in sorted(each(ELEMENTWISE), key=lambda pair: pair[0])
         ),
         "def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor: ...",
     ]

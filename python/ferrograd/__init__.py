@@ -24,14 +24,13 @@ def _homes():
 
 def __getattr__(name):
     """Loads a module, or a name in one."""
-    homes = _homes()
     if name == "__all__":  # no builtin of Python's is hidden by `import *`
-        names = {*__dir__()}.difference(vars(_builtins), homes.hidden)
+        names = {*__dir__()}.difference(vars(_builtins), _homes().hidden)
         return sorted(public for public in names if public[0] != "_")
-    if name in homes.rows:
-        value = homes.load(name)
-    elif name in _core.__all__:
+    if name in _core.__all__:
         value = getattr(_core, name)
+    elif name in _homes().rows:
+        value = _homes().load(name)
     else:
         from ferrograd._inspect.missing_names import missing
 

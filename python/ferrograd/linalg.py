@@ -9,14 +9,14 @@ from typing import Any
 import numpy
 
 import ferrograd._core as _core
-from ferrograd._names import homes as _homes, linalg as _table
+from ferrograd._names import linalg as _table, rows as _rows
 
 _members = _core._namespaces.get("linalg", {})
 globals().update(_members, cross=_core.cross)
 __all__ = sorted(_members)
 
 _NUMPY = _table.OF_NUMPY.names.split()
-_PYTORCH = _homes.Homes(_table.LINALG)
+_PYTORCH = _rows.Homes(_table.LINALG)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ferrograd._inspect.missing_names import missing
-from ferrograd._names.homes import Homes
-from ferrograd._names.rows import Rows
+from ferrograd._names.rows import Homes, Rows
 
 
 def lazy(path: str, rows: Iterable[Rows]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

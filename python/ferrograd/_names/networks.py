@@ -166,3 +166,31 @@ FUNCTIONAL = (
     ),
     Rows("nn.functional.product", "bilinear", torch=_FUNCTION),
 )
+
+#: Where arguments are not PyTorch's, and how they differ.
+DIFFERS = {
+    "Softmax": "`dim` is the last axis unless given",
+    "Softmin": "as `Softmax`",
+    "LogSoftmax": "as `Softmax`",
+    "softmax": "the axis must be given",
+    "log_softmax": "as `softmax`",
+    "softmin": "as `softmax`",
+    "Parameter": "copies; `dtype=` and `name=` besides",
+    "Buffer": "copies",
+    "Linear": "sizes may be left out for a tied `weight=`",
+    "embedding_bag": "input first",
+    "grid_sample": "modes bilinear and nearest; with nearest, the grid has no gradient",
+    "Unflatten": "axes have no names",
+    "PackedSequence": "a padded tensor with its lengths",
+    "pack_padded_sequence": "any order of lengths",
+    "pack_sequence": "any order of lengths",
+    "orthogonal": "no reflections without a base",
+    "weight_norm": "the parametrization",
+    "spectral_norm": "the parametrization",
+    "remove_spectral_norm": "removes the parametrization",
+    "remove_weight_norm": "removes the parametrization",
+    "linear": "the weight is [in, out]",
+    "batch_norm": "running averages may be left out",
+    "gumbel_softmax": "without `eps`, which is deprecated",
+    "ParametrizationList": "made by `register_parametrization`",
+}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._names.homes import Homes
-from ferrograd._names.rows import SAME, Rows
+from ferrograd._names.rows import SAME, Homes, Rows
 
 _PRODUCTS = "products"
 _LINEAR = "linear algebra beside `fg.linalg`"

@@ -6,11 +6,11 @@ weights of `linear` are [in, out], and a loss multiplies by the gradient that ar
 """
 
 from ferrograd._inspect import missing_names as _missing_names
-from ferrograd._names import homes as _homes, networks as _networks
+from ferrograd._names import networks as _networks, rows as _rows
 from ferrograd.nn._operations import *
 
 # All at once: of a function and a file of one name the function has to come last.
-_functions = _homes.Homes(_networks.FUNCTIONAL)
+_functions = _rows.Homes(_networks.FUNCTIONAL)
 globals().update({name: _functions.load(name) for name in _functions.rows})
 
 __getattr__ = _missing_names.getter("nn.functional")
