@@ -182,6 +182,11 @@ class Tensor:
     def diagonal_scatter(
         input, src: _TensorLike, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor: ...
+    def div(self, b: _TensorLike, *, rounding_mode: str | None = None, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def div_(self, b: _TensorLike, *, rounding_mode: str | None = None) -> Self: """`divide` in place."""
+    def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+    def logit(input, eps: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+    def split(self, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
     def sort(
         self,
         axis: _int = -1,
@@ -551,7 +556,7 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None: ...
-def grad(
+def _grad(
     outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
     inputs: Any,
     grad_outputs: Any = None,

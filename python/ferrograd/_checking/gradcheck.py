@@ -17,7 +17,7 @@ from ferrograd._checking.error_report import (
     largest_difference,
 )
 from ferrograd._checking.jacobians import Problem, prepared, pulled
-from ferrograd._core import Node, Tensor, grad, tensor
+from ferrograd._core import Node, Tensor, _grad, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._inspect.graph_walk import reachable
 from ferrograd._tensor.modes import enable_grad
@@ -286,7 +286,7 @@ def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
                 if o.requires_grad
             ]
             return list(
-                grad(
+                _grad(
                     [o for o, _ in pairs],
                     [own[i] for i in problem.checked],
                     [v for _, v in pairs],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._checking.error_report import Jacobians
-from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
+from ferrograd._core import Tensor, _grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd._tensor.sequences import listed
@@ -134,7 +134,7 @@ def pulled(
     pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
     if not pairs:
         return [None] * len(problem.checked)
-    found = grad(
+    found = _grad(
         [o for o, _ in pairs],
         problem.leaves,
         [s for _, s in pairs],

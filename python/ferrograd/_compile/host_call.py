@@ -137,7 +137,7 @@ class _Pull:
 
     def __call__(self, shared: dict[Any, Any], *grads: Tensor) -> list[Tensor]:
         given, outputs = shared[self._call]
-        found = _core.grad(
+        found = _core._grad(
             [outputs[k] for k in self._graded],
             [given[i] for i in self._wanted],
             list(grads),

@@ -20,9 +20,9 @@ def _operation(row: dict[str, Any]) -> Operation:
     """The function of a declaration, or the method that has none."""
     spaces = row["namespaces"]
     if not spaces or "" in spaces:
-        found: Operation = getattr(_core, row["name"])
+        found: Operation = getattr(_core, row["function"])
     elif spaces[0] in _core._namespaces:
-        found = _core._namespaces[spaces[0]][row["name"]]
+        found = _core._namespaces[spaces[0]][row["function"]]
     else:
         found = getattr(_core.Tensor, row["name"])
     return found
@@ -49,7 +49,7 @@ def _fill(table: dict[Any, Operation]) -> None:
     for theirs, ours, as_numpy in (
         (np.transpose, _core.transpose, _transpose),
         (np.einsum, _core.einsum, _einsum),
-        (np.full_like, _core.full_like, _full_like),
+        (np.full_like, _core._full_like, _full_like),
         (np.copy, _core.clone, _copy),
     ):
         ROWS[as_numpy] = ROWS[ours]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ferrograd import _core as core, linalg
 from ferrograd._core import Tensor
+from ferrograd._tensor.creation import ones_like
 
 
 def det(input: Any) -> Tensor:
@@ -83,7 +84,7 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
     >>> fg.cholesky_inverse(2 * fg.eye(2)).tolist()
     [[0.25, 0.0], [0.0, 0.25]]
     """
-    return cholesky_solve(core.diag_embed(core.ones_like(core.diagonal(L, 0, -2, -1))), L, upper)
+    return cholesky_solve(core.diag_embed(ones_like(core.diagonal(L, 0, -2, -1))), L, upper)
 
 
 def clamp_min(input: Any, min: Any) -> Tensor:

@@ -69,10 +69,10 @@ def logit(input: Any, eps: float | None = None, **options: Any) -> Tensor:
     [-1.0986122886681098, 0.0]
     """
     if eps is None:
-        return core.logit(input, **options)
+        return core._logit(input, **options)
     if not 0 <= real("logit", "eps", eps) <= 0.5:
         raise ArgumentError(f"logit: eps is {eps}; give a number from 0 to 0.5")
-    return core.logit(core.clip(input, eps, 1 - eps), **options)
+    return core._logit(core.clip(input, eps, 1 - eps), **options)
 
 
 def frexp(input: Any) -> Any:

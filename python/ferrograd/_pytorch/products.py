@@ -135,7 +135,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     vectors = [_matrix("cartesian_prod", "a tensor", x, 1) for x in tensors]
     if len(vectors) == 1:
         return vectors[0]
-    grids = core.meshgrid(*vectors, indexing="ij")
+    grids = core._meshgrid(*vectors, indexing="ij")
     return core.stack([grid.reshape(-1) for grid in grids], 1)
 
 
@@ -153,7 +153,7 @@ def meshgrid(
         # A list of numbers is one vector, as in NumPy; a list of tensors is several, as in PyTorch.
         (listed,) = tensors
         tensors = tuple(listed) if any(isinstance(x, Tensor) for x in listed) else tensors
-    return core.meshgrid(*tensors, indexing=indexing, sparse=sparse, copy=copy, **options)
+    return core._meshgrid(*tensors, indexing=indexing, sparse=sparse, copy=copy, **options)
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:

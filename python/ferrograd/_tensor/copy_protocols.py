@@ -64,5 +64,5 @@ def _put(made: Any, state: Any) -> None:
 def full_like(self: Tensor, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
     """One repeated number, or values that broadcast, in the shape and dtype of this tensor."""
     if options:
-        return _core.full_like(self, fill_value, dtype, **options)
+        return _core._full_like(self, fill_value, dtype, **options)
     return creation.full_like(self, fill_value, dtype=dtype)

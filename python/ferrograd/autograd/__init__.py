@@ -5,8 +5,8 @@ from importlib import import_module as _import_module
 
 from ferrograd._core import (
     Function as Function,
+    _grad as grad,
     backward as backward,
-    grad as grad,
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,

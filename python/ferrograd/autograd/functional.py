@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import Tensor, ones_like
+from ferrograd._core import Tensor
+from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse

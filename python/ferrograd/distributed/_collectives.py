@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where, zeros_like
+from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where
+from ferrograd._tensor.creation import zeros_like
 from ferrograd.distributed import _buffers
 from ferrograd.distributed._process_group import checked_rank, world
 from ferrograd.errors import ArgumentError

@@ -13,7 +13,8 @@ from weakref import ref
 
 import numpy as np
 
-from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled, zeros_like
+from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled
+from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.pytree import flatten
 from ferrograd.distributed._buckets import Bucket, buckets
 from ferrograd.distributed._buffers import agree, in_order, not_recorded, together

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray, zeros_like
-from ferrograd._tensor.creation import zeros
+from ferrograd._core import Tensor, asarray
+from ferrograd._tensor.creation import zeros, zeros_like
 from ferrograd.distributed import _buffers
 from ferrograd.distributed._collectives import anchored, tracks
 from ferrograd.distributed._process_group import checked_rank, mpi, world

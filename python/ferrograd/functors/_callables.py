@@ -10,7 +10,7 @@ from functools import cache
 from typing import ClassVar
 
 from ferrograd import _core
-from ferrograd._core import Tensor, grad
+from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operations import (
@@ -52,7 +52,7 @@ class _Builtin(AutogradFunction):
             named = dict(zip(_operands()[cls.build_forward.__name__], inputs, strict=True))
             out = cls.build_forward(**named, **(op.attrs or {}))
         with set_grad_enabled(recorded):
-            found = grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
+            found = _grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
         return list(found)
 
 

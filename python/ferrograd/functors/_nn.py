@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ferrograd import _core
-from ferrograd._core import Tensor, grad
+from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.errors import ArgumentError
 from ferrograd.functors._base import AutogradFunction
@@ -41,7 +41,7 @@ class _Known(AutogradFunction):
             out = cls.formula(*inputs, **op.attrs)
         with set_grad_enabled(recorded):
             leaves = [inputs[i] for i in wanted]
-            found = grad(out, leaves, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
+            found = _grad(out, leaves, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
         given: list[Tensor | None] = [None] * len(inputs)
         for i, gradient in zip(wanted, found, strict=True):
             given[i] = gradient

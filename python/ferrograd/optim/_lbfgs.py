@@ -16,8 +16,8 @@ from ferrograd._core import (
     tensor,
     view_as_complex,
     view_as_real,
-    zeros_like,
 )
+from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._line_search import Point, strong_wolfe

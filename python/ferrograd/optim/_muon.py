@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from ferrograd._core import Tensor, maximum, sqrt, zeros_like
+from ferrograd._core import Tensor, maximum, sqrt
+from ferrograd._tensor.creation import zeros_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import as_tensor

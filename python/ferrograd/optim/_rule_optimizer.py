@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex, view_as_real
+from ferrograd._core import Tensor, _update, tensor, view_as_complex, view_as_real
+from ferrograd._tensor.creation import full_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import Number

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ferrograd._core import GradientEdge, Node, Tensor, grad
+from ferrograd._core import GradientEdge, Node, Tensor, _grad
 from ferrograd.errors import FerrogradError, GradientError
 from ferrograd.transforms._argnums import name_of
 
@@ -55,6 +55,6 @@ def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple
     hook = node.register_prehook(note)
     # The saved values of the node may be freed, so check before it fails.
     with suppress(FerrogradError):
-        grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
+        _grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
     hook.remove()
     return shapes[0] if shapes else None

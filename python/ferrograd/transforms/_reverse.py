@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _traced_call, grad as _grad, ones_like, tensor
+from ferrograd._core import Tensor, _grad, _traced_call, tensor
+from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import (
     ArgumentError,

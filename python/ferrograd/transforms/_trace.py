@@ -16,6 +16,7 @@ from ferrograd._core import (
     Tensor,
     _depends_on_others,
     _end_transform,
+    _grad,
     _of_ended_transform,
     _pop_arguments,
     _push_arguments,
@@ -23,7 +24,6 @@ from ferrograd._core import (
     _runs_python,
     _switch_grad,
     _traced_call,
-    grad as _grad,
 )
 from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import (

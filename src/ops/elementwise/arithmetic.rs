@@ -45,7 +45,7 @@ elementwise! { family "arithmetic" [in_place];
         by b { complex [ring] |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
-    [numpy("divide", "true_divide"), aliases("div", "true_divide"), float64]
+    [numpy("divide", "true_divide"), aliases("true_divide"), float64]
     fn divide(a, b) = DIVIDE {
         forward { complex [complex64]: |a, b| a / b; rows; cost: 0.5; }
         by a { complex |g, b| g / b }

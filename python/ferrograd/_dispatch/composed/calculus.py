@@ -22,7 +22,7 @@ from ferrograd._dispatch.composed.registration import (
     same_kind,
     values,
 )
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import shape_of, zeros_like
 from ferrograd.errors import DTypeError
 
 
@@ -352,7 +352,7 @@ def _floats_as(name: str, x: Any) -> Tensor:
 def empty_like(prototype: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     """A tensor of the same shape and dtype."""
     refuse("empty_like", **{k: v for k, v in kwargs.items() if k == "shape"})
-    return _core.zeros_like(asarray(prototype), dtype)
+    return zeros_like(asarray(prototype), dtype=dtype)
 
 
 refuses(

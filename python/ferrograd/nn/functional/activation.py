@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
-from ferrograd._tensor.creation import pattern
+from ferrograd._tensor.creation import pattern, zeros_like
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
@@ -227,7 +227,7 @@ def gumbel_softmax(
         return soft
     most = soft.detach()
     first = _core.argmax(most, dim, keepdims=True)
-    one = _core.put_along_axis(_core.zeros_like(most), first, 1.0, dim)
+    one = _core.put_along_axis(zeros_like(most), first, 1.0, dim)
     return one - most + soft
 
 

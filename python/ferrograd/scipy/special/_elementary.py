@@ -34,7 +34,7 @@ erfinv = face(_core.erfinv, "erfinv")
 expit = face(_core.sigmoid, "expit")
 gammaln = face(_core.lgamma, "gammaln")
 log_expit = face(_core.logsigmoid, "log_expit")
-logit = face(_core.logit, "logit")
+logit = face(_core._logit, "logit")
 _polygamma = face(_core.polygamma, "polygamma")
 xlogy = with_complex(
     face(_core.xlogy, "xlogy"),

@@ -72,7 +72,7 @@ elementwise! { family "activation" [in_place];
         } }
     }
     /// The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`.
-    [numpy("scipy.special.logit")]
+    [numpy("scipy.special.logit"), core_function("_logit"), no_method]
     fn logit(x) = LOGIT {
         forward { float: |x| x.logit(); cost: 1.7; }
         by x { float |g, x| g / (x * (1.0 - x)) }
